@@ -1,0 +1,37 @@
+# Everything people and CI run. Needs Python >= 3.11, git and make; nothing else.
+PYTHON ?= python3
+BIN := .venv/bin
+UV := $(BIN)/uv
+ARGS ?=
+
+.PHONY: setup serve test check format clean
+
+setup: $(BIN)/.ready
+
+# uv is pinned for the lock's format; it lives in the environment it manages.
+$(UV):
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet "uv==0.9.30"
+
+$(BIN)/.ready: pyproject.toml uv.lock | $(UV)
+	VIRTUAL_ENV= $(UV) sync --frozen --quiet --inexact
+	@touch $@
+
+serve: setup
+	$(BIN)/serena-central serve $(ARGS)
+
+test: setup
+	$(BIN)/python -m pytest $(ARGS)
+
+check: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports --no-cache
+
+format: setup
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf .venv build dist .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,245 @@
+"""The one error tree: every failure that a caller can meet, with the sentence that tells it what to do next.
+
+Errors hold data and a message for the reader, who is often a language model. They know no protocol:
+`mcp_server/errors.py` and `web` translate them, and nobody else does.
+
+    SerenaCentralError
+    ├── ConfigError              a setting has a wrong value: file, line, key and what is allowed
+    ├── InvalidArguments         the call's arguments don't fit the tool's schema
+    ├── UnknownTool
+    ├── ToolRefused              the call is understood and not allowed here (mode, setting, shared session)
+    ├── UnknownProject           lists the projects that are known
+    ├── ProjectRefused           a root that must not become a project (`/`, the home folder, outside allowed_roots)
+    ├── PathError
+    │   ├── PathOutsideProject
+    │   ├── PathNotFound
+    │   └── PathRefused          NUL, device, folder where a file is needed, unreadable, too large, binary
+    ├── SymbolNotFound           names close matches
+    ├── AmbiguousSymbol          lists the candidates
+    ├── TooManyMatches           lists counts per file
+    ├── SessionError
+    │   ├── SessionNotFound
+    │   └── SessionTerminated    killed by a person: who and when
+    ├── LanguageServerError
+    │   ├── ServerNotInstalled   with the one command that gets it
+    │   ├── ServerStartFailed
+    │   ├── ServerCrashed        exit code and the tail of its stderr
+    │   ├── ServerUnavailable    the pool refuses for now, and says why
+    │   ├── ServerBusy           cancelled or content modified, after the retries
+    │   ├── RequestFailed        the server answered with an error
+    │   └── Unsupported          the server does not offer this
+    ├── DeadlineExceeded         the call's deadline passed
+    ├── StoreError               the database can't be used; the server goes on without it
+    └── AlreadyRunning           another server of this user runs: url and pid
+"""
+
+from collections.abc import Sequence
+
+
+class SerenaCentralError(Exception):
+    """The root of the tree. `str(error)` is one or two sentences for the person or model who called."""
+
+
+class ConfigError(SerenaCentralError):
+    """A setting that can't be used. `file` is None for environment variables and flags, `line` is 1-based."""
+
+    def __init__(self, key: str, problem: str, *, file: str | None = None, line: int | None = None) -> None:
+        where = f"{file}:{line}: " if file and line else f"{file}: " if file else ""
+        super().__init__(f"{where}{key}: {problem}")
+        self.key = key
+        self.problem = problem
+        self.file = file
+        self.line = line
+
+
+class InvalidArguments(SerenaCentralError):
+    """The arguments of a call don't fit the tool's schema."""
+
+
+class UnknownTool(SerenaCentralError):
+    """No tool has this name."""
+
+    def __init__(self, name: str, close: Sequence[str] = ()) -> None:
+        hint = f" Did you mean {', '.join(close)}?" if close else " tools/list names them."
+        super().__init__(f"There is no tool named {name!r}.{hint}")
+        self.name = name
+
+
+class ToolRefused(SerenaCentralError):
+    """The call is understood, and not allowed in this session or by the settings."""
+
+
+class UnknownProject(SerenaCentralError):
+    """No project fits what the call said. `known` holds names or roots of those that could be meant."""
+
+    def __init__(self, asked: str | None, known: Sequence[str]) -> None:
+        names = ", ".join(known) if known else "none yet"
+        what = f"There is no project {asked!r}." if asked else "This call does not say which project it means."
+        super().__init__(
+            f"{what} Known projects: {names}. Pass project= with one of these names or an absolute path, "
+            "or call activate_project first."
+        )
+        self.asked = asked
+        self.known = list(known)
+
+
+class ProjectRefused(SerenaCentralError):
+    """A folder that must not become a project."""
+
+
+class PathError(SerenaCentralError):
+    """A path in a call can't be used."""
+
+
+class PathOutsideProject(PathError):
+    """A path that leads out of the project's root, directly or by a symlink."""
+
+    def __init__(self, path: str, root: str) -> None:
+        super().__init__(f"{path!r} lies outside the project {root}. Use a path relative to the project's root.")
+        self.path = path
+        self.root = root
+
+
+class PathNotFound(PathError):
+    """Nothing is at this path."""
+
+    def __init__(self, path: str, close: Sequence[str] = ()) -> None:
+        hint = f" Close matches: {', '.join(close)}." if close else " find_file and list_dir show what is there."
+        super().__init__(f"{path!r} does not exist in this project.{hint}")
+        self.path = path
+
+
+class PathRefused(PathError):
+    """Something is at this path, but it can't be used for this: the message says why."""
+
+
+class SymbolNotFound(SerenaCentralError):
+    """No symbol fits the pattern in the files that were asked."""
+
+    def __init__(self, pattern: str, where: str, close: Sequence[str] = ()) -> None:
+        hint = f" Close matches: {', '.join(close)}." if close else " get_symbols_overview shows what a file holds."
+        super().__init__(f"No symbol matches {pattern!r} in {where}.{hint}")
+        self.pattern = pattern
+
+
+class AmbiguousSymbol(SerenaCentralError):
+    """Several symbols fit where one is needed. `candidates` are `path: name_path` lines."""
+
+    def __init__(self, pattern: str, candidates: Sequence[str]) -> None:
+        listed = "\n".join(candidates)
+        super().__init__(
+            f"{pattern!r} matches {len(candidates)} symbols; give relative_path or a longer name path:\n{listed}"
+        )
+        self.candidates = list(candidates)
+
+
+class TooManyMatches(SerenaCentralError):
+    """More matches than max_matches allows. `per_file` maps root-relative path → count."""
+
+    def __init__(self, total: int, limit: int, per_file: dict[str, int]) -> None:
+        listed = "\n".join(f"{path}: {count}" for path, count in per_file.items())
+        super().__init__(
+            f"{total} symbols match, more than max_matches={limit}. Narrow the pattern or give relative_path:\n{listed}"
+        )
+        self.per_file = per_file
+
+
+class SessionError(SerenaCentralError):
+    """A session can't be used."""
+
+
+class SessionNotFound(SessionError):
+    """No session has this id, or it belongs to another credential."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(f"There is no session {session_id!r}. Start a new conversation.")
+
+
+class SessionTerminated(SessionError):
+    """The session was killed by a person. `by` and `at` (ISO 8601, UTC) say by whom and when."""
+
+    def __init__(self, by: str, at: str) -> None:
+        super().__init__(f"This session was terminated by {by} at {at}. Start a new conversation to go on.")
+        self.by = by
+        self.at = at
+
+
+class LanguageServerError(SerenaCentralError):
+    """A language server could not do what was asked. `server` is its name in the catalogue."""
+
+    def __init__(self, server: str, message: str) -> None:
+        super().__init__(message)
+        self.server = server
+
+
+class ServerNotInstalled(LanguageServerError):
+    """The program is not on this machine. `how_to_get` is one command, or a page."""
+
+    def __init__(self, server: str, language: str, how_to_get: str) -> None:
+        super().__init__(
+            server, f"The language server {server} for {language} is not installed. To get it: {how_to_get}"
+        )
+        self.how_to_get = how_to_get
+
+
+class ServerStartFailed(LanguageServerError):
+    """The program was started and never became usable."""
+
+
+class ServerCrashed(LanguageServerError):
+    """The process ended while it was needed. `exit_code` is negative for a signal, None if unknown."""
+
+    def __init__(self, server: str, exit_code: int | None, stderr_tail: str) -> None:
+        tail = f" Its last words: {stderr_tail}" if stderr_tail else ""
+        super().__init__(
+            server,
+            f"The language server {server} ended unexpectedly (exit code {exit_code}). "
+            f"Call again to have it restarted.{tail}",
+        )
+        self.exit_code = exit_code
+        self.stderr_tail = stderr_tail
+
+
+class ServerUnavailable(LanguageServerError):
+    """The pool gives no lease for now; the message says why and when to try again."""
+
+
+class ServerBusy(LanguageServerError):
+    """The server kept answering 'content modified' or 'cancelled'."""
+
+
+class RequestFailed(LanguageServerError):
+    """The server answered with a JSON-RPC error, or with something that can't be read."""
+
+    def __init__(self, server: str, method: str, code: int, message: str) -> None:
+        super().__init__(server, f"The language server {server} refused {method}: {message} ({code})")
+        self.method = method
+        self.code = code
+
+
+class Unsupported(LanguageServerError):
+    """The server does not offer this request."""
+
+    def __init__(self, server: str, what: str) -> None:
+        super().__init__(server, f"The language server {server} does not offer {what}.")
+
+
+class DeadlineExceeded(SerenaCentralError):
+    """A bounded wait ran out. `seconds` is the bound."""
+
+    def __init__(self, what: str, seconds: float) -> None:
+        super().__init__(f"{what} did not answer within {seconds:g} s. Narrow the question, or call again.")
+        self.seconds = seconds
+
+
+class StoreError(SerenaCentralError):
+    """The database can't be used."""
+
+
+class AlreadyRunning(SerenaCentralError):
+    """Another server of this user runs already."""
+
+    def __init__(self, url: str, pid: int) -> None:
+        super().__init__(f"A serena-central server runs already: {url} (pid {pid}). `serena-central stop` ends it.")
+        self.url = url
+        self.pid = pid

@@ -1,0 +1,117 @@
+"""Events: immutable facts about sessions, servers, projects and calls, and the bus that carries them upward.
+
+News travels by this bus alone. Publishing never waits and never fails: a subscriber that is too slow loses the oldest
+events of its own queue, and is told how many. The bus knows no store and no page.
+"""
+
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Generator
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import Any
+
+import anyio
+import msgspec
+
+RECENT_EVENTS = 512
+"""How many events a late subscriber or a page can look back on without the store."""
+
+DEFAULT_QUEUE = 1024
+"""Events that one subscriber may be behind; about 1 MB at the most."""
+
+
+class Severity(StrEnum):
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class Event(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One fact. `at` is Unix time in seconds; `kind` is `subject.verb`, e.g. `session.created`, `server.moved`."""
+
+    seq: int
+    at: float
+    kind: str
+    severity: Severity = Severity.INFO
+    session: str | None = None
+    project: str | None = None
+    server: str | None = None
+    message: str = ""
+    data: dict[str, Any] = {}
+
+
+class Subscription:
+    """One subscriber's bounded queue. Iterate it; `dropped` counts what was lost because it was full."""
+
+    def __init__(self, limit: int) -> None:
+        self._queue: deque[Event] = deque()
+        self._limit = limit
+        self._wakeup = anyio.Event()
+        self._closed = False
+        self.dropped = 0
+
+    def push(self, event: Event) -> None:
+        if len(self._queue) >= self._limit:
+            self._queue.popleft()
+            self.dropped += 1
+        self._queue.append(event)
+        self._wakeup.set()
+
+    def close(self) -> None:
+        self._closed = True
+        self._wakeup.set()
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return self
+
+    async def __anext__(self) -> Event:
+        while not self._queue:
+            if self._closed:
+                raise StopAsyncIteration
+            self._wakeup = anyio.Event()
+            await self._wakeup.wait()
+        return self._queue.popleft()
+
+
+class EventBus:
+    """Fans events out to subscribers. Belongs to the event loop's thread; `publish` never blocks."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._seq = 0
+        self._subscriptions: set[Subscription] = set()
+        self._recent: deque[Event] = deque(maxlen=RECENT_EVENTS)
+
+    def publish(
+        self,
+        kind: str,
+        message: str = "",
+        *,
+        severity: Severity = Severity.INFO,
+        session: str | None = None,
+        project: str | None = None,
+        server: str | None = None,
+        **data: Any,
+    ) -> Event:
+        self._seq += 1
+        event = Event(self._seq, self._clock(), kind, severity, session, project, server, message, data)
+        self._recent.append(event)
+        for subscription in self._subscriptions:
+            subscription.push(event)
+        return event
+
+    def recent(self) -> list[Event]:
+        """The newest events, oldest first."""
+        return list(self._recent)
+
+    @contextmanager
+    def subscribe(self, limit: int = DEFAULT_QUEUE) -> Generator[Subscription]:
+        """Yields a `Subscription` that receives every event published while the block is open."""
+        subscription = Subscription(limit)
+        self._subscriptions.add(subscription)
+        try:
+            yield subscription
+        finally:
+            self._subscriptions.discard(subscription)
+            subscription.close()

@@ -1,0 +1,13 @@
+"""Identifiers: random, unguessable, safe in URLs, file names and logs."""
+
+import secrets
+
+
+def new_session_id() -> str:
+    """A session id with 96 random bits."""
+    return "s-" + secrets.token_hex(12)
+
+
+def new_call_id() -> str:
+    """A call id; unique among the calls of one server."""
+    return "c-" + secrets.token_hex(8)

@@ -1,0 +1,62 @@
+"""Where the one server of this user keeps what is its own: token, server.json, lock, database, caches, servers, logs.
+
+Nothing in here depends on a repository: a client in any folder finds the same server. SERENA_HOME, which may differ per
+repository, holds configuration and memories only and is `config`'s business.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+HOME_VARIABLE = "SERENA_CENTRAL_HOME"
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Paths below one home folder. `create` makes the folder, readable by its user alone."""
+
+    home: Path
+
+    @classmethod
+    def of_user(cls) -> "Places":
+        """`SERENA_CENTRAL_HOME`, else the platform's user data folder."""
+        named = os.environ.get(HOME_VARIABLE)
+        return cls(Path(named).expanduser().absolute() if named else platformdirs.user_data_path("serena-central"))
+
+    def create(self) -> None:
+        self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for folder in (self.cache, self.servers, self.logs):
+            folder.mkdir(exist_ok=True, mode=0o700)
+
+    @property
+    def token_file(self) -> Path:
+        return self.home / "token"
+
+    @property
+    def server_file(self) -> Path:
+        """`server.json`: url and pid of the server that runs."""
+        return self.home / "server.json"
+
+    @property
+    def lock_file(self) -> Path:
+        return self.home / "lock"
+
+    @property
+    def database(self) -> Path:
+        return self.home / "serena-central.db"
+
+    @property
+    def cache(self) -> Path:
+        """Symbol indexes, one SQLite file per root."""
+        return self.home / "cache"
+
+    @property
+    def servers(self) -> Path:
+        """Installed language servers: `servers/<name>/<version>/`."""
+        return self.home / "servers"
+
+    @property
+    def logs(self) -> Path:
+        return self.home / "logs"

@@ -1,0 +1,129 @@
+"""Text positions, in every notation that this program meets, and the one place that converts between them.
+
+| notation | line | column | who speaks it |
+|---|---|---|---|
+| Position | 0-based | 0-based, in code points (what `str` counts) | everything above `lsp`, and the tools' answers |
+| LSP position | 0-based | 0-based, in UTF-8 bytes, UTF-16 units or code points, as negotiated | `lsp` alone |
+| offset | – | 0-based code points from the start of the text | slicing |
+
+Lines end at `\\n`, `\\r\\n` or `\\r` (LSP 3.17, "Text Documents"); other Unicode line breaks are ordinary characters.
+Columns past a line's end mean its end, lines past the text's end mean the text's end, as LSP demands.
+"""
+
+import re
+from bisect import bisect_right
+from typing import Literal, NamedTuple
+
+Encoding = Literal["utf-8", "utf-16", "utf-32"]
+
+_LINE_END = re.compile(r"\r\n|\n|\r")
+
+
+class Position(NamedTuple):
+    """A place between two characters: 0-based line, 0-based column in code points."""
+
+    line0: int
+    column: int
+
+
+class Range(NamedTuple):
+    """A stretch of text, `end` exclusive."""
+
+    start: Position
+    end: Position
+
+    def contains(self, position: Position) -> bool:
+        return self.start <= position <= self.end
+
+    def encloses(self, other: "Range") -> bool:
+        return self.start <= other.start and other.end <= self.end
+
+
+class Text:
+    """One text and its lines. Immutable; conversions cost O(log lines) plus the length of one line."""
+
+    __slots__ = ("_ascii", "_ends", "_starts", "content")
+
+    def __init__(self, content: str) -> None:
+        self.content = content
+        self._ascii = content.isascii()
+        starts = [0]
+        ends: list[int] = []
+        for match in _LINE_END.finditer(content):
+            ends.append(match.start())
+            starts.append(match.end())
+        ends.append(len(content))
+        self._starts = starts
+        self._ends = ends
+
+    @property
+    def line_count(self) -> int:
+        """Number of lines; a text that ends in a line break has an empty last one."""
+        return len(self._starts)
+
+    def line(self, line0: int) -> str:
+        """One line without its line break; empty past the end."""
+        if not 0 <= line0 < len(self._starts):
+            return ""
+        return self.content[self._starts[line0] : self._ends[line0]]
+
+    def lines(self, first: int, last: int) -> str:
+        """Lines `first` to `last` inclusive, with the line breaks between them."""
+        first = max(first, 0)
+        last = min(last, len(self._starts) - 1)
+        if first > last:
+            return ""
+        return self.content[self._starts[first] : self._ends[last]]
+
+    def offset(self, position: Position) -> int:
+        if position.line0 >= len(self._starts):
+            return len(self.content)
+        if position.line0 < 0:
+            return 0
+        return min(self._starts[position.line0] + max(position.column, 0), self._ends[position.line0])
+
+    def position(self, offset: int) -> Position:
+        offset = min(max(offset, 0), len(self.content))
+        line0 = bisect_right(self._starts, offset) - 1
+        return Position(line0, min(offset, self._ends[line0]) - self._starts[line0])
+
+    def slice(self, span: Range) -> str:
+        return self.content[self.offset(span.start) : self.offset(span.end)]
+
+    def from_lsp(self, line0: int, character: int, encoding: Encoding) -> Position:
+        """Converts an LSP position; `character` counts in units of `encoding`. Inside a character means its start."""
+        if line0 >= len(self._starts):
+            return self.position(len(self.content))
+        if self._ascii or encoding == "utf-32":
+            return Position(line0, min(character, self._ends[line0] - self._starts[line0]))
+        line = self.line(line0)
+        if line.isascii():
+            return Position(line0, min(character, len(line)))
+        units = 0
+        for column, char in enumerate(line):
+            units += _units(char, encoding)
+            if units > character:
+                return Position(line0, column)
+        return Position(line0, len(line))
+
+    def to_lsp(self, position: Position, encoding: Encoding) -> tuple[int, int]:
+        """Converts to (line, character), `character` in units of `encoding`."""
+        line0, column = self.position(self.offset(position))
+        if self._ascii or encoding == "utf-32":
+            return line0, column
+        prefix = self.line(line0)[:column]
+        if prefix.isascii():
+            return line0, column
+        return line0, sum(_units(char, encoding) for char in prefix)
+
+
+def _units(char: str, encoding: Encoding) -> int:
+    """Width of one character. Lone surrogates count as what their code point would take, and are never rejected."""
+    code = ord(char)
+    if encoding == "utf-16":
+        return 2 if code > 0xFFFF else 1
+    if code < 0x80:
+        return 1
+    if code < 0x800:
+        return 2
+    return 3 if code <= 0xFFFF else 4

@@ -1,0 +1,55 @@
+"""The bus never waits for a subscriber, and tells each one what it lost."""
+
+import anyio
+import pytest
+
+from serena_central.core.events import RECENT_EVENTS, EventBus
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_subscribers_receive_events_in_order_until_they_leave() -> None:
+    bus = EventBus(clock=lambda: 1.5)
+    with bus.subscribe() as news:
+        bus.publish("session.created", session="s-1", client="codex")
+        bus.publish("session.ended", session="s-1")
+        first, second = await anext(news), await anext(news)
+    bus.publish("session.created", session="s-2")
+    assert (first.seq, first.at, first.kind, first.data) == (1, 1.5, "session.created", {"client": "codex"})
+    assert (second.seq, second.kind) == (2, "session.ended")
+    assert [event.seq async for event in news] == []
+
+
+async def test_a_slow_subscriber_loses_its_oldest_and_is_told() -> None:
+    bus = EventBus()
+    with bus.subscribe(limit=2) as news:
+        for number in range(5):
+            bus.publish("tick", number=number)
+        assert news.dropped == 3
+        assert (await anext(news)).data == {"number": 3}
+
+
+async def test_a_waiting_subscriber_wakes_on_publish() -> None:
+    bus = EventBus()
+    received: list[str] = []
+
+    async def listen() -> None:
+        with bus.subscribe() as news:
+            async for event in news:
+                received.append(event.kind)
+                return
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(listen)
+            await anyio.wait_all_tasks_blocked()
+            bus.publish("now")
+    assert received == ["now"]
+
+
+async def test_the_recent_past_is_bounded() -> None:
+    bus = EventBus()
+    for _ in range(RECENT_EVENTS + 7):
+        bus.publish("tick")
+    assert [event.seq for event in bus.recent()][:1] == [8]
+    assert len(bus.recent()) == RECENT_EVENTS
