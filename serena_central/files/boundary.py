@@ -1,0 +1,100 @@
+"""The boundary of a project: turns a path from a call into a real path below the root, or refuses it with the reason.
+
+Symlinks are followed before the question is asked, so that a link can't lead out. Whether a path is ignored is the
+tree's business; what a file holds is `text`'s.
+"""
+
+import difflib
+import errno
+import os
+import stat
+from itertools import islice
+from pathlib import Path
+
+from serena_central.core.errors import PathNotFound, PathOutsideProject, PathRefused
+
+MOST_SIBLINGS = 2000
+"""Names of one folder that are compared for close matches: about 20 ms, spent on an error alone."""
+
+_SPECIAL_FILES = {
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+def resolve_inside(root: Path, path: str, *, must_exist: bool = True) -> Path:
+    """Resolves `path` (relative to `root`, or absolute) and returns it below `root`, all symlinks followed.
+
+    An empty path or `.` is the root itself. With `must_exist=False` the last parts may be missing, but what is there
+    must be a folder that leads to them.
+
+    Raises:
+        PathOutsideProject: it leads out of the root, as written or by a symlink.
+        PathNotFound: nothing is there; names close matches.
+        PathRefused: neither file nor folder, a NUL, unreadable, or a path that the system can't hold.
+    """
+    if "\0" in path:
+        raise PathRefused(f"{path!r} contains a NUL character, which no path can.")
+    try:
+        real_root = os.path.realpath(root)
+        real = os.path.realpath(Path(real_root, path))
+    except (UnicodeEncodeError, ValueError) as error:
+        raise PathRefused(f"{path!r} can't be a path on this system: {error}.") from error
+    inside = relative_or_none(real_root, real)
+    if inside is None:
+        raise PathOutsideProject(path, str(root))
+    _check(real, path, must_exist=must_exist)
+    return root / inside
+
+
+def relative(root: Path, path: Path) -> str:
+    """The POSIX form of `path` relative to `root`; `.` for the root itself. Purely textual: follows no symlink.
+
+    Raises:
+        PathOutsideProject: `path` is not below `root`.
+    """
+    inside = relative_or_none(str(root), str(path))
+    if inside is None:
+        raise PathOutsideProject(str(path), str(root))
+    return inside.replace(os.sep, "/") if os.sep != "/" else inside
+
+
+def relative_or_none(root: str, path: str) -> str | None:
+    """The part of `path` below `root`, `.` for the root itself, None when it is not below; both absolute, normal."""
+    if path == root:
+        return "."
+    prefix = root if root.endswith(os.sep) else root + os.sep
+    return path[len(prefix) :] if path.startswith(prefix) else None
+
+
+def _check(real: str, asked: str, *, must_exist: bool) -> None:
+    try:
+        mode = Path(real).stat().st_mode
+    except FileNotFoundError as error:
+        if must_exist:
+            raise PathNotFound(asked, _close_matches(real, asked)) from error
+    except NotADirectoryError as error:
+        raise PathRefused(f"{asked!r} leads through a file as if it were a folder.") from error
+    except PermissionError as error:
+        raise PathRefused(f"{asked!r} can't be read by this user.") from error
+    except OSError as error:
+        reason = "a loop of symlinks" if error.errno == errno.ELOOP else os.strerror(error.errno or 0)
+        raise PathRefused(f"{asked!r} can't be used: {reason}.") from error
+    else:
+        kind = _SPECIAL_FILES.get(stat.S_IFMT(mode))
+        if kind is not None:
+            raise PathRefused(f"{asked!r} is {kind}, not a file or folder.")
+
+
+def _close_matches(real: str, asked: str) -> list[str]:
+    """Paths like the one asked for, in the same folder, written as the caller wrote it."""
+    folder, name = os.path.split(real)
+    try:
+        with os.scandir(folder) as entries:
+            siblings = [entry.name for entry in islice(entries, MOST_SIBLINGS)]
+    except OSError:
+        return []
+    stem = asked.rstrip("/").rpartition("/")
+    return [stem[0] + stem[1] + match for match in difflib.get_close_matches(name, siblings, n=3)]

@@ -1,0 +1,21 @@
+"""The stamp of a file: what `stat` says about it, small enough to keep for every file and to compare at every use.
+
+Two equal stamps mean the same content, except for a file that was changed twice within the clock's granularity; whoever
+keeps what was read from a file applies git's racy rule to fresh ones (hash again), this module does not.
+"""
+
+import os
+from typing import NamedTuple
+
+
+class Stamp(NamedTuple):
+    """`size` in bytes, times in nanoseconds since 1970."""
+
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> "Stamp":
+        return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)

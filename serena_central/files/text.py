@@ -1,0 +1,177 @@
+"""Reading a file as text: encoding, byte-order mark, line ends, content hash, and the way back to bytes.
+
+What is read is kept exactly: `FileText.encode(file_text.text.content)` gives the bytes that were on disk. A byte-order
+mark beats the project's encoding. Bytes that are invalid in an encoding that extends ASCII become lone surrogates
+(`surrogateescape`) and are written back unchanged; `invalid` says so. This module knows no project and no boundary.
+"""
+
+import codecs
+import errno
+import os
+import stat
+from hashlib import blake2b
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from serena_central.core.errors import ConfigError, PathNotFound, PathRefused
+from serena_central.core.text import Text
+from serena_central.files.stamp import Stamp
+
+MAX_BYTES = 20_000_000
+"""The largest file that is read as text. The largest sources written or merged for people (sqlite3.c) have 9 MB; a
+decoded text may take four times its size in memory, and language servers give up earlier."""
+
+DEFAULT_ENCODING = "utf-8"
+
+Newline = Literal["\n", "\r\n", "\r"]
+
+_MARKS: tuple[tuple[bytes, str], ...] = (  # UTF-32's begins like UTF-16's: longest first
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_MARKLESS = {"utf-8-sig": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
+"""Codecs that write a mark of their own → the codec for a file that has none."""
+
+_READ_TRIES = 3
+"""How often a file that is written to meanwhile is read again before the last reading is taken."""
+
+
+class FileText(NamedTuple):
+    """One reading of one file. `text` has no byte-order mark; `digest` covers the bytes on disk, mark included."""
+
+    text: Text
+    encoding: str
+    bom: bytes
+    newline: Newline
+    """The line end that most lines have; `\\n` for a text of one line."""
+    invalid: bool
+    """Some bytes were not valid in `encoding` and stand in the text as lone surrogates."""
+    digest: str
+    stamp: Stamp
+
+    def encode(self, content: str) -> bytes:
+        """The bytes of `content` in this file's encoding, byte-order mark included.
+
+        Raises:
+            UnicodeEncodeError: a character that the encoding does not have.
+        """
+        return self.bom + content.encode(self.encoding, _error_handler(self.encoding))
+
+
+def digest_of(data: bytes) -> str:
+    """The content hash used everywhere: BLAKE2b, 16 bytes, as 32 hexadecimal digits."""
+    return blake2b(data, digest_size=16).hexdigest()
+
+
+def read_text(path: Path, *, encoding: str | None = None, max_bytes: int = MAX_BYTES) -> FileText:
+    """Reads a file, `encoding` (default UTF-8) being what it has when no byte-order mark tells otherwise.
+
+    Blocks for the disk, and never on a pipe or device.
+
+    Raises:
+        PathNotFound: nothing is there.
+        PathRefused: no regular file, unreadable, larger than `max_bytes`, binary, or not valid in a UTF-16 or UTF-32
+            encoding.
+        ConfigError: `encoding` names no text encoding.
+    """
+    data, stamp = read_bytes(path, max_bytes=max_bytes)
+    codec, bom = _codec_of(data, encoding or DEFAULT_ENCODING)
+    body = data[len(bom) :] if bom else data
+    if _extends_ascii(codec) and b"\0" in body:
+        raise PathRefused(
+            f"{path} is binary (it contains NUL bytes). "
+            "If it is text in UTF-16, set `encoding` in the project's settings."
+        )
+    content, invalid = _decode(body, codec, path)
+    return FileText(Text(content), codec, bom, _newline_of(content), invalid, digest_of(data), stamp)
+
+
+def read_bytes(path: Path, *, max_bytes: int = MAX_BYTES) -> tuple[bytes, Stamp]:
+    """The bytes of a regular file and the stamp that belongs to them. Raises what `read_text` raises about paths."""
+    try:
+        # O_NONBLOCK: a named pipe without a writer must not hold the thread.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise PathNotFound(str(path)) from error
+    except PermissionError as error:
+        raise PathRefused(f"{path} can't be read by this user.") from error
+    except OSError as error:
+        what = "is a socket or device" if error.errno == errno.ENXIO else f"can't be opened: {error.strerror}"
+        raise PathRefused(f"{path} {what}.") from error
+    try:
+        for _ in range(_READ_TRIES - 1):
+            data, before, after = _read_once(descriptor, path, max_bytes)
+            if before == after and len(data) == after.size:
+                return data, after
+        data, _, after = _read_once(descriptor, path, max_bytes)
+        return data, after
+    finally:
+        os.close(descriptor)
+
+
+def _read_once(descriptor: int, path: Path, max_bytes: int) -> tuple[bytes, Stamp, Stamp]:
+    """The bytes, and the stamps from before and after: when they differ, somebody wrote meanwhile."""
+    status = os.fstat(descriptor)
+    _check_kind_and_size(path, status, max_bytes)
+    data = os.pread(descriptor, status.st_size + 1, 0)
+    return data, Stamp.of(status), Stamp.of(os.fstat(descriptor))
+
+
+def _check_kind_and_size(path: Path, status: os.stat_result, max_bytes: int) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise PathRefused(f"{path} is a folder; a file is needed here.")
+    if not stat.S_ISREG(status.st_mode):
+        raise PathRefused(f"{path} is a pipe, socket or device, not a file.")
+    if status.st_size > max_bytes:
+        raise PathRefused(
+            f"{path} has {status.st_size / 1e6:.1f} MB, more than the {max_bytes / 1e6:g} MB that are read as text."
+        )
+
+
+def _codec_of(data: bytes, encoding: str) -> tuple[str, bytes]:
+    """The codec (one that writes no mark by itself) and the mark that the data starts with."""
+    for mark, codec in _MARKS:
+        if data.startswith(mark):
+            return codec, mark
+    try:
+        name = codecs.lookup(encoding).name
+    except LookupError as error:
+        raise ConfigError("encoding", f"{encoding!r} is no text encoding; use one that Python knows") from error
+    return _MARKLESS.get(name, name), b""
+
+
+def _extends_ascii(codec: str) -> bool:
+    return not codec.startswith(("utf-16", "utf-32"))
+
+
+def _error_handler(codec: str) -> str:
+    return "surrogateescape" if _extends_ascii(codec) else "strict"
+
+
+def _decode(body: bytes, codec: str, path: Path) -> tuple[str, bool]:
+    """The text, and whether bytes that are invalid in `codec` stand in it as lone surrogates."""
+    try:
+        return body.decode(codec), False
+    except LookupError as error:
+        raise ConfigError("encoding", f"{codec!r} is no text encoding; use one that Python knows") from error
+    except UnicodeError as error:
+        invalid = error
+    try:
+        return body.decode(codec, _error_handler(codec)), True
+    except UnicodeError:  # not every codec can carry every invalid byte
+        raise PathRefused(f"{path} is not valid {codec}: {invalid}.") from invalid
+
+
+def _newline_of(content: str) -> Newline:
+    if "\r" not in content:
+        return "\n"
+    pairs = content.count("\r\n")
+    counts: dict[Newline, int] = {
+        "\n": content.count("\n") - pairs,
+        "\r\n": pairs,
+        "\r": content.count("\r") - pairs,
+    }
+    return max(counts, key=counts.__getitem__)

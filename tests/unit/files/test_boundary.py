@@ -1,0 +1,95 @@
+"""Nothing leads out of a project's root, whatever the path looks like, and every refusal says why."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from serena_central.core.errors import PathError, PathNotFound, PathOutsideProject, PathRefused
+from serena_central.files.boundary import relative, resolve_inside
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    (folder / "src").mkdir(parents=True)
+    (folder / "src" / "main.py").write_text("x = 1\n")
+    (tmp_path / "secret.txt").write_text("secret")
+    (tmp_path / "project-2").mkdir()
+    return folder
+
+
+@pytest.mark.parametrize("path", ["src/main.py", "./src//main.py", "src/../src/main.py", "missing/../src/main.py"])
+def test_a_path_inside_is_found_however_it_is_written(root: Path, path: str) -> None:
+    assert resolve_inside(root, path) == root / "src" / "main.py"
+
+
+@pytest.mark.parametrize("path", ["", ".", "./", "src/.."])
+def test_the_root_itself_is_inside(root: Path, path: str) -> None:
+    assert resolve_inside(root, path) == root
+
+
+def test_an_absolute_path_inside_is_accepted(root: Path) -> None:
+    assert resolve_inside(root, str(root / "src")) == root / "src"
+
+
+@pytest.mark.parametrize(
+    "path", ["..", "../secret.txt", "src/../../secret.txt", "missing/../../secret.txt", "/etc/passwd", "../project-2"]
+)
+@pytest.mark.parametrize("must_exist", [True, False])
+def test_a_path_that_leads_out_is_refused(root: Path, path: str, must_exist: bool) -> None:
+    with pytest.raises(PathOutsideProject):
+        resolve_inside(root, path, must_exist=must_exist)
+
+
+def test_a_symlink_out_of_the_project_is_refused_and_one_inside_is_followed(root: Path) -> None:
+    (root / "out").symlink_to(root.parent)
+    (root / "again").symlink_to("src/main.py")
+    with pytest.raises(PathOutsideProject):
+        resolve_inside(root, "out/secret.txt")
+    with pytest.raises(PathOutsideProject):
+        resolve_inside(root, "out/new.txt", must_exist=False)
+    assert resolve_inside(root, "again") == root / "src" / "main.py"
+
+
+def test_paths_stay_below_the_root_as_it_was_given_when_that_is_a_symlink(root: Path) -> None:
+    alias = root.parent / "alias"
+    alias.symlink_to(root)
+    assert resolve_inside(alias, "src/main.py") == alias / "src" / "main.py"
+    assert resolve_inside(alias, str(root / "src")) == alias / "src"
+
+
+def test_what_is_missing_names_what_is_alike(root: Path) -> None:
+    with pytest.raises(PathNotFound, match=r"src/main\.py"):
+        resolve_inside(root, "src/mian.py")
+    with pytest.raises(PathNotFound):
+        resolve_inside(root, "no/such/folder")
+    assert resolve_inside(root, "src/new/deep.py", must_exist=False) == root / "src" / "new" / "deep.py"
+
+
+@pytest.mark.parametrize("path", ["src/main.py\0", "\0", "a" * 5000, "x/" * 3000, "\ud800", "src/main.py/x"])
+@pytest.mark.parametrize("must_exist", [True, False])
+def test_a_path_that_can_not_be_one_is_refused(root: Path, path: str, must_exist: bool) -> None:
+    with pytest.raises(PathError):
+        resolve_inside(root, path, must_exist=must_exist)
+
+
+def test_pipes_sockets_devices_and_loops_are_refused(root: Path) -> None:
+    os.mkfifo(root / "pipe")
+    (root / "loop").symlink_to("loop")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(root / "socket"))
+        for name in ("pipe", "socket", "loop"):
+            with pytest.raises(PathRefused):
+                resolve_inside(root, name)
+    with pytest.raises(PathRefused, match="device"):
+        resolve_inside(Path("/"), "dev/null")
+
+
+def test_relative_gives_posix_paths_and_refuses_what_is_outside(root: Path) -> None:
+    assert relative(root, root / "src" / "main.py") == "src/main.py"
+    assert relative(root, root) == "."
+    assert relative(Path("/"), Path("/etc/hosts")) == "etc/hosts"
+    with pytest.raises(PathOutsideProject):
+        relative(root, root.parent / "project-2")
