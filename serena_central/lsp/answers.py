@@ -1,0 +1,107 @@
+"""What crosses this layer's surface: plain data with absolute paths and code-point positions, and no URI or LSP unit.
+
+The structs of the wire are in `types`, the conversions in `conversion`.
+"""
+
+from enum import IntEnum
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from serena_central.core.text import Range
+
+
+class SymbolKind(IntEnum):
+    """LSP 3.17, SymbolKind."""
+
+    FILE = 1
+    MODULE = 2
+    NAMESPACE = 3
+    PACKAGE = 4
+    CLASS = 5
+    METHOD = 6
+    PROPERTY = 7
+    FIELD = 8
+    CONSTRUCTOR = 9
+    ENUM = 10
+    INTERFACE = 11
+    FUNCTION = 12
+    VARIABLE = 13
+    CONSTANT = 14
+    STRING = 15
+    NUMBER = 16
+    BOOLEAN = 17
+    ARRAY = 18
+    OBJECT = 19
+    KEY = 20
+    NULL = 21
+    ENUM_MEMBER = 22
+    STRUCT = 23
+    EVENT = 24
+    OPERATOR = 25
+    TYPE_PARAMETER = 26
+
+
+class DocumentSymbol(msgspec.Struct):
+    """A symbol of one file. `kind` is an LSP SymbolKind, or a number that the server made up.
+
+    `range` is the whole definition as the server draws it, `selection` its name.
+    """
+
+    name: str
+    kind: int
+    range: Range
+    selection: Range
+    detail: str = ""
+    children: list["DocumentSymbol"] = []
+
+
+class Location(msgspec.Struct, frozen=True):
+    """A stretch of one file."""
+
+    path: Path
+    range: Range
+
+
+class Diagnostic(msgspec.Struct):
+    """A complaint about a stretch of a file. `severity`: 1 error, 2 warning, 3 information, 4 hint (LSP 3.17)."""
+
+    range: Range
+    severity: int
+    message: str
+    code: str | None = None
+    source: str | None = None
+
+
+class HierarchyItem(msgspec.Struct):
+    """A symbol in a call or type hierarchy. `raw` is the server's own item, which the follow-up requests must carry."""
+
+    name: str
+    kind: int
+    detail: str
+    path: Path
+    range: Range
+    selection: Range
+    raw: msgspec.Raw
+
+
+class HierarchyCall(msgspec.Struct):
+    """One caller or callee. `ranges` are the places of the calls, always in the caller's file."""
+
+    item: HierarchyItem
+    ranges: list[Range]
+
+
+class Signature(msgspec.Struct):
+    """One way to call what stands at a place: its label as the server writes it, and its documentation as Markdown."""
+
+    label: str
+    documentation: str = ""
+
+
+class FileChange(NamedTuple):
+    """What happened to a file on disk, as the watcher or a stat saw it. `path` is absolute."""
+
+    path: Path
+    kind: Literal["created", "changed", "deleted"]

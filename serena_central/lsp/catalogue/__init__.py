@@ -1,0 +1,17 @@
+"""The catalogue of languages and their servers: data in TOML, validated when it is loaded."""
+
+from serena_central.lsp.catalogue.registry import Catalogue, Language, catalogue
+from serena_central.lsp.catalogue.spec import Documents, Launching, Readiness, Recipe, Roots, ServerSpec, Watching
+
+__all__ = [
+    "Catalogue",
+    "Documents",
+    "Language",
+    "Launching",
+    "Readiness",
+    "Recipe",
+    "Roots",
+    "ServerSpec",
+    "Watching",
+    "catalogue",
+]

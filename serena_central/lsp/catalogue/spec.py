@@ -1,0 +1,133 @@
+"""What the catalogue says about one language server: everything in which servers differ, as data.
+
+Placeholders in `launch` and `settings` are filled by `locate`: `{bin:NAME}` a program's path, `{root}` the server's
+root, `{cache}` a folder of its own for that root, `{cpus}` how many processors it may use.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+from serena_central.core.text import Encoding
+
+Feature = Literal[
+    "document_symbols",
+    "references",
+    "definition",
+    "declaration",
+    "implementation",
+    "hover",
+    "signature",
+    "diagnostics",
+    "call_hierarchy",
+    "type_hierarchy",
+    "rename",
+]
+"""A request of ours, by the name of its method on LanguageServer."""
+
+
+class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Base of everything read from the catalogue: a misspelt key is an error, not a setting without effect."""
+
+
+class Launching(Part, frozen=True):
+    """How the process is started. `command[0]` is a `{bin:NAME}`."""
+
+    command: tuple[str, ...]
+    env: dict[str, str] = {}
+    transport: Literal["stdio"] = "stdio"
+
+
+class Roots(Part, frozen=True):
+    """Which folder is the server's root for a file: see `roots.server_root`.
+
+    `markers` are groups of file names or globs, the strongest first. `policy`: the nearest ancestor that holds a marker
+    of the group, the topmost one, the project itself, or a named resolver.
+    """
+
+    markers: tuple[tuple[str, ...], ...] = ()
+    policy: Literal["nearest", "topmost", "project", "go", "cargo"] = "project"
+
+
+class Readiness(Part, frozen=True):
+    """When the server's answers can be believed.
+
+    `none`: at once. `progress`: work whose title matches `titles` began, and all of it ended. `log`: a log line matches
+    `pattern`. `notification`: `method` arrived with `field` == `value`. The wait for a first sign ends after `grace_s`
+    (the server then counts as ready: it had nothing to do), the whole wait after `cap_s` (answers are then marked).
+    """
+
+    kind: Literal["none", "progress", "log", "notification"] = "none"
+    titles: tuple[str, ...] = ()
+    pattern: str = ""
+    method: str = ""
+    field: str = ""
+    value: Any = None
+    grace_s: float = 2.0
+    cap_s: float = 60.0
+    after_open: bool = False
+    """The server starts the work only once a document is open, so the clock starts there."""
+
+
+class Documents(Part, frozen=True):
+    """How the server wants to be told about documents."""
+
+    unopened: tuple[Feature, ...] = ()
+    """Requests that are answered for files that are not open, from disk; all others are preceded by a didOpen."""
+    open_candidates: bool = False
+    """References are complete only in files that are open: those that may hold the name are opened first."""
+    ranged_edits_only: bool = False
+    """A didChange that carries the full text is ignored: it is sent as one edit that replaces everything."""
+
+
+class Watching(Part, frozen=True):
+    """Which changes on disk the server is told of (workspace/didChangeWatchedFiles)."""
+
+    globs: tuple[str, ...] = ()
+    """Sent whether or not the server registered for them; its own registrations are honoured too."""
+    by_itself: bool = False
+    """The server watches the disk on its own and needs no notification."""
+
+
+class Recipe(Part, frozen=True):
+    """One way to get the program. `text` is the command, or the page, that a person is shown."""
+
+    via: Literal["bundled", "pip", "npm", "go", "cargo", "apt", "toolchain", "path", "manual"]
+    text: str
+    package: str = ""
+    version: str = ""
+    needs: tuple[str, ...] = ()
+
+
+class ServerSpec(Part, frozen=True):
+    """One server's entry. `name` is what settings and people call it, and the key of everything about it."""
+
+    name: str
+    title: str
+    languages: tuple[str, ...]
+    launch: Launching
+    roots: Roots = Roots()
+    initialization_options: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
+    """Answers to workspace/configuration, by section; the project's settings are laid over them."""
+    capabilities: dict[str, Any] = {}
+    """Laid over the client capabilities that every server is told."""
+    encodings: tuple[Encoding, ...] = ("utf-8", "utf-32", "utf-16")
+    readiness: Readiness = Readiness()
+    documents: Documents = Documents()
+    watch: Watching = Watching()
+    retry_codes: tuple[int, ...] = (-32801, -32802, -32800)
+    deny: tuple[Feature, ...] = ()
+    """Offered by the server, and not to be used: its answers there are wrong."""
+    install: tuple[Recipe, ...] = ()
+    platforms: tuple[str, ...] = ("linux", "darwin", "win32")
+    memory_mb: int = 500
+    """A hint for the memory budget before anything is measured."""
+    multi_root: bool = False
+    companions: tuple[str, ...] = ()
+    """Servers that must run beside this one."""
+
+    @property
+    def how_to_get(self) -> str:
+        """One sentence for a person whose machine lacks the program."""
+        return "; or ".join(recipe.text for recipe in self.install) or f"see the documentation of {self.title}"
