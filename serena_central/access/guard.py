@@ -1,0 +1,227 @@
+"""The one gate in front of every route: Host, Origin, token and body size, before any of the application runs.
+
+Plain ASGI on raw header bytes: it costs some microseconds per request. It knows routes only by the list of open paths,
+and hands on who called as a credential in the ASGI scope (`credential_of`).
+"""
+
+import ipaddress
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+import msgspec
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from serena_central.access.token import Token
+from serena_central.core.errors import ConfigError
+
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+MAX_BODY_BYTES = 8 * 1024 * 1024
+"""A request may carry a whole file to write; nothing that a client sends is larger."""
+
+_CREDENTIAL = "serena_central.credential"
+_BEARER = b"bearer "
+
+
+def credential_of(scope: Scope) -> str:
+    """Who sent this request. Only meaningful behind a `Guard`."""
+    return scope[_CREDENTIAL]
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a server bound to `host` (name or address) can be reached from this machine only."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def refuse_open_binding(host: str, token: Token | None) -> None:
+    """Stops a server that would serve a network without asking who calls.
+
+    Raises:
+        ConfigError: `host` is not a loopback address, and no token is asked for.
+    """
+    if token is None and not is_loopback(host):
+        raise ConfigError("central_server_host", f"{host!r} can be reached from other machines, which needs a token")
+
+
+class Guard:
+    """ASGI middleware. `hosts` are further names that this server may be called by: `name` (any port) or `name:port`.
+
+    Loopback names are accepted with the port of the listening socket. Without a token (loopback only), everybody who
+    can connect is the credential "anybody".
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        token: Token | None,
+        hosts: Collection[str] = (),
+        open_paths: Collection[str] = (),
+        max_body_bytes: int = MAX_BODY_BYTES,
+    ) -> None:
+        self._app = app
+        self._token = token
+        self._credential = token.credential if token else "anybody"
+        self._open_paths = frozenset(open_paths)
+        self._max_body_bytes = max_body_bytes
+        self._known_names = frozenset(name.lower().encode("latin-1") for name in (*LOOPBACK_NAMES, *hosts))
+        self._hosts = frozenset(host.lower().encode("latin-1") for host in hosts)
+        self._loopback_by_port: dict[int, frozenset[bytes]] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        refusal = self._refusal(facts := _facts(scope), scope)
+        if refusal is not None:
+            await _refuse(send, *refusal)
+            return
+        scope[_CREDENTIAL] = self._credential
+        await self._admit(scope, receive, send, facts.length)
+
+    def _refusal(self, facts: "_Facts", scope: Scope) -> "_Refusal | None":
+        """Why this request may not come in, or None when it may."""
+        if not self._host_fits(facts.host, scope["server"]):
+            return _Refusal(403, "forbidden", "This server is not called by that Host name.")
+        if facts.origin and not self._origin_fits(facts.origin, facts.host, scope["scheme"]):
+            return _Refusal(403, "forbidden", "Pages of that Origin may not call this server.")
+        if not self._token_fits(facts.authorization) and scope["path"] not in self._open_paths:
+            return _UNKNOWN_CALLER
+        return None
+
+    def _host_fits(self, host: bytes, server: tuple[str, int] | None) -> bool:
+        port = server[1] if server else 0
+        loopback = self._loopback_by_port.get(port)
+        if loopback is None:
+            names = [f"{name}:{port}" for name in LOOPBACK_NAMES] + (list(LOOPBACK_NAMES) if port == 80 else [])
+            loopback = self._loopback_by_port[port] = frozenset(name.encode("ascii") for name in names)
+        return host in loopback or host in self._hosts or _without_port(host) in self._hosts
+
+    def _origin_fits(self, origin: bytes, host: bytes, scheme: str) -> bool:
+        origin_scheme, separator, authority = origin.partition(b"://")
+        if not separator or origin_scheme not in (b"http", b"https"):
+            return False  # "null", extensions, files
+        if authority == host and origin_scheme == scheme.encode("ascii"):
+            return True
+        return authority in self._known_names or _without_port(authority) in self._known_names
+
+    def _token_fits(self, authorization: bytes) -> bool:
+        if self._token is None:
+            return True
+        return authorization[:7].lower() == _BEARER and self._token.matches(authorization[7:].strip())
+
+    async def _admit(self, scope: Scope, receive: Receive, send: Send, length: bytes) -> None:
+        if length:
+            # The HTTP parser has refused what is not a number, and holds the body to its declared length.
+            if int(length) > self._max_body_bytes:
+                await self._refuse_body(send)
+                return
+        elif any(name == b"transfer-encoding" for name, _ in scope["headers"]):
+            buffered = await self._read_undeclared(receive)
+            if buffered is None:
+                await self._refuse_body(send)
+                return
+            receive = _replay(buffered, receive)
+        await self._app(scope, receive, send)
+
+    async def _read_undeclared(self, receive: Receive) -> list[Message] | None:
+        """Reads a body of unknown length; None when it is too large."""
+        messages: list[Message] = []
+        size = 0
+        while True:
+            message = await receive()
+            messages.append(message)
+            size += len(message.get("body", b""))
+            if size > self._max_body_bytes:
+                return None
+            if not message.get("more_body", False):
+                return messages
+
+    async def _refuse_body(self, send: Send) -> None:
+        # The rest of the body is not read: the connection can't be used again.
+        message = f"A request body may have {self._max_body_bytes} bytes."
+        await _refuse(send, 413, "too_large", message, ((b"connection", b"close"),))
+
+
+class _Facts(NamedTuple):
+    """What of a request's headers decides; names are lower case, absent ones empty."""
+
+    host: bytes
+    origin: bytes
+    authorization: bytes
+    length: bytes
+
+
+class _Refusal(NamedTuple):
+    status: int
+    kind: str
+    message: str
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+_UNKNOWN_CALLER = _Refusal(
+    401,
+    "unauthorized",
+    "This server needs its token (Authorization: Bearer ...). `serena-central connect` writes client configurations "
+    "that use it.",
+    ((b"www-authenticate", b'Bearer realm="serena-central"'),),
+)
+
+_AMBIGUOUS = b"\0"
+"""Stands for a header that came twice: it fits nothing."""
+
+
+def _facts(scope: Scope) -> _Facts:
+    host = origin = authorization = length = b""
+    for name, value in scope["headers"]:
+        if name == b"host":
+            host = _AMBIGUOUS if host else value.lower()
+        elif name == b"origin":
+            origin = _AMBIGUOUS if origin else value.lower()
+        elif name == b"authorization":
+            authorization = value
+        elif name == b"content-length":
+            length = value
+    return _Facts(host, origin, authorization, length)
+
+
+def _without_port(authority: bytes) -> bytes:
+    name, colon, port = authority.rpartition(b":")
+    return name if colon and port.isdigit() else authority
+
+
+def _replay(messages: list[Message], receive: Receive) -> Receive:
+    waiting = iter(messages)
+
+    async def replayed() -> Message:
+        for message in waiting:
+            return message
+        return await receive()
+
+    return replayed
+
+
+async def _refuse(
+    send: Send, status: int, kind: str, message: str, headers: tuple[tuple[bytes, bytes], ...] = ()
+) -> None:
+    """Answers in the shape of /api's errors."""
+    body = msgspec.json.encode({"error": {"kind": kind, "message": message}})
+    start: dict[str, Any] = {
+        "type": "http.response.start",
+        "status": status,
+        "headers": [
+            (b"content-type", b"application/json"),
+            (b"content-length", str(len(body)).encode("ascii")),
+            *headers,
+        ],
+    }
+    await send(start)
+    await send({"type": "http.response.body", "body": body})

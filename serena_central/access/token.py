@@ -1,0 +1,110 @@
+"""The token that lets a client in: where it lives, how it is made, how a presented one is compared.
+
+The secret itself stays in this module and in the file; everything else sees the credential, a digest that names the
+token's holder in sessions, logs and events without giving anything away.
+"""
+
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import stat
+from pathlib import Path
+
+from serena_central.core.errors import ConfigError
+
+SECRET_BYTES = 32
+"""Random bytes in a minted token: 43 characters in the file."""
+
+MAX_FILE_BYTES = 4096
+"""A token file is one line; more is not a token."""
+
+_USABLE = re.compile(rb"[\x21-\x7e]{32,512}")
+
+
+class Token:
+    """One secret. `credential` identifies it (128 bits of its SHA-256, hex) and may be stored and shown."""
+
+    __slots__ = ("_secret", "credential")
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+        self.credential = hashlib.sha256(secret).hexdigest()[:32]
+
+    def matches(self, presented: bytes) -> bool:
+        """Compares in constant time."""
+        return hmac.compare_digest(presented, self._secret)
+
+    def header(self) -> str:
+        """The value of an `Authorization` header for a client of this user."""
+        return f"Bearer {self._secret.decode('ascii')}"
+
+    def __repr__(self) -> str:
+        return f"Token(credential={self.credential!r})"
+
+
+def read_token(file: Path) -> Token:
+    """Reads the token of this user's server.
+
+    Raises:
+        FileNotFoundError: no server of this user has run yet.
+        ConfigError: the file is not ours alone, or holds no token.
+    """
+    # Checks and reading share one descriptor, so that nobody can swap the file in between.
+    descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(descriptor, "rb") as stream:
+        _check_private(file, os.fstat(descriptor))
+        content = stream.read(MAX_FILE_BYTES).strip()
+    if not _USABLE.fullmatch(content):
+        raise ConfigError(
+            "token", "holds no token (32 to 512 visible ASCII characters); delete it for a new one", file=str(file)
+        )
+    return Token(content)
+
+
+def obtain_token(file: Path) -> Token:
+    """Reads the token, or mints one where there is none. Safe against another process that does the same.
+
+    Raises:
+        ConfigError: as `read_token`.
+    """
+    try:
+        return read_token(file)
+    except FileNotFoundError:
+        _mint(file)
+        return read_token(file)
+
+
+def _mint(file: Path) -> None:
+    """Puts a complete 0600 file in place in one step, and never replaces one that is there."""
+    draft = file.with_name(f".{file.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(secrets.token_urlsafe(SECRET_BYTES).encode("ascii") + b"\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+        try:
+            os.link(draft, file)
+        except FileExistsError:
+            return  # another process was first: its token counts
+    finally:
+        draft.unlink()
+
+
+def _check_private(file: Path, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise ConfigError("token", "is not a regular file; delete it for a new one", file=str(file))
+    if os.name != "posix":
+        return
+    if status.st_uid != os.geteuid():
+        raise ConfigError("token", "belongs to another user", file=str(file))
+    # A token that others could read is a token that others may have: tightening the mode would only hide that.
+    if status.st_mode & 0o077:
+        raise ConfigError(
+            "token",
+            f"can be read by others (mode {stat.S_IMODE(status.st_mode):04o}), who may know the token by now. "
+            "Delete it for a new one, or run chmod 600 on it if nobody else uses this machine",
+            file=str(file),
+        )
