@@ -1,0 +1,147 @@
+"""One YAML file as plain values with the line of every key.
+
+The file may come with a repository that nobody trusts: only plain values are built, and size, depth and what anchors
+expand to are bounded before anything is. Knows nothing of settings.
+"""
+
+import os
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import yaml
+
+MAX_BYTES = 1_000_000
+MAX_DEPTH = 40
+MAX_VALUES = 50_000
+"""Scalars, lists and mappings in one file, aliases counted as what they stand for."""
+
+# libyaml's loader is ten times faster; a PyYAML that was built without it has only the other one.
+_Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class DocumentError(Exception):
+    """The file can't be used as a whole. `line` is 1-based, None where there is none."""
+
+    def __init__(self, problem: str, line: int | None = None) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.line = line
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """`values` is the file's mapping; `lines` maps `key` and `key.subkey` to a 1-based line; `repeated` lists keys."""
+
+    values: dict[Any, Any]
+    lines: dict[str, int]
+    repeated: list[str]
+
+
+def read_document(path: Path) -> Document | None:
+    """The file's mapping; None if there is no such file. Raises: DocumentError."""
+    text = _read(path)
+    return None if text is None else parse_document(text)
+
+
+def parse_document(text: str) -> Document:
+    """Raises: DocumentError."""
+    try:
+        _check_events(text)
+        loader = _Loader(text)
+        try:
+            node = loader.get_single_node()
+            if node is None or node.tag == "tag:yaml.org,2002:null":
+                return Document({}, {}, [])
+            if not isinstance(node, yaml.MappingNode):
+                raise DocumentError("must be a mapping of keys to values", node.start_mark.line + 1)
+            # Before construction: merge keys (`<<`) expand their aliases in place.
+            lines, repeated = _lines(node)
+            _expanded_size(node, {}, 0)
+            construct = cast("Callable[[yaml.Node], dict[Any, Any]]", loader.construct_document)
+            return Document(construct(node), lines, repeated)
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise DocumentError(f"not valid YAML: {error.problem}", mark.line + 1 if mark else None) from error
+    except (yaml.YAMLError, ValueError, TypeError, OverflowError) as error:
+        # Values that look like dates and are none, keys that are lists, characters that YAML excludes.
+        raise DocumentError(f"not valid YAML: {error}") from error
+
+
+def _read(path: Path) -> str | None:
+    """Never blocks: a FIFO is opened without waiting for its writer, and refused."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise DocumentError(f"can't be read: {error.strerror}") from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise DocumentError("must be a regular file")
+    with os.fdopen(descriptor, "rb") as file:
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise DocumentError(f"is larger than {MAX_BYTES} bytes")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise DocumentError("must be UTF-8 text", line) from error
+
+
+def _check_events(text: str) -> None:
+    """Bounds depth and count on the flat stream of events, since everything after it recurses."""
+    depth = 0
+    for count, event in enumerate(yaml.parse(text, _Loader)):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > MAX_DEPTH or count > MAX_VALUES:
+            line = event.start_mark.line + 1 if event.start_mark else None
+            raise DocumentError("is nested too deeply or holds too many values", line)
+
+
+def _expanded_size(node: yaml.Node, known: dict[int, tuple[int, int]], depth: int) -> tuple[int, int]:
+    """Number of values below `node`, and its height; an alias counts as what it stands for. Cycles end by depth."""
+    if id(node) not in known:
+        size, height = 1, 0
+        if depth <= MAX_DEPTH and isinstance(node, yaml.CollectionNode):
+            for child in _children(node):
+                child_size, child_height = _expanded_size(child, known, depth + 1)
+                size, height = size + child_size, max(height, child_height + 1)
+        elif depth > MAX_DEPTH:
+            height = MAX_DEPTH + 1
+        known[id(node)] = size, height
+    size, height = known[id(node)]
+    if size > MAX_VALUES or depth + height > MAX_DEPTH:
+        raise DocumentError("has anchors that expand to too much", node.start_mark.line + 1)
+    return size, height
+
+
+def _children(node: yaml.CollectionNode) -> list[yaml.Node]:
+    if isinstance(node, yaml.MappingNode):
+        return [part for pair in node.value for part in pair]
+    return list(node.value)
+
+
+def _lines(root: yaml.MappingNode) -> tuple[dict[str, int], list[str]]:
+    lines: dict[str, int] = {}
+    repeated: list[str] = []
+
+    def note(mapping: yaml.MappingNode, prefix: str) -> None:
+        for key, value in mapping.value:
+            name = f"{prefix}{key.value}"
+            if name in lines:
+                repeated.append(name)
+            lines[name] = key.start_mark.line + 1
+            if not prefix and isinstance(value, yaml.MappingNode):
+                note(value, f"{name}.")
+
+    note(root, "")
+    return lines, repeated

@@ -1,0 +1,126 @@
+"""Where settings come from, in order: the one place that knows files, variables and their precedence.
+
+Server: defaults < /etc/serena-central/config.yml < ~/.serena/serena_config.yml < SERENA_CENTRAL_* < flags.
+Project: what the server has < $SERENA_HOME/serena_config.yml < <root>/.claude/.serena/serena_config.yml
+< <root>/.serena/project.yml < <root>/.serena/project.local.yml.
+
+`~/.serena/serena_config.yml` may be shared with Serena: its other keys are reported and have no effect.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from serena_central.config.layers import Given, Layer, Loaded, Origin, Problem, combine
+from serena_central.config.model import get, settings_of
+from serena_central.config.project_config import PROJECT_DIALECT, SERVER_DIALECT, SHARED_DIALECT
+from serena_central.config.reading import add_value, read_file, read_text, unknown_key
+from serena_central.config.settings import ProjectSettings, ServerSettings
+from serena_central.core.places import HOME_VARIABLE
+
+PREFIX = "SERENA_CENTRAL_"
+CONFIG_NAME = "serena_config.yml"
+
+NOT_SETTINGS = frozenset({HOME_VARIABLE})
+"""Variables with our prefix that other parts read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What is read beside the flags; tests name their own."""
+
+    machine: Path = Path("/etc/serena-central/config.yml")
+    user: Path = field(default_factory=lambda: Path.home() / ".serena" / CONFIG_NAME)
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+    @property
+    def serena_home(self) -> Path | None:
+        named = self.environment.get("SERENA_HOME")
+        return Path(named).expanduser().absolute() if named else None
+
+
+def load_server_config(flags: Mapping[str, Any], sources: Sources | None = None) -> Loaded[ServerSettings]:
+    """The server's settings. `flags` maps keys of `ServerSettings` to values; None where a flag was not given.
+
+    Raises: ConfigError for the first wrong value; all other problems are in the answer.
+    """
+    sources = sources or Sources()
+    problems: list[Problem] = []
+    layers = [
+        read_file(sources.machine, SERVER_DIALECT, problems),
+        read_file(sources.user, SERVER_DIALECT, problems),
+        _environment(sources.environment, problems),
+        _flags(flags, problems),
+    ]
+    for problem in problems:
+        if problem.kind == "wrong":
+            raise problem.error()
+    return combine(ServerSettings, layers, problems)
+
+
+def load_project_config(
+    root: Path, server: Loaded[ServerSettings], *, serena_home: Path | None = None, sources: Sources | None = None
+) -> Loaded[ProjectSettings]:
+    """One project's settings on top of the server's. Reads files; never raises: wrong values are among the problems.
+
+    `serena_home` is the client's SERENA_HOME, which may differ per repository; the server's own if the client has none.
+    """
+    sources = sources or Sources()
+    problems: list[Problem] = []
+    home = serena_home or sources.serena_home
+    committed = dict.fromkeys(folder / CONFIG_NAME for folder in (home, root / ".claude" / ".serena") if folder)
+    layers = [
+        _shared(server),
+        *(read_file(path, SHARED_DIALECT, problems, of_project=True) for path in committed if path != sources.user),
+        read_file(root / ".serena" / "project.yml", PROJECT_DIALECT, problems, of_project=True),
+        read_file(root / ".serena" / "project.local.yml", PROJECT_DIALECT, problems, of_project=True),
+    ]
+    return combine(ProjectSettings, layers, problems)
+
+
+def _shared(server: Loaded[ServerSettings]) -> Layer:
+    """What the server says about every project, with its origins."""
+    layer = Layer()
+    keys = settings_of(ProjectSettings)
+    for key, origins in server.origins.items():
+        name, _, entry = key.partition(".")
+        if name in keys and origins[-1].kind != "default":
+            value = get(server.value, name)
+            layer.values[key] = Given(value[entry] if entry else value, origins)
+    return layer
+
+
+def variables() -> dict[str, str]:
+    """Variable → key. `central_server_port` is SERENA_CENTRAL_SERVER_PORT, not with the word twice."""
+    return {
+        f"{PREFIX}{key.removeprefix('central_').upper().replace('.', '_')}": key for key in settings_of(ServerSettings)
+    }
+
+
+def _environment(environment: Mapping[str, str], problems: list[Problem]) -> Layer:
+    layer = Layer()
+    keys, settings = variables(), settings_of(ServerSettings)
+    for name in _ours(environment):
+        origin = Origin("environment", name)
+        # The rule taken literally doubles the word `central`, and is understood as well.
+        key = keys.get(name) or keys.get(name.replace("CENTRAL_CENTRAL_", "CENTRAL_"))
+        if key is None:
+            problems.append(Problem("unknown", name, unknown_key(name, keys), origin))
+        else:
+            read_text(settings[key], environment[name], origin, layer, problems)
+    return layer
+
+
+def _ours(environment: Mapping[str, str]) -> Iterable[str]:
+    return sorted(name for name in environment if name.startswith(PREFIX) and name not in NOT_SETTINGS)
+
+
+def _flags(flags: Mapping[str, Any], problems: list[Problem]) -> Layer:
+    layer = Layer()
+    settings = settings_of(ServerSettings)
+    for key, value in flags.items():
+        origin = Origin("flag", key)
+        add_value(settings[key], value, lambda _, origin=origin: origin, layer, problems, lenient=True)
+    return layer

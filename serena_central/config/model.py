@@ -1,0 +1,134 @@
+"""What the settings structs say about themselves: keys, types, defaults, how layers combine, and what is allowed.
+
+Knows the shape of the structs and nothing of files. A key of a group is dotted: `pool.idle_ttl_s`.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal, TypeVar, cast, get_type_hints
+
+import msgspec
+from msgspec import inspect
+
+from serena_central.config.settings import SharedSettings
+
+Model = TypeVar("Model", bound=SharedSettings)
+Merge = Literal["replace", "add", "entries", "tighten"]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One key. `merge` is `entries` for free mappings: each of their entries is replaced by itself."""
+
+    key: str
+    type: Any
+    default: Any
+    description: str
+    merge: Merge
+    secret: bool
+
+    @property
+    def allowed(self) -> str:
+        """What a value may be, for people: "a whole number from 0 to 65535"."""
+        return _allowed(inspect.type_info(self.type))
+
+    def convert(self, value: Any, *, lenient: bool = False) -> Any:
+        """The checked value; `lenient` reads numbers and booleans from text. Raises: msgspec.ValidationError."""
+        checked = msgspec.convert(value, self.type, strict=not lenient)
+        if isinstance(checked, float) and not math.isfinite(checked):  # bounds let NaN pass
+            raise msgspec.ValidationError("not a finite number")
+        return checked
+
+
+@cache
+def settings_of(model: type[SharedSettings]) -> dict[str, Setting]:
+    """Key → its setting, in the order of the struct."""
+    return {setting.key: setting for setting in _walk(model, "")}
+
+
+@cache
+def groups_of(model: type[SharedSettings]) -> dict[str, str]:
+    """Key of a group → its description."""
+    hints = get_type_hints(model, include_extras=True)
+    groups = [field for field in msgspec.structs.fields(model) if isinstance(field.default, msgspec.Struct)]
+    return {group.name: _meta(hints[group.name]).description or "" for group in groups}
+
+
+def get(value: msgspec.Struct, key: str) -> Any:
+    """The value at a dotted key."""
+    group, _, name = key.rpartition(".")
+    return getattr(getattr(value, group) if group else value, name)
+
+
+def build(model: type[Model], values: dict[str, Any]) -> Model:
+    """The struct that holds `values` (dotted keys), all of them checked before."""
+    plain: dict[str, Any] = {}
+    for key, value in values.items():
+        group, _, name = key.rpartition(".")
+        if group:
+            plain.setdefault(group, {})[name] = value
+        else:
+            plain[key] = value
+    return msgspec.convert(plain, model)
+
+
+def _walk(model: type[msgspec.Struct], prefix: str) -> Iterator[Setting]:
+    hints = get_type_hints(model, include_extras=True)
+    for field in msgspec.structs.fields(model):
+        default = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
+        if isinstance(default, msgspec.Struct):
+            yield from _walk(type(default), f"{prefix}{field.name}.")
+            continue
+        meta = _meta(hints[field.name])
+        extra = meta.extra or {}
+        merge: Merge = extra.get("merge", "entries" if isinstance(default, dict) else "replace")
+        secret = bool(extra.get("secret"))
+        yield Setting(prefix + field.name, hints[field.name], default, meta.description or "", merge, secret)
+
+
+def _meta(hint: Any) -> msgspec.Meta:
+    found = [part for part in getattr(hint, "__metadata__", ()) if isinstance(part, msgspec.Meta)]
+    assert found, f"a setting without a description: {hint}"
+    return found[0]
+
+
+def _allowed(kind: inspect.Type) -> str:
+    match kind:
+        case inspect.Metadata():
+            said = cast("dict[str, str]", kind.extra or {}).get("allowed")
+            return said or _allowed(kind.type)
+        case inspect.ListType() | inspect.DictType() | inspect.StructType():
+            return _allowed_inside(kind)
+        case inspect.IntType():
+            return "a whole number" + _bounds(kind)
+        case inspect.FloatType():
+            return "a number" + _bounds(kind)
+        case inspect.LiteralType():
+            return "one of " + ", ".join(str(value) for value in kind.values)
+        case inspect.UnionType():
+            return " or ".join(_allowed(item) for item in kind.types if not isinstance(item, inspect.NoneType))
+        case inspect.StrType():
+            return "text" if kind.max_length is None else f"text of at most {kind.max_length} characters"
+        case _:
+            return "true or false" if isinstance(kind, inspect.BoolType) else "any value"
+
+
+def _allowed_inside(kind: inspect.ListType | inspect.DictType | inspect.StructType) -> str:
+    match kind:
+        case inspect.ListType():
+            return f"a list, each item {_allowed(kind.item_type)}"
+        case inspect.DictType(value_type=inspect.AnyType()):
+            return "a mapping"
+        case inspect.DictType():
+            return f"a mapping, each entry {_allowed(kind.value_type)}"
+        case inspect.StructType():
+            return "a mapping with " + ", ".join(field.name for field in kind.fields)
+
+
+def _bounds(kind: inspect.IntType | inspect.FloatType) -> str:
+    if kind.ge is not None and kind.le is not None:
+        return f" from {kind.ge} to {kind.le}"
+    least = f", at least {kind.ge}" if kind.ge is not None else f" above {kind.gt}" if kind.gt is not None else ""
+    return least + (f", at most {kind.le}" if kind.le is not None else "")

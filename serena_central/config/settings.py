@@ -1,0 +1,191 @@
+"""The settings: every key with its type, bounds, default and one sentence of what it does.
+
+This is the only list of them: reading, checking, the template and `config show` are generated from these structs. What
+a value means is the business of the part that takes it: names of tools, modes and languages are not checked here.
+
+How layers combine is written beside a key that doesn't simply replace: `add` joins the lists of all layers, `tighten`
+lets a project switch something on that the server left off, and never the other way round.
+"""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+ADD = {"merge": "add"}
+TIGHTEN = {"merge": "tighten"}
+SECRET = {"secret": True}
+
+Folder = Annotated[
+    str, Meta(pattern=r"^(/|~|[A-Za-z]:[\\/])", extra={"allowed": "an absolute path, where ~ is the home folder"})
+]
+Url = Annotated[str, Meta(pattern="^https?://", extra={"allowed": "a URL that begins with http:// or https://"})]
+
+
+class PoolPolicy(msgspec.Struct, kw_only=True, frozen=True):
+    """When language servers start, stop and are replaced."""
+
+    idle_ttl_s: Annotated[
+        float, Meta(ge=1, description="A language server that nobody called for this many seconds is stopped.")
+    ] = 300
+    idle_check_s: Annotated[
+        float, Meta(ge=0.05, le=600, description="How often idle language servers are looked at, in seconds.")
+    ] = 5
+    max_calls: Annotated[
+        int, Meta(ge=1, description="After this many calls a language server is replaced by a fresh one.")
+    ] = 1000
+    start_timeout_s: Annotated[
+        float, Meta(ge=0.1, le=3600, description="A language server that is not up after this many seconds has failed.")
+    ] = 60
+    memory_budget_mb: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="All language servers together, in MB. Unset: half of the machine's memory."),
+    ] = None
+    breaker_failures: Annotated[
+        int, Meta(ge=1, description="After this many failures in a row a language server is not tried for a while.")
+    ] = 5
+    breaker_open_s: Annotated[
+        float, Meta(ge=0.05, le=86400, description="How long a failing language server is not tried, in seconds.")
+    ] = 60
+
+
+class SessionPolicy(msgspec.Struct, kw_only=True, frozen=True):
+    """When sessions count as idle or gone, and how long they are kept."""
+
+    idle_after_s: Annotated[
+        float, Meta(ge=1, description="A session without a call for this long is shown as idle.")
+    ] = 300
+    retention_s: Annotated[
+        float, Meta(ge=1, description="How long a disconnected session is kept, so that its client can come back.")
+    ] = 3600
+    shared_kill_lift_s: Annotated[
+        float, Meta(ge=1, description="After this long the kill of a session that several windows may share is lifted.")
+    ] = 600
+    sweep_s: Annotated[
+        float, Meta(ge=0.05, le=3600, description="How often sessions are looked through, in seconds.")
+    ] = 60
+    modern_disconnect_s: Annotated[
+        float,
+        Meta(
+            ge=1, description="A session whose client can't say goodbye counts as gone after this long without a call."
+        ),
+    ] = 1800
+
+
+class RetentionPolicy(msgspec.Struct, kw_only=True, frozen=True):
+    """How long the database keeps what it recorded. Daily totals are kept for ever."""
+
+    events_days: Annotated[float, Meta(gt=0, le=3650, description="Events older than this many days are deleted.")] = 14
+    calls_days: Annotated[
+        float,
+        Meta(gt=0, le=3650, description="Tool calls, edits and symbol views older than this many days are deleted."),
+    ] = 7
+    sweep_s: Annotated[float, Meta(ge=1, le=86400, description="How often old rows are deleted, in seconds.")] = 3600
+
+
+class SharedSettings(msgspec.Struct, kw_only=True, frozen=True):
+    """What the server sets for all projects, and a project may set for itself."""
+
+    read_only: Annotated[
+        bool, Meta(description="Refuses every tool that changes files. A project can't undo it.", extra=TIGHTEN)
+    ] = False
+    excluded_tools: Annotated[list[str], Meta(description="Tools that are not offered.", extra=ADD)] = []
+    included_optional_tools: Annotated[
+        list[str], Meta(description="Optional tools that are offered as well.", extra=ADD)
+    ] = []
+    base_modes: Annotated[list[str], Meta(description="Modes that every session has, whatever it switches to.")] = []
+    default_modes: Annotated[list[str], Meta(description="Modes that a session starts with.")] = msgspec.field(
+        default_factory=lambda: ["interactive", "editing"]
+    )
+    ignored_paths: Annotated[
+        list[str], Meta(description="Paths that are ignored, as in .gitignore, on top of the projects' own.", extra=ADD)
+    ] = []
+    ignore_all_files_in_gitignore: Annotated[bool, Meta(description="Ignores what git ignores.")] = True
+    encoding: Annotated[
+        str | None, Meta(description="Encoding of source files. Unset: UTF-8, or what a file's first bytes say.")
+    ] = None
+    tool_timeout_s: Annotated[
+        float, Meta(ge=0.1, le=86400, description="A tool call that takes longer than this many seconds is ended.")
+    ] = 60
+    max_answer_chars: Annotated[
+        int, Meta(ge=100, le=5_000_000, description="Longer answers are shortened, and say so. In characters.")
+    ] = 150_000
+    symbol_info_budget: Annotated[
+        Annotated[float, Meta(ge=0, le=3600)] | None,
+        Meta(description="Seconds for hover texts in one answer. Unset: no bound but the call's."),
+    ] = None
+    language_servers: Annotated[
+        dict[str, Any], Meta(description="Per language or language server: which one is used, and its options.")
+    ] = {}
+    read_only_memory_patterns: Annotated[
+        list[str], Meta(description="Regular expressions for names of memories that must not be changed.", extra=ADD)
+    ] = []
+    ignored_memory_patterns: Annotated[
+        list[str], Meta(description="Regular expressions for names of memories that are not shown.", extra=ADD)
+    ] = []
+
+
+class ServerSettings(SharedSettings, kw_only=True, frozen=True):
+    """Everything that can be set for the one server of this user."""
+
+    central_server_enabled: Annotated[
+        bool, Meta(description="Whether agents on this machine share the one server.")
+    ] = True
+    central_server_host: Annotated[
+        str, Meta(min_length=1, max_length=253, description="Address to listen on. Keep it at loopback.")
+    ] = "127.0.0.1"
+    central_server_port: Annotated[int, Meta(ge=0, le=65535, description="Port to listen on; 0 takes a free one.")] = (
+        24280
+    )
+    central_server_url: Annotated[
+        Url | None, Meta(description="Where clients find the server, if not at its host and port.")
+    ] = None
+    database_url: Annotated[
+        str | None,
+        Meta(description="Where sessions, events and calls are kept. Unset: SQLite in the data folder.", extra=SECRET),
+    ] = None
+    allowed_roots: Annotated[
+        list[Folder],
+        Meta(description="Folders that projects may lie in. Unset: any that the user may read; needed off loopback."),
+    ] = []
+    projects: Annotated[list[Folder], Meta(description="Roots of projects that are known from the start.")] = []
+    default_context: Annotated[
+        str | None, Meta(description="Context of sessions that don't choose one. Unset: by the client's name.")
+    ] = None
+    execute_shell: Annotated[bool, Meta(description="Allows the tool execute_shell_command.")] = False
+    auto_install: Annotated[bool, Meta(description="Installs a language server when it is needed and missing.")] = False
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"], Meta(description="What is logged: this level and above.")
+    ] = "info"
+    pool: Annotated[PoolPolicy, Meta(description="Language servers.")] = PoolPolicy()
+    sessions: Annotated[SessionPolicy, Meta(description="Sessions.")] = SessionPolicy()
+    retention: Annotated[RetentionPolicy, Meta(description="What the database keeps.")] = RetentionPolicy()
+
+
+class ModuleSettings(msgspec.Struct, kw_only=True, frozen=True):
+    """One module of a super-repo. `path` is relative to its root; unset: the module's name."""
+
+    path: str | None = None
+    languages: list[str] = []
+    concerns: list[str] = []
+
+
+class ProjectSettings(SharedSettings, kw_only=True, frozen=True):
+    """Everything that can be set for one project."""
+
+    project_name: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=200)] | None,
+        Meta(description="Name of the project. Unset: its folder's."),
+    ] = None
+    languages: Annotated[list[str], Meta(description="Languages to serve. Unset: those that its files have.")] = []
+    initial_prompt: Annotated[str, Meta(description="Told to every session that activates the project.")] = ""
+    type: Annotated[
+        Literal["project", "super-repo"], Meta(description="A super-repo holds modules, each a project of its own.")
+    ] = "project"
+    modules: Annotated[
+        dict[str, ModuleSettings], Meta(description="Modules of a super-repo: path, languages, concerns.")
+    ] = {}
+    routing_hints: Annotated[dict[str, list[str]], Meta(description="Word → modules that it speaks of.")] = {}
+    default_module: Annotated[str | None, Meta(description="The module that is meant when nothing else says so.")] = (
+        None
+    )
