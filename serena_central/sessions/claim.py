@@ -1,0 +1,77 @@
+"""Who is calling, as far as one request says: the raw facts, and the one rule that turns them into a session's id.
+
+The rule needs no memory, so that a conversation is recognised after a restart of the server as before it. It knows no
+HTTP: `mcp_server/identity.py` and `web` collect the facts.
+"""
+
+import hashlib
+import re
+from enum import StrEnum
+from typing import Literal
+
+import msgspec
+
+from serena_central.core.errors import InvalidArguments
+
+_SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
+_NAME_LIMIT = 200
+"""Characters kept of what a client says about itself: enough for any name, harmless in logs and pages."""
+
+
+class Recognised(StrEnum):
+    """What a conversation was recognised by, strongest first."""
+
+    EXPLICIT = "explicit"
+    """X-Serena-Session: minted by serena-proxy, or set by a generated client config."""
+    TRANSPORT = "transport"
+    """Mcp-Session-Id of the handshake era."""
+    CONVERSATION = "conversation"
+    """An id that the client puts into `_meta` of each request."""
+    SHARED = "shared"
+    """Only token, client name and folder are known: two windows may hide behind it."""
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """What one request says about its sender. `credential` is a digest of the token, never the token."""
+
+    credential: str
+    era: Literal["handshake", "modern"] = "modern"
+    explicit_id: str | None = None
+    transport_id: str | None = None
+    conversation_id: str | None = None
+    client_name: str = ""
+    client_version: str = ""
+    working_folder: str | None = None
+    context: str | None = None
+
+    def recognise(self) -> tuple[str, Recognised]:
+        """The session id that this request belongs to, and what it was recognised by.
+
+        Raises:
+            InvalidArguments: an explicit id that is no plain identifier.
+        """
+        if self.explicit_id:
+            return _checked(self.explicit_id), Recognised.EXPLICIT
+        if self.transport_id:
+            return _checked(self.transport_id), Recognised.TRANSPORT
+        if self.conversation_id:
+            return "conversation-" + _digest(self.credential, self.conversation_id), Recognised.CONVERSATION
+        marks = (self.credential, self.client_name, self.working_folder or "")
+        return "shared-" + _digest(*marks), Recognised.SHARED
+
+
+def shortened(text: str) -> str:
+    """What a client says about itself, bounded."""
+    return text[:_NAME_LIMIT]
+
+
+def _checked(identifier: str) -> str:
+    if not _SAFE_ID.fullmatch(identifier):
+        raise InvalidArguments(
+            "A session id may hold letters, digits and . _ : - only, 128 at most, and begins with a letter or digit."
+        )
+    return identifier
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()

@@ -1,0 +1,214 @@
+"""SessionManager: recognises conversations, keeps their sessions, and ends them.
+
+It publishes what happens to sessions and tells projects how many sessions are interested in them; it knows neither MCP
+nor HTTP. Killing is enforced here: `identify` refuses a terminated session whatever door its request came through.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+import anyio
+from serena_central.config.settings import SessionPolicy
+
+from serena_central.core.errors import SessionNotFound, SessionTerminated
+from serena_central.core.events import EventBus
+from serena_central.sessions.claim import Claim, Recognised
+from serena_central.sessions.session import (
+    ActiveProject,
+    Session,
+    SessionSnapshot,
+    SessionState,
+    Termination,
+    snapshot,
+    utc,
+)
+
+TOMBSTONES_KEPT_S = 24 * 3600
+"""How long the id of a killed session goes on being refused after its session is forgotten."""
+
+
+class Interest(Protocol):
+    """Who wants to know which roots sessions work on (the projects' registry)."""
+
+    def attach(self, root: str) -> None: ...
+    def detach(self, root: str) -> None: ...
+
+
+class SessionManager:
+    """All sessions of this server. Belongs to the event loop's thread; no method but `run` waits."""
+
+    def __init__(
+        self,
+        *,
+        bus: EventBus,
+        interest: Interest,
+        policy: SessionPolicy | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.policy = policy or SessionPolicy()
+        self._bus = bus
+        self._interest = interest
+        self._clock = clock
+        self._sessions: dict[str, Session] = {}
+
+    def identify(self, claim: Claim) -> Session:
+        """The session that a request belongs to, created if it is new, woken if it slept.
+
+        Raises:
+            SessionTerminated: a person killed it.
+            SessionNotFound: it belongs to another credential.
+            InvalidArguments: its explicit id is no identifier.
+        """
+        session_id, recognised = claim.recognise()
+        now = self._clock()
+        session = self._sessions.get(session_id)
+        if session is None:
+            return self._create(session_id, recognised, claim, now)
+        if session.credential != claim.credential:
+            raise SessionNotFound(session_id)
+        session.check_alive(now)
+        if session.termination is not None:
+            session.termination = None
+            self._bus.publish("session.revived", "The kill of a shared session ran out", session=session.id)
+        if session.disconnected_at is not None:
+            self._bus.publish("session.returned", session=session.id)
+        session.touch(claim, now)
+        self._sync_interest(session)
+        return session
+
+    def _create(self, session_id: str, recognised: Recognised, claim: Claim, now: float) -> Session:
+        session = Session(session_id, recognised, claim, now=now)
+        self._sessions[session_id] = session
+        self._bus.publish(
+            "session.created",
+            session=session_id,
+            client=session.client_name,
+            version=session.client_version,
+            recognised=recognised.value,
+            folder=claim.working_folder,
+        )
+        return session
+
+    def restore(self, sessions: Iterable[Session]) -> None:
+        """Takes back the sessions of an earlier run of this server; all count as disconnected until they call."""
+        now = self._clock()
+        for session in sessions:
+            if session.disconnected_at is None:
+                session.disconnected_at = now
+            self._sessions.setdefault(session.id, session)
+
+    def get(self, session_id: str) -> Session:
+        session = self._sessions.get(session_id)
+        if session is None:
+            raise SessionNotFound(session_id)
+        return session
+
+    def sessions(self) -> list[Session]:
+        """All sessions that are remembered, oldest first."""
+        return list(self._sessions.values())
+
+    def snapshots(self) -> list[SessionSnapshot]:
+        now = self._clock()
+        return [snapshot(session, now, self.policy.idle_after_s) for session in self._sessions.values()]
+
+    def snapshot(self, session: Session) -> SessionSnapshot:
+        return snapshot(session, self._clock(), self.policy.idle_after_s)
+
+    def activate(self, session: Session, project: ActiveProject) -> None:
+        """Makes `project` the session's active one. Callers refuse this for shared sessions."""
+        if session.active_project == project:
+            return
+        session.active_project = project
+        self._sync_interest(session)
+        self._bus.publish("session.activated", session=session.id, project=project.name, root=project.root)
+
+    def forget_project(self, root: str) -> None:
+        """Takes a removed project away from every session that had it active."""
+        for session in self._sessions.values():
+            if session.active_project is not None and session.active_project.root == root:
+                session.active_project = None
+                self._sync_interest(session)
+
+    def disconnect(self, session_id: str, reason: str) -> None:
+        """Marks a session whose client has gone; its running calls are cancelled. Unknown ids are ignored."""
+        session = self._sessions.get(session_id)
+        if session is None or session.disconnected_at is not None:
+            return
+        session.disconnected_at = self._clock()
+        self._sync_interest(session)
+        for call in list(session.running.values()):
+            call.cancel(f"The client disconnected: {reason}.")
+        self._bus.publish("session.disconnected", reason, session=session_id)
+
+    def terminate(self, session_id: str, by: str) -> Session:
+        """Kills a session: running calls are cancelled, later ones refused.
+
+        Raises:
+            SessionNotFound: no session has this id.
+        """
+        session = self.get(session_id)
+        now = self._clock()
+        if session.terminated(now):
+            return session
+        until = now + self.policy.shared_kill_lift_s if session.shared else None
+        session.termination = killed = Termination(by, now, until)
+        self._sync_interest(session)
+        session.note(f"terminated by {by}", "warning", at=now)
+        reason = str(SessionTerminated(killed.by, utc(killed.at)))
+        for call in list(session.running.values()):
+            call.cancel(reason)
+        self._bus.publish("session.terminated", f"by {by}", session=session_id)
+        return session
+
+    def revive(self, session_id: str) -> Session:
+        """Lifts the kill of a session."""
+        session = self.get(session_id)
+        if session.termination is not None:
+            session.termination = None
+            self._sync_interest(session)
+            self._bus.publish("session.revived", session=session_id)
+        return session
+
+    def sweep(self) -> None:
+        """Moves what time has moved: idle, silently gone, and forgotten sessions."""
+        now = self._clock()
+        for session in list(self._sessions.values()):
+            state = session.state(now, self.policy.idle_after_s)
+            if state is SessionState.TERMINATED and session.termination is not None:
+                if now - session.termination.at > TOMBSTONES_KEPT_S:
+                    del self._sessions[session.id]
+            elif session.disconnected_at is not None:
+                if now - session.disconnected_at >= self.policy.retention_s:
+                    del self._sessions[session.id]
+                    self._bus.publish("session.forgotten", session=session.id)
+            elif state is SessionState.IDLE:
+                self._sweep_idle(session, now)
+
+    def _sweep_idle(self, session: Session, now: float) -> None:
+        if (
+            now - session.last_activity >= self.policy.modern_disconnect_s
+            and session.recognised is not Recognised.TRANSPORT
+        ):
+            self.disconnect(session.id, "nothing was heard of it for a long time")
+        elif not session.seen_idle:
+            session.seen_idle = True
+            self._bus.publish("session.idle", session=session.id)
+
+    async def run(self) -> None:
+        """Sweeps for ever; belongs to the composition root's task group."""
+        while True:
+            await anyio.sleep(self.policy.sweep_s)
+            self.sweep()
+
+    def _sync_interest(self, session: Session) -> None:
+        """Brings what projects believe in line with what the session is now; the only place that tells them."""
+        gone = session.disconnected_at is not None or session.termination is not None
+        wanted = None if gone or session.active_project is None else session.active_project.root
+        if wanted == session.attached_root:
+            return
+        if session.attached_root is not None:
+            self._interest.detach(session.attached_root)
+        session.attached_root = wanted
+        if wanted is not None:
+            self._interest.attach(wanted)

@@ -1,0 +1,202 @@
+"""Session: one conversation of one client with the server. Plain state; the manager alone creates and ends sessions.
+
+A session owns no language server and no project: it holds the root of its active project, and everything a call needs
+is in its session and its arguments.
+"""
+
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+import anyio
+import msgspec
+
+from serena_central.core.errors import SessionTerminated
+from serena_central.sessions.claim import Claim, Recognised, shortened
+
+LOG_LINES = 200
+"""Lines kept per session: enough to see what an agent just did, about 40 KB at the most."""
+
+DURATIONS_KEPT = 256
+"""Newest durations kept per tool for p50 and p95."""
+
+
+class SessionState(StrEnum):
+    CONNECTED = "connected"
+    ACTIVE = "active"
+    IDLE = "idle"
+    DISCONNECTED = "disconnected"
+    TERMINATED = "terminated"
+
+
+class LogLine(NamedTuple):
+    at: float
+    level: str
+    text: str
+
+
+class Termination(NamedTuple):
+    """Who killed a session, when (Unix seconds), and until when it holds (None: for good)."""
+
+    by: str
+    at: float
+    until: float | None
+
+
+class ActiveProject(NamedTuple):
+    name: str
+    root: str
+
+
+@dataclass(slots=True)
+class ToolStatistics:
+    """Counters of one tool in one session; durations in milliseconds."""
+
+    calls: int = 0
+    errors: int = 0
+    durations_ms: deque[float] = field(default_factory=lambda: deque(maxlen=DURATIONS_KEPT))
+
+
+@dataclass(slots=True)
+class RunningCall:
+    """A call in flight. Cancelling `scope` ends it; `cancelled_because` is what its caller is told."""
+
+    id: str
+    tool: str
+    started_at: float
+    scope: anyio.CancelScope
+    cancelled_because: str | None = None
+
+    def cancel(self, reason: str) -> None:
+        self.cancelled_because = reason
+        self.scope.cancel()
+
+
+class Session:
+    """One conversation. Belongs to the event loop's thread."""
+
+    def __init__(self, session_id: str, recognised: Recognised, claim: Claim, *, now: float) -> None:
+        self.id = session_id
+        self.recognised = recognised
+        self.credential = claim.credential
+        self.era = claim.era
+        self.client_name = shortened(claim.client_name) or "unknown"
+        self.client_version = shortened(claim.client_version)
+        self.working_folder = claim.working_folder
+        self.context = claim.context
+        self.created_at = now
+        self.last_activity = now
+        self.active_project: ActiveProject | None = None
+        self.attached_root: str | None = None
+        """The root that was told of this session's interest; the manager alone changes it."""
+        self.modes: tuple[str, ...] = ()
+        self.disconnected_at: float | None = None
+        self.termination: Termination | None = None
+        self.seen_idle = False
+        """Whether the sweep has told the world that this session went idle; cleared by the next call."""
+        self.calls = 0
+        self.errors = 0
+        self.edits = 0
+        self.tools: dict[str, ToolStatistics] = {}
+        self.running: dict[str, RunningCall] = {}
+        self.log: deque[LogLine] = deque(maxlen=LOG_LINES)
+
+    @property
+    def shared(self) -> bool:
+        """Two windows may hide behind this session: nothing that one decides may stick for the other."""
+        return self.recognised is Recognised.SHARED
+
+    def state(self, now: float, idle_after_s: float) -> SessionState:
+        if self.terminated(now):
+            return SessionState.TERMINATED
+        if self.disconnected_at is not None:
+            return SessionState.DISCONNECTED
+        if not self.running and now - self.last_activity >= idle_after_s:
+            return SessionState.IDLE
+        return SessionState.ACTIVE if self.active_project else SessionState.CONNECTED
+
+    def terminated(self, now: float) -> bool:
+        killed = self.termination
+        return killed is not None and (killed.until is None or now < killed.until)
+
+    def check_alive(self, now: float) -> None:
+        """Raises SessionTerminated if a person killed this session."""
+        if self.termination is not None and self.terminated(now):
+            raise SessionTerminated(self.termination.by, utc(self.termination.at))
+
+    def touch(self, claim: Claim, now: float) -> None:
+        """Takes over what a newer request says, and wakes an idle or disconnected session."""
+        self.last_activity = now
+        self.disconnected_at = None
+        self.seen_idle = False
+        if claim.client_name and self.client_name == "unknown":
+            self.client_name = shortened(claim.client_name)
+            self.client_version = shortened(claim.client_version)
+        if claim.working_folder:
+            self.working_folder = claim.working_folder
+        if claim.context:
+            self.context = claim.context
+
+    def note(self, text: str, level: str = "info", *, at: float) -> None:
+        self.log.append(LogLine(at, level, text))
+
+    def count(self, tool: str, duration_ms: float, *, failed: bool) -> None:
+        statistics = self.tools.setdefault(tool, ToolStatistics())
+        statistics.calls += 1
+        statistics.durations_ms.append(duration_ms)
+        self.calls += 1
+        if failed:
+            statistics.errors += 1
+            self.errors += 1
+
+
+class SessionSnapshot(msgspec.Struct, frozen=True):
+    """A session as /api and the command line show it. Times are Unix seconds."""
+
+    session_id: str
+    client_name: str
+    client_version: str
+    era: str
+    recognised_by: str
+    state: SessionState
+    created_at: float
+    last_activity: float
+    active_project_name: str | None
+    active_project_root: str | None
+    active_modes: list[str]
+    working_folder: str | None
+    tool_call_count: int
+    error_count: int
+    edit_count: int
+    running: list[str]
+    terminated_by: str | None
+
+
+def snapshot(session: Session, now: float, idle_after_s: float) -> SessionSnapshot:
+    project = session.active_project
+    return SessionSnapshot(
+        session_id=session.id,
+        client_name=session.client_name,
+        client_version=session.client_version,
+        era=session.era,
+        recognised_by=session.recognised.value,
+        state=session.state(now, idle_after_s),
+        created_at=session.created_at,
+        last_activity=session.last_activity,
+        active_project_name=project.name if project else None,
+        active_project_root=project.root if project else None,
+        active_modes=list(session.modes),
+        working_folder=session.working_folder,
+        tool_call_count=session.calls,
+        error_count=session.errors,
+        edit_count=session.edits,
+        running=[call.tool for call in session.running.values()],
+        terminated_by=session.termination.by if session.termination else None,
+    )
+
+
+def utc(at: float) -> str:
+    """Unix seconds as ISO 8601 in UTC."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
