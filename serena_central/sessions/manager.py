@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 import anyio
-from serena_central.config.settings import SessionPolicy
 
+from serena_central.config.settings import SessionPolicy
 from serena_central.core.errors import SessionNotFound, SessionTerminated
 from serena_central.core.events import EventBus
 from serena_central.sessions.claim import Claim, Recognised

@@ -5,10 +5,10 @@ from collections import Counter
 import anyio
 import pytest
 
+from serena_central.config.settings import SessionPolicy
 from serena_central.core.errors import InvalidArguments, SessionNotFound, SessionTerminated
 from serena_central.core.events import EventBus
 from serena_central.sessions.claim import Claim, Recognised
-from serena_central.config.settings import SessionPolicy
 from serena_central.sessions.manager import TOMBSTONES_KEPT_S, SessionManager
 from serena_central.sessions.session import ActiveProject, RunningCall, SessionState
 
