@@ -1,0 +1,154 @@
+"""Which files are ignored: git's rules, the project's `ignored_paths`, and a short list for roots without git.
+
+A path is decided part by part from the root down: below an ignored folder everything is ignored, and nothing in there
+can be taken back, as in git. At each part the first of these that says anything decides:
+
+1. the project's `ignored_paths` (gitignore patterns; `!` takes back what git would ignore)
+2. `.gitignore` in the same folder, then in the folders above, up to the repository's top, also above the root
+3. `.git/info/exclude`, then the user's own excludes file
+4. for roots outside of any repository: `USUAL`
+
+Files that git tracks although a pattern matches them count as ignored: the index is not read. A root that its own
+repository ignores (a package inside a virtual environment) is treated as outside of it: whoever makes it a project
+wants its files.
+
+The patterns are matched by this module: `pathspec` takes 33 µs per path for a `.gitignore` of 70 lines, this 1 µs.
+"""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from serena_central.core.errors import PathError
+from serena_central.files.glob import BadGlob, translate_part, translate_path
+from serena_central.files.text import read_bytes
+
+ALWAYS = frozenset({".git", ".hg", ".svn"})
+"""Names that are never part of a project, whatever the patterns say."""
+
+USUAL = (
+    "node_modules/",
+    "__pycache__/",
+    ".venv/",
+    "venv/",
+    ".tox/",
+    ".nox/",
+    ".mypy_cache/",
+    ".pytest_cache/",
+    ".ruff_cache/",
+)
+"""What is ignored where git says nothing. Not `target`, `build`, `dist`: sources live in such folders, too."""
+
+MAX_IGNORE_FILE_BYTES = 1_000_000
+"""A larger ignore file is a mistake, and would make every scan slow."""
+
+
+class Patterns:
+    """The patterns of one ignore file, asked with root-relative paths.
+
+    `skip` characters are cut from such a path for a file below the root (`src/.gitignore` skips 4); `above` is put
+    before it for a file above the root.
+    """
+
+    __slots__ = ("_above", "_file_names", "_file_paths", "_folder_names", "_folder_paths", "_ignored", "_skip")
+
+    def __init__(self, lines: Iterable[str], *, skip: int = 0, above: str = "") -> None:
+        self._skip = skip
+        self._above = above
+        parsed = [pattern for line in lines if (pattern := _parse(line)) is not None]
+        self._ignored = [not pattern.negated for pattern in parsed]
+        numbered = list(enumerate(parsed))
+        for_files = [(number, pattern) for number, pattern in numbered if not pattern.folders_only]
+        self._folder_names = _LastMatch((n, p.regex) for n, p in numbered if not p.anchored)
+        self._folder_paths = _LastMatch((n, p.regex) for n, p in numbered if p.anchored)
+        self._file_names = _LastMatch((n, p.regex) for n, p in for_files if not p.anchored)
+        self._file_paths = _LastMatch((n, p.regex) for n, p in for_files if p.anchored)
+
+    def verdict(self, path: str, name: str, is_folder: bool) -> bool | None:
+        """True: ignored, False: taken back by a `!`, None: no pattern matches. `name` is the last part of `path`."""
+        number = (self._folder_names if is_folder else self._file_names).find(name)
+        paths = self._folder_paths if is_folder else self._file_paths
+        if paths.matches_any:
+            number = max(number, paths.find(self._above + path[self._skip :]))
+        return self._ignored[number] if number >= 0 else None
+
+
+Rules = tuple[Patterns, ...]
+"""What applies in one folder, strongest first. Folders without an ignore file share their parent's tuple."""
+
+
+def ignores(rules: Rules, path: str, name: str, is_folder: bool) -> bool:
+    """Whether one entry of a folder that is not ignored itself is ignored; `path` is relative to the root."""
+    if name in ALWAYS:
+        return True
+    for patterns in rules:
+        verdict = patterns.verdict(path, name, is_folder)
+        if verdict is not None:
+            return verdict
+    return False
+
+
+def read_patterns(file: Path, *, skip: int = 0, above: str = "") -> Patterns | None:
+    """The patterns of an ignore file, None where there is none that can be read."""
+    try:
+        data, _ = read_bytes(file, max_bytes=MAX_IGNORE_FILE_BYTES)
+    except PathError:
+        return None
+    return Patterns(data.decode("utf-8-sig", "surrogateescape").split("\n"), skip=skip, above=above)
+
+
+class _Pattern(NamedTuple):
+    regex: str
+    negated: bool
+    folders_only: bool
+    anchored: bool
+    """Matched against the whole path below its ignore file; else against the name alone."""
+
+
+class _LastMatch:
+    """Finds the last of several regular expressions that matches, by one match of their alternation in reverse order.
+
+    Each alternative ends in an empty group, so that `lastindex` tells which one it was. (A group around each would
+    keep `re` from skipping alternatives by their first character.)
+    """
+
+    __slots__ = ("_match", "_numbers", "matches_any")
+
+    def __init__(self, numbered: Iterable[tuple[int, str]]) -> None:
+        backwards = sorted(numbered, reverse=True)
+        self._numbers = [number for number, _ in backwards]
+        self._match = re.compile("|".join(f"{regex}\\Z()" for _, regex in backwards), re.DOTALL).match
+        self.matches_any = bool(backwards)
+
+    def find(self, text: str) -> int:
+        """The number of the last expression that matches, -1 for none."""
+        if not self.matches_any:
+            return -1
+        found = self._match(text)
+        return self._numbers[found.lastindex - 1] if found and found.lastindex else -1
+
+
+def _parse(line: str) -> _Pattern | None:
+    """One line as git's dir.c reads it; None for comments, blank lines and patterns that can match nothing."""
+    glob = _without_trailing_spaces(line.removesuffix("\r"))
+    if glob.startswith("#"):
+        return None
+    negated = glob.startswith("!")
+    glob = glob[negated:]
+    folders_only = glob.endswith("/")
+    glob = glob.removesuffix("/")
+    if not glob:
+        return None
+    anchored = "/" in glob
+    try:
+        regex = translate_path(glob.removeprefix("/")) if anchored else translate_part(glob)
+    except BadGlob:
+        return None
+    return _Pattern(regex, negated, folders_only, anchored)
+
+
+def _without_trailing_spaces(line: str) -> str:
+    stripped = line.rstrip(" ")
+    escapes = len(stripped) - len(stripped.rstrip("\\"))
+    return stripped + " " if escapes % 2 and stripped != line else stripped

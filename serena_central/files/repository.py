@@ -1,0 +1,123 @@
+"""What git says about a root from outside of it: the repository around it, its excludes, the ignore files above.
+
+These files lie where the tree does not watch, so they are compared by stat whenever somebody asks (a few µs each). No
+git program is run; of git's configuration only `core.excludesFile` of the user is read.
+"""
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from serena_central.core.errors import PathError
+from serena_central.files.ignore import USUAL, Patterns, Rules, ignores, read_patterns
+from serena_central.files.stamp import Stamp
+from serena_central.files.text import read_bytes
+
+IGNORE_FILE = ".gitignore"
+
+_MAX_CONFIG_BYTES = 1_000_000
+"""Bound for git's small files: configuration, and the pointers of worktrees and submodules."""
+
+_SECTION = re.compile(r'^\s*\[\s*(\w+)\s*("[^"]*")?\s*\]')
+_EXCLUDES_FILE = re.compile(r'^\s*excludesfile\s*=\s*"?([^"#;]*?)"?\s*$', re.IGNORECASE)
+
+
+class OuterRules:
+    """The rules that apply at a root before any ignore file in it. When `changed()`, make new ones and scan again.
+
+    `stronger` rules come before the `.gitignore` files in the root, `weaker` ones behind them.
+    """
+
+    def __init__(self, root: Path, *, ignored_paths: Sequence[str] = (), use_git: bool = True) -> None:
+        self._root = root
+        self._markers = [str(folder / ".git") for folder in (root, *root.parents)] if use_git else []
+        self._marker = self._nearest_marker()
+        self._files: list[str] = []
+        self.stronger: Rules = (Patterns(ignored_paths),) if ignored_paths else ()
+        self.weaker: Rules = (Patterns(USUAL),)
+        if self._marker is not None:
+            self._read_git(Path(self._marker).parent)
+        self._stamps = [_stamp(file) for file in self._files]
+
+    def changed(self) -> bool:
+        """Whether a file that was read, or was missing, is another one now, or the repository came or went."""
+        return self._nearest_marker() != self._marker or [_stamp(file) for file in self._files] != self._stamps
+
+    def _nearest_marker(self) -> str | None:
+        """The `.git` of the repository around the root."""
+        return next((marker for marker in self._markers if os.path.lexists(marker)), None)
+
+    def _read_git(self, top: Path) -> None:
+        parts = self._root.relative_to(top).parts
+        exclude = _common_folder(top / ".git") / "info" / "exclude"
+        configurations = _user_configurations()
+        users = _user_excludes(configurations)
+        above = [top.joinpath(*parts[:depth]) / IGNORE_FILE for depth in range(len(parts))]
+        self._files = [str(file) for file in (*above, exclude, users, *configurations)]
+        if _is_ignored_by(top, parts, [exclude, users]):
+            return
+        levels = [
+            read_patterns(file, above="".join(f"{part}/" for part in parts[depth:]))
+            for depth, file in reversed(list(enumerate(above)))
+        ]
+        whole = "".join(f"{part}/" for part in parts)
+        levels += [read_patterns(exclude, above=whole), read_patterns(users, above=whole)]
+        self.weaker = tuple(level for level in levels if level is not None)
+
+
+def _is_ignored_by(top: Path, parts: Sequence[str], weakest: Sequence[Path]) -> bool:
+    """Whether the repository ignores the root itself, which lies at `parts` below `top`."""
+    rules = tuple(level for file in weakest if (level := read_patterns(file)) is not None)
+    path = ""
+    for depth, part in enumerate(parts):
+        level = read_patterns(top.joinpath(*parts[:depth]) / IGNORE_FILE, skip=len(path))
+        rules = (level, *rules) if level is not None else rules
+        if ignores(rules, path + part, part, is_folder=True):
+            return True
+        path += part + "/"
+    return False
+
+
+def _common_folder(dot_git: Path) -> Path:
+    """The folder of the repository proper: `.git` itself, or what the `.git` file of a worktree or submodule names."""
+    pointer = _small_file(dot_git) if dot_git.is_file() else ""
+    folder = dot_git.parent / pointer.removeprefix("gitdir:").strip() if pointer.startswith("gitdir:") else dot_git
+    common = _small_file(folder / "commondir").strip()
+    return folder / common if common else folder
+
+
+def _user_configurations() -> list[Path]:
+    """Git's configuration files of this user, the strongest first."""
+    return [Path.home() / ".gitconfig", _user_folder() / "config"]
+
+
+def _user_folder() -> Path:
+    named = os.environ.get("XDG_CONFIG_HOME")
+    return (Path(named) if named else Path.home() / ".config") / "git"
+
+
+def _user_excludes(configurations: Sequence[Path]) -> Path:
+    for file in configurations:
+        section = ""
+        for line in _small_file(file).splitlines():
+            if opened := _SECTION.match(line):
+                section = opened[1].lower() if not opened[2] else ""
+            elif section == "core" and (found := _EXCLUDES_FILE.match(line)):
+                return Path(found[1].strip()).expanduser()
+    return _user_folder() / "ignore"
+
+
+def _small_file(file: Path) -> str:
+    """The text of one of git's own files, empty where there is none that can be read."""
+    try:
+        return read_bytes(file, max_bytes=_MAX_CONFIG_BYTES)[0].decode("utf-8", "surrogateescape")
+    except PathError:
+        return ""
+
+
+def _stamp(file: str) -> Stamp | None:
+    try:
+        return Stamp.of(os.stat(file))  # noqa: PTH116  (Path.stat takes twice the time, on the way of every call)
+    except OSError:
+        return None

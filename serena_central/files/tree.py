@@ -1,0 +1,238 @@
+"""The live list of a root's files, never staler than the call that asks for it.
+
+A `FileTree` owns one survey (what is there) and, where that is possible, one watch (what changed). `fresh()` is the
+barrier: afterwards everything that was on disk before the call has been seen and told. Surveying is done by one task at
+a time, in a thread when it may take long; `files` and the listeners are touched in the event loop's thread alone.
+
+Without a watch `fresh()` compares the whole root by stat, and `remark` says why.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import anyio
+import anyio.to_thread
+import msgspec
+from anyio.abc import TaskStatus
+
+from serena_central.files.ignore import ignores
+from serena_central.files.repository import IGNORE_FILE, OuterRules
+from serena_central.files.stamp import Stamp
+from serena_central.files.walk import Findings, Survey
+from serena_central.files.watch import Heard, Watch, WatchUnavailable, follow, open_watch
+
+logger = logging.getLogger(__name__)
+
+STEP_S = 0.05
+"""How long changes are collected before the listeners hear of them when nobody asks. The kernel's queue holds 16,384
+events, which a checkout takes longer to fill; and a file that is written to all the time costs 20 looks per second."""
+
+MOST_AT_ONCE = 64
+"""Changed files that are looked at in the event loop's thread (6 µs each); more, and all folders, go to a thread."""
+
+MOST_ROUNDS = 8
+"""How often the queue is read in one `fresh()`. One reading holds all that happened before the call; the others follow
+what happens meanwhile, and must end although somebody writes without pause."""
+
+Kind = Literal["created", "changed", "deleted"]
+
+
+class Change(msgspec.Struct, frozen=True, gc=False):
+    """What became of one file; `path` is relative to the root, POSIX."""
+
+    path: str
+    kind: Kind
+
+
+Listener = Callable[[Sequence[Change]], None]
+
+
+class FileTree:
+    """See the module. `remark` is a sentence for answers when the root can't be watched, else None."""
+
+    def __init__(
+        self, root: Path, *, ignored_paths: Sequence[str] = (), ignore_all_files_in_gitignore: bool = True
+    ) -> None:
+        self.root = root
+        self.remark: str | None = None
+        self._make_outer = partial(OuterRules, root, ignored_paths=ignored_paths, use_git=ignore_all_files_in_gitignore)
+        self._use_git = ignore_all_files_in_gitignore
+        self._files: dict[str, Stamp] = {}
+        self._listeners: dict[object, Listener] = {}
+        self._turn = anyio.Lock(fast_acquire=True)
+        self._scanned = anyio.Event()
+        self._scans_begun = 0
+        self._scans_ended = 0
+        self._watch: Watch | None = None
+        self._watching = anyio.CancelScope()
+        self._survey: Survey | None = None
+
+    @property
+    def files(self) -> Mapping[str, Stamp]:
+        """Every regular file of the root that is not ignored: path → stamp, as of the last `fresh()`. Live: copy it
+        before awaiting anything or handing it to a thread."""
+        return self._files
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Calls `listener` with every later batch of changes, one per file, in the event loop's thread and before the
+        `fresh()` that found them returns. Files of the first scan are no changes. Returns the way to end it."""
+        key = object()
+        self._listeners[key] = listener
+
+        def end() -> None:
+            self._listeners.pop(key, None)
+
+        return end
+
+    def is_ignored(self, path: str) -> bool:
+        """Whether a root-relative POSIX path is ignored, or lies in a nested repository. It need not exist; one that
+        ends in `/` is taken for a folder."""
+        survey = self._survey
+        if survey is None or path in self._files:
+            return False
+        folder = survey.folders.get("")
+        names = path.strip("/").split("/")
+        inside = ""
+        for depth, name in enumerate(names):
+            if folder is None or name in ("", "."):
+                return False
+            inside += name
+            is_folder = depth < len(names) - 1 or path.endswith("/") or (self.root / inside).is_dir()
+            if folder.nested or ignores(folder.rules, inside, name, is_folder):
+                return True
+            inside += "/"
+            folder = survey.folders.get(inside, folder)
+        return folder is not None and folder.nested
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Scans, then follows the changes until cancelled; `started()` when the first scan is complete."""
+        survey, watch = await anyio.to_thread.run_sync(self._begin)
+        try:
+            self._survey, self._watch = survey, watch
+            async with self._turn:
+                await self._scan()
+            self._scanned.set()
+            task_status.started()
+            with self._watching:
+                while self._watch is not None:
+                    await anyio.wait_readable(self._watch.fileno())
+                    await anyio.sleep(STEP_S)
+                    await self.fresh()
+            await anyio.sleep_forever()
+        finally:
+            self._watch = None
+            if watch is not None:
+                watch.close()
+
+    async def fresh(self) -> None:
+        """The barrier: when it returns, `files` and the listeners have seen everything that was on disk before."""
+        if not self._scanned.is_set():
+            await self._scanned.wait()
+        wanted = self._scans_begun + 1  # a scan that has begun already may have missed what this call must see
+        async with self._turn:
+            if self._watch is not None:
+                await self._catch_up(self._watch)
+            elif self._scans_ended < wanted:
+                await self._scan()
+
+    async def _catch_up(self, watch: Watch) -> None:
+        """Follows what the watch heard until there is nothing more."""
+        assert self._survey is not None
+        if self._survey.root_is_another() or self._survey.outer.changed():
+            await self._scan()
+        for _ in range(MOST_ROUNDS):
+            heard = watch.read()
+            if heard is None:
+                await self._scan()
+            elif heard:
+                await self._follow(heard)
+            else:
+                return
+
+    async def _follow(self, heard: list[Heard]) -> None:
+        assert self._survey is not None
+        try:
+            if len(heard) <= MOST_AT_ONCE and not any(_may_take_long(one) for one in heard):
+                follow(self._survey, heard)
+            else:
+                await _in_thread(partial(follow, self._survey, heard))
+        except WatchUnavailable as error:
+            self._stop_watching(error)
+            await self._scan()
+        else:
+            self._tell(self._survey.take())
+
+    async def _scan(self) -> None:
+        """Looks at the whole root again, without the watch if that gives out."""
+        assert self._survey is not None
+        self._scans_begun += 1
+        number = self._scans_begun
+        try:
+            await _in_thread(partial(_look_everywhere, self._survey, self._make_outer))
+        except WatchUnavailable as error:
+            self._stop_watching(error)
+            await _in_thread(partial(_look_everywhere, self._survey, self._make_outer))
+        self._scans_ended = number
+        self._tell(self._survey.take())
+
+    def _begin(self) -> tuple[Survey, Watch | None]:
+        watch = None
+        try:
+            watch = open_watch(self.root)
+        except WatchUnavailable as error:
+            self.remark = _remark(error)
+        return Survey(self.root, self._make_outer(), use_git=self._use_git, watch=watch), watch
+
+    def _stop_watching(self, error: WatchUnavailable) -> None:
+        """`run` closes the watch, once nothing waits for it."""
+        assert self._survey is not None
+        self.remark = _remark(error)
+        logger.warning("%s: %s", self.root, self.remark)
+        self._survey.stop_watching()
+        self._watch = None
+        self._watching.cancel()
+
+    def _tell(self, findings: Findings) -> None:
+        """Takes findings over into `files`, and tells the listeners what differs."""
+        changes: list[Change] = []
+        for path, stamp in findings.items():
+            known = self._files.get(path)
+            if stamp == known:
+                continue
+            if stamp is None:
+                del self._files[path]
+                changes.append(Change(path, "deleted"))
+            else:
+                self._files[path] = stamp
+                changes.append(Change(path, "changed" if known else "created"))
+        if not changes or not self._scanned.is_set():
+            return
+        for listener in list(self._listeners.values()):
+            try:
+                listener(changes)
+            except Exception:
+                logger.exception("a listener failed on %d changes in %s", len(changes), self.root)
+
+
+def _look_everywhere(survey: Survey, make_outer: Callable[[], OuterRules]) -> None:
+    if survey.root_is_another():
+        survey.forget("")
+    survey.look_everywhere(make_outer())
+
+
+async def _in_thread(work: Callable[[], None]) -> None:
+    """Shielded, because what was read from the queue can't be read again; bounded by the size of the tree. Not from the
+    common pool of threads, whose other users may hang."""
+    with anyio.CancelScope(shield=True):
+        await anyio.to_thread.run_sync(work, limiter=anyio.CapacityLimiter(1))
+
+
+def _may_take_long(heard: Heard) -> bool:
+    return heard.is_folder or heard.name in (IGNORE_FILE, ".git")
+
+
+def _remark(error: WatchUnavailable) -> str:
+    return f"watching is not possible here ({error}); files are compared by stat"

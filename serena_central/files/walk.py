@@ -1,0 +1,241 @@
+"""Walking a root: which folders and files belong to it, and what differs from what was known before.
+
+A `Survey` remembers every folder that belongs to the root and collects findings (path → stamp, None for gone) until
+somebody takes them. It is the model of one walker at a time: whoever calls it, from whatever thread, calls alone. It
+learns about changes by being told where to look (`examine`, `look`); who tells it is `watch`'s and `tree`'s business.
+
+Not part of a root: symlinks (their targets are listed where they are, or lie outside), what is no regular file, names
+that are not valid Unicode (no answer could carry them), what is ignored, and nested repositories, submodules and
+worktrees (folders with a `.git` of their own), which are roots of their own.
+"""
+
+import os
+import stat
+from pathlib import Path
+from typing import Protocol
+
+from serena_central.files.ignore import Rules, ignores, read_patterns
+from serena_central.files.repository import IGNORE_FILE, OuterRules
+from serena_central.files.stamp import Stamp
+
+Findings = dict[str, Stamp | None]
+"""Root-relative POSIX path → stamp of the file that is there, None when it is gone or ignored now."""
+
+
+class Folder:
+    """One folder of a root. `path` is "" for the root itself, else it ends in `/`."""
+
+    __slots__ = ("files", "folders", "ignore_stamp", "inode", "nested", "path", "rules", "watch_id")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.rules: Rules = ()
+        self.inode = -1
+        self.watch_id = -1
+        """Belongs to the watch; -1 while there is none."""
+        self.nested = False
+        """A repository of its own: empty, and known only because it may cease to be one."""
+        self.ignore_stamp: Stamp | None = None
+        self.files: set[str] = set()
+        self.folders: set[str] = set()
+
+
+class FolderWatch(Protocol):
+    """Hears of every folder before it is listed, so that nothing that happens later is missed."""
+
+    def add(self, folder: Folder, path: str) -> str | None:
+        """Watches the folder at the absolute `path`; again, if need be. Nothing is watched when it returns a path:
+        that of a known folder which is the same one on disk, was moved, and has to be forgotten first."""
+        ...
+
+    def remove(self, folder: Folder) -> None: ...
+
+
+class Survey:
+    """The folders of one root, and the findings since they were last taken."""
+
+    def __init__(self, root: Path, outer: OuterRules, *, use_git: bool, watch: FolderWatch | None = None) -> None:
+        self._root = f"{str(root).rstrip('/')}/"
+        self.outer = outer
+        self._ignore_file = IGNORE_FILE if use_git else None
+        self._watch = watch
+        self._findings: Findings = {}
+        self.folders: dict[str, Folder] = {}
+
+    def take(self) -> Findings:
+        """What was found since the last time."""
+        findings, self._findings = self._findings, {}
+        return findings
+
+    def stop_watching(self) -> None:
+        """Goes on without the watch. Every folder has to be listed again to know what changed."""
+        self._watch = None
+
+    def look_everywhere(self, outer: OuterRules) -> None:
+        """Lists the whole root, again if need be, by these outer rules."""
+        self.outer = outer
+        self.look("")
+
+    def root_is_another(self) -> bool:
+        """Whether the root was deleted, moved or replaced since it was listed; no watch tells that reliably."""
+        known = self.folders.get("")
+        try:
+            return known is None or os.stat(self._root).st_ino != known.inode  # noqa: PTH116  (half of Path's time)
+        except OSError:
+            return True
+
+    def look(self, path: str) -> None:
+        """Lists a folder that is not ignored, and everything below it, again if it is known."""
+        pending = [path]
+        while pending:
+            folder = self._enter(pending.pop())
+            found = self._list(folder) if folder is not None else None
+            if folder is None or found is None:
+                continue
+            files, folders = found
+            for gone in folder.folders - folders:
+                self.forget(gone)
+            self._findings.update(dict.fromkeys(folder.files.difference(files)))
+            self._findings.update(files)
+            folder.files = set(files)
+            folder.folders = folders
+            pending.extend(folders)
+
+    def examine(self, folder: Folder, name: str) -> None:
+        """Looks at one entry of a known folder, of which something was heard."""
+        if self._rules_differ(folder, name):
+            self.look(folder.path)
+            return
+        path = folder.path + name
+        try:
+            status = os.lstat(self._root + path)
+        except OSError:
+            self._drop(folder, path)
+            return
+        is_folder = stat.S_ISDIR(status.st_mode)
+        if folder.nested or not _is_unicode(name) or ignores(folder.rules, path, name, is_folder):
+            self._drop(folder, path)
+        elif is_folder:
+            self._meet_folder(folder, path, status.st_ino)
+        elif stat.S_ISREG(status.st_mode):
+            self.forget(path + "/")
+            folder.files.add(path)
+            self._findings[path] = Stamp.of(status)
+        else:
+            self._drop(folder, path)
+
+    def forget(self, path: str) -> None:
+        """Drops a folder and all below it, as far as they are known."""
+        if path not in self.folders:
+            return
+        parent = self.folders.get(_parent(path)) if path else None
+        if parent is not None:
+            parent.folders.discard(path)
+        pending = [path]
+        while pending:
+            folder = self.folders.pop(pending.pop(), None)
+            if folder is None:
+                continue
+            if self._watch is not None:
+                self._watch.remove(folder)
+            self._findings.update(dict.fromkeys(folder.files))
+            pending.extend(folder.folders)
+
+    def _drop(self, folder: Folder, path: str) -> None:
+        self.forget(path + "/")
+        if path in folder.files:
+            folder.files.discard(path)
+            self._findings[path] = None
+
+    def _meet_folder(self, parent: Folder, path: str, inode: int) -> None:
+        known = self.folders.get(path + "/")
+        if known is not None and known.inode == inode:
+            return
+        self._drop(parent, path)
+        parent.folders.add(path + "/")
+        self.look(path + "/")
+
+    def _enter(self, path: str) -> Folder | None:
+        """The folder at `path`, watched, its inode known; None, and forgotten, when it can't be entered."""
+        if path and _parent(path) not in self.folders:
+            return None
+        folder = self.folders.setdefault(path, Folder(path))
+        try:
+            while self._watch is not None and (moved := self._watch.add(folder, self._root + path)) is not None:
+                self.forget(moved)
+            status = os.stat(self._root + path, follow_symlinks=not path)  # noqa: PTH116  (half of Path's time)
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            self.forget(path)
+            return None
+        folder.inode = status.st_ino
+        return folder
+
+    def _list(self, folder: Folder) -> tuple[dict[str, Stamp], set[str]] | None:
+        """Files (path → stamp) and folders right in a folder; None, and forgotten, when it can't be read."""
+        try:
+            with os.scandir(self._root + folder.path) as entries:
+                listed = list(entries)
+        except OSError:
+            self.forget(folder.path)
+            return None
+        names = {entry.name for entry in listed}
+        folder.nested = bool(folder.path) and ".git" in names
+        if folder.nested:
+            return {}, set()
+        folder.rules = self._rules(folder, has_own=self._ignore_file in names)
+        files: dict[str, Stamp] = {}
+        folders: set[str] = set()
+        for entry in listed:
+            self._sort_in(folder, entry, files, folders)
+        return files, folders
+
+    def _sort_in(self, folder: Folder, entry: os.DirEntry[str], files: dict[str, Stamp], folders: set[str]) -> None:
+        name = entry.name
+        path = folder.path + name
+        try:
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if not _is_unicode(name) or ignores(folder.rules, path, name, is_folder):
+                return
+            if is_folder:
+                folders.add(path + "/")
+            elif entry.is_file(follow_symlinks=False):
+                files[path] = Stamp.of(entry.stat(follow_symlinks=False))
+        except OSError:  # gone since it was listed
+            return
+
+    def _rules(self, folder: Folder, *, has_own: bool) -> Rules:
+        """What applies in a folder; remembers the stamp of its ignore file from before it is read."""
+        strongest = self.outer.stronger
+        inherited = self.folders[_parent(folder.path)].rules if folder.path else strongest + self.outer.weaker
+        folder.ignore_stamp = None
+        if not has_own:
+            return inherited
+        file = f"{self._root}{folder.path}{IGNORE_FILE}"
+        folder.ignore_stamp = _stamp(file)
+        own = read_patterns(Path(file), skip=len(folder.path)) if folder.ignore_stamp else None
+        return inherited if own is None else (*strongest, own, *inherited[len(strongest) :])
+
+    def _rules_differ(self, folder: Folder, name: str) -> bool:
+        """Whether what was heard of is an ignore file with new content, or makes or ends a nested repository."""
+        path = f"{self._root}{folder.path}{name}"
+        if name == ".git" and folder.path:
+            return os.path.lexists(path) != folder.nested
+        return name == self._ignore_file and not folder.nested and _stamp(path) != folder.ignore_stamp
+
+
+def _stamp(path: str) -> Stamp | None:
+    """The stamp of a regular file; git follows no symlink to an ignore file either."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return None
+    return Stamp.of(status) if stat.S_ISREG(status.st_mode) else None
+
+
+def _parent(path: str) -> str:
+    """`a/b/` → `a/`, `a/` → ``."""
+    return path[: path.rfind("/", 0, -1) + 1]
+
+
+def _is_unicode(name: str) -> bool:
+    return name.isascii() or not any("\ud800" <= char <= "\udfff" for char in name)

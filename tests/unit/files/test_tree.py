@@ -1,0 +1,358 @@
+"""After `fresh()` the tree shows the disk, whatever another process did just before; and the listeners were told."""
+
+import errno
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from serena_central.files import tree as tree_module
+from serena_central.files.inotify import Inotify
+from serena_central.files.stamp import Stamp
+from serena_central.files.tree import Change, FileTree
+from serena_central.files.watch import WatchUnavailable
+
+pytestmark = pytest.mark.anyio
+
+OTHER_PROGRAM = """
+import os, random, shutil, sys
+def folders(): return [name for name in os.listdir('.') if name.startswith('d')]
+for line in sys.stdin:
+    exec(line)
+    print("done", flush=True)
+"""
+
+
+class OtherProcess:
+    """Runs Python statements in another process, in the root; a call returns when the statement is through."""
+
+    def __init__(self, root: Path) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", OTHER_PROGRAM],
+            cwd=root,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+        )
+
+    def __call__(self, statement: str) -> None:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(statement + "\n")
+        assert self.process.stdout.readline() == "done\n"
+
+    def write(self, path: str, content: str = "") -> None:
+        self(f"os.makedirs(os.path.dirname({path!r}) or '.', exist_ok=True); open({path!r}, 'w').write({content!r})")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "root"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def other(root: Path) -> Iterator[OtherProcess]:
+    other = OtherProcess(root)
+    with other.process:
+        yield other
+        assert other.process.stdin is not None
+        other.process.stdin.close()
+
+
+@asynccontextmanager
+async def running(tree: FileTree) -> AsyncIterator[list[Change]]:
+    """Runs the tree; yields what a listener hears."""
+    heard: list[Change] = []
+    async with anyio.create_task_group() as tasks:
+        with anyio.fail_after(20):
+            await tasks.start(lambda *, task_status: tree.run(task_status=task_status))
+            end = tree.subscribe(heard.extend)
+            yield heard
+        end()
+        tasks.cancel_scope.cancel()
+
+
+def on_disk(root: Path) -> dict[str, Stamp]:
+    return {
+        path.relative_to(root).as_posix(): Stamp.of(path.lstat())
+        for path in root.rglob("*")
+        if path.is_file() and not path.is_symlink()
+    }
+
+
+@pytest.fixture(params=["watched", "compared"])
+def watched(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Runs a test with a watch and without."""
+    if request.param == "compared":
+        refuse_to_watch(monkeypatch)
+    return request.param == "watched"
+
+
+def refuse_to_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(root: Path) -> None:
+        raise WatchUnavailable("a test says so")
+
+    monkeypatch.setattr(tree_module, "open_watch", refuse)
+
+
+async def test_what_another_process_did_is_seen_at_once(root: Path, other: OtherProcess, watched: bool) -> None:
+    (root / "old.py").write_text("old")
+    (root / "gone.py").write_text("gone")
+    tree = FileTree(root)
+    async with running(tree) as heard:
+        assert tree.files == on_disk(root)
+        assert (tree.remark is None) == watched
+        other.write("new.py")
+        other.write("a/b/c/deep.py", "deep")
+        other.write("old.py", "older")
+        other("os.unlink('gone.py')")
+        await tree.fresh()
+        assert tree.files == on_disk(root)
+        assert sorted((change.path, change.kind) for change in heard) == [
+            ("a/b/c/deep.py", "created"),
+            ("gone.py", "deleted"),
+            ("new.py", "created"),
+            ("old.py", "changed"),
+        ]
+
+
+CHANGES = """
+open(f'f{n % 5}', 'a').write('x')
+held = open('held', 'a'); held.write(str(n)); held.flush()
+os.path.exists(f'f{n % 5}') and os.unlink(f'f{n % 5}')
+os.path.exists('f1') and os.replace('f1', f'f{n % 5}')
+os.path.exists('f2') and os.utime('f2', ns=(n, n))
+os.makedirs(f'd{n}/e/g', exist_ok=True); open(f'd{n}/e/g/new', 'w').write('x'); open(f'd{n}/top', 'w').close()
+[os.rename(name, f'../out_{n}_{i}') for i, name in enumerate(folders())]
+[os.rename(f'../{name}', f'd_{n}_{name}') for name in os.listdir('..') if name.startswith('out')]
+[os.rename(name, f'd_{n}_{i}_') for i, name in enumerate(folders())]
+[shutil.rmtree(name) for name in folders()[1:]]
+os.makedirs('x/y', exist_ok=True); os.rename('x', f'd__{n}'); open(f'd__{n}/y/after', 'w').close()
+[(os.makedirs(f'{d}/in/in2', exist_ok=True), open(f'{d}/in/in2/f', 'a').write('x')) for d in folders()]
+[os.rename(folders()[0], f'{folders()[-1]}/moved{n}') for _ in folders()[1:2]]
+os.path.isdir('s') and shutil.rmtree('s'); open('s', 'w').close()
+os.path.isfile('s') and os.unlink('s'); os.makedirs('s/t', exist_ok=True); open('s/t/u', 'w').close()
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_hundreds_of_random_changes_are_never_missed(root: Path, other: OtherProcess, seed: int) -> None:
+    dice = random.Random(seed)
+    tree = FileTree(root)
+    async with running(tree) as heard:
+        shown = dict(tree.files)
+        for number in range(100):
+            for step in range(dice.choice((1, 1, 3))):
+                other(f"n = {number * 3 + step}; {dice.choice(CHANGES)}")
+            await tree.fresh()
+            assert tree.files == on_disk(root), f"after step {number}"
+            apply(shown, heard, tree)
+            assert shown == tree.files
+
+
+def apply(shown: dict[str, Any], heard: list[Change], tree: FileTree) -> None:
+    """Keeps a copy by what the listener heard; a change that contradicts the copy fails."""
+    for change in heard:
+        if change.kind == "deleted":
+            del shown[change.path]
+        else:
+            assert (change.path in shown) == (change.kind == "changed")
+            shown[change.path] = tree.files[change.path]
+    heard.clear()
+
+
+async def test_folders_that_appear_while_they_are_filled_are_seen_whole(root: Path) -> None:
+    writer = (
+        "import os\n"
+        "for n in range(150):\n"
+        "    os.makedirs(f'n{n}/a/b', exist_ok=True)\n"
+        "    for name in ('n{}/f', 'n{}/a/f', 'n{}/a/b/f'): open(name.format(n), 'w').close()\n"
+    )
+    tree = FileTree(root)
+    async with running(tree), await anyio.open_process([sys.executable, "-I", "-c", writer], cwd=root) as process:
+        while process.returncode is None and not (root / "n149/a/b/f").exists():
+            await tree.fresh()
+            await anyio.lowlevel.checkpoint()
+        await process.wait()
+        await tree.fresh()
+        assert tree.files == on_disk(root)
+        assert len(tree.files) == 450
+
+
+async def test_thousands_of_files_at_once_are_seen_also_when_the_queue_overflows(
+    root: Path, other: OtherProcess
+) -> None:
+    limit = int(await anyio.Path("/proc/sys/fs/inotify/max_queued_events").read_text())
+    tree = FileTree(root)
+    count = limit // 2 + 100  # each is created and written to: two events
+    async with running(tree) as heard:
+        scans = tree._scans_begun
+        other(f"[open(f'f{{n}}', 'w').write('x') for n in range({count})]")
+        await tree.fresh()
+        assert tree._scans_begun > scans, "the queue must have overflowed"
+        assert len(tree.files) == count
+        assert len(heard) == len(tree.files)
+        other("[os.unlink(name) for name in os.listdir('.')]")
+        await tree.fresh()
+        assert not tree.files
+
+
+async def test_ignored_folders_are_not_watched_and_ignore_files_are_obeyed_as_they_change(
+    root: Path, other: OtherProcess, watched: bool
+) -> None:
+    await anyio.run_process(["git", "init", "-q"], cwd=root)
+    for path in ("src/a.py", "src/a.log", "node_modules/x/y.js"):
+        other.write(path)
+    other.write(".gitignore", "node_modules/\n")
+    tree = FileTree(root)
+    async with running(tree) as heard:
+        assert set(tree.files) == {".gitignore", "src/a.py", "src/a.log"}
+        assert tree.is_ignored("node_modules/x/y.js")
+        assert tree.is_ignored(".git/config")
+        other.write("node_modules/x/z.js")
+        await tree.fresh()
+        assert heard == []
+        other.write("src/.gitignore", "*.log\n")
+        await tree.fresh()
+        assert [change.kind for change in heard if change.path == "src/a.log"] == ["deleted"]
+        assert tree.is_ignored("src/b.log")
+        assert not tree.is_ignored("b.log")
+        other.write(".gitignore", "")
+        other.write(".git/info/exclude", "*.py\n")
+        await tree.fresh()
+        assert set(tree.files) == {".gitignore", "src/.gitignore", "node_modules/x/y.js", "node_modules/x/z.js"}
+        other("shutil.rmtree('.git'); os.unlink('src/.gitignore')")
+        await tree.fresh()
+        assert set(tree.files) == {".gitignore", "src/a.py", "src/a.log"}
+
+
+async def test_a_folder_that_becomes_a_repository_leaves_and_comes_back(
+    root: Path, other: OtherProcess, watched: bool
+) -> None:
+    other.write("sub/a.py")
+    tree = FileTree(root)
+    async with running(tree):
+        other("os.mkdir('sub/.git')")
+        await tree.fresh()
+        assert tree.files == {}
+        assert tree.is_ignored("sub/a.py")
+        other("os.rmdir('sub/.git'); open('sub/b.py', 'w')")
+        await tree.fresh()
+        assert set(tree.files) == {"sub/a.py", "sub/b.py"}
+
+
+async def test_a_root_that_is_replaced_deleted_or_moved_is_followed_by_its_path(
+    root: Path, other: OtherProcess, watched: bool
+) -> None:
+    other.write("a.py")
+    tree = FileTree(root)
+    async with running(tree):
+        other("os.rename('../root', '../elsewhere')")
+        await tree.fresh()
+        assert tree.files == {}
+        other("os.mkdir('../root'); open('../root/b.py', 'w').close()")
+        await tree.fresh()
+        assert set(tree.files) == {"b.py"}
+        other("open('../root/c.py', 'w').close()")
+        await tree.fresh()
+        assert set(tree.files) == {"b.py", "c.py"}
+
+
+async def test_listeners_hear_without_anybody_asking(root: Path, other: OtherProcess) -> None:
+    tree = FileTree(root)
+    told = anyio.Event()
+    async with running(tree):
+        tree.subscribe(lambda changes: told.set())
+        other.write("a.py")
+        with anyio.fail_after(5):
+            await told.wait()
+        assert "a.py" in tree.files
+
+
+async def test_a_listener_that_fails_spoils_nothing_for_the_others(
+    root: Path, other: OtherProcess, caplog: pytest.LogCaptureFixture
+) -> None:
+    tree = FileTree(root)
+
+    def fail(changes: object) -> None:
+        raise RuntimeError("on purpose")
+
+    tree.subscribe(fail)
+    async with running(tree) as heard:
+        other.write("a.py")
+        await tree.fresh()
+        assert [change.path for change in heard] == ["a.py"]
+    assert "on purpose" in caplog.text
+
+
+async def test_when_watches_run_out_the_tree_goes_on_by_comparing(
+    root: Path, other: OtherProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other.write("a/a.py")
+    tree = FileTree(root)
+    add = Inotify.add
+
+    def run_out(self: Inotify, folder: Any, path: str) -> str | None:
+        if "/new" in path:
+            raise WatchUnavailable(os.strerror(errno.ENOSPC))
+        return add(self, folder, path)
+
+    monkeypatch.setattr(Inotify, "add", run_out)
+    async with running(tree) as heard:
+        assert tree.remark is None
+        other.write("new/b.py")
+        other("shutil.rmtree('a')")
+        await tree.fresh()
+        assert set(tree.files) == {"new/b.py"}
+        assert tree.remark is not None
+        other.write("c.py")
+        await tree.fresh()
+        assert set(tree.files) == {"new/b.py", "c.py"}
+        assert [change.path for change in heard] == ["a/a.py", "new/b.py", "c.py"]
+
+
+async def test_calls_that_arrive_during_a_comparison_share_the_next_one(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuse_to_watch(monkeypatch)
+    tree = FileTree(root)
+    async with running(tree), anyio.create_task_group() as tasks:
+        begun = tree._scans_begun
+        for _ in range(10):
+            tasks.start_soon(tree.fresh)
+        await anyio.wait_all_tasks_blocked()
+        await tree.fresh()
+        assert tree._scans_begun - begun <= 3
+
+
+async def test_a_cancelled_caller_loses_nothing_for_the_next(root: Path, other: OtherProcess) -> None:
+    tree = FileTree(root)
+    async with running(tree):
+        for number in range(20):
+            other.write(f"folder{number}/file")
+            with anyio.CancelScope() as scope:
+                scope.cancel()
+                await tree.fresh()
+            await tree.fresh()
+            assert f"folder{number}/file" in tree.files
+
+
+async def test_a_root_that_does_not_exist_yet_is_empty(tmp_path: Path) -> None:
+    tree = FileTree(tmp_path / "later")
+    async with running(tree):
+        assert tree.files == {}
+        (tmp_path / "later").mkdir()
+        shutil.copy(__file__, tmp_path / "later" / "a.py")
+        await tree.fresh()
+        assert set(tree.files) == {"a.py"}
