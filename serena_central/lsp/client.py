@@ -1,12 +1,25 @@
-"""One language server in use: its life from spawn to reaped tree, and the requests that callers make of it."""
+"""One language server in use: its life from spawn to reaped tree, and the requests that callers make of it.
 
+How it is talked to is `conversation`'s business. It knows nothing of pools, sessions or projects.
+"""
+
+import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import anyio
+import anyio.to_thread
+import msgspec
 from anyio import TASK_STATUS_IGNORED
 from anyio.abc import TaskStatus
 
+from serena_central.core.errors import (
+    LanguageServerError,
+    ServerCrashed,
+    ServerStartFailed,
+    ServerUnavailable,
+)
 from serena_central.core.text import Position, Text
 from serena_central.lsp.answers import (
     Diagnostic,
@@ -18,14 +31,40 @@ from serena_central.lsp.answers import (
     Signature,
 )
 from serena_central.lsp.catalogue import ServerSpec
+from serena_central.lsp.catalogue.spec import Feature
+from serena_central.lsp.conversation import Conversation, Question
+from serena_central.lsp.conversion import Converter, plain, signatures
+from serena_central.lsp.documents import Reading
 from serena_central.lsp.locate import Launch
+from serena_central.lsp.process import GuardedProcess, guarded
+from serena_central.lsp.types import (
+    LspDiagnosticReport,
+    LspHover,
+    LspIncomingCall,
+    LspLocation,
+    LspOutgoingCall,
+    LspRange,
+    LspSignatureHelp,
+    LspSymbol,
+)
+from serena_central.lsp.wire import ConnectionLost, WireError
+
+logger = logging.getLogger(__name__)
+
+REAPING_S = 6.0
+"""How long a caller whose server ended waits to learn how; longer than the whole stop ladder."""
+
+LARGE_ANSWER = 500
+"""Answers with more symbols or places than this are converted in a thread: it takes more than a millisecond."""
 
 
 class LanguageServer:
     """A language server for one root. `run` owns the process; every other method may be called from any task.
 
-    Requests raise: ServerCrashed when the process ends meanwhile, RequestFailed for an error or an unreadable answer,
-    ServerBusy when it kept cancelling, Unsupported when it does not offer the request.
+    Requests raise: ServerCrashed when the process ends meanwhile and ServerUnavailable when it was stopped,
+    RequestFailed for an error or an unreadable answer, ServerBusy when it kept cancelling or the file kept changing,
+    Unsupported when it does not offer the request, PathNotFound and PathRefused for the file. Cancelling the caller
+    cancels the request in the server, once nobody else waits for the same.
     """
 
     def __init__(
@@ -37,65 +76,110 @@ class LanguageServer:
         settings: dict[str, Any],
         read_text: Callable[[Path], Text],
     ) -> None:
-        """`read_text` is called from worker threads too; it raises PathError or OSError."""
+        """`settings` are laid over the catalogue's. `read_text` is called from worker threads too."""
         self.spec = spec
         self.root = root
-        raise NotImplementedError
+        self._launch = launch
+        self._process: GuardedProcess | None = None
+        self._initialized = False
+        self._stopped = False
+        self._ending = anyio.Event()
+        self._reaped = anyio.Event()
+        self._conversation = Conversation(spec, root, settings=settings, read_text=read_text)
 
     async def run(self, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
         """Spawns, initializes, calls started(), serves until `stop` or the end of the process; then the tree is reaped.
 
         Raises: ServerStartFailed when the handshake fails.
         """
-        raise NotImplementedError
+        failure: WireError | None = None
+        try:
+            async with guarded(self._launch, self.root) as process:
+                self._process = process
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(self._connect, process)
+                    try:
+                        await self._conversation.greet()
+                    except WireError as error:
+                        failure = error
+                    else:
+                        self._initialized = True
+                        task_status.started()
+                        tasks.start_soon(self._tell_news)
+                        await self._ending.wait()
+                        await self._conversation.take_leave()
+                    tasks.cancel_scope.cancel()
+        except OSError as error:
+            raise ServerStartFailed(self.spec.name, f"{self.spec.title} could not be started: {error}") from error
+        finally:
+            self._conversation.connection.close()
+            self._ending.set()
+            self._reaped.set()
+        if failure is not None:
+            raise ServerStartFailed(self.spec.name, self._start_failure(failure)) from failure
 
     def stop(self) -> None:
-        """Begins the stop ladder; `run` ends within a few seconds."""
-        raise NotImplementedError
+        """Begins the stop ladder; `run` ends within five seconds."""
+        if not self._ending.is_set():
+            self._stopped = True
+            self._ending.set()
 
     @property
     def alive(self) -> bool:
-        raise NotImplementedError
+        """It is initialized, and its end has not begun."""
+        return self._initialized and not self._ending.is_set()
 
     @property
     def pid(self) -> int | None:
-        raise NotImplementedError
+        """The language server's own process, not its guard."""
+        return self._process.pid if self._process else None
 
     @property
     def exit_code(self) -> int | None:
         """Negative for a signal; None while it runs."""
-        raise NotImplementedError
+        return self._process.exit_code if self._process else None
 
     @property
     def stderr_tail(self) -> str:
-        raise NotImplementedError
+        return self._process.stderr_tail if self._process else ""
 
     @property
     def capabilities(self) -> dict[str, Any]:
-        raise NotImplementedError
+        return self._conversation.offer.capabilities
 
     @property
     def server_version(self) -> str:
-        raise NotImplementedError
+        """As it was installed, else as the server itself says; "" when neither is known."""
+        return self._launch.version or self._conversation.offer.version
 
     def memory_bytes(self) -> int:
-        """Of the whole process tree: proportional set size where the platform tells it, else resident. 0 when gone."""
-        raise NotImplementedError
+        """Of the whole process tree: proportional set size where the platform tells it, else resident. 0 when gone.
+
+        Reads /proc for some milliseconds: call it in a thread.
+        """
+        return self._process.memory_bytes() if self._process else 0
 
     async def ready(self) -> str | None:
         """Waits until its answers can be believed; a remark when the wait was cut short, else None."""
-        raise NotImplementedError
+        return await self._conversation.readiness.wait()
 
     def files_changed(self, changes: Sequence[FileChange]) -> None:
         """Takes note of changes on disk; the server hears of them before any later request."""
-        raise NotImplementedError
+        self._conversation.note(changes)
 
     async def ping(self) -> None:
         """Returns when the server has answered something: proof that it is not hung. The caller bounds the wait."""
-        raise NotImplementedError
+        try:
+            await self._conversation.ping()
+        except ConnectionLost as error:
+            raise await self._end() from error
 
     async def document_symbols(self, path: Path) -> list[DocumentSymbol]:
-        raise NotImplementedError
+        reading, found = await self._ask(Question("document_symbols", path), list[LspSymbol] | None)
+        convert = self._converter().symbols
+        if len(found or ()) > LARGE_ANSWER:
+            return await anyio.to_thread.run_sync(convert, reading.text, found)
+        return convert(reading.text, found or [])
 
     async def references(
         self,
@@ -106,41 +190,115 @@ class LanguageServer:
         candidates: Sequence[Path] = (),
     ) -> list[Location]:
         """`candidates` are files that hold the name as a word; they are opened first where the server needs that."""
-        raise NotImplementedError
+        context = {"context": {"includeDeclaration": include_declaration}}
+        open_first = candidates if self.spec.documents.open_candidates else ()
+        return await self._locations(Question("references", path, position, params=context, open_first=open_first))
 
     async def definition(self, path: Path, position: Position) -> list[Location]:
-        raise NotImplementedError
+        return await self._locations(Question("definition", path, position))
 
     async def declaration(self, path: Path, position: Position) -> list[Location]:
-        raise NotImplementedError
+        return await self._locations(Question("declaration", path, position))
 
     async def implementation(self, path: Path, position: Position) -> list[Location]:
-        raise NotImplementedError
+        return await self._locations(Question("implementation", path, position))
 
     async def hover(self, path: Path, position: Position) -> str | None:
         """Markdown or plain text, or None."""
-        raise NotImplementedError
+        _, found = await self._ask(Question("hover", path, position), LspHover | None)
+        return (plain(found.contents).strip() or None) if found else None
 
     async def signature(self, path: Path, position: Position) -> list[Signature]:
-        raise NotImplementedError
+        """What is called at a place between a call's parentheses."""
+        _, found = await self._ask(Question("signature", path, position), LspSignatureHelp | None)
+        return signatures(found.signatures) if found else []
 
     async def diagnostics(self, path: Path) -> list[Diagnostic]:
-        raise NotImplementedError
+        """Raises DeadlineExceeded too: when a server that sends them by itself sends none in time."""
+        if self._conversation.pulls_diagnostics():
+            reading, report = await self._ask(Question("diagnostics", path), LspDiagnosticReport)
+            return self._converter().diagnostics(reading.text, report.items)
+        try:
+            reading, published = await self._conversation.await_published(path)
+        except ConnectionLost as error:
+            raise await self._end() from error
+        return self._converter().diagnostics(reading.text, published.diagnostics)
 
     async def prepare_call_hierarchy(self, path: Path, position: Position) -> list[HierarchyItem]:
-        raise NotImplementedError
+        return await self._items(Question("call_hierarchy", path, position))
 
     async def incoming_calls(self, item: HierarchyItem) -> list[HierarchyCall]:
-        raise NotImplementedError
+        question = _follow_up("call_hierarchy", "callHierarchy/incomingCalls", item)
+        _, found = await self._ask(question, list[LspIncomingCall] | None)
+        return await self._calls([(call.caller, call.from_ranges) for call in found or ()], None)
 
     async def outgoing_calls(self, item: HierarchyItem) -> list[HierarchyCall]:
-        raise NotImplementedError
+        question = _follow_up("call_hierarchy", "callHierarchy/outgoingCalls", item)
+        _, found = await self._ask(question, list[LspOutgoingCall] | None)
+        return await self._calls([(call.callee, call.from_ranges) for call in found or ()], item.path)
 
     async def prepare_type_hierarchy(self, path: Path, position: Position) -> list[HierarchyItem]:
-        raise NotImplementedError
+        return await self._items(Question("type_hierarchy", path, position))
 
     async def supertypes(self, item: HierarchyItem) -> list[HierarchyItem]:
-        raise NotImplementedError
+        return await self._items(_follow_up("type_hierarchy", "typeHierarchy/supertypes", item))
 
     async def subtypes(self, item: HierarchyItem) -> list[HierarchyItem]:
-        raise NotImplementedError
+        return await self._items(_follow_up("type_hierarchy", "typeHierarchy/subtypes", item))
+
+    async def _ask(self, question: Question, shape: Any) -> tuple[Reading, Any]:
+        try:
+            return await self._conversation.ask(question, shape)
+        except ConnectionLost as error:
+            raise await self._end() from error
+
+    async def _locations(self, question: Question) -> list[Location]:
+        _, found = await self._ask(question, list[LspLocation] | LspLocation | None)
+        # The files that the places lie in are read: not in the loop's thread.
+        return await anyio.to_thread.run_sync(self._converter().locations, found) if found else []
+
+    async def _items(self, question: Question) -> list[HierarchyItem]:
+        _, found = await self._ask(question, list[msgspec.Raw] | None)
+        return await anyio.to_thread.run_sync(self._converter().items, found) if found else []
+
+    async def _calls(self, calls: list[tuple[msgspec.Raw, list[LspRange]]], origin: Path | None) -> list[HierarchyCall]:
+        """`origin` is the file that the calls stand in, None for each caller's own."""
+        converter = self._converter()
+
+        def convert() -> list[HierarchyCall]:
+            items = [(converter.item(raw), spans) for raw, spans in calls]
+            return [
+                HierarchyCall(item, converter.ranges_in(origin or item.path, spans)) for item, spans in items if item
+            ]
+
+        return await anyio.to_thread.run_sync(convert) if calls else []
+
+    def _converter(self) -> Converter:
+        return Converter(self._conversation.offer.encoding, self._conversation.documents.text_of)
+
+    async def _connect(self, process: GuardedProcess) -> None:
+        await self._conversation.connection.run(process.stdout, process.stdin)
+        self._ending.set()
+
+    async def _tell_news(self) -> None:
+        try:
+            await self._conversation.tell_news()
+        except ConnectionLost:
+            logger.debug("%s ended while it was told of changes", self.spec.name)
+
+    async def _end(self) -> LanguageServerError:
+        """What happened to the server, once that is known."""
+        with anyio.move_on_after(REAPING_S):
+            await self._reaped.wait()
+        if self._stopped:
+            return ServerUnavailable(self.spec.name, f"The language server {self.spec.name} was stopped; call again.")
+        return ServerCrashed(self.spec.name, self.exit_code, self.stderr_tail)
+
+    def _start_failure(self, failure: WireError) -> str:
+        how = f"it ended with exit code {self.exit_code}" if isinstance(failure, ConnectionLost) else str(failure)
+        tail = f" Its last words: {self.stderr_tail}" if self.stderr_tail else ""
+        return f"The language server {self.spec.name} did not start: {how}.{tail}"
+
+
+def _follow_up(feature: Feature, method: str, item: HierarchyItem) -> Question:
+    return Question(feature, item.path, method=method, params={"item": item.raw})

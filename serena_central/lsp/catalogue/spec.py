@@ -119,6 +119,8 @@ class ServerSpec(Part, frozen=True):
     retry_codes: tuple[int, ...] = (-32801, -32802, -32800)
     deny: tuple[Feature, ...] = ()
     """Offered by the server, and not to be used: its answers there are wrong."""
+    unadvertised: tuple[Feature, ...] = ()
+    """Answered by the server, although it does not say so."""
     install: tuple[Recipe, ...] = ()
     platforms: tuple[str, ...] = ("linux", "darwin", "win32")
     memory_mb: int = 500

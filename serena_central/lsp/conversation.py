@@ -1,0 +1,221 @@
+"""How one server is talked to: documents brought up to date, then the request, repeated where that helps.
+
+It joins connection, documents, callbacks and readiness. It knows no process and no converted answer.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+
+from serena_central.core.errors import DeadlineExceeded, RequestFailed, ServerBusy, Unsupported
+from serena_central.core.text import Position, Text
+from serena_central.lsp.answers import FileChange
+from serena_central.lsp.callbacks import Callbacks
+from serena_central.lsp.catalogue import ServerSpec
+from serena_central.lsp.catalogue.spec import Feature
+from serena_central.lsp.conversion import lsp_position, path_of, uri_of
+from serena_central.lsp.documents import Documents, Reading
+from serena_central.lsp.handshake import METHODS, Offer, initialize_params, merged, offer_of
+from serena_central.lsp.readiness import ReadinessTracker
+from serena_central.lsp.types import LspInitializeResult, LspPublishedDiagnostics
+from serena_central.lsp.watching import Watchers
+from serena_central.lsp.wire import (
+    METHOD_NOT_FOUND,
+    AnswerUnreadable,
+    Connection,
+    ErrorAnswer,
+    WireError,
+)
+
+logger = logging.getLogger(__name__)
+
+SHUTDOWN_S = 1.0
+"""How long the answer to `shutdown` is waited for; the stop ladder goes on from there."""
+
+RETRY_PAUSES_S = (0.05, 0.2, 0.5)
+"""Pauses before a request is repeated that the server cancelled or found outdated."""
+
+CURRENT_TRIES = 4
+"""How often a question is asked anew because its file changed before the answer came."""
+
+PUBLISHED_S = 10.0
+"""How long diagnostics that the server sends by itself are waited for."""
+
+UNREADABLE_CODE = -32700
+"""JSON-RPC's "parse error", for an answer that can't be read."""
+
+
+class Question(msgspec.Struct, frozen=True):
+    """One request about one file. `method` and `params` only where they are not the feature's own for a position."""
+
+    feature: Feature
+    path: Path
+    position: Position | None = None
+    method: str = ""
+    params: dict[str, Any] = {}
+    open_first: Sequence[Path] = ()
+    """Files that have to be open for a complete answer."""
+
+
+class Conversation:
+    """One server's conversation. Its methods raise ConnectionLost when it ends, and the errors they name."""
+
+    def __init__(
+        self, spec: ServerSpec, root: Path, *, settings: dict[str, Any], read_text: Callable[[Path], Text]
+    ) -> None:
+        self._spec = spec
+        self._root = root
+        self._settings = merged(spec.settings, settings)
+        self._noted = anyio.Event()
+        # Around "bring the documents up to date, then send": nothing may get in between.
+        self._sending = anyio.Lock()
+        self._published: dict[Path, LspPublishedDiagnostics] = {}
+        self._published_moved = anyio.Event()
+        self.offer = Offer()
+        self.readiness = ReadinessTracker(spec.readiness, spec.title)
+        watchers = Watchers(root, spec.watch)
+        self._callbacks = Callbacks(
+            spec.name,
+            root,
+            self._settings,
+            readiness=self.readiness,
+            watchers=watchers,
+            on_diagnostics=self._take_diagnostics,
+        )
+        self.connection = Connection(
+            spec.name, on_request=self._callbacks.request, on_notification=self._callbacks.notification
+        )
+        self.documents = Documents(spec, self.connection, watchers, read_text)
+
+    async def greet(self) -> None:
+        """initialize and initialized. Raises: ErrorAnswer, AnswerUnreadable."""
+        pending = await self.connection.request("initialize", initialize_params(self._spec, self._root))
+        self.offer = offer_of(await pending.answer(LspInitializeResult))
+        self.documents.encoding = self.offer.encoding
+        self.documents.sync_kind = self.offer.sync_kind
+        await self.connection.notify("initialized", {})
+        if self._settings:
+            await self.connection.notify("workspace/didChangeConfiguration", {"settings": self._settings})
+        self.readiness.start_clock()
+
+    async def take_leave(self) -> None:
+        """shutdown and exit; returns after a bounded wait whatever the server does."""
+        with anyio.move_on_after(SHUTDOWN_S):
+            try:
+                pending = await self.connection.request("shutdown", None)
+                await pending.answer(msgspec.Raw)
+            except (ErrorAnswer, AnswerUnreadable) as error:
+                logger.debug("%s answered shutdown: %s", self._spec.name, error)
+            except WireError:
+                return
+            await self.connection.farewell("exit")
+
+    def note(self, changes: Sequence[FileChange]) -> None:
+        self.documents.note(changes)
+        self._noted.set()
+
+    async def tell_news(self) -> None:
+        """Tells changes when they are noted, so that the server works on them before it is asked. Never returns."""
+        while True:
+            await self._noted.wait()
+            self._noted = anyio.Event()
+            async with self._sending:
+                await self.documents.tell_changes()
+
+    async def ping(self) -> None:
+        """Returns when the server has answered something."""
+        pending = await self.connection.request("$/serenaCentral/ping", None)
+        try:
+            await pending.answer(msgspec.Raw)
+        except (ErrorAnswer, AnswerUnreadable):
+            return  # "no such method" is an answer
+
+    async def ask(self, question: Question, shape: Any) -> tuple[Reading, Any]:
+        """The answer, decoded as `shape`, and the text of the file that it is about.
+
+        Raises: RequestFailed, ServerBusy, Unsupported, PathNotFound, PathRefused.
+        """
+        self._check_offered(question.feature)
+        for _ in range(CURRENT_TRIES):
+            reading, answer = await self._ask_patiently(question, shape)
+            if self.documents.still_current(reading):
+                return reading, answer
+        raise ServerBusy(self._spec.name, f"{question.path} keeps changing; ask again when it is at rest.")
+
+    def pulls_diagnostics(self) -> bool:
+        return self.offer.has("diagnostics", self._callbacks.registered)
+
+    async def await_published(self, path: Path) -> tuple[Reading, LspPublishedDiagnostics]:
+        """The diagnostics that the server sent by itself for the file as it is now. Raises: DeadlineExceeded."""
+        async with self._sending:
+            await self.documents.tell_changes()
+            reading = await self.documents.prepare(path, opened=True)
+        with self.documents.held(path), anyio.move_on_after(PUBLISHED_S):
+            while not self.connection.closed:
+                published = self._published.get(path)
+                if published is not None and published.version == reading.version:
+                    return reading, published
+                await self._published_moved.wait()
+        raise DeadlineExceeded(f"{self._spec.title}: diagnostics of {path.name}", PUBLISHED_S)
+
+    async def _ask_patiently(self, question: Question, shape: Any) -> tuple[Reading, Any]:
+        """Asks again, after a pause, while the server cancels or finds the content modified."""
+        method = question.method or METHODS[question.feature][0]
+        for pause in (*RETRY_PAUSES_S, None):
+            try:
+                return await self._ask_once(method, question, shape)
+            except ErrorAnswer as error:
+                if error.code == METHOD_NOT_FOUND:
+                    raise Unsupported(self._spec.name, method) from error
+                if error.code not in self._spec.retry_codes:
+                    raise RequestFailed(self._spec.name, method, error.code, error.message) from error
+            except AnswerUnreadable as error:
+                raise RequestFailed(self._spec.name, method, UNREADABLE_CODE, str(error)) from error
+            if pause is not None:
+                await anyio.sleep(pause)
+        raise ServerBusy(
+            self._spec.name, f"The language server {self._spec.name} is busy and gave {method} up; ask again."
+        )
+
+    async def _ask_once(self, method: str, question: Question, shape: Any) -> tuple[Reading, Any]:
+        async with self._sending:
+            await self.documents.tell_changes()
+            await self.documents.open_many(question.open_first)
+            opened = question.feature not in self._spec.documents.unopened
+            reading = await self.documents.prepare(question.path, opened=opened)
+            if opened and self._spec.readiness.after_open:
+                self.readiness.start_clock(opened=True)
+                await self.readiness.wait()
+            params = question.params if "item" in question.params else self._params(question, reading.text)
+            pending = await self.connection.request(method, params, shared=True)
+        with self.documents.held(question.path):
+            return reading, await pending.answer(shape)
+
+    def _params(self, question: Question, text: Text) -> dict[str, Any]:
+        params: dict[str, Any] = {"textDocument": {"uri": uri_of(question.path)}, **question.params}
+        if question.position is not None:
+            params["position"] = lsp_position(text, question.position, self.offer.encoding)
+        return params
+
+    def _check_offered(self, feature: Feature) -> None:
+        spec = self._spec
+        if feature in spec.deny or not (
+            feature in spec.unadvertised or self.offer.has(feature, self._callbacks.registered)
+        ):
+            raise Unsupported(spec.name, METHODS[feature][0])
+
+    def _take_diagnostics(self, published: LspPublishedDiagnostics) -> None:
+        path = path_of(published.uri)
+        version = self.documents.version_of(path) if path is not None else None
+        if path is None or version is None:
+            return
+        # A server that names no version means the newest that it was told.
+        published.version = published.version or version
+        self._published = {known: kept for known, kept in self._published.items() if self.documents.version_of(known)}
+        self._published[path] = published
+        self._published_moved.set()
+        self._published_moved = anyio.Event()

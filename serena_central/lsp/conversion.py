@@ -1,0 +1,174 @@
+"""From LSP's structures to answers, and back: the only place where URIs and units of the negotiated encoding are met.
+
+Pure but for `text_of`, by which the texts of other files are read; whoever converts many locations does it in a thread.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import quote, unquote_to_bytes, urlsplit
+
+import msgspec
+
+from serena_central.core.errors import PathError
+from serena_central.core.text import Encoding, Position, Range, Text
+from serena_central.lsp.answers import Diagnostic, DocumentSymbol, HierarchyItem, Location, Signature
+from serena_central.lsp.types import (
+    LspDiagnostic,
+    LspHierarchyItem,
+    LspLocation,
+    LspPosition,
+    LspRange,
+    LspSignature,
+    LspSymbol,
+)
+
+logger = logging.getLogger(__name__)
+
+ERROR = 1
+"""The severity of a diagnostic that carries none (LSP 3.17 leaves it to the client)."""
+
+_decode_item = msgspec.json.Decoder(LspHierarchyItem).decode
+
+
+def uri_of(path: Path) -> str:
+    return "file://" + quote(os.fsencode(path))
+
+
+def path_of(uri: str) -> Path | None:
+    """None for what is no file: generated or virtual documents."""
+    parts = urlsplit(uri)
+    return Path(os.fsdecode(unquote_to_bytes(parts.path))) if parts.scheme == "file" else None
+
+
+def lsp_position(text: Text, position: Position, encoding: Encoding) -> dict[str, int]:
+    line, character = text.to_lsp(position, encoding)
+    return {"line": line, "character": character}
+
+
+class Converter:
+    """Converts the parts of one answer. Each file's text is read once. Belongs to one task or thread."""
+
+    def __init__(self, encoding: Encoding, text_of: Callable[[Path], Text]) -> None:
+        self._encoding: Encoding = encoding
+        self._text_of = text_of
+        self._texts: dict[Path, Text | None] = {}
+        self._paths: dict[str, Path | None] = {}
+
+    def range(self, text: Text, span: LspRange) -> Range:
+        return Range(self._position(text, span.start), self._position(text, span.end))
+
+    def symbols(self, text: Text, symbols: Sequence[LspSymbol]) -> list[DocumentSymbol]:
+        if any(symbol.range is None for symbol in symbols):
+            return self._nested(text, symbols)
+        return [self._symbol(text, symbol) for symbol in symbols]
+
+    def locations(self, found: Sequence[LspLocation] | LspLocation | None) -> list[Location]:
+        """Each place once, in the server's order; places in what is no readable file are left out."""
+        if found is None:
+            return []
+        places: dict[Location, None] = {}
+        for location in [found] if isinstance(found, LspLocation) else found:
+            path = self._path(location.target_uri or location.uri)
+            text = self._text(path)
+            span = location.target_selection_range or location.target_range or location.range
+            if path is not None and text is not None and span is not None:
+                places[Location(path, self.range(text, span))] = None
+        return list(places)
+
+    def items(self, raws: Iterable[msgspec.Raw]) -> list[HierarchyItem]:
+        items = (self.item(raw) for raw in raws)
+        return [item for item in items if item is not None]
+
+    def item(self, raw: msgspec.Raw) -> HierarchyItem | None:
+        """None for an item in what is no readable file."""
+        item = _decode_item(raw)
+        path = self._path(item.uri)
+        text = self._text(path)
+        if path is None or text is None:
+            return None
+        whole, name = self.range(text, item.range), self.range(text, item.selection_range)
+        return HierarchyItem(item.name, item.kind, item.detail or "", path, whole, name, raw.copy())
+
+    def ranges_in(self, path: Path, spans: Iterable[LspRange]) -> list[Range]:
+        text = self._text(path)
+        return [self.range(text, span) for span in spans] if text is not None else []
+
+    def diagnostics(self, text: Text, found: Iterable[LspDiagnostic]) -> list[Diagnostic]:
+        return [
+            Diagnostic(
+                self.range(text, item.range),
+                item.severity or ERROR,
+                item.message,
+                None if item.code is None else str(item.code),
+                item.source,
+            )
+            for item in found
+        ]
+
+    def _position(self, text: Text, position: LspPosition) -> Position:
+        return text.from_lsp(position.line, position.character, self._encoding)
+
+    def _symbol(self, text: Text, symbol: LspSymbol) -> DocumentSymbol:
+        assert symbol.range is not None
+        whole = self.range(text, symbol.range)
+        name = self.range(text, symbol.selection_range) if symbol.selection_range else whole
+        children = [self._symbol(text, child) for child in symbol.children or () if child.range is not None]
+        return DocumentSymbol(symbol.name, symbol.kind, whole, name, symbol.detail or "", children)
+
+    def _nested(self, text: Text, symbols: Sequence[LspSymbol]) -> list[DocumentSymbol]:
+        """The tree that a flat list of SymbolInformation means: by enclosing ranges, else by the container's name."""
+        flat: list[tuple[DocumentSymbol, str | None]] = []
+        for symbol in symbols:
+            span = symbol.range or (symbol.location.range if symbol.location else None)
+            if span is not None:
+                whole = self.range(text, span)
+                flat.append((DocumentSymbol(symbol.name, symbol.kind, whole, whole), symbol.container_name))
+        flat.sort(key=lambda entry: (entry[0].range.start, (-entry[0].range.end.line0, -entry[0].range.end.column)))
+        roots: list[DocumentSymbol] = []
+        around: list[DocumentSymbol] = []
+        named: dict[str, DocumentSymbol] = {}
+        for symbol, container in flat:
+            while around and not around[-1].range.encloses(symbol.range):
+                around.pop()
+            parent = around[-1] if around else named.get(container or "")
+            symbol.children = []
+            (parent.children if parent else roots).append(symbol)
+            around.append(symbol)
+            named[symbol.name] = symbol
+        return roots
+
+    def _path(self, uri: str) -> Path | None:
+        if uri not in self._paths:
+            self._paths[uri] = path_of(uri)
+        return self._paths[uri]
+
+    def _text(self, path: Path | None) -> Text | None:
+        if path is None:
+            return None
+        if path not in self._texts:
+            try:
+                self._texts[path] = self._text_of(path)
+            except (PathError, OSError) as error:
+                logger.debug("left out what was found in %s: %s", path, error)
+                self._texts[path] = None
+        return self._texts[path]
+
+
+def plain(contents: Any) -> str:
+    """The text of a hover or a documentation: MarkupContent, MarkedString, or a list of them (LSP 3.17)."""
+    if contents is None:
+        return ""
+    if isinstance(contents, str):
+        return contents
+    if isinstance(contents, list):
+        return "\n\n".join(filter(None, map(plain, cast("list[Any]", contents))))
+    fields = cast("dict[str, Any]", contents) if isinstance(contents, dict) else {}
+    value = str(fields.get("value", ""))
+    return f"```{fields['language']}\n{value}\n```" if value and "language" in fields else value
+
+
+def signatures(found: Iterable[LspSignature]) -> list[Signature]:
+    return [Signature(item.label, plain(item.documentation)) for item in found]

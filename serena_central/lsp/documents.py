@@ -1,0 +1,260 @@
+"""What one server believes about files: which are open with which text, and which changes on disk it has not heard of.
+
+Disk is the truth. Before a request, `prepare` compares the file with the disk by stat and tells the server what
+changed; `still_current` says afterwards whether the answer was about the same text. The caller holds one lock around
+`prepare`, `tell_changes` and the sending of the request, so that nothing gets in between.
+"""
+
+import logging
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from serena_central.core.errors import PathError, PathNotFound
+from serena_central.core.text import Encoding, Text
+from serena_central.files.stamp import Stamp
+from serena_central.lsp.answers import FileChange
+from serena_central.lsp.catalogue import ServerSpec, catalogue
+from serena_central.lsp.conversion import uri_of
+from serena_central.lsp.watching import Watchers
+from serena_central.lsp.wire import Connection
+
+logger = logging.getLogger(__name__)
+
+MAX_OPEN = 200
+"""Documents open at once; servers keep the syntax tree of each in memory."""
+
+RACY_NS = 50_000_000
+"""A file that changed less than this before it was read may change again under the same mtime: it is read again."""
+
+LARGE_BYTES = 200_000
+"""Files beyond this are read in a thread: they take more than a millisecond."""
+
+_READ_TRIES = 3
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Reading(msgspec.Struct):
+    """A file's text as the server has it, for one request. `version` is None for a file that is not open."""
+
+    path: Path
+    text: Text
+    stamp: Stamp
+    version: int | None = None
+
+
+class _Document(msgspec.Struct):
+    """An open document. `settled`: its stamp is old enough to stand for its content."""
+
+    uri: str
+    text: Text
+    stamp: Stamp
+    settled: bool
+    version: int = 1
+    users: int = 0
+
+
+class Documents:
+    """The documents of one server. `sync_kind` is the server's TextDocumentSyncKind: 1 full, 2 ranges."""
+
+    def __init__(
+        self, spec: ServerSpec, connection: Connection, watchers: Watchers, read_text: Callable[[Path], Text]
+    ) -> None:
+        self._spec = spec
+        self._connection = connection
+        self._watchers = watchers
+        self._read_text = read_text
+        self._open: OrderedDict[Path, _Document] = OrderedDict()
+        self._unopened: dict[Path, Stamp] = {}
+        """Files that the server was asked about without opening them: what they were like then."""
+        self._news: dict[Path, FileChange] = {}
+        self.encoding: Encoding = "utf-16"
+        self.sync_kind = 1
+
+    def version_of(self, path: Path) -> int | None:
+        document = self._open.get(path)
+        return document.version if document else None
+
+    def note(self, changes: Iterable[FileChange]) -> None:
+        """Takes changes to be told before the next request. What cancels out is told as a change."""
+        for change in changes:
+            before = self._news.get(change.path)
+            if before is not None and before.kind != change.kind:
+                kind = "deleted" if change.kind == "deleted" else "created" if before.kind == "created" else "changed"
+                change = FileChange(change.path, kind)  # noqa: PLW2901 - the merged change takes its place
+            self._news[change.path] = change
+
+    async def tell_changes(self) -> None:
+        """Brings the server up to date with everything noted. Raises: ConnectionLost."""
+        news, self._news = self._news, {}
+        for change in news.values():
+            self._unopened.pop(change.path, None)
+            if change.path not in self._open:
+                continue
+            try:
+                await self._refresh(change.path, self._open[change.path])
+            except (PathError, OSError) as error:
+                logger.debug("closed, since it can't be read any more: %s", error)
+        await self._tell_watched(list(news.values()))
+
+    async def prepare(self, path: Path, *, opened: bool) -> Reading:
+        """Makes sure that the server has the file as it is on disk now, open if `opened`.
+
+        Raises: PathNotFound, PathRefused, ConnectionLost.
+        """
+        document = self._open.get(path)
+        if document is None and not opened:
+            return await self._prepare_unopened(path)
+        if document is None:
+            document = await self._did_open(path)
+        elif self._may_differ(path, document) and await self._refresh(path, document):
+            await self._tell_watched([FileChange(path, "changed")])
+        self._open.move_to_end(path)
+        return Reading(path, document.text, document.stamp, document.version)
+
+    def still_current(self, reading: Reading) -> bool:
+        """Whether an answer that arrives now is about `reading`'s text."""
+        document = self._open.get(reading.path)
+        if document is not None:
+            return document.version == reading.version
+        try:
+            return reading.version is None and _stamp(reading.path) == reading.stamp
+        except PathNotFound:
+            return False
+
+    @contextmanager
+    def held(self, path: Path) -> Generator[None]:
+        """Keeps a document open while a request about it runs."""
+        document = self._open.get(path)
+        if document is not None:
+            document.users += 1
+        try:
+            yield
+        finally:
+            if document is not None:
+                document.users -= 1
+
+    def text_of(self, path: Path) -> Text:
+        """The text that places in a file are about: as the server has it, else as it is on disk. Safe from threads."""
+        document = self._open.get(path)
+        return document.text if document else self._read_text(path)
+
+    async def open_many(self, paths: Sequence[Path]) -> None:
+        """Opens files that a request is about without naming them; those that can't be read are left out."""
+        for path in paths[: MAX_OPEN - 1]:
+            try:
+                await self.prepare(path, opened=True)
+            except (PathError, OSError) as error:
+                logger.debug("not opened: %s", error)
+
+    async def _prepare_unopened(self, path: Path) -> Reading:
+        text, stamp = await self._read(path)
+        known = self._unopened.get(path)
+        if known is not None and known != stamp:
+            await self._tell_watched([FileChange(path, "changed")])
+        self._unopened[path] = stamp
+        return Reading(path, text, stamp)
+
+    async def _did_open(self, path: Path) -> _Document:
+        await self._make_room()
+        text, stamp = await self._read(path)
+        known = self._unopened.pop(path, None)
+        if known is not None and known != stamp:
+            await self._tell_watched([FileChange(path, "changed")])
+        document = _Document(uri_of(path), text, stamp, _is_settled(stamp))
+        item = {
+            "uri": document.uri,
+            "languageId": catalogue().identifier_of(path.name) or self._spec.languages[0],
+            "version": document.version,
+            "text": _sendable(text),
+        }
+        self._open[path] = document
+        await self._connection.notify("textDocument/didOpen", {"textDocument": item})
+        return document
+
+    async def _refresh(self, path: Path, document: _Document) -> bool:
+        """Reads an open document again; whether its text had changed, and the server was told."""
+        try:
+            text, stamp = await self._read(path)
+        except (PathError, OSError) as error:
+            await self._close(path)
+            kind = "deleted" if isinstance(error, PathNotFound) else "changed"
+            await self._tell_watched([FileChange(path, kind)])
+            raise
+        document.stamp, document.settled = stamp, _is_settled(stamp)
+        if text.content == document.text.content:
+            return False
+        before, document.text = document.text, text
+        document.version += 1
+        change: dict[str, Any] = {"text": _sendable(text)}
+        if self.sync_kind == 2 and self._spec.documents.ranged_edits_only:
+            line, character = before.to_lsp(before.position(len(before.content)), self.encoding)
+            end = {"line": line, "character": character}
+            change["range"] = {"start": {"line": 0, "character": 0}, "end": end}
+        identity = {"uri": document.uri, "version": document.version}
+        await self._connection.notify("textDocument/didChange", {"textDocument": identity, "contentChanges": [change]})
+        return True
+
+    def _may_differ(self, path: Path, document: _Document) -> bool:
+        if not document.settled:
+            return True
+        try:
+            return _stamp(path) != document.stamp
+        except PathNotFound:
+            return True
+
+    async def _close(self, path: Path) -> None:
+        document = self._open.pop(path)
+        await self._connection.notify("textDocument/didClose", {"textDocument": {"uri": document.uri}})
+
+    async def _make_room(self) -> None:
+        while len(self._open) >= MAX_OPEN:
+            idle = next((path for path, document in self._open.items() if not document.users), None)
+            if idle is None:
+                return  # every open document is in use: bounded by the calls that run
+            await self._close(idle)
+
+    async def _tell_watched(self, changes: Sequence[FileChange]) -> None:
+        events = self._watchers.events(changes)
+        if events:
+            await self._connection.notify("workspace/didChangeWatchedFiles", {"changes": events})
+
+    async def _read(self, path: Path) -> tuple[Text, Stamp]:
+        """The text and the stamp that it was read under. Raises: PathNotFound, PathRefused."""
+        stamp = _stamp(path)
+        tries = _READ_TRIES
+        while True:
+            if stamp.size > LARGE_BYTES:
+                text = await anyio.to_thread.run_sync(self._read_text, path)
+            else:
+                text = self._read_text(path)
+            before, stamp = stamp, _stamp(path)
+            tries -= 1
+            if before == stamp or not tries:
+                return text, stamp
+
+
+def _stamp(path: Path) -> Stamp:
+    try:
+        return Stamp.of(path.stat())
+    except OSError as error:
+        raise PathNotFound(str(path)) from error
+
+
+def _is_settled(stamp: Stamp) -> bool:
+    return time.time_ns() - max(stamp.mtime_ns, stamp.ctime_ns) > RACY_NS
+
+
+def _sendable(text: Text) -> str:
+    """Bytes that were no text are lone surrogates, which JSON can't carry: each becomes U+FFFD, of the same widths."""
+    content = text.content
+    return content if content.isascii() else _SURROGATE.sub("\ufffd", content)

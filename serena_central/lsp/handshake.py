@@ -1,0 +1,119 @@
+"""What the two sides tell each other about themselves: initialize's parameters, and what the server offers.
+
+Pure data in and out; LSP 3.17, "Initialize Request".
+"""
+
+import os
+from collections.abc import Container
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from serena_central.core.text import Encoding
+from serena_central.lsp.catalogue import ServerSpec
+from serena_central.lsp.catalogue.spec import Feature
+from serena_central.lsp.conversion import uri_of
+from serena_central.lsp.types import LspInitializeResult
+
+_DYNAMIC = {"dynamicRegistration": True}
+
+CLIENT_CAPABILITIES: dict[str, Any] = {
+    "workspace": {
+        "configuration": True,
+        "workspaceFolders": True,
+        "didChangeConfiguration": _DYNAMIC,
+        "didChangeWatchedFiles": {"dynamicRegistration": True, "relativePatternSupport": True},
+        "symbol": {"symbolKind": {"valueSet": list(range(1, 27))}},
+        "diagnostics": {"refreshSupport": True},
+    },
+    "textDocument": {
+        "synchronization": {"didSave": False},
+        "documentSymbol": {
+            "hierarchicalDocumentSymbolSupport": True,
+            "symbolKind": {"valueSet": list(range(1, 27))},
+        },
+        "references": {},
+        "definition": {},
+        "declaration": {},
+        "implementation": {},
+        "hover": {"contentFormat": ["markdown", "plaintext"]},
+        "signatureHelp": {"signatureInformation": {"documentationFormat": ["markdown", "plaintext"]}},
+        "rename": {"prepareSupport": False},
+        "callHierarchy": {},
+        "typeHierarchy": {},
+        "publishDiagnostics": {"versionSupport": True},
+        "diagnostic": {"dynamicRegistration": True, "relatedDocumentSupport": False},
+    },
+    "window": {"workDoneProgress": True, "showMessage": {}},
+}
+
+METHODS: dict[Feature, tuple[str, str]] = {
+    "document_symbols": ("textDocument/documentSymbol", "documentSymbolProvider"),
+    "references": ("textDocument/references", "referencesProvider"),
+    "definition": ("textDocument/definition", "definitionProvider"),
+    "declaration": ("textDocument/declaration", "declarationProvider"),
+    "implementation": ("textDocument/implementation", "implementationProvider"),
+    "hover": ("textDocument/hover", "hoverProvider"),
+    "signature": ("textDocument/signatureHelp", "signatureHelpProvider"),
+    "diagnostics": ("textDocument/diagnostic", "diagnosticProvider"),
+    "call_hierarchy": ("textDocument/prepareCallHierarchy", "callHierarchyProvider"),
+    "type_hierarchy": ("textDocument/prepareTypeHierarchy", "typeHierarchyProvider"),
+    "rename": ("textDocument/rename", "renameProvider"),
+}
+"""Feature → the request, and the server capability that offers it."""
+
+
+class Offer(msgspec.Struct):
+    """What a server said of itself."""
+
+    capabilities: dict[str, Any] = {}
+    version: str = ""
+    encoding: Encoding = "utf-16"
+    sync_kind: int = 1
+
+    def has(self, feature: Feature, registered: Container[str]) -> bool:
+        """Whether it answers the feature's request, by its first word or by a registration since."""
+        method, capability = METHODS[feature]
+        return self.capabilities.get(capability) not in (None, False) or method in registered
+
+
+def initialize_params(spec: ServerSpec, root: Path) -> dict[str, Any]:
+    own = {"general": {"positionEncodings": list(spec.encodings)}}
+    return {
+        "processId": os.getpid(),
+        "clientInfo": {"name": "serena-central"},
+        "locale": "en",
+        "rootPath": str(root),
+        "rootUri": uri_of(root),
+        "capabilities": merged(merged(CLIENT_CAPABILITIES, own), spec.capabilities),
+        "initializationOptions": spec.initialization_options,
+        "workspaceFolders": workspace_folders(root),
+    }
+
+
+def workspace_folders(root: Path) -> list[dict[str, str]]:
+    return [{"uri": uri_of(root), "name": root.name}]
+
+
+def offer_of(result: LspInitializeResult) -> Offer:
+    said = result.capabilities
+    chosen = said.get("positionEncoding", "utf-16")
+    encoding: Encoding = chosen if chosen in ("utf-8", "utf-32") else "utf-16"
+    sync: Any = said.get("textDocumentSync", 1)
+    kind = cast("dict[str, Any]", sync).get("change", 0) if isinstance(sync, dict) else sync
+    version = result.server_info.version if result.server_info else None
+    return Offer(said, version or "", encoding, kind if isinstance(kind, int) else 1)
+
+
+def merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """`base` with `over` laid on it, table by table; neither is changed."""
+    result = deepcopy(base)
+    for key, value in over.items():
+        below = result.get(key)
+        if isinstance(below, dict) and isinstance(value, dict):
+            result[key] = merged(cast("dict[str, Any]", below), cast("dict[str, Any]", value))
+        else:
+            result[key] = deepcopy(value)
+    return result

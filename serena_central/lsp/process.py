@@ -1,0 +1,171 @@
+"""One language server's process: spawned under the guard, its stderr drained, stopped by a ladder of bounded waits.
+
+It knows nothing of LSP. What `guarded` yields is gone, with all its descendants, when the block is left.
+"""
+
+import logging
+import os
+import signal
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import psutil
+from anyio.abc import ByteReceiveStream, ByteSendStream, Process
+
+from serena_central.lsp.locate import Launch
+
+logger = logging.getLogger(__name__)
+
+GUARD = Path(__file__).with_name("guard.py")
+
+STDERR_TAIL_BYTES = 16 * 1024
+"""What is kept of a server's last words."""
+
+# The stop ladder's waits, in seconds. With the client's second for `shutdown` they stay under 5 altogether.
+GRACE_S = 1.0
+TERM_S = 1.0
+KILL_S = 1.0
+
+_DRAIN_S = 0.5
+"""How long the last words of a process that has ended are waited for."""
+
+
+class GuardedProcess:
+    """A running process and its guard. Made by `guarded` alone."""
+
+    def __init__(self, process: Process, lifeline: int) -> None:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        self.stdin: ByteSendStream = process.stdin
+        self.stdout: ByteReceiveStream = process.stdout
+        self._stderr: ByteReceiveStream = process.stderr
+        self._process = process
+        self._lifeline: int | None = lifeline
+        self._tail = bytearray()
+        self._drained = anyio.Event()
+        self._pid: int | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The language server's process, under the guard; None before it could be seen, or when it never was."""
+        if self._pid is None and self._process.returncode is None:
+            try:
+                children = psutil.Process(self._process.pid).children()
+                self._pid = min(children, key=lambda child: child.create_time()).pid if children else None
+            except psutil.Error:
+                return None
+        return self._pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """Negative for a signal, None while it runs."""
+        return self._process.returncode
+
+    @property
+    def stderr_tail(self) -> str:
+        return self._tail.decode("utf-8", "replace").strip()
+
+    def memory_bytes(self) -> int:
+        """Of the guard and everything below it; 0 when nothing is left. Reads /proc for some milliseconds."""
+        try:
+            guard = psutil.Process(self._process.pid)
+            tree = [guard, *guard.children(recursive=True)]
+        except psutil.Error:
+            return 0
+        return sum(_memory_of(process) for process in tree)
+
+    async def drain(self) -> None:
+        """Reads stderr until its end, so that a server that complains much is never blocked by it."""
+        try:
+            async for chunk in self._stderr:
+                self._tail += chunk
+                del self._tail[:-STDERR_TAIL_BYTES]
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            pass
+        finally:
+            self._drained.set()
+
+    async def end(self) -> None:
+        """Closes stdin, then terminates, then kills; returns when the guard and so the whole tree is reaped."""
+        with anyio.move_on_after(GRACE_S):
+            await self.stdin.aclose()
+            await self._process.wait()
+        if self.exit_code is None:
+            self._signal(signal.SIGTERM)
+            await self._wait(TERM_S)
+        self.cut()
+        if self.exit_code is None:
+            await self._wait(KILL_S)
+        if self.exit_code is None:
+            # A guard that is stopped or stuck; the kernel kills the language server with it.
+            self._signal(signal.SIGKILL)
+            await self._wait(KILL_S)
+        with anyio.move_on_after(_DRAIN_S):
+            await self._drained.wait()
+
+    def cut(self) -> None:
+        """Closes the lifeline: the guard kills everything below it."""
+        if self._lifeline is not None:
+            os.close(self._lifeline)
+            self._lifeline = None
+
+    def _signal(self, number: signal.Signals) -> None:
+        try:
+            self._process.send_signal(number)
+        except ProcessLookupError:
+            logger.debug("guard %d is gone already", self._process.pid)
+
+    async def _wait(self, seconds: float) -> None:
+        with anyio.move_on_after(seconds):
+            await self._process.wait()
+
+
+@asynccontextmanager
+async def guarded(launch: Launch, cwd: Path) -> AsyncGenerator[GuardedProcess]:
+    """Runs a program under the guard while the block is open. Raises: OSError when not even the guard can start."""
+    watched_end, lifeline = os.pipe()  # not inheritable: no child ever holds the write end
+    try:
+        command = [sys.executable, "-I", "-S", str(GUARD), str(watched_end), *launch.command]
+        started = await anyio.open_process(
+            command,
+            cwd=cwd,
+            env={**os.environ, **launch.env},
+            pass_fds=[watched_end],
+            start_new_session=True,  # a Ctrl-C in the terminal is for this server, which ends its children in order
+        )
+    except BaseException:
+        os.close(lifeline)
+        raise
+    finally:
+        os.close(watched_end)
+    process = GuardedProcess(started, lifeline)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(process.drain)
+        try:
+            yield process
+        finally:
+            try:
+                # Bounded by the ladder's own waits.
+                with anyio.CancelScope(shield=True):
+                    await process.end()
+            finally:
+                process.cut()
+                tasks.cancel_scope.cancel()
+
+
+def _memory_of(process: psutil.Process) -> int:
+    try:
+        full = process.memory_full_info()
+        return getattr(full, "pss", 0) or full.rss
+    except psutil.AccessDenied:
+        pass
+    except psutil.Error:
+        return 0
+    try:
+        return process.memory_info().rss
+    except psutil.Error:
+        return 0

@@ -1,0 +1,111 @@
+"""Whether a server's answers can be believed yet, from the signs that its catalogue entry names.
+
+It is told what the server says (progress, log lines, notifications) and when the clock starts; it talks to nobody.
+"""
+
+import re
+from typing import Any
+
+import anyio
+import msgspec
+
+from serena_central.core.progress import report
+from serena_central.lsp.catalogue import Readiness
+from serena_central.lsp.types import LspLogMessage, LspProgress, LspProgressValue
+
+LOG_METHODS = ("window/logMessage", "window/showMessage")
+
+
+class ReadinessTracker:
+    """Follows one server. It can become unready again when the server says so (a reload, a new index)."""
+
+    def __init__(self, spec: Readiness, server: str) -> None:
+        self._spec = spec
+        self._server = server
+        self._titles = re.compile("|".join(re.escape(title) for title in spec.titles), re.IGNORECASE)
+        self._pattern = re.compile(spec.pattern)
+        self._running: dict[int | str, str] = {}
+        """Token → title, of every progress that has begun and not ended."""
+        self._seen = False
+        """The sign that the entry names was seen at least once."""
+        self._ready = spec.kind == "none"
+        self._doing = ""
+        self._part: float | None = None
+        self._waits_until: float | None = None
+        """The clock's time when the cap of the present wait ends; None before the clock starts, and while ready."""
+        self._grace_until = 0.0
+        self._moved = anyio.Event()
+
+    def start_clock(self, *, opened: bool = False) -> None:
+        """The server is initialized, or has (`opened`) got its first document; only the first fitting call counts."""
+        if self._waits_until is None and not self._ready and opened == self._spec.after_open:
+            now = anyio.current_time()
+            self._waits_until = now + self._spec.cap_s
+            self._grace_until = now + self._spec.grace_s
+            self._wake()
+
+    def hear(self, method: str, params: msgspec.Raw) -> None:
+        """Takes a notification of the server. Raises: msgspec.DecodeError."""
+        if method == "$/progress":
+            self._hear_progress(msgspec.json.decode(params, type=LspProgress))
+        elif self._spec.kind == "log" and method in LOG_METHODS:
+            if self._pattern.search(msgspec.json.decode(params, type=LspLogMessage).message):
+                self._sign(ready=True)
+        elif self._spec.kind == "notification" and method == self._spec.method:
+            fields = msgspec.json.decode(params, type=dict[str, Any])
+            self._sign(ready=fields.get(self._spec.field) == self._spec.value)
+
+    async def wait(self) -> str | None:
+        """Waits until the server is ready; what remains to be said when the entry's cap came first, else None."""
+        if self._ready or self._waits_until is None:
+            return None
+        with anyio.CancelScope(deadline=self._waits_until):
+            while not self._ready:
+                report(f"{self._server}: {self._doing or 'starting'}", self._part)
+                await self._next_move()
+            return None
+        doing = f" ({self._doing})" if self._doing else ""
+        return f"{self._server} was still indexing{doing}; the answer may be incomplete"
+
+    async def _next_move(self) -> None:
+        if self._spec.kind != "progress" or self._seen:
+            await self._moved.wait()
+            return
+        with anyio.CancelScope(deadline=self._grace_until):
+            await self._moved.wait()
+            return
+        if not self._seen:
+            self._sign(ready=True)  # nothing began in time: there was nothing to do
+
+    def _hear_progress(self, progress: LspProgress) -> None:
+        try:
+            value = msgspec.convert(progress.value, LspProgressValue)
+        except msgspec.ValidationError:
+            return  # partial results have a shape of their own
+        if value.kind == "begin":
+            self._running[progress.token] = value.title
+        elif progress.token not in self._running:
+            return
+        title = self._running[progress.token]
+        if value.kind == "end":
+            del self._running[progress.token]
+        self._doing = " ".join(filter(None, (title, value.message)))
+        self._part = None if value.percentage is None else min(max(value.percentage / 100, 0.0), 1.0)
+        if self._spec.kind == "progress" and self._titles.search(title):
+            self._seen = True
+            self._sign(ready=not any(self._titles.search(running) for running in self._running.values()))
+        else:
+            self._wake()
+
+    def _sign(self, *, ready: bool) -> None:
+        self._seen = True
+        if ready:
+            self._waits_until = None
+        elif self._ready or self._waits_until is None:
+            self._waits_until = anyio.current_time() + self._spec.cap_s
+        self._ready = ready
+        self._wake()
+
+    def _wake(self) -> None:
+        self._moved.set()
+        self._moved = anyio.Event()

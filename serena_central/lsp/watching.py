@@ -1,0 +1,79 @@
+"""Which changes on disk one server wants to hear of: by its catalogue entry, and by what it registered for."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import msgspec
+
+from serena_central.lsp.answers import FileChange
+from serena_central.lsp.catalogue import Watching
+from serena_central.lsp.conversion import path_of, uri_of
+from serena_central.lsp.globs import matches
+from serena_central.lsp.types import LspRegistration
+
+METHOD = "workspace/didChangeWatchedFiles"
+
+_TYPE: dict[Literal["created", "changed", "deleted"], int] = {"created": 1, "changed": 2, "deleted": 3}
+"""LSP 3.17, FileChangeType."""
+
+_ALL_KINDS = 7
+
+
+class _Watcher(msgspec.Struct):
+    """One glob. `base` is None for patterns that match from the root or the file system's; `kinds` is LSP's bit set."""
+
+    pattern: str
+    base: Path | None
+    kinds: int
+
+
+class Watchers:
+    """The globs of one server, and the notification that follows from a change."""
+
+    def __init__(self, root: Path, spec: Watching) -> None:
+        self._root = root
+        self._deaf = spec.by_itself
+        self._always = [_Watcher(pattern, root, _ALL_KINDS) for pattern in spec.globs]
+        self._registered: dict[str, list[_Watcher]] = {}
+
+    def register(self, registration: LspRegistration) -> None:
+        """Takes DidChangeWatchedFilesRegistrationOptions; what can't be read is left out."""
+        watchers: list[_Watcher] = []
+        options: Any = registration.register_options or {}
+        for entry in cast("list[dict[str, Any]]", options.get("watchers", [])):
+            glob: Any = entry.get("globPattern")
+            kinds = entry.get("kind") or _ALL_KINDS
+            if isinstance(glob, str):
+                watchers.append(_Watcher(glob, None, kinds))
+            elif isinstance(glob, dict):
+                relative = cast("dict[str, Any]", glob)
+                base: Any = relative.get("baseUri")
+                uri = cast("dict[str, Any]", base).get("uri", "") if isinstance(base, dict) else base
+                watchers.append(_Watcher(str(relative.get("pattern", "")), path_of(str(uri)), kinds))
+        self._registered[registration.id] = watchers
+
+    def unregister(self, registration_id: str) -> None:
+        self._registered.pop(registration_id, None)
+
+    def events(self, changes: Iterable[FileChange]) -> list[dict[str, Any]]:
+        """The FileEvents for those changes that somebody wants."""
+        if self._deaf:
+            return []
+        return [{"uri": uri_of(change.path), "type": _TYPE[change.kind]} for change in changes if self._wanted(change)]
+
+    def _wanted(self, change: FileChange) -> bool:
+        kind_bit = 1 << (_TYPE[change.kind] - 1)
+        if any(self._matches(watcher, change.path) for watcher in self._always):
+            return True
+        return any(
+            watcher.kinds & kind_bit and self._matches(watcher, change.path)
+            for watchers in self._registered.values()
+            for watcher in watchers
+        )
+
+    def _matches(self, watcher: _Watcher, path: Path) -> bool:
+        if watcher.base is None and matches(watcher.pattern, path.as_posix()):
+            return True
+        base = watcher.base or self._root
+        return path.is_relative_to(base) and matches(watcher.pattern, path.relative_to(base).as_posix())

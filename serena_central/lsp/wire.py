@@ -1,0 +1,328 @@
+"""JSON-RPC 2.0 over two byte streams.
+
+It owns ids, the order of what is sent, and the waiters of what was asked. It knows no LSP method but
+`$/cancelRequest`, and no document. Belongs to the event loop's thread.
+"""
+
+import logging
+import re
+from collections import deque
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import anyio
+import msgspec
+from anyio.abc import ByteReceiveStream, ByteSendStream
+
+from serena_central.lsp.framing import BrokenFraming, FrameReader, frame
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+MAX_QUEUED_FRAMES = 256
+"""How many frames may wait for a server that does not read, before those who send wait too."""
+
+CHUNK_BYTES = 256 * 1024
+
+METHOD_NOT_FOUND = -32601
+INTERNAL_ERROR = -32603
+
+_ABSENT = msgspec.Raw()
+_ID = re.compile(rb'"id"\s*:\s*(\d{1,18})\b')
+
+
+class WireError(Exception):
+    """Something went wrong between the two processes. `client` translates each kind."""
+
+
+class ConnectionLost(WireError):
+    """The stream ended, or its framing broke."""
+
+
+class AnswerUnreadable(WireError):
+    """The server answered with something that is not what the request promises."""
+
+
+class ErrorAnswer(WireError):
+    """The server answered with an error."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+class MethodUnknown(Exception):
+    """A handler of server requests does not know this method."""
+
+
+class _Error(msgspec.Struct):
+    code: int
+    message: str = ""
+
+
+class _Message(msgspec.Struct):
+    """Any JSON-RPC message; which one it is follows from the fields that are there."""
+
+    id: int | str | None = None
+    method: str | None = None
+    params: msgspec.Raw = _ABSENT
+    result: msgspec.Raw = _ABSENT
+    error: msgspec.Raw = _ABSENT
+
+
+_decode_message = msgspec.json.Decoder(_Message).decode
+_decode_error = msgspec.json.Decoder(_Error).decode
+_encode = msgspec.json.Encoder().encode
+
+
+class _Outbox:
+    """What waits to be written, in order."""
+
+    def __init__(self) -> None:
+        self._frames: deque[bytes] = deque()
+        self._filled = anyio.Event()
+        self._emptied = anyio.Event()
+        self._written = anyio.Event()
+        self.closed = False
+
+    def put_nowait(self, body: bytes) -> None:
+        """Never waits: for answers and cancellations, which the reader and dying tasks send."""
+        if not self.closed:
+            self._frames.append(frame(body))
+            self._filled.set()
+            if self._written.is_set():
+                self._written = anyio.Event()
+
+    async def put(self, body: bytes) -> None:
+        """Waits while the server does not keep up. Raises: ConnectionLost."""
+        while len(self._frames) >= MAX_QUEUED_FRAMES and not self.closed:
+            await self._emptied.wait()
+        if self.closed:
+            raise ConnectionLost
+        self.put_nowait(body)
+
+    async def take(self) -> bytes:
+        """Everything that waits, as one piece."""
+        while not self._frames:
+            self._written.set()
+            self._filled = anyio.Event()
+            await self._filled.wait()
+        piece = b"".join(self._frames)
+        self._frames.clear()
+        self._emptied.set()
+        self._emptied = anyio.Event()
+        return piece
+
+    async def flushed(self) -> None:
+        """Returns when everything has been written, or never will be."""
+        await self._written.wait()
+
+    def close(self) -> None:
+        self.closed = True
+        self._emptied.set()
+        self._written.set()
+
+
+class Pending:
+    """A request whose answer is awaited, by one task or by several that asked the same."""
+
+    __slots__ = ("_answered", "_connection", "_waiters", "body", "error", "id", "method", "sharing_key")
+
+    def __init__(self, connection: "Connection", request_id: int, method: str, sharing_key: bytes | None) -> None:
+        self._connection = connection
+        self._answered = anyio.Event()
+        self._waiters = 0
+        self.id = request_id
+        self.method = method
+        self.sharing_key = sharing_key
+        self.body = _ABSENT
+        self.error: WireError | None = None
+
+    def settle(self, body: msgspec.Raw = _ABSENT, error: WireError | None = None) -> None:
+        self.body = body
+        self.error = error
+        self._answered.set()
+
+    async def answer(self, shape: Any) -> Any:
+        """Waits for the answer and decodes it as `shape`. When the last waiter is cancelled, the server is told.
+
+        Raises: ErrorAnswer, AnswerUnreadable, ConnectionLost.
+        """
+        self._waiters += 1
+        try:
+            await self._answered.wait()
+        finally:
+            self._waiters -= 1
+            if not self._waiters and not self._answered.is_set():
+                self._connection.abandon(self)
+        if self.error is not None:
+            raise self.error
+        try:
+            return msgspec.json.decode(self.body, type=shape)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise AnswerUnreadable(f"an answer that can't be read: {error}") from error
+
+
+class Connection:
+    """One JSON-RPC connection. `run` reads and writes until the stream ends; then every waiter is woken.
+
+    `on_request(method, params)` gives the result for a request of the server, or raises MethodUnknown;
+    `on_notification(method, params)` takes note. Both are plain functions and must not block.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        on_request: Callable[[str, msgspec.Raw], Any],
+        on_notification: Callable[[str, msgspec.Raw], None],
+    ) -> None:
+        self._name = name
+        self._on_request = on_request
+        self._on_notification = on_notification
+        self._outbox = _Outbox()
+        self._pending: dict[int, Pending] = {}
+        self._shared: dict[bytes, Pending] = {}
+        self._last_id = 0
+
+    @property
+    def closed(self) -> bool:
+        return self._outbox.closed
+
+    async def run(self, receive: ByteReceiveStream, send: ByteSendStream) -> None:
+        """Returns when the stream ended or its framing broke; a broken connection is never taken up again."""
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._write, send)
+                await self._read(receive)
+                tasks.cancel_scope.cancel()
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Wakes every waiter with ConnectionLost. May be called twice."""
+        self._outbox.close()
+        pending, self._pending = self._pending, {}
+        self._shared.clear()
+        for waiter in pending.values():
+            waiter.settle(error=ConnectionLost("the connection ended"))
+
+    async def notify(self, method: str, params: Any) -> None:
+        """Queues a notification. Raises: ConnectionLost."""
+        # What is asked after this may have another answer than what is asked before.
+        self._shared.clear()
+        await self._outbox.put(_encode({"jsonrpc": "2.0", "method": method, "params": params}))
+
+    async def farewell(self, method: str) -> None:
+        """Sends a last notification; returns when it is written or the connection ended."""
+        self._outbox.put_nowait(_encode({"jsonrpc": "2.0", "method": method}))
+        await self._outbox.flushed()
+
+    async def request(self, method: str, params: Any, *, shared: bool = False) -> Pending:
+        """Queues a request; its answer is awaited on what is returned.
+
+        `shared` joins an identical request in flight, if nothing was notified since. Raises: ConnectionLost.
+        """
+        sharing_key = method.encode() + b" " + _encode(params) if shared else None
+        if sharing_key is not None and (same := self._shared.get(sharing_key)):
+            return same
+        self._last_id += 1
+        pending = Pending(self, self._last_id, method, sharing_key)
+        message = {"jsonrpc": "2.0", "id": pending.id, "method": method, "params": params}
+        if params is None:
+            del message["params"]
+        await self._outbox.put(_encode(message))
+        # No await from here on: an answer can't arrive before its waiter is known.
+        self._pending[pending.id] = pending
+        if sharing_key is not None:
+            self._shared[sharing_key] = pending
+        return pending
+
+    def abandon(self, pending: Pending) -> None:
+        """Nobody waits any more: tells the server, and forgets the request."""
+        if self._forget(pending.id) is not None:
+            body = {"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": pending.id}}
+            self._outbox.put_nowait(_encode(body))
+
+    def _forget(self, request_id: int) -> Pending | None:
+        pending = self._pending.pop(request_id, None)
+        key = pending.sharing_key if pending else None
+        if key is not None and self._shared.get(key) is pending:
+            del self._shared[key]
+        return pending
+
+    async def _write(self, send: ByteSendStream) -> None:
+        try:
+            while True:
+                await send.send(await self._outbox.take())
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            # The reader may still find an answer or last words; its end ends the connection.
+            logger.debug("%s no longer reads", self._name)
+            self._outbox.close()
+
+    async def _read(self, receive: ByteReceiveStream) -> None:
+        frames = FrameReader()
+        try:
+            while True:
+                for body in frames.feed(await receive.receive(CHUNK_BYTES)):
+                    self._take(body)
+        except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            return
+        except BrokenFraming as error:
+            logger.warning("%s sent %s; the connection is given up", self._name, error)
+
+    def _take(self, body: bytes) -> None:
+        try:
+            message = _decode_message(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            self._take_unreadable(body, error)
+            return
+        if message.method is None:
+            self._take_answer(message)
+        elif message.id is None:
+            try:
+                self._on_notification(message.method, message.params)
+            except Exception:
+                logger.exception("%s: %s could not be handled", self._name, message.method)
+        else:
+            self._outbox.put_nowait(_encode(self._answer_to(message.id, message.method, message.params)))
+
+    def _take_answer(self, message: _Message) -> None:
+        pending = self._forget(message.id) if isinstance(message.id, int) else None
+        if pending is None:
+            logger.debug("%s answered %r late or unasked; dropped", self._name, message.id)
+        elif len(bytes(message.error)) and bytes(message.error) != b"null":
+            pending.settle(error=_error_of(message.error))
+        elif not len(bytes(message.result)):
+            pending.settle(error=AnswerUnreadable("an answer with neither result nor error"))
+        else:
+            pending.settle(message.result)
+
+    def _take_unreadable(self, body: bytes, error: Exception) -> None:
+        """Fails the call that the frame answers, as far as its id can be made out: at its start or its end."""
+        match = _ID.search(body[:200]) or _ID.search(body[-200:])
+        pending = self._forget(int(match.group(1))) if match else None
+        logger.warning("%s sent a message that is not JSON-RPC: %s", self._name, error)
+        if pending is not None:
+            pending.settle(error=AnswerUnreadable(f"an answer that is not JSON-RPC: {error}"))
+
+    def _answer_to(self, request_id: int | str, method: str, params: msgspec.Raw) -> dict[str, Any]:
+        answer: dict[str, Any] = {"jsonrpc": "2.0", "id": request_id}
+        try:
+            answer["result"] = self._on_request(method, params)
+        except MethodUnknown:
+            answer["error"] = {"code": METHOD_NOT_FOUND, "message": f"{method} is not supported"}
+        except Exception:
+            logger.exception("%s: request %s could not be handled", self._name, method)
+            answer["error"] = {"code": INTERNAL_ERROR, "message": f"{method} failed"}
+        return answer
+
+
+def _error_of(raw: msgspec.Raw) -> WireError:
+    try:
+        error = _decode_error(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return AnswerUnreadable("an error that can't be read")
+    return ErrorAnswer(error.code, error.message)

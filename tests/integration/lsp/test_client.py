@@ -1,0 +1,430 @@
+"""The client against a scripted server: a real child process that misbehaves on demand."""
+
+import os
+from pathlib import Path
+
+import anyio
+import msgspec.structs
+import psutil
+import pytest
+
+from serena_central.core.errors import (
+    DeadlineExceeded,
+    PathNotFound,
+    RequestFailed,
+    ServerBusy,
+    ServerCrashed,
+    ServerStartFailed,
+    ServerUnavailable,
+    Unsupported,
+)
+from serena_central.core.text import Position, Range
+from serena_central.lsp.answers import FileChange
+from serena_central.lsp.catalogue import Documents, Readiness, Watching
+from tests.support.fakes import FAKE_SPEC, fake_server, log_of, logged, methods_of, running
+
+pytestmark = pytest.mark.anyio
+
+START = Position(0, 0)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    file = tmp_path / "root" / "ä b.py"
+    file.parent.mkdir()
+    file.write_text("first\n", encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "log.jsonl"
+
+
+def gone(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+async def test_a_life_from_initialize_to_exit(file: Path, log: Path) -> None:
+    server = fake_server(file.parent, log=str(log))
+    assert (server.alive, server.pid, server.exit_code) == (False, None, None)
+    async with running(server):
+        started = await logged(log, event="started")
+        assert server.alive
+        assert server.pid == started["pid"]
+        assert server.server_version == "1.0"
+        assert server.capabilities["hoverProvider"] is True
+        assert server.memory_bytes() > 1_000_000
+        assert await server.ready() is None
+        await server.ping()
+    assert (server.alive, server.exit_code) == (False, 0)
+    assert methods_of(log) == ["initialize", "initialized", "$/serenaCentral/ping", "shutdown", "exit"]
+    assert server.memory_bytes() == 0
+
+
+async def test_a_file_is_opened_once_and_follows_the_disk(file: Path, log: Path) -> None:
+    async with running(fake_server(file.parent, log=str(log))) as server:
+        assert await server.hover(file, START) == "v1:first"
+        assert await server.hover(file, START) == "v1:first"
+        file.write_text("second\n", encoding="utf-8")
+        assert await server.hover(file, START) == "v2:second"
+        os.utime(file)
+        assert await server.hover(file, START) == "v2:second"  # touched, not changed
+        file.unlink()
+        with pytest.raises(PathNotFound):
+            await server.hover(file, START)
+        file.write_text("third\n", encoding="utf-8")
+        assert await server.hover(file, START) == "v1:third"
+    told = [method for method in methods_of(log) if method.startswith("textDocument/did")]
+    assert told == [f"textDocument/did{what}" for what in ("Open", "Change", "Close", "Open")]
+
+
+async def test_a_write_of_the_same_size_within_the_clocks_granularity_is_seen(file: Path) -> None:
+    async with running(fake_server(file.parent)) as server:
+        for number in range(30):
+            file.write_text(f"text {number:02}\n", encoding="utf-8")
+            status = file.stat()
+            assert await server.hover(file, START) == f"v{number + 1}:text {number:02}"
+            os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+async def test_noted_changes_are_told_before_the_next_request_in_order(file: Path, log: Path) -> None:
+    spec = msgspec.structs.replace(FAKE_SPEC, watch=Watching(globs=("**/*.py",)))
+    async with running(fake_server(file.parent, spec, log=str(log))) as server:
+        await server.hover(file, START)
+        file.write_text("changed\n", encoding="utf-8")
+        server.files_changed(
+            [
+                FileChange(file, "changed"),
+                FileChange(file.with_name("new.py"), "created"),
+                FileChange(file.with_name("new.py"), "changed"),
+                FileChange(file.with_name("old.py"), "deleted"),
+                FileChange(file.with_name("notes.txt"), "created"),
+            ]
+        )
+        assert await server.hover(file, START) == "v2:changed"
+    entries = log_of(log)
+    methods = [entry.get("method") for entry in entries]
+    at = methods.index("workspace/didChangeWatchedFiles")
+    assert methods[at - 1 : at + 2] == [
+        "textDocument/didChange",
+        "workspace/didChangeWatchedFiles",
+        "textDocument/hover",
+    ]
+    kinds = {entry["uri"].rpartition("/")[2]: entry["type"] for entry in entries[at]["params"]["changes"]}
+    assert kinds == {"%C3%A4%20b.py": 2, "new.py": 1, "old.py": 3}
+
+
+async def test_changes_are_told_without_any_request_too(file: Path, log: Path) -> None:
+    spec = msgspec.structs.replace(FAKE_SPEC, watch=Watching(globs=("**/*.py",)))
+    async with running(fake_server(file.parent, spec, log=str(log))) as server:
+        server.files_changed([FileChange(file, "changed")])
+        await logged(log, method="workspace/didChangeWatchedFiles")
+
+
+async def test_a_registered_watcher_is_honoured_until_it_is_withdrawn(file: Path, log: Path) -> None:
+    watcher = {"globPattern": {"baseUri": file.parent.as_uri(), "pattern": "*.{cfg,ini}"}, "kind": 4}
+    registration = {"id": "w", "method": "workspace/didChangeWatchedFiles", "registerOptions": {"watchers": [watcher]}}
+    say = [{"id": "r", "method": "client/registerCapability", "params": {"registrations": [registration]}}]
+    async with running(fake_server(file.parent, log=str(log), say=say)) as server:
+        await server.ping()
+        names = ("a.cfg", "b.ini", "c.txt")
+        server.files_changed([FileChange(file.with_name(name), "deleted") for name in names])
+        server.files_changed([FileChange(file.with_name("d.cfg"), "created")])
+        told = await logged(log, method="workspace/didChangeWatchedFiles")
+    assert [change["uri"].rpartition("/")[2] for change in told["params"]["changes"]] == ["a.cfg", "b.ini"]
+
+
+async def test_no_more_documents_are_open_than_the_limit_and_the_oldest_goes_first(
+    file: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serena_central.lsp.documents.MAX_OPEN", 2)
+    files = [file.with_name(f"f{number}.py") for number in range(3)]
+    for each in files:
+        each.write_text(each.name, encoding="utf-8")
+    async with running(fake_server(file.parent, log=str(log))) as server:
+        for each in (files[0], files[1], files[0], files[2]):
+            await server.hover(each, START)
+    closed = [entry for entry in log_of(log) if entry.get("method") == "textDocument/didClose"]
+    assert [entry["params"]["textDocument"]["uri"] for entry in closed] == [files[1].as_uri()]
+
+
+async def test_requests_that_need_no_open_document_open_none(file: Path, log: Path) -> None:
+    spec = msgspec.structs.replace(FAKE_SPEC, documents=Documents(unopened=("document_symbols",)))
+    async with running(fake_server(file.parent, spec, log=str(log))) as server:
+        assert await server.document_symbols(file) == []
+    assert "textDocument/didOpen" not in methods_of(log)
+
+
+async def test_an_unopened_file_that_changed_since_it_was_asked_about_is_announced_first(file: Path, log: Path) -> None:
+    spec = msgspec.structs.replace(
+        FAKE_SPEC, documents=Documents(unopened=("document_symbols",)), watch=Watching(globs=("**/*.py",))
+    )
+    async with running(fake_server(file.parent, spec, log=str(log))) as server:
+        await server.document_symbols(file)
+        file.write_text("longer than it was\n", encoding="utf-8")
+        await server.document_symbols(file)
+    asked = ["workspace/didChangeWatchedFiles", "textDocument/documentSymbol"]
+    assert [method for method in methods_of(log) if method in asked] == [asked[1], *asked]
+
+
+async def test_an_edit_by_ranges_replaces_the_whole_text(file: Path, log: Path) -> None:
+    spec = msgspec.structs.replace(FAKE_SPEC, documents=Documents(ranged_edits_only=True))
+    file.write_text("one\nzwei ü", encoding="utf-8")
+    async with running(
+        fake_server(file.parent, spec, log=str(log), capabilities={"textDocumentSync": {"change": 2}})
+    ) as server:
+        await server.hover(file, START)
+        file.write_text("three\n", encoding="utf-8")
+        await server.hover(file, START)
+    change = (await logged(log, method="textDocument/didChange"))["params"]["contentChanges"]
+    end = {"line": 1, "character": 7}
+    assert change == [{"text": "three\n", "range": {"start": {"line": 0, "character": 0}, "end": end}}]
+
+
+async def test_bytes_that_are_no_text_reach_the_server_as_replacement_characters(file: Path) -> None:
+    file.write_bytes(b"caf\xe9\n")
+    async with running(fake_server(file.parent)) as server:
+        assert await server.hover(file, START) == "v1:caf\ufffd"
+
+
+async def test_identical_questions_are_asked_once(file: Path, log: Path) -> None:
+    async with running(fake_server(file.parent, log=str(log), late_on={"textDocument/hover": 0.3})) as server:
+        answers: list[str | None] = []
+
+        async def ask() -> None:
+            answers.append(await server.hover(file, START))
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(5):
+                tasks.start_soon(ask)
+    assert answers == ["v1:first"] * 5
+    assert methods_of(log).count("textDocument/hover") == 1
+
+
+async def test_a_cancelled_call_is_cancelled_in_the_server_and_its_late_answer_dropped(file: Path, log: Path) -> None:
+    async with running(fake_server(file.parent, log=str(log), late_on={"textDocument/hover": 0.3})) as server:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(server.hover, file, START)
+            asked = await logged(log, method="textDocument/hover")
+            tasks.cancel_scope.cancel()
+        assert (await logged(log, method="$/cancelRequest"))["params"] == {"id": asked["id"]}
+        assert await server.hover(file, START) == "v1:first"
+
+
+async def test_an_outdated_answer_is_asked_for_again_a_bounded_number_of_times(file: Path, log: Path) -> None:
+    async with running(
+        fake_server(file.parent, log=str(log), errors={"textDocument/hover": [-32801, -32802, -32800, *[-32801] * 4]})
+    ) as server:
+        assert await server.ping() is None
+        with pytest.raises(ServerBusy):
+            # Three pauses, four tries: -32801, -32802, -32800, -32801.
+            await server.hover(file, START)
+        assert await server.hover(file, START) == "v1:first"
+    assert methods_of(log).count("textDocument/hover") == 4 + 4
+
+
+async def test_an_answer_about_a_text_that_has_changed_meanwhile_is_not_believed(file: Path, log: Path) -> None:
+    spec = msgspec.structs.replace(FAKE_SPEC, documents=Documents(unopened=("document_symbols",)))
+    async with (
+        running(fake_server(file.parent, spec, log=str(log), late_on={"textDocument/documentSymbol": 0.3})) as server,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(server.document_symbols, file)
+        await logged(log, method="textDocument/documentSymbol")
+        file.write_text("changed while it was asked\n", encoding="utf-8")
+    assert methods_of(log).count("textDocument/documentSymbol") == 2
+
+
+async def test_an_error_fails_its_call_alone(file: Path) -> None:
+    async with running(fake_server(file.parent, errors={"textDocument/hover": [-32603]})) as server:
+        with pytest.raises(RequestFailed, match="as scripted") as caught:
+            await server.hover(file, START)
+        assert caught.value.code == -32603
+        assert await server.hover(file, START) == "v1:first"
+
+
+@pytest.mark.parametrize("garbage", ["json", "shape"])
+async def test_an_answer_that_cannot_be_read_fails_its_call_alone(file: Path, garbage: str) -> None:
+    async with running(fake_server(file.parent, garbage_on={"textDocument/hover": garbage})) as server:
+        with pytest.raises(RequestFailed):
+            await server.hover(file, START)
+        assert server.alive
+        await server.ping()
+
+
+async def test_broken_framing_is_a_crash(file: Path) -> None:
+    server = fake_server(file.parent, garbage_on={"textDocument/hover": "framing"})
+    async with running(server):
+        with pytest.raises(ServerCrashed):
+            await server.hover(file, START)
+    assert server.exit_code is not None
+
+
+async def test_what_is_not_offered_is_unsupported_and_a_denied_feature_too(file: Path) -> None:
+    spec = msgspec.structs.replace(FAKE_SPEC, deny=("definition",), unadvertised=("implementation",))
+    async with running(fake_server(file.parent, spec)) as server:
+        for refused in (server.declaration, server.definition):
+            with pytest.raises(Unsupported):
+                await refused(file, START)
+        assert await server.implementation(file, START) == []
+
+
+async def test_settings_are_answered_by_section_and_unset_ones_with_an_empty_table(file: Path, log: Path) -> None:
+    spec = msgspec.structs.replace(FAKE_SPEC, settings={"fake": {"deep": {"value": 1}}})
+    sections = ["fake.deep", "fake.deep.value", "other", None]
+    items = [{"section": section} if section else {} for section in sections]
+    say = [
+        {"id": 1, "method": "workspace/configuration", "params": {"items": items}},
+        {"id": 2, "method": "window/showMessageRequest", "params": {"type": 1, "message": "?", "actions": []}},
+        {"id": 3, "method": "workspace/applyEdit", "params": {"edit": {}}},
+        {"id": 4, "method": "window/workDoneProgress/create", "params": {"token": 1}},
+        {"id": 5, "method": "workspace/workspaceFolders"},
+        {"id": 6, "method": "fake/unheardOf", "params": {}},
+    ]
+    async with running(fake_server(file.parent, spec, log=str(log), say=say)) as server:
+        await server.ping()
+    answers = {entry["id"]: entry for entry in log_of(log) if "method" not in entry and "id" in entry}
+    assert answers[1]["result"] == [{"value": 1}, 1, {}, {"fake": {"deep": {"value": 1}}}]
+    assert answers[2]["result"] is None
+    assert answers[3]["result"]["applied"] is False
+    assert answers[4]["result"] is None
+    assert answers[5]["result"] == [{"uri": file.parent.as_uri(), "name": "root"}]
+    assert answers[6]["error"]["code"] == -32601
+
+
+async def test_published_diagnostics_are_awaited_for_the_text_as_it_is(file: Path) -> None:
+    def published(version: int, message: str) -> dict[str, object]:
+        span = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 5}}
+        diagnostics = [{"range": span, "message": message, "code": 7}]
+        params = {"uri": file.as_uri(), "version": version, "diagnostics": diagnostics}
+        return {"method": "textDocument/publishDiagnostics", "params": params}
+
+    say_on = {"textDocument/didChange": [published(2, "new")], "textDocument/definition": [published(1, "old")]}
+    async with running(fake_server(file.parent, say_on=say_on)) as server:
+        await server.definition(file, START)
+        (old,) = await server.diagnostics(file)
+        assert (old.message, old.code, old.severity, old.range) == ("old", "7", 1, Range(START, Position(0, 5)))
+        file.write_text("second\n", encoding="utf-8")
+        (new,) = await server.diagnostics(file)
+        assert new.message == "new"
+
+
+async def test_diagnostics_that_never_come_end_at_a_bound(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("serena_central.lsp.conversation.PUBLISHED_S", 0.1)
+    async with running(fake_server(file.parent)) as server:
+        with pytest.raises(DeadlineExceeded):
+            await server.diagnostics(file)
+
+
+async def test_a_capped_wait_for_readiness_says_so(file: Path) -> None:
+    spec = msgspec.structs.replace(FAKE_SPEC, readiness=Readiness(kind="log", pattern="never", cap_s=0.1))
+    async with running(fake_server(file.parent, spec)) as server:
+        assert "may be incomplete" in (await server.ready() or "")
+
+
+async def test_a_server_that_floods_stderr_is_never_blocked_and_its_last_words_are_kept(file: Path) -> None:
+    async with running(fake_server(file.parent, flood_stderr_bytes=3_000_000)) as server:
+        assert await server.hover(file, START) == "v1:first"
+    assert server.stderr_tail.endswith("the end of the flood")
+    assert len(server.stderr_tail) <= 16 * 1024
+
+
+async def test_a_crash_wakes_every_caller_with_how_it_ended(file: Path, log: Path) -> None:
+    server = fake_server(
+        file.parent, log=str(log), hang_on=["textDocument/hover"], crash_on=["textDocument/definition"]
+    )
+    crashes: list[ServerCrashed] = []
+
+    async def ask(character: int) -> None:
+        with pytest.raises(ServerCrashed) as caught:
+            await server.hover(file, Position(0, character))
+        crashes.append(caught.value)
+
+    async with running(server), anyio.create_task_group() as tasks:
+        for character in range(3):
+            tasks.start_soon(ask, character)
+        await logged(log, method="textDocument/hover", count=3)
+        with pytest.raises(ServerCrashed):
+            await server.definition(file, START)
+    assert [crash.exit_code for crash in crashes] == [-9] * 3
+    assert server.exit_code == -9
+    with pytest.raises(ServerCrashed):
+        await server.hover(file, START)
+
+
+async def test_a_call_on_a_server_that_was_stopped_says_so(file: Path, log: Path) -> None:
+    server = fake_server(file.parent, log=str(log), hang_on=["textDocument/hover"])
+    async with running(server), anyio.create_task_group() as tasks:
+
+        async def ask() -> None:
+            with pytest.raises(ServerUnavailable):
+                await server.hover(file, START)
+
+        tasks.start_soon(ask)
+        await logged(log, method="textDocument/hover")
+        server.stop()
+
+
+async def test_a_start_that_fails_says_why(file: Path) -> None:
+    server = fake_server(file.parent, exit_at_start=3)
+    with pytest.raises(ServerStartFailed, match=r"exit code 3.*does not want to start"):
+        await server.run()
+    assert server.exit_code == 3
+    with pytest.raises(ServerStartFailed, match="no licence"):
+        await fake_server(file.parent, fail_initialize="no licence").run()
+
+
+async def test_a_program_that_does_not_exist_fails_the_start(file: Path) -> None:
+    server = fake_server(file.parent)
+    server._launch = msgspec.structs.replace(server._launch, command=["/nonexistent/server"])
+    with pytest.raises(ServerStartFailed, match="No such file"):
+        await server.run()
+
+
+async def test_a_start_that_never_ends_can_be_cancelled_and_leaves_nothing(file: Path, log: Path) -> None:
+    server = fake_server(file.parent, log=str(log), never_initialize=True, ignore_eof=True, ignore_sigterm=True)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(server.run)
+        started = await logged(log, event="started")
+        await logged(log, method="initialize")
+        tasks.cancel_scope.cancel()
+    assert gone(started["pid"])
+
+
+async def test_a_server_that_ignores_every_polite_word_is_killed_with_its_children(file: Path, log: Path) -> None:
+    server = fake_server(
+        file.parent,
+        log=str(log),
+        ignore_shutdown=True,
+        ignore_eof=True,
+        ignore_sigterm=True,
+        detached_child=True,
+        hang_on=["shutdown"],
+    )
+    with anyio.fail_after(20):
+        async with running(server):
+            child = (await logged(log, event="child"))["pid"]
+            pid = server.pid
+            assert pid
+    assert gone(pid)
+    assert gone(child)
+    assert [entry["event"] for entry in log_of(log) if "event" in entry][-2:] == ["eof", "sigterm"]
+    assert server.exit_code is not None
+
+
+async def test_a_server_that_stops_reading_ends_no_later(file: Path, log: Path) -> None:
+    server = fake_server(file.parent, log=str(log), freeze_on=["textDocument/hover"])
+    file.write_text("x" * 3_000_000, encoding="utf-8")
+    other = file.with_name("other.py")
+    other.write_text("y" * 3_000_000, encoding="utf-8")
+    with anyio.fail_after(20):
+        async with running(server):
+            with anyio.move_on_after(0.3):
+                await server.hover(file, START)
+            with anyio.move_on_after(0.3):
+                await server.definition(other, START)
+    assert server.exit_code is not None

@@ -1,0 +1,99 @@
+"""What is left when somebody dies: real processes, killed by a real parent's end."""
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import psutil
+import pytest
+
+from tests.support.fakes import fake_server, logged, running
+
+pytestmark = pytest.mark.anyio
+
+CHECKOUT = Path(__file__).parents[3]
+
+STUBBORN: dict[str, Any] = {"ignore_eof": True, "ignore_sigterm": True, "ignore_shutdown": True, "detached_child": True}
+
+
+async def until_gone(*pids: int) -> None:
+    """Waits for processes that are no children of this one."""
+    with anyio.fail_after(20):
+        while any(alive(pid) for pid in pids):
+            await anyio.sleep(0.01)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+@pytest.mark.parametrize("script", [{}, STUBBORN], ids=["polite", "stubborn"])
+async def test_killing_the_parent_leaves_no_process_of_its_servers(tmp_path: Path, script: dict[str, Any]) -> None:
+    log = tmp_path / "log.jsonl"
+    arguments = [str(tmp_path), json.dumps({"log": str(log), "detached_child": True, **script})]
+    command = [sys.executable, "-m", "tests.support.guard_parent", *arguments]
+    async with await anyio.open_process(command, cwd=CHECKOUT, stderr=None) as parent:
+        assert parent.stdout
+        with anyio.fail_after(30):
+            assert await parent.stdout.receive() == b"running\n"
+        server = (await logged(log, event="started"))["pid"]
+        child = (await logged(log, event="child"))["pid"]
+        guard = psutil.Process(server).ppid()
+        assert all(alive(pid) for pid in (server, child, guard))
+        parent.kill()
+        await until_gone(server, child, guard)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux finds what has left its process group")
+async def test_what_a_server_leaves_behind_when_it_ends_is_killed(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    server = fake_server(tmp_path, log=str(log), detached_child=True)
+    async with running(server):
+        child = (await logged(log, event="child"))["pid"]
+        assert server.pid
+        os.kill(server.pid, signal.SIGKILL)
+        with anyio.fail_after(20):
+            await server._reaped.wait()
+        assert not alive(child)
+    assert server.exit_code == -signal.SIGKILL
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child of its parent's end")
+async def test_a_server_does_not_outlive_its_guard(tmp_path: Path) -> None:
+    server = fake_server(tmp_path, **{**STUBBORN, "detached_child": False})
+    async with running(server):
+        pid = server.pid
+        assert pid
+        os.kill(psutil.Process(pid).ppid(), signal.SIGKILL)
+        await until_gone(pid)
+        with anyio.fail_after(20):
+            await server._reaped.wait()
+
+
+async def test_no_server_holds_the_lifeline_of_another(tmp_path: Path) -> None:
+    async with running(fake_server(tmp_path)) as first, running(fake_server(tmp_path)) as second:
+        lifeline = first._process._lifeline if first._process else None
+        assert lifeline is not None
+        assert not os.get_inheritable(lifeline)
+        pid = first.pid
+        assert pid
+        assert first._process
+        first._process.cut()
+        await until_gone(pid)
+        assert second.alive
+
+
+async def test_a_termination_of_the_guard_is_passed_on(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    async with running(fake_server(tmp_path, log=str(log), ignore_sigterm=True)) as server:
+        assert server.pid
+        os.kill(psutil.Process(server.pid).ppid(), signal.SIGTERM)
+        await logged(log, event="sigterm")
+        await server.ping()
