@@ -52,6 +52,7 @@ class Callbacks:
         readiness: ReadinessTracker,
         watchers: watching.Watchers,
         on_diagnostics: Callable[[LspPublishedDiagnostics], None],
+        on_registered: Callable[[], None],
     ) -> None:
         self._server = server
         self._root = root
@@ -59,6 +60,7 @@ class Callbacks:
         self._readiness = readiness
         self._watchers = watchers
         self._on_diagnostics = on_diagnostics
+        self._on_registered = on_registered
         self._registrations: dict[str, str] = {}
 
     @property
@@ -107,6 +109,7 @@ class Callbacks:
             self._registrations[registration.id] = registration.method
             if registration.method == watching.METHOD:
                 self._watchers.register(registration)
+        self._on_registered()
 
     def _unregister(self, registrations: LspUnregistrations) -> None:
         for registration in registrations.unregisterations:

@@ -112,7 +112,7 @@ class LanguageServer:
         except OSError as error:
             raise ServerStartFailed(self.spec.name, f"{self.spec.title} could not be started: {error}") from error
         finally:
-            self._conversation.connection.close()
+            self._conversation.close()
             self._ending.set()
             self._reaped.set()
         if failure is not None:
@@ -189,10 +189,17 @@ class LanguageServer:
         include_declaration: bool = False,
         candidates: Sequence[Path] = (),
     ) -> list[Location]:
-        """`candidates` are files that hold the name as a word; they are opened first where the server needs that."""
-        context = {"context": {"includeDeclaration": include_declaration}}
+        """Every place that names what stands at `position`; that place itself only with `include_declaration`.
+
+        `candidates` are files that hold the name as a word; they are opened first where the server needs that.
+        """
+        # Always with declarations: to some servers an import is one, and would be missing.
+        context = {"context": {"includeDeclaration": True}}
         open_first = candidates if self.spec.documents.open_candidates else ()
-        return await self._locations(Question("references", path, position, params=context, open_first=open_first))
+        found = await self._locations(Question("references", path, position, params=context, open_first=open_first))
+        if include_declaration:
+            return found
+        return [place for place in found if place.path != path or not place.range.contains(position)]
 
     async def definition(self, path: Path, position: Position) -> list[Location]:
         return await self._locations(Question("definition", path, position))
@@ -215,14 +222,16 @@ class LanguageServer:
 
     async def diagnostics(self, path: Path) -> list[Diagnostic]:
         """Raises DeadlineExceeded too: when a server that sends them by itself sends none in time."""
-        if self._conversation.pulls_diagnostics():
-            reading, report = await self._ask(Question("diagnostics", path), LspDiagnosticReport)
-            return self._converter().diagnostics(reading.text, report.items)
         try:
-            reading, published = await self._conversation.await_published(path)
+            published = None
+            if not self._conversation.pulls_diagnostics():
+                published = await self._conversation.await_published(path)
         except ConnectionLost as error:
             raise await self._end() from error
-        return self._converter().diagnostics(reading.text, published.diagnostics)
+        if published is not None:
+            return self._converter().diagnostics(published[0].text, published[1].diagnostics)
+        reading, report = await self._ask(Question("diagnostics", path), LspDiagnosticReport)
+        return self._converter().diagnostics(reading.text, report.items)
 
     async def prepare_call_hierarchy(self, path: Path, position: Position) -> list[HierarchyItem]:
         return await self._items(Question("call_hierarchy", path, position))
@@ -277,7 +286,7 @@ class LanguageServer:
         return Converter(self._conversation.offer.encoding, self._conversation.documents.text_of)
 
     async def _connect(self, process: GuardedProcess) -> None:
-        await self._conversation.connection.run(process.stdout, process.stdin)
+        await self._conversation.run(process.stdout, process.stdin)
         self._ending.set()
 
     async def _tell_news(self) -> None:

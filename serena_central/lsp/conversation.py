@@ -10,6 +10,7 @@ from typing import Any
 
 import anyio
 import msgspec
+from anyio.abc import ByteReceiveStream, ByteSendStream
 
 from serena_central.core.errors import DeadlineExceeded, RequestFailed, ServerBusy, Unsupported
 from serena_central.core.text import Position, Text
@@ -27,6 +28,7 @@ from serena_central.lsp.wire import (
     METHOD_NOT_FOUND,
     AnswerUnreadable,
     Connection,
+    ConnectionLost,
     ErrorAnswer,
     WireError,
 )
@@ -74,7 +76,7 @@ class Conversation:
         # Around "bring the documents up to date, then send": nothing may get in between.
         self._sending = anyio.Lock()
         self._published: dict[Path, LspPublishedDiagnostics] = {}
-        self._published_moved = anyio.Event()
+        self._diagnostics_moved = anyio.Event()
         self.offer = Offer()
         self.readiness = ReadinessTracker(spec.readiness, spec.title)
         watchers = Watchers(root, spec.watch)
@@ -85,11 +87,24 @@ class Conversation:
             readiness=self.readiness,
             watchers=watchers,
             on_diagnostics=self._take_diagnostics,
+            on_registered=self.wake,
         )
         self.connection = Connection(
             spec.name, on_request=self._callbacks.request, on_notification=self._callbacks.notification
         )
         self.documents = Documents(spec, self.connection, watchers, read_text)
+
+    async def run(self, receive: ByteReceiveStream, send: ByteSendStream) -> None:
+        """Reads and writes until the connection ends."""
+        try:
+            await self.connection.run(receive, send)
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Wakes everybody who waits for the server. May be called twice."""
+        self.connection.close()
+        self.wake()
 
     async def greet(self) -> None:
         """initialize and initialized. Raises: ErrorAnswer, AnswerUnreadable."""
@@ -149,18 +164,29 @@ class Conversation:
     def pulls_diagnostics(self) -> bool:
         return self.offer.has("diagnostics", self._callbacks.registered)
 
-    async def await_published(self, path: Path) -> tuple[Reading, LspPublishedDiagnostics]:
-        """The diagnostics that the server sent by itself for the file as it is now. Raises: DeadlineExceeded."""
+    async def await_published(self, path: Path) -> tuple[Reading, LspPublishedDiagnostics] | None:
+        """The diagnostics that the server sent by itself for the file as it is now.
+
+        None when the server has offered meanwhile to be asked for them. Raises: DeadlineExceeded.
+        """
         async with self._sending:
             await self.documents.tell_changes()
             reading = await self.documents.prepare(path, opened=True)
         with self.documents.held(path), anyio.move_on_after(PUBLISHED_S):
-            while not self.connection.closed:
+            while not self.pulls_diagnostics():
+                if self.connection.closed:
+                    raise ConnectionLost
                 published = self._published.get(path)
                 if published is not None and published.version == reading.version:
                     return reading, published
-                await self._published_moved.wait()
+                await self._diagnostics_moved.wait()
+            return None
         raise DeadlineExceeded(f"{self._spec.title}: diagnostics of {path.name}", PUBLISHED_S)
+
+    def wake(self) -> None:
+        """Lets those who wait for diagnostics look again: some came, the offer changed, or the connection ended."""
+        self._diagnostics_moved.set()
+        self._diagnostics_moved = anyio.Event()
 
     async def _ask_patiently(self, question: Question, shape: Any) -> tuple[Reading, Any]:
         """Asks again, after a pause, while the server cancels or finds the content modified."""
@@ -217,5 +243,4 @@ class Conversation:
         published.version = published.version or version
         self._published = {known: kept for known, kept in self._published.items() if self.documents.version_of(known)}
         self._published[path] = published
-        self._published_moved.set()
-        self._published_moved = anyio.Event()
+        self.wake()

@@ -25,7 +25,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
             parts.append("|")
         elif piece.startswith("[") and piece.endswith("]"):
             inside = piece[1:-1]
-            parts.append(f"[^{re.escape(inside[1:])}]" if inside.startswith("!") else f"[{inside}]")
+            parts.append(f"[^{inside[1:]}]" if inside.startswith("!") else f"[{inside}]")
         else:
             parts.append(re.escape(piece))
     try:

@@ -1,0 +1,134 @@
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from serena_central.core.errors import PathNotFound
+from serena_central.core.text import Encoding, Position, Range, Text
+from serena_central.lsp.answers import DocumentSymbol, Location
+from serena_central.lsp.conversion import Converter, lsp_position, path_of, plain, uri_of
+from serena_central.lsp.types import LspDiagnostic, LspLocation, LspPosition, LspRange, LspSymbol
+
+WIDE = Text("a😀b\nüber\n")
+HERE = Path("/r/x.py")
+
+
+def lsp_span(line: int, start: int, end: int) -> LspRange:
+    return LspRange(LspPosition(line, start), LspPosition(line, end))
+
+
+def lsp_lines(first: int, last: int) -> LspRange:
+    return LspRange(LspPosition(first, 0), LspPosition(last, 0))
+
+
+def converter(encoding: Encoding = "utf-16") -> Converter:
+    def text_of(path: Path) -> Text:
+        if path != HERE:
+            raise PathNotFound(str(path))
+        return WIDE
+
+    return Converter(encoding, text_of)
+
+
+def names(symbols: list[DocumentSymbol]) -> list[tuple[str, list[object]]]:
+    return [(symbol.name, list(names(symbol.children))) for symbol in symbols]
+
+
+@pytest.mark.parametrize("path", ["/a b/ä.py", "/x/#?%41;[1].py", "/c:d/😀.py"])
+def test_every_path_survives_the_way_to_a_uri_and_back(path: str) -> None:
+    assert path_of(uri_of(Path(path))) == Path(path)
+
+
+def test_a_path_that_is_no_text_survives_too() -> None:
+    path = Path("/x/\udcff.py")
+    assert path_of(uri_of(path)) == path
+
+
+def test_uris_of_other_servers_are_understood_and_virtual_ones_are_no_paths() -> None:
+    assert path_of("file:///c%3A/x%2By.py") == Path("/c:/x+y.py")
+    assert path_of("untitled:Untitled-1") is None
+    assert path_of("jdt://contents/java.base") is None
+
+
+@pytest.mark.parametrize(("encoding", "character"), [("utf-8", 5), ("utf-16", 3), ("utf-32", 2)])
+def test_columns_are_code_points_whatever_the_server_counts(encoding: Encoding, character: int) -> None:
+    assert lsp_position(WIDE, Position(0, 2), encoding) == {"line": 0, "character": character}
+    span = LspRange(LspPosition(0, character), LspPosition(0, character))
+    assert converter(encoding).range(WIDE, span) == Range(Position(0, 2), Position(0, 2))
+
+
+def test_locations_and_links_of_one_or_many_become_places_once_each() -> None:
+    uri = uri_of(HERE)
+    link = LspLocation(target_uri=uri, target_range=lsp_lines(0, 1), target_selection_range=lsp_span(0, 3, 4))
+    expected = Location(HERE, Range(Position(0, 2), Position(0, 3)))
+    assert converter().locations(None) == []
+    assert converter().locations(link) == [expected]
+    assert converter().locations([LspLocation(uri, lsp_span(0, 3, 4)), link]) == [expected]
+
+
+def test_places_in_what_is_no_readable_file_are_left_out() -> None:
+    gone = LspLocation("file:///r/gone.py", lsp_span(0, 0, 1))
+    virtual = LspLocation("builtin:/x", lsp_span(0, 0, 1))
+    assert converter().locations([gone, virtual]) == []
+
+
+def test_nested_symbols_keep_their_tree_detail_and_unknown_kinds() -> None:
+    child = LspSymbol("m", 99, range=lsp_span(1, 0, 4), selection_range=lsp_span(1, 0, 1), detail="() -> int")
+    (parent,) = converter().symbols(WIDE, [LspSymbol("C", 5, range=lsp_lines(0, 2), children=[child])])
+    assert names([parent]) == [("C", [("m", [])])]
+    assert (parent.selection, parent.detail) == (parent.range, "")
+    assert (parent.children[0].kind, parent.children[0].detail) == (99, "() -> int")
+
+
+def flat(name: str, span: LspRange, container: str | None = None) -> LspSymbol:
+    return LspSymbol(name, 12, location=LspLocation(uri_of(HERE), span), container_name=container)
+
+
+def test_flat_symbols_are_nested_by_what_encloses_them() -> None:
+    text = Text("\n" * 20)
+    symbols = [
+        flat("g", lsp_lines(12, 14)),
+        flat("m", lsp_lines(2, 4), "C"),
+        flat("C", lsp_lines(1, 10)),
+        flat("inner", lsp_lines(3, 4), "m"),
+        flat("n", lsp_lines(5, 6), "C"),
+    ]
+    found = converter().symbols(text, symbols)
+    assert names(found) == [("C", [("m", [("inner", [])]), ("n", [])]), ("g", [])]
+
+
+def test_flat_symbols_that_only_mark_names_are_nested_by_their_containers() -> None:
+    text = Text("\n".join(["x" * 20] * 5))
+    symbols = [flat("C", lsp_span(0, 0, 1)), flat("m", lsp_span(1, 0, 1), "C"), flat("f", lsp_span(2, 0, 1), "no such")]
+    assert names(converter().symbols(text, symbols)) == [("C", [("m", [])]), ("f", [])]
+
+
+def test_hierarchy_items_keep_the_servers_own_words() -> None:
+    raw = msgspec.Raw(
+        b'{"name":"f","kind":12,"uri":"file:///r/x.py","data":{"secret":[1,2]},'
+        b'"range":{"start":{"line":0,"character":0},"end":{"line":1,"character":0}},'
+        b'"selectionRange":{"start":{"line":0,"character":3},"end":{"line":0,"character":4}}}'
+    )
+    (item,) = converter().items([raw])
+    assert (item.name, item.path, item.selection.start) == ("f", HERE, Position(0, 2))
+    assert bytes(item.raw) == bytes(raw)
+
+
+def test_a_diagnostic_without_severity_is_an_error_and_codes_are_text() -> None:
+    (found,) = converter().diagnostics(WIDE, [LspDiagnostic(lsp_span(0, 0, 1), "wrong", code=7)])
+    assert (found.severity, found.code, found.source) == (1, "7", None)
+
+
+@pytest.mark.parametrize(
+    ("contents", "text"),
+    [
+        (None, ""),
+        ("plain", "plain"),
+        ({"kind": "markdown", "value": "**x**"}, "**x**"),
+        ({"language": "go", "value": "func f()"}, "```go\nfunc f()\n```"),
+        (["a", {"language": "go", "value": "b"}, "", None], "a\n\n```go\nb\n```"),
+        (17, ""),
+    ],
+)
+def test_hovers_of_every_form_are_text(contents: object, text: str) -> None:
+    assert plain(contents) == text

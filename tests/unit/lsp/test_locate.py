@@ -1,0 +1,63 @@
+from pathlib import Path
+
+import msgspec.structs
+import pytest
+
+from serena_central.core.errors import ServerNotInstalled
+from serena_central.core.places import Places
+from serena_central.lsp.catalogue import Launching, Recipe, catalogue
+from serena_central.lsp.locate import installed, locate
+from tests.support.fakes import FAKE_SPEC
+
+SPEC = msgspec.structs.replace(
+    FAKE_SPEC,
+    launch=Launching(
+        command=("{bin:fake-ls}", "--root={root}", "-j={cpus}", "--data", "{cache}"), env={"TOOL": "{bin:fake-ls}"}
+    ),
+    install=(Recipe(via="npm", text="npm install fake-ls"), Recipe(via="manual", text="https://fake.example")),
+)
+
+
+def program(folder: Path, name: str = "fake-ls") -> Path:
+    folder.mkdir(parents=True)
+    path = folder / name
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    return Places(tmp_path / "home")
+
+
+def test_the_newest_version_that_was_installed_for_us_wins_over_path(tmp_path: Path, places: Places) -> None:
+    program(places.servers / "fake" / "1.9.0" / "bin")
+    newest = program(places.servers / "fake" / "1.10.0" / "node_modules" / ".bin")
+    on_path = program(tmp_path / "path")
+    launch = locate(SPEC, Path("/r"), places, path=str(on_path.parent))
+    assert launch.command[0] == str(newest)
+    assert launch.version == "1.10.0"
+
+
+def test_placeholders_are_filled(tmp_path: Path, places: Places) -> None:
+    found = str(program(tmp_path / "path"))
+    launch = locate(SPEC, Path("/r"), places, path=str(tmp_path / "path"))
+    assert launch.command[:2] == [found, "--root=/r"]
+    assert int(launch.command[2].removeprefix("-j=")) >= 1
+    assert launch.command[4].startswith(str(places.cache))
+    assert launch.env == {"TOOL": found}
+    assert launch.command[4] != locate(SPEC, Path("/s"), places, path=str(tmp_path / "path")).command[4]
+
+
+def test_what_is_nowhere_is_not_installed_and_the_error_says_how_to_get_it(tmp_path: Path, places: Places) -> None:
+    with pytest.raises(ServerNotInstalled, match=r"npm install fake-ls; or https://fake.example"):
+        locate(SPEC, Path("/r"), places, path=str(tmp_path))
+    assert installed([SPEC], places) == {}
+
+
+def test_the_bundled_server_is_found_beside_the_interpreter_with_its_version(places: Places) -> None:
+    launch = locate(catalogue().server("ty"), Path("/r"), places, path="")
+    assert Path(launch.command[0]).name == "ty"
+    assert launch.version.count(".") == 2
+    assert "ty" in installed([catalogue().server("ty")], places)
