@@ -78,6 +78,23 @@ def read_text(path: Path, *, encoding: str | None = None, max_bytes: int = MAX_B
         ConfigError: `encoding` names no text encoding.
     """
     data, stamp = read_bytes(path, max_bytes=max_bytes)
+    decoded = decode(data, path, encoding)
+    content = decoded.content
+    newline = _newline_of(content)
+    return FileText(Text(content), decoded.encoding, decoded.bom, newline, decoded.invalid, digest_of(data), stamp)
+
+
+class Decoded(NamedTuple):
+    """The parts of a `FileText` that come from its bytes alone."""
+
+    content: str
+    encoding: str
+    bom: bytes
+    invalid: bool
+
+
+def decode(data: bytes, path: Path | str, encoding: str | None = None) -> Decoded:
+    """Decodes what was read from `path`, which is needed for messages only. Raises what `read_text` raises."""
     codec, bom = _codec_of(data, encoding or DEFAULT_ENCODING)
     body = data[len(bom) :] if bom else data
     if _extends_ascii(codec) and b"\0" in body:
@@ -86,10 +103,10 @@ def read_text(path: Path, *, encoding: str | None = None, max_bytes: int = MAX_B
             "If it is text in UTF-16, set `encoding` in the project's settings."
         )
     content, invalid = _decode(body, codec, path)
-    return FileText(Text(content), codec, bom, _newline_of(content), invalid, digest_of(data), stamp)
+    return Decoded(content, codec, bom, invalid)
 
 
-def read_bytes(path: Path, *, max_bytes: int = MAX_BYTES) -> tuple[bytes, Stamp]:
+def read_bytes(path: Path | str, *, max_bytes: int = MAX_BYTES) -> tuple[bytes, Stamp]:
     """The bytes of a regular file and the stamp that belongs to them. Raises what `read_text` raises about paths."""
     try:
         # O_NONBLOCK: a named pipe without a writer must not hold the thread.
@@ -112,7 +129,7 @@ def read_bytes(path: Path, *, max_bytes: int = MAX_BYTES) -> tuple[bytes, Stamp]
         os.close(descriptor)
 
 
-def _read_once(descriptor: int, path: Path, max_bytes: int) -> tuple[bytes, Stamp, Stamp]:
+def _read_once(descriptor: int, path: Path | str, max_bytes: int) -> tuple[bytes, Stamp, Stamp]:
     """The bytes, and the stamps from before and after: when they differ, somebody wrote meanwhile."""
     status = os.fstat(descriptor)
     _check_kind_and_size(path, status, max_bytes)
@@ -120,7 +137,7 @@ def _read_once(descriptor: int, path: Path, max_bytes: int) -> tuple[bytes, Stam
     return data, Stamp.of(status), Stamp.of(os.fstat(descriptor))
 
 
-def _check_kind_and_size(path: Path, status: os.stat_result, max_bytes: int) -> None:
+def _check_kind_and_size(path: Path | str, status: os.stat_result, max_bytes: int) -> None:
     if stat.S_ISDIR(status.st_mode):
         raise PathRefused(f"{path} is a folder; a file is needed here.")
     if not stat.S_ISREG(status.st_mode):
@@ -151,7 +168,7 @@ def _error_handler(codec: str) -> str:
     return "surrogateescape" if _extends_ascii(codec) else "strict"
 
 
-def _decode(body: bytes, codec: str, path: Path) -> tuple[str, bool]:
+def _decode(body: bytes, codec: str, path: Path | str) -> tuple[str, bool]:
     """The text, and whether bytes that are invalid in `codec` stand in it as lone surrogates."""
     try:
         return body.decode(codec), False

@@ -1,0 +1,65 @@
+"""Regular expressions written by callers: compiled as Python's `re` would read them, and matched within a deadline.
+
+`re` holds the interpreter's lock while it matches and can't be interrupted: one catastrophic pattern would stop the
+server. The `regex` module releases the lock, looks at the clock while it matches, and is many times quicker where a
+pattern doesn't start with a literal. It reads `{e}` and its like as fuzzy matching, which nobody asks for who searches
+for an f-string; so braces that are no quantifier are escaped.
+"""
+
+import time
+from collections.abc import Iterator
+
+import regex
+
+from serena_central.core.errors import InvalidArguments
+
+MAX_LENGTH = 10_000
+"""Characters of a pattern; nobody writes a longer one, and compiling is not interrupted by a deadline."""
+
+_BRACE = regex.compile(r"(?P<kept>\\[pPN]\{[^}]*\}|\\.|\{(?:\d+(?:,\d*)?|,\d*)\})|\{", regex.DOTALL)
+
+_SEES_BEYOND = regex.compile(r"\(\?(?:<?!|[>(|&R0-9])|\\[AZzGK]|[+*?}]\+")
+"""What may keep a pattern that matches in a line alone from matching at the same place in the whole text: negative
+look-arounds, atomic and possessive parts, conditions, ends of the text."""
+
+
+class Pattern:
+    """A compiled pattern with a deadline. `sees_beyond`: lines have to be matched one by one to find all that match."""
+
+    def __init__(self, source: str, *, dot_matches_newline: bool, deadline: float) -> None:
+        """`deadline` is a time of `time.monotonic()`.
+
+        Raises:
+            InvalidArguments: the pattern is empty, too long or not well-formed.
+        """
+        if not source:
+            raise InvalidArguments("The pattern is empty: it would match everything.")
+        if len(source) > MAX_LENGTH:
+            raise InvalidArguments(f"The pattern has {len(source)} characters; {MAX_LENGTH} are the most.")
+        flags = regex.MULTILINE | (regex.DOTALL if dot_matches_newline else 0)
+        try:
+            self._compiled = regex.compile(_BRACE.sub(_keep_or_escape, source), flags)
+        except (regex.error, RecursionError, OverflowError) as error:
+            raise InvalidArguments(f"{source!r} is not a valid regular expression: {error}.") from error
+        self._deadline = deadline
+        self.sees_beyond = _SEES_BEYOND.search(source) is not None
+
+    def search(self, text: str, start: int = 0) -> tuple[int, int] | None:
+        """Start and end of the first match from `start` on. Raises TimeoutError."""
+        found = self._compiled.search(text, start, timeout=self._time_left(), concurrent=True)
+        return found.span() if found else None
+
+    def find_all(self, text: str) -> Iterator[tuple[int, int]]:
+        """Start and end of every match, none overlapping another. Raises TimeoutError."""
+        for found in self._compiled.finditer(text, timeout=self._time_left(), concurrent=True):
+            yield found.span()
+
+    def _time_left(self) -> float:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        return left
+
+
+def _keep_or_escape(found: regex.Match[str]) -> str:
+    return found["kept"] or r"\{"
