@@ -78,7 +78,9 @@ class RetentionPolicy(msgspec.Struct, kw_only=True, frozen=True):
     events_days: Annotated[float, Meta(gt=0, le=3650, description="Events older than this many days are deleted.")] = 14
     calls_days: Annotated[
         float,
-        Meta(gt=0, le=3650, description="Tool calls, edits and symbol views older than this many days are deleted."),
+        Meta(
+            gt=0, le=3650, description="Sessions, calls, edits and server runs older than this many days are deleted."
+        ),
     ] = 7
     sweep_s: Annotated[float, Meta(ge=1, le=86400, description="How often old rows are deleted, in seconds.")] = 3600
 

@@ -1,0 +1,36 @@
+"""What is asked of the store and what it answers, beside its rows. Plain data; knows no SQL."""
+
+import msgspec
+
+from serena_central.store.rows import EventRow
+
+
+class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which events. `kind` is a whole kind (`session.created`) or its subject (`session`); `before` is an id."""
+
+    kind: str | None = None
+    session: str | None = None
+    project: str | None = None
+    severity: str | None = None
+    before: int | None = None
+    limit: int = 100
+
+
+class EventPage(msgspec.Struct, frozen=True):
+    """Events, newest first. `next_before` is the `before` of the next page; None: there is none."""
+
+    events: list[EventRow]
+    next_before: int | None
+
+
+class ToolStatistics(msgspec.Struct, frozen=True, kw_only=True):
+    """Calls of one tool in a window of time, with their durations in milliseconds."""
+
+    tool: str
+    calls: int
+    errors: int
+    average_ms: float
+    p50_ms: float
+    p95_ms: float
+    max_ms: float
+    answer_chars: int

@@ -1,0 +1,215 @@
+"""The database: opened and brought up to date when first needed, set aside when corrupt. Blocks; for worker threads.
+
+SQLAlchemy is driven synchronously on purpose: one hop to a thread per batch or query is cheaper than one per statement,
+which is what its asyncio form does on SQLite. Importing this module costs half a second: `store` does it in a thread.
+"""
+
+import logging
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, SQLAlchemyError
+
+from serena_central.core.errors import StoreError
+from serena_central.store.rows import Removal, Row
+from serena_central.store.schema import bring_up_to_date
+from serena_central.store.statements import execute_all, execute_each
+
+logger = logging.getLogger(__name__)
+
+Answer = TypeVar("Answer")
+
+BUSY_TIMEOUT_S = 2.0
+"""How long a statement waits for another process's lock; the writer tries again after that."""
+
+OPEN_TIMEOUT_S = 30.0
+"""How long opening waits for another process that is just upgrading the same file."""
+
+_CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
+
+class Database:
+    """SQLite at `path`, or the database at `url`. Safe from several threads; `__init__` does no I/O."""
+
+    def __init__(self, path: Path, url: str | None = None, *, tell: Callable[[str], None] = logger.warning) -> None:
+        """`tell` is called, in the thread that works, with what people must hear: a file was set aside."""
+        self._path = None if url else path
+        self._tell = tell
+        self._url = url or f"sqlite:///{path}"
+        self._engine: Engine | None = None
+        self._lock = threading.RLock()
+
+    def open(self) -> None:
+        """Opens and upgrades the database, if that is not done yet. Raises: StoreError."""
+        self._opened()
+
+    def close(self) -> None:
+        with self._lock:
+            if self._engine is not None:
+                self._engine.dispose()
+                self._engine = None
+
+    def write(self, rows: Sequence[Row | Removal]) -> int:
+        """Writes all rows in one transaction. A row replaces the one with its key; keys among `rows` are distinct.
+
+        Returns how many rows the database refused for what is in them. Raises: StoreError if none could be written.
+        """
+        try:
+            return self.change(lambda connection: execute_all(connection, rows))
+        except StoreError as error:
+            if not _is_about_a_value(error.__cause__):
+                raise
+        return self.change(lambda connection: execute_each(connection, rows))
+
+    def read(self, query: Callable[[Connection], Answer]) -> Answer:
+        """Runs `query` on one snapshot. Raises: StoreError."""
+        engine = self._opened()
+        with self._failing_plainly(), engine.begin() as connection:
+            return query(connection)
+
+    def change(self, work: Callable[[Connection], Answer]) -> Answer:
+        """Runs `work` in one transaction. Raises: StoreError."""
+        engine = self._opened().execution_options(writes=True)
+        with self._failing_plainly(), engine.begin() as connection:
+            return work(connection)
+
+    def vacuum(self, pages: int) -> None:
+        """Gives up to `pages` free pages of an SQLite file back. Raises: StoreError."""
+        engine = self._opened()
+        if engine.dialect.name == "sqlite":
+            with self._failing_plainly(), engine.connect() as connection:
+                raw = connection.connection.driver_connection
+                assert isinstance(raw, sqlite3.Connection)
+                # Not `execute`: it steps a statement without columns once, which frees a single page.
+                raw.executescript(f"PRAGMA incremental_vacuum({pages})")
+
+    def _opened(self) -> Engine:
+        with self._lock:
+            if self._engine is None:
+                try:
+                    with self._failing_plainly():
+                        self._engine = _open(self._url)
+                except _FileReplaced:
+                    with self._failing_plainly():
+                        self._engine = _open(self._url)
+            return self._engine
+
+    @contextmanager
+    def _failing_plainly(self) -> Generator[None]:
+        """Turns the driver's errors into StoreError. A file that turns out to be corrupt is set aside."""
+        try:
+            yield
+        except (SQLAlchemyError, sqlite3.Error, OSError, ImportError, ValueError, OverflowError) as error:
+            if self._path is not None and _code(error) in _CORRUPT:
+                raise _FileReplaced(self._set_aside(self._path, error)) from error
+            reason = getattr(error, "orig", None) or error
+            raise StoreError(
+                f"The database {self._path or 'at database_url'} can't be used: {reason}. "
+                "The server goes on without it; what it records is lost until this is mended."
+            ) from error
+
+    def _set_aside(self, path: Path, error: Exception) -> str:
+        """Renames the file with its log files, since nothing is ever deleted, and returns what was told."""
+        stamp = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{time.time_ns()}"
+        aside = path.with_name(f"{path.name}.corrupt-{stamp}")
+        with self._lock:
+            self.close()
+            for suffix in ("", "-wal", "-shm"):
+                with suppress(FileNotFoundError):
+                    Path(f"{path}{suffix}").rename(f"{aside}{suffix}")
+        reason = getattr(error, "orig", None) or error
+        remark = f"The database {path} was corrupt ({reason}). It was set aside as {aside.name}, and a new one begun."
+        self._tell(remark)
+        return remark
+
+
+class _FileReplaced(StoreError):
+    """The file was corrupt and has been set aside; the next use begins a new one."""
+
+
+def _open(url: str) -> Engine:
+    """An engine on a database whose schema is today's."""
+    patient = _engine(url, OPEN_TIMEOUT_S)
+    try:
+        if patient.dialect.name == "sqlite":
+            _set_up_file(patient)
+        with patient.execution_options(writes=True).begin() as connection:
+            bring_up_to_date(connection)
+    finally:
+        patient.dispose()
+    return _engine(url, BUSY_TIMEOUT_S)
+
+
+def _engine(url: str, timeout_s: float) -> Engine:
+    """`timeout_s` bounds the wait for another process's lock."""
+    try:
+        engine = create_engine(
+            url,
+            connect_args={"timeout": timeout_s} if url.startswith("sqlite") else {},
+            json_serializer=_to_json,
+            json_deserializer=msgspec.json.decode,
+        )
+    except ArgumentError as error:
+        # Its message repeats the URL, which may hold a password.
+        raise StoreError("database_url is not a valid database URL.") from error
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", _set_up_connection)
+        event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _to_json(value: Any) -> str:
+    return msgspec.json.encode(value, enc_hook=str).decode()
+
+
+def _set_up_connection(connection: sqlite3.Connection, _record: object) -> None:
+    # SQLAlchemy's `begin` event opens transactions instead of the driver, so that DDL is inside them as well.
+    connection.isolation_level = None
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("PRAGMA temp_store = MEMORY")
+
+
+def _begin(connection: Connection) -> None:
+    # A transaction that will write takes the lock at once: upgrading a read lock later fails without waiting.
+    writes = connection.get_execution_options().get("writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _set_up_file(engine: Engine) -> None:
+    """What the file itself remembers. Changing to WAL does not honour the busy timeout, hence the loop."""
+    deadline = time.monotonic() + OPEN_TIMEOUT_S
+    while True:
+        raw = engine.raw_connection()
+        try:
+            if raw.cursor().execute("PRAGMA journal_mode").fetchone() != ("wal",):
+                raw.cursor().execute("PRAGMA auto_vacuum = INCREMENTAL")  # counts only before the first table
+                raw.cursor().execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+        else:
+            return
+        finally:
+            raw.close()
+
+
+def _code(error: BaseException | None) -> int | None:
+    """SQLite's primary result code, if the error is SQLite's."""
+    orig: Any = getattr(error, "orig", None) or error
+    code: int | None = getattr(orig, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF
+
+
+def _is_about_a_value(error: BaseException | None) -> bool:
+    """Whether one row's content is to blame, rather than the database."""
+    if isinstance(error, DBAPIError):
+        return isinstance(error, DataError | IntegrityError) or _code(error) in {None, sqlite3.SQLITE_TOOBIG}
+    return isinstance(error, SQLAlchemyError | ValueError | OverflowError)

@@ -1,0 +1,168 @@
+"""The named questions to the database, each on one snapshot. Blocks; `store` runs them in worker threads."""
+
+from typing import Any, TypeVar
+
+from sqlalchemy import ColumnElement, Select, Table, and_, case, delete, func, select, tuple_
+
+from serena_central.config import RetentionPolicy
+from serena_central.store.answers import EventFilter, EventPage, ToolStatistics
+from serena_central.store.database import Database
+from serena_central.store.rows import (
+    DailyTotalRow,
+    EditRow,
+    EventRow,
+    ProjectRow,
+    Row,
+    ServerRunRow,
+    SessionRow,
+    SymbolViewRow,
+    ToolCallRow,
+)
+from serena_central.store.tables import METADATA
+
+AnyRow = TypeVar("AnyRow", bound=Row)
+
+DAY_S = 86_400
+
+SWEEP_ROWS = 5000
+"""Rows deleted in one transaction, so that the writer never waits long behind the sweep."""
+
+VACUUM_PAGES = 1000
+"""Pages given back per sweep: 4 MB."""
+
+_SESSION, _VIEW, _CALL, _EDIT, _EVENT, _PROJECT, _RUN, _TOTAL = (
+    METADATA.tables[kind.table]
+    for kind in (SessionRow, SymbolViewRow, ToolCallRow, EditRow, EventRow, ProjectRow, ServerRunRow, DailyTotalRow)
+)
+
+
+class Queries:
+    """Every method raises StoreError when the database can't be used."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def sessions_since(self, last_activity: float) -> list[SessionRow]:
+        """Sessions to take back after a restart, killed ones too, the latest first."""
+        columns = _SESSION.columns
+        chosen = select(_SESSION).where(columns.last_activity >= last_activity)
+        return self._rows(SessionRow, chosen.order_by(columns.last_activity.desc()))
+
+    def session(self, session_id: str) -> SessionRow | None:
+        found = self._rows(SessionRow, select(_SESSION).where(_SESSION.columns.id == session_id))
+        return found[0] if found else None
+
+    def symbol_views(self, session_id: str) -> list[SymbolViewRow]:
+        return self._rows(SymbolViewRow, select(_VIEW).where(_VIEW.columns.session == session_id))
+
+    def events(self, wanted: EventFilter) -> EventPage:
+        columns = _EVENT.columns
+        chosen = select(_EVENT).order_by(columns.id.desc()).limit(wanted.limit + 1)
+        for name in ("session", "project", "severity"):
+            value = getattr(wanted, name)
+            if value is not None:
+                chosen = chosen.where(columns[name] == value)
+        if wanted.kind is not None and "." in wanted.kind:
+            chosen = chosen.where(columns.kind == wanted.kind)
+        elif wanted.kind is not None:
+            # A range, since LIKE would not use the index; "/" follows "." in ASCII.
+            chosen = chosen.where(columns.kind >= f"{wanted.kind}.", columns.kind < f"{wanted.kind}/")
+        if wanted.before is not None:
+            chosen = chosen.where(columns.id < wanted.before)
+        found = self._rows(EventRow, chosen)
+        page = found[: wanted.limit]
+        return EventPage(page, page[-1].id if len(found) > wanted.limit else None)
+
+    def tool_statistics(self, since: float, *, project: str | None = None) -> list[ToolStatistics]:
+        """One entry per tool, the most used first."""
+        columns = _CALL.columns
+        ranked = select(
+            columns.tool,
+            columns.duration_ms,
+            columns.answer_chars,
+            case((columns.outcome == "ok", 0), else_=1).label("failed"),
+            func.row_number().over(partition_by=columns.tool, order_by=columns.duration_ms).label("rank"),
+            func.count().over(partition_by=columns.tool).label("calls"),
+        ).where(columns.at >= since)
+        if project is not None:
+            ranked = ranked.where(columns.project == project)
+        call = ranked.subquery().columns
+
+        def percentile(percent: int) -> Any:
+            # The nearest rank: the smallest duration that so many percent of the calls don't exceed.
+            return func.min(case((call.rank * 100 >= call.calls * percent, call.duration_ms)))
+
+        chosen = select(
+            call.tool,
+            func.count().label("calls"),
+            func.sum(call.failed).label("errors"),
+            func.avg(call.duration_ms).label("average_ms"),
+            percentile(50).label("p50_ms"),
+            percentile(95).label("p95_ms"),
+            func.max(call.duration_ms).label("max_ms"),
+            func.sum(call.answer_chars).label("answer_chars"),
+        )
+        chosen = chosen.group_by(call.tool).order_by(func.count().desc(), call.tool)
+        return self._database.read(
+            lambda connection: [ToolStatistics(**row) for row in connection.execute(chosen).mappings()]
+        )
+
+    def calls_of_session(self, session_id: str, limit: int = 100) -> list[ToolCallRow]:
+        """The newest first."""
+        columns = _CALL.columns
+        chosen = select(_CALL).where(columns.session == session_id).order_by(columns.at.desc()).limit(limit)
+        return self._rows(ToolCallRow, chosen)
+
+    def edits_of_session(self, session_id: str, limit: int = 1000) -> list[EditRow]:
+        """The newest first."""
+        columns = _EDIT.columns
+        chosen = select(_EDIT).where(columns.session == session_id).order_by(columns.at.desc()).limit(limit)
+        return self._rows(EditRow, chosen)
+
+    def projects(self) -> list[ProjectRow]:
+        """Every project that is known, the last used first."""
+        return self._rows(ProjectRow, select(_PROJECT).order_by(_PROJECT.columns.last_used_at.desc()))
+
+    def server_runs_since(self, started_at: float) -> list[ServerRunRow]:
+        """The newest first."""
+        columns = _RUN.columns
+        return self._rows(
+            ServerRunRow, select(_RUN).where(columns.started_at >= started_at).order_by(columns.started_at.desc())
+        )
+
+    def daily_totals(self, since_day: str) -> list[DailyTotalRow]:
+        """From a day (ISO 8601) on, in order."""
+        columns = _TOTAL.columns
+        chosen = select(_TOTAL).where(columns.day >= since_day)
+        return self._rows(DailyTotalRow, chosen.order_by(columns.day, columns.tool, columns.project))
+
+    def sweep(self, policy: RetentionPolicy, now: float) -> int:
+        """Deletes what is older than the policy keeps, gives space back, and returns the number of rows."""
+        calls_before = now - policy.calls_days * DAY_S
+        old = {
+            _EVENT: _EVENT.columns.at < now - policy.events_days * DAY_S,
+            _CALL: _CALL.columns.at < calls_before,
+            _EDIT: _EDIT.columns.at < calls_before,
+            _VIEW: _VIEW.columns.seen_at < calls_before,
+            _SESSION: _SESSION.columns.last_activity < calls_before,
+            _RUN: and_(_RUN.columns.started_at < calls_before, _RUN.columns.ended_at.is_not(None)),
+        }
+        deleted = sum(self._delete_in_parts(table, condition) for table, condition in old.items())
+        self._database.vacuum(VACUUM_PAGES)
+        return deleted
+
+    def _delete_in_parts(self, table: Table, condition: ColumnElement[bool]) -> int:
+        key = table.primary_key.columns
+        part = select(*key).where(condition).limit(SWEEP_ROWS)
+        statement = delete(table).where(tuple_(*key).in_(part))
+        total = 0
+        while True:
+            deleted = self._database.change(lambda connection: connection.execute(statement).rowcount)
+            total += deleted
+            if deleted < SWEEP_ROWS:
+                return total
+
+    def _rows(self, kind: type[AnyRow], chosen: Select[Any]) -> list[AnyRow]:
+        return self._database.read(
+            lambda connection: [kind(**row) for row in connection.execute(chosen).mappings().all()]
+        )

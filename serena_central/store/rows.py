@@ -1,0 +1,151 @@
+"""What goes into the store and comes out of it, as plain data. Knows no SQL, and costs nothing to import.
+
+`tables` holds the same columns as SQLModel classes; a test keeps the two alike. Times are Unix seconds (UTC).
+"""
+
+from typing import Any, ClassVar
+
+import msgspec
+
+
+class Row(msgspec.Struct, kw_only=True):
+    """`table` is its table, `key` its primary key; rows without a key are only ever added."""
+
+    table: ClassVar[str]
+    key: ClassVar[tuple[str, ...]] = ("id",)
+
+
+class SessionRow(Row, kw_only=True):
+    """One session. `credential` is a digest, never the token; `initialize` is the handshake's request as it came."""
+
+    table = "session"
+    id: str
+    credential: str
+    era: str
+    client_name: str
+    client_version: str = ""
+    created_at: float
+    last_activity: float
+    state: str
+    shared: bool = False
+    context: str | None = None
+    working_folder: str | None = None
+    explicit_id: str | None = None
+    transport_id: str | None = None
+    conversation_id: str | None = None
+    project_root: str | None = None
+    project_name: str | None = None
+    modes: list[str] = []
+    tool_call_count: int = 0
+    initialize: bytes | None = None
+    terminated_by: str | None = None
+    terminated_at: float | None = None
+
+
+class SymbolViewRow(Row, kw_only=True):
+    """What a session saw of a symbol, by the hash of its body: the conflict guard compares with it."""
+
+    table = "symbol_view"
+    key = ("session", "project_root", "relative_path", "name_path")
+    session: str
+    project_root: str
+    relative_path: str
+    name_path: str
+    body_hash: str
+    seen_at: float
+
+
+class ToolCallRow(Row, kw_only=True):
+    """One call of a tool, to be put once. `outcome`: `ok`, `error`, `cancelled`, `deadline`; `error`: its class."""
+
+    table = "tool_call"
+    id: str
+    at: float
+    session: str
+    project: str | None = None
+    tool: str
+    duration_ms: float
+    outcome: str = "ok"
+    error: str | None = None
+    answer_chars: int = 0
+
+
+class EditRow(Row, kw_only=True):
+    """One file that one edit changed. `patch` is a unified diff."""
+
+    table = "edit"
+    id: str
+    at: float
+    call: str
+    session: str
+    project_root: str
+    relative_path: str
+    old_hash: str | None = None
+    new_hash: str | None = None
+    patch: str
+
+
+class EventRow(Row, kw_only=True):
+    """One event. `id` counts through all runs of the server and is given by the database; `seq` is of one run."""
+
+    table = "event"
+    key = ()
+    id: int | None = None
+    seq: int
+    at: float
+    kind: str
+    severity: str = "info"
+    session: str | None = None
+    project: str | None = None
+    server: str | None = None
+    message: str = ""
+    data: dict[str, Any] = {}
+
+
+class ProjectRow(Row, kw_only=True):
+    """A project that is known."""
+
+    table = "project"
+    key = ("root",)
+    root: str
+    name: str
+    languages: list[str] = []
+    added_at: float
+    last_used_at: float
+
+
+class ServerRunRow(Row, kw_only=True):
+    """One run of a language server. `reason` says why it ended; `exit_code` is negative for a signal."""
+
+    table = "server_run"
+    id: str
+    server: str
+    version: str = ""
+    project_root: str
+    started_at: float
+    ended_at: float | None = None
+    reason: str | None = None
+    exit_code: int | None = None
+    calls: int = 0
+    peak_memory_mb: float = 0.0
+
+
+class DailyTotalRow(Row, kw_only=True):
+    """Calls of one tool in one project on one day (UTC, ISO 8601). Made from the tool calls as they are written."""
+
+    table = "daily_total"
+    key = ("day", "tool", "project")
+    day: str
+    tool: str
+    project: str = ""
+    calls: int = 0
+    errors: int = 0
+    duration_ms: float = 0.0
+    answer_chars: int = 0
+
+
+class Removal(msgspec.Struct, frozen=True):
+    """The row with this key is to be deleted."""
+
+    kind: type[Row]
+    key: tuple[Any, ...]

@@ -1,0 +1,56 @@
+"""Brings a database to today's schema, on one connection and in one transaction.
+
+A new database gets its tables at once; Alembic, a second to import, runs only when an older schema is found.
+"""
+
+from sqlalchemy import Connection, inspect, text
+
+from serena_central.core.errors import StoreError
+from serena_central.core.resources import migrations_folder
+from serena_central.store.tables import METADATA, SCHEMA_VERSION
+
+_VERSION_TABLE = "alembic_version"
+
+
+def bring_up_to_date(connection: Connection) -> None:
+    """The caller holds the write lock, so that two servers can't do this at once. Raises: StoreError."""
+    found = _version(connection)
+    if found == SCHEMA_VERSION:
+        return
+    if found is None:
+        METADATA.create_all(connection)
+        connection.execute(text(f"CREATE TABLE {_VERSION_TABLE} (version_num VARCHAR(32) NOT NULL PRIMARY KEY)"))
+        stamp = text(f"INSERT INTO {_VERSION_TABLE} VALUES (:version)")  # noqa: S608 - a constant name
+        connection.execute(stamp, {"version": SCHEMA_VERSION})
+    else:
+        _migrate(connection, found)
+
+
+def migrate(connection: Connection) -> None:
+    """Runs Alembic's migrations up to the newest one."""
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+
+
+def _migrate(connection: Connection, found: str) -> None:
+    from alembic.util import CommandError
+
+    try:
+        migrate(connection)
+    except CommandError as error:
+        raise StoreError(
+            f"The database has schema {found}, which this version ({SCHEMA_VERSION}) does not know: it was "
+            "written by a newer serena-central. Update, or set database_url to another file."
+        ) from error
+
+
+def _version(connection: Connection) -> str | None:
+    if not inspect(connection).has_table(_VERSION_TABLE):
+        return None
+    found: str | None = connection.execute(text(f"SELECT version_num FROM {_VERSION_TABLE}")).scalar()  # noqa: S608
+    return found

@@ -1,0 +1,82 @@
+"""Rows into statements: one upsert or insert per run of rows of a table, and the daily totals that calls add up to."""
+
+import time
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, Insert, and_, delete
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import SQLAlchemyError
+
+from serena_central.store.rows import DailyTotalRow, Removal, Row, ToolCallRow
+from serena_central.store.tables import METADATA
+
+
+def execute_all(connection: Connection, rows: Sequence[Row | Removal]) -> int:
+    """Writes all rows or raises. Returns 0: none was refused."""
+    by_kind: dict[type[Row], list[Row]] = {}
+    for row in [*rows, *_totals(rows)]:
+        if isinstance(row, Removal):
+            _remove(connection, row)
+        else:
+            by_kind.setdefault(type(row), []).append(row)
+    for kind, items in by_kind.items():
+        connection.execute(_insert(connection.dialect.name, kind), [_plain(row) for row in items])
+    return 0
+
+
+def execute_each(connection: Connection, rows: Iterable[Row | Removal]) -> int:
+    """Writes what can be written, and returns how many rows were refused."""
+    refused = 0
+    for row in rows:
+        try:
+            with connection.begin_nested():
+                execute_all(connection, [row])
+        except (SQLAlchemyError, ValueError, OverflowError):
+            refused += 1
+    return refused
+
+
+def _plain(row: Row) -> dict[str, Any]:
+    values = msgspec.structs.asdict(row)
+    if not row.key and values["id"] is None:
+        del values["id"]
+    return values
+
+
+@cache
+def _insert(dialect: str, kind: type[Row]) -> Insert:
+    table = METADATA.tables[kind.table]
+    statement = postgresql.insert(table) if dialect == "postgresql" else sqlite.insert(table)
+    if not kind.key:
+        return statement
+    new = statement.excluded
+    others = [column.name for column in table.columns if column.name not in kind.key]
+    if kind is DailyTotalRow:
+        changes = {name: table.columns[name] + new[name] for name in others}
+    else:
+        changes = {name: new[name] for name in others}
+    return statement.on_conflict_do_update(index_elements=list(kind.key), set_=changes)
+
+
+def _remove(connection: Connection, removal: Removal) -> None:
+    table = METADATA.tables[removal.kind.table]
+    pairs = zip(removal.kind.key, removal.key, strict=True)
+    connection.execute(delete(table).where(and_(*(table.columns[name] == value for name, value in pairs))))
+
+
+def _totals(rows: Iterable[Row | Removal]) -> list[DailyTotalRow]:
+    """What the calls among `rows` add to the totals of their days."""
+    totals: dict[tuple[str, str, str], DailyTotalRow] = {}
+    for row in rows:
+        if isinstance(row, ToolCallRow):
+            day = time.strftime("%Y-%m-%d", time.gmtime(row.at))
+            key = (day, row.tool, row.project or "")
+            total = totals.setdefault(key, DailyTotalRow(day=day, tool=row.tool, project=key[2]))
+            total.calls += 1
+            total.errors += row.outcome != "ok"
+            total.duration_ms += row.duration_ms
+            total.answer_chars += row.answer_chars
+    return list(totals.values())

@@ -1,0 +1,145 @@
+"""The store as the rest of the server sees it: put rows in at any time, ask in worker threads, run it once.
+
+SQLModel and SQLAlchemy cost half a second to import; that happens here, in a thread, when the store runs or is first
+asked. Nobody who imports this module pays for it.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import anyio
+import anyio.from_thread
+from anyio.abc import TaskStatus
+
+from serena_central.config import RetentionPolicy
+from serena_central.core.errors import StoreError
+from serena_central.core.events import Event, EventBus, Severity
+from serena_central.store.rows import EventRow
+from serena_central.store.writer import Writer
+
+if TYPE_CHECKING:
+    from serena_central.store.database import Database
+    from serena_central.store.queries import Queries
+
+logger = logging.getLogger(__name__)
+
+Answer = TypeVar("Answer")
+
+EVENT_QUEUE = 4096
+"""Events that recording may be behind; it only moves them on to the writer."""
+
+CLOSE_S = 5.0
+"""How long closing may take; it waits for queries that still run."""
+
+
+class Store:
+    """`writer` takes rows at once, also before `run`; `ask` waits for the database."""
+
+    def __init__(
+        self, path: Path, bus: EventBus, *, url: str | None = None, policy: RetentionPolicy | None = None
+    ) -> None:
+        self._path = path
+        self._url = url
+        self._bus = bus
+        self._policy = policy or RetentionPolicy()
+        self._loading = threading.Lock()
+        self._database: Database | None = None
+        self.writer = Writer(lambda rows: self._loaded().write(rows), bus)
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Records rows and events until cancelled, then flushes. Opening the database goes on beside it."""
+        writing = anyio.CancelScope(shield=True)
+
+        async def write(*, task_status: TaskStatus[None]) -> None:
+            with writing:
+                await self.writer.run(task_status=task_status)
+
+        try:
+            async with anyio.create_task_group() as outer:
+                await outer.start(write)
+                try:
+                    async with anyio.create_task_group() as inner:
+                        await inner.start(self._record_events)
+                        inner.start_soon(self._look_after)
+                        task_status.started()
+                finally:
+                    writing.cancel()  # after the last event was handed over, so that the last flush has them all
+        finally:
+            with anyio.move_on_after(CLOSE_S, shield=True):
+                await anyio.to_thread.run_sync(self._close)
+
+    async def ask(self, query: "Callable[[Queries], Answer]") -> Answer:
+        """Runs one of the named queries: `await store.ask(lambda queries: queries.projects())`.
+
+        Raises: StoreError.
+        """
+        return await anyio.to_thread.run_sync(lambda: query(self._queries()))
+
+    def _queries(self) -> "Queries":
+        from serena_central.store.queries import Queries
+
+        return Queries(self._loaded())
+
+    def _loaded(self) -> "Database":
+        with self._loading:
+            if self._database is None:
+                from serena_central.store.database import Database
+
+                self._database = Database(self._path, self._url, tell=self._tell)
+            return self._database
+
+    async def _record_events(self, *, task_status: TaskStatus[None]) -> None:
+        with self._bus.subscribe(EVENT_QUEUE) as news:
+            task_status.started()
+            try:
+                async for event in news:
+                    self.writer.put(_row(event))
+            finally:
+                news.close()
+                async for event in news:  # what is left; never waits once it is closed
+                    self.writer.put(_row(event))
+                self.writer.count_lost("event", news.dropped)
+
+    async def _look_after(self) -> None:
+        """Opens the database, then deletes what is old from time to time."""
+        try:
+            await anyio.to_thread.run_sync(lambda: self._loaded().open())
+        except StoreError as error:
+            logger.error("%s", error)
+            self._bus.publish("store.failed", str(error), severity=Severity.ERROR)
+        while True:
+            try:
+                await self.ask(lambda queries: queries.sweep(self._policy, time.time()))
+            except StoreError as error:
+                logger.warning("old rows were not deleted: %s", error)
+            await anyio.sleep(self._policy.sweep_s)
+
+    def _close(self) -> None:
+        with self._loading:
+            if self._database is not None:
+                self._database.close()
+
+    def _tell(self, remark: str) -> None:
+        """Called in a worker thread."""
+        logger.warning("%s", remark)
+        publish = partial(self._bus.publish, "store.replaced", remark, severity=Severity.WARNING)
+        anyio.from_thread.run_sync(publish)
+
+
+def _row(event: Event) -> EventRow:
+    return EventRow(
+        seq=event.seq,
+        at=event.at,
+        kind=event.kind,
+        severity=str(event.severity),
+        session=event.session,
+        project=event.project,
+        server=event.server,
+        message=event.message,
+        data=event.data,
+    )

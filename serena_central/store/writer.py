@@ -1,0 +1,183 @@
+"""The single writer: takes rows without ever waiting or failing, and flushes them in batches.
+
+Rows with the same key are coalesced, the last one wins. The queue is bounded; what is dropped is counted and said, at
+most once a minute. Knows the database only as a function that blocks.
+"""
+
+import itertools
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
+
+import anyio
+from anyio.abc import TaskStatus
+
+from serena_central.core.errors import StoreError
+from serena_central.core.events import EventBus, Severity
+from serena_central.store.rows import Removal, Row
+
+logger = logging.getLogger(__name__)
+
+FLUSH_AFTER_S = 0.2
+"""How long the first row of a batch waits for company."""
+
+BATCH_ROWS = 100
+"""A batch of this size does not wait any longer."""
+
+QUEUE_ROWS = 10_000
+"""Rows that wait at the most: about 10 MB, or ten seconds of a thousand calls each."""
+
+RETRY_S = (0.25, 30.0)
+"""First and longest pause after a failure; each is twice the one before."""
+
+FAILURES_TO_TELL = 3
+"""A lock that passes by itself is no news."""
+
+STOP_S = 5.0
+"""How long the last flush may take."""
+
+Write = Callable[[Sequence[Row | Removal]], int]
+"""Writes a batch and returns how many rows it refused. Blocks. Raises: StoreError if none was written."""
+
+
+class Writer:
+    """Belongs to the event loop's thread. `put` and `remove` never block and never raise."""
+
+    def __init__(
+        self, write: Write, bus: EventBus, *, queue_rows: int = QUEUE_ROWS, tell_every_s: float = 60.0
+    ) -> None:
+        self._write = write
+        self._bus = bus
+        self._queue_rows = queue_rows
+        self._tell_every_s = tell_every_s
+        self._pending: dict[Hashable, Row | Removal] = {}
+        self._numbers = itertools.count()
+        self._wakeup = anyio.Event()
+        self._batch_full = anyio.Event()
+        self._flushed = anyio.Event()
+        self._in_flight: anyio.Event | None = None
+        self._failures = 0
+        self._untold: Counter[str] = Counter()
+        self._told_at = -tell_every_s
+        self.dropped = 0
+
+    def put(self, row: Row) -> None:
+        """Writes `row` soon. The writer owns it from now on: change a copy."""
+        key = tuple(getattr(row, name) for name in row.key) or (next(self._numbers),)
+        self._add((row.table, *key), row)
+
+    def remove(self, kind: type[Row], *key: Any) -> None:
+        """Deletes the row with this key soon."""
+        self._add((kind.table, *key), Removal(kind, key))
+
+    def count_lost(self, table: str, count: int = 1) -> None:
+        """Counts rows that will never be written; they are told with the next news."""
+        if count:
+            self._untold[table] += count
+            self.dropped += count
+
+    async def flush(self) -> None:
+        """Returns when what was put before has been written or dropped; while the database fails, after one attempt.
+
+        Only while `run` runs.
+        """
+        if self._in_flight is not None:
+            await self._in_flight.wait()
+        if self._pending:
+            flushed = self._flushed
+            self._batch_full.set()
+            await flushed.wait()
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Writes until cancelled, then once more."""
+        task_status.started()
+        try:
+            while True:
+                await self._rows_or_news()
+                with anyio.move_on_after(FLUSH_AFTER_S):
+                    await self._batch_full.wait()
+                await self._flush_once()
+                if self._failures:
+                    await anyio.sleep(min(RETRY_S[0] * 2 ** (self._failures - 1), RETRY_S[1]))
+        finally:
+            with anyio.move_on_after(STOP_S, shield=True):
+                await self._flush_once()
+            self._drop(self._pending.values())
+            self._pending = {}
+            self._tell_dropped(now=True)
+
+    def _add(self, key: Hashable, row: Row | Removal) -> None:
+        if key not in self._pending and len(self._pending) >= self._queue_rows:
+            self.count_lost(_table(row))
+            return
+        self._pending[key] = row
+        self._wakeup.set()
+        if len(self._pending) >= BATCH_ROWS:
+            self._batch_full.set()
+
+    async def _rows_or_news(self) -> None:
+        """Waits for rows; drops that were not told yet are told when their minute has passed."""
+        while not self._pending:
+            self._wakeup = anyio.Event()
+            with anyio.move_on_after(self._until_told() if self._untold else None):
+                await self._wakeup.wait()
+            self._tell_dropped()
+
+    async def _flush_once(self) -> None:
+        batch, self._pending = self._pending, {}
+        self._batch_full = anyio.Event()
+        flushed = self._in_flight = self._flushed
+        self._flushed = anyio.Event()
+        try:
+            if batch:
+                refused = await anyio.to_thread.run_sync(self._write, list(batch.values()))
+                self.count_lost("refused", refused)
+                self._recovered()
+        except StoreError as error:
+            self._keep(batch)
+            self._failed(error)
+        except Exception:
+            logger.exception("a batch of %d rows could not be written", len(batch))
+            self._drop(batch.values())
+        finally:
+            self._in_flight = None
+            flushed.set()
+            self._tell_dropped()
+
+    def _keep(self, batch: dict[Hashable, Row | Removal]) -> None:
+        """Puts a batch back before what came meanwhile; the newest rows beyond the bound are dropped."""
+        together = batch | self._pending
+        keys = list(together)
+        self._drop([together.pop(key) for key in keys[self._queue_rows :]])
+        self._pending = together
+
+    def _failed(self, error: StoreError) -> None:
+        self._failures += 1
+        if self._failures == FAILURES_TO_TELL:
+            logger.error("%s", error)
+            self._bus.publish("store.failed", str(error), severity=Severity.ERROR)
+
+    def _recovered(self) -> None:
+        if self._failures >= FAILURES_TO_TELL:
+            self._bus.publish("store.recovered", "The database can be written again.")
+        self._failures = 0
+
+    def _drop(self, rows: Iterable[Row | Removal]) -> None:
+        for row in rows:
+            self.count_lost(_table(row))
+
+    def _until_told(self) -> float:
+        return self._told_at + self._tell_every_s - time.monotonic()
+
+    def _tell_dropped(self, *, now: bool = False) -> None:
+        if self._untold and (now or self._until_told() <= 0):
+            rows, self._untold = dict(self._untold), Counter()
+            self._told_at = time.monotonic()
+            text = f"{sum(rows.values())} rows were not recorded."
+            self._bus.publish("store.dropped", text, severity=Severity.WARNING, rows=rows)
+
+
+def _table(row: Row | Removal) -> str:
+    return row.kind.table if isinstance(row, Removal) else row.table

@@ -1,0 +1,275 @@
+"""The database opens, upgrades, survives what files go through, and keeps what it was given."""
+
+import os
+import resource
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from serena_central.core.errors import StoreError
+from serena_central.core.resources import migrations_folder
+from serena_central.store import schema
+from serena_central.store.answers import EventFilter
+from serena_central.store.database import Database
+from serena_central.store.queries import Queries
+from serena_central.store.rows import EventRow, ProjectRow, Removal, SessionRow, ToolCallRow
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store.db"
+
+
+@contextmanager
+def opened(path: Path) -> Generator[Database]:
+    database = Database(path)
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+def project(root: str, name: str = "x") -> ProjectRow:
+    return ProjectRow(root=root, name=name, languages=["python"], added_at=1.0, last_used_at=2.0)
+
+
+def test_rows_come_back_as_they_were_put(path: Path) -> None:
+    session = SessionRow(
+        id="s-1",
+        credential="d",
+        era="handshake",
+        client_name="codex",
+        created_at=1.5,
+        last_activity=2.5,
+        state="active",
+        modes=["editing", "ünï"],
+        initialize=b"\x00{}",
+    )
+    event = EventRow(seq=7, at=1.0, kind="a.b", data={"path": Path("/x"), "n": [1, None]})
+    with opened(path) as database:
+        assert database.write([session, event]) == 0
+    with opened(path) as database:
+        queries = Queries(database)
+        assert queries.session("s-1") == session
+        (found,) = queries.events(EventFilter()).events
+        assert (found.id, found.seq, found.data) == (1, 7, {"path": "/x", "n": [1, None]})
+
+
+def test_a_row_replaces_the_one_with_its_key_and_a_removal_deletes_it(path: Path) -> None:
+    with opened(path) as database:
+        database.write([project("/a", "old"), project("/b")])
+        database.write([project("/a", "new"), Removal(ProjectRow, ("/b",))])
+        assert [(row.root, row.name) for row in Queries(database).projects()] == [("/a", "new")]
+
+
+def test_a_row_that_cannot_be_written_spoils_no_other(path: Path) -> None:
+    with opened(path) as database:
+        bad = [
+            project("/\udcff"),
+            ToolCallRow(id="c", at=1.0, session="s", tool="t", duration_ms=1, answer_chars=2**70),
+        ]
+        assert database.write([project("/a"), *bad, project("/b")]) == 2
+        assert {row.root for row in Queries(database).projects()} == {"/a", "/b"}
+        assert Queries(database).daily_totals("") == []
+
+
+def test_the_file_is_in_wal_mode_and_can_give_space_back(path: Path) -> None:
+    with opened(path) as database:
+        database.open()
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert connection.execute("PRAGMA auto_vacuum").fetchone() == (2,)
+
+
+@pytest.mark.parametrize("content", [b"this is no database, and long enough to be read as one" * 100, b"\x00" * 8192])
+def test_a_corrupt_file_is_set_aside_and_a_new_one_begun(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    told: list[str] = []
+    database = Database(path, tell=told.append)
+    database.write([project("/a")])
+    assert [row.root for row in Queries(database).projects()] == ["/a"]
+    database.close()
+    (aside,) = path.parent.glob("store.db.corrupt-*")
+    assert aside.read_bytes() == content
+    assert len(told) == 1
+    assert aside.name in told[0]
+
+
+def test_a_file_that_turns_out_to_be_corrupt_is_set_aside_then(path: Path) -> None:
+    with opened(path) as database:
+        database.write([EventRow(seq=n, at=1.0, kind="a.b", message="x" * 500) for n in range(500)])
+    content = bytearray(path.read_bytes())
+    intact = 40 * 4096  # the schema, and the first page of every table
+    content[intact:] = os.urandom(len(content) - intact)
+    path.write_bytes(content)
+    told: list[str] = []
+    database = Database(path, tell=told.append)
+    database.open()
+    assert told == []
+    with pytest.raises(StoreError, match="set aside"):
+        Queries(database).events(EventFilter(limit=1000))
+    database.write([project("/a")])
+    assert [row.root for row in Queries(database).projects()] == ["/a"]
+    database.close()
+    assert len(told) == len(list(path.parent.glob("store.db.corrupt-*[0-9]"))) == 1
+
+
+def test_a_schema_from_the_future_is_refused_and_left_alone(path: Path) -> None:
+    with opened(path) as database:
+        database.write([project("/a")])
+        database.change(
+            lambda connection: connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+        )
+    with opened(path) as database, pytest.raises(StoreError, match="newer serena-central"):
+        database.open()
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT root FROM project").fetchall() == [("/a",)]
+
+
+NEXT_MIGRATION = """
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+
+
+def upgrade():
+    with op.batch_alter_table("project") as table:
+        table.add_column(sa.Column("colour", sa.String(), nullable=False, server_default="blue"))
+"""
+
+
+def test_an_older_schema_is_upgraded_in_place(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(path) as database:
+        database.write([project("/a")])
+    folder = tmp_path / "migrations"
+    shutil.copytree(migrations_folder(), folder)
+    (folder / "versions" / "0002_colour.py").write_text(NEXT_MIGRATION)
+    monkeypatch.setattr(schema, "SCHEMA_VERSION", "0002")
+    monkeypatch.setattr(schema, "migrations_folder", lambda: folder)
+    with opened(path) as database:
+        database.open()
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT root, colour FROM project").fetchall() == [("/a", "blue")]
+        assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [("0002",)]
+
+
+def test_a_migration_that_fails_leaves_the_database_as_it_was(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(path) as database:
+        database.write([project("/a")])
+    folder = tmp_path / "migrations"
+    shutil.copytree(migrations_folder(), folder)
+    failing = NEXT_MIGRATION + '    op.execute("INSERT INTO missing VALUES (1)")\n'
+    (folder / "versions" / "0002_colour.py").write_text(failing)
+    monkeypatch.setattr(schema, "SCHEMA_VERSION", "0002")
+    monkeypatch.setattr(schema, "migrations_folder", lambda: folder)
+    with opened(path) as database, pytest.raises(StoreError, match="no such table: missing"):
+        database.open()
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [("0001",)]
+        assert "colour" not in str(connection.execute("SELECT sql FROM sqlite_master").fetchall())
+
+
+@pytest.mark.parametrize("name", ["folder", "file/below.db", "missing/below.db"])
+def test_a_place_that_cannot_hold_a_database_is_a_clear_error(tmp_path: Path, name: str) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("")
+    with opened(tmp_path / name) as database, pytest.raises(StoreError, match="unable to open database file"):
+        database.open()
+
+
+@pytest.mark.parametrize("url", ["nonsense", "postgresql+nothing://me:hunter2@host/db"])
+def test_a_url_that_cannot_be_used_is_an_error_without_its_password(path: Path, url: str) -> None:
+    with pytest.raises(StoreError) as caught:
+        Database(path, url).open()
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_full_disk_is_an_error_until_there_is_room_again(path: Path) -> None:
+    big = [EventRow(seq=n, at=1.0, kind="a.b", message="x" * 5000) for n in range(100)]
+    with opened(path) as database:
+        database.open()
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
+        try:
+            with pytest.raises(StoreError, match="goes on without it"):
+                database.write(big)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert database.write(big) == 0
+        assert len(Queries(database).events(EventFilter(limit=1000)).events) == 100
+    assert list(path.parent.glob("*corrupt*")) == []
+
+
+OPENING = """
+import sys
+from pathlib import Path
+from serena_central.store.database import Database
+from serena_central.store.rows import ProjectRow
+database = Database(Path(sys.argv[1]))
+print("ready", flush=True)
+sys.stdin.readline()
+database.open()
+database.write([ProjectRow(root=sys.argv[2], name="x", added_at=1.0, last_used_at=1.0)])
+"""
+
+
+def test_processes_that_open_a_new_database_at_once_all_succeed(path: Path) -> None:
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", OPENING, str(path), f"/{number}"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(3)
+    ]
+    for process in started:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in started:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    for process in started:
+        assert (process.communicate(timeout=60)[1], process.returncode) == ("", 0)
+    with opened(path) as database:
+        assert {row.root for row in Queries(database).projects()} == {"/0", "/1", "/2"}
+
+
+WRITING = """
+import sys
+from pathlib import Path
+from serena_central.store.database import Database
+from serena_central.store.rows import EventRow
+database = Database(Path(sys.argv[1]))
+for batch in range(100_000):
+    database.write([EventRow(seq=batch, at=1.0, kind="a.b", message="x" * 200) for _ in range(50)])
+    print(batch, flush=True)
+"""
+
+
+def test_kill_9_in_the_middle_of_writes_loses_no_batch_that_was_written(path: Path) -> None:
+    process = subprocess.Popen([sys.executable, "-c", WRITING, str(path)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if int(line) >= 20:
+            break
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=60)
+    with opened(path) as database:
+        events = Queries(database).events(EventFilter(limit=1_000_000)).events
+    counts = {seq: sum(event.seq == seq for event in events) for seq in {event.seq for event in events}}
+    assert set(range(21)) <= counts.keys()
+    assert set(counts.values()) == {50}

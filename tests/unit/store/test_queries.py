@@ -1,0 +1,144 @@
+"""What the store answers: pages, filters, statistics, totals, and what it forgets."""
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from serena_central.config import RetentionPolicy
+from serena_central.store import EventFilter
+from serena_central.store.database import Database
+from serena_central.store.queries import DAY_S, SWEEP_ROWS, Queries
+from serena_central.store.rows import EditRow, EventRow, ServerRunRow, SessionRow, SymbolViewRow, ToolCallRow
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Generator[Database]:
+    database = Database(tmp_path / "store.db")
+    yield database
+    database.close()
+
+
+def call(
+    number: int, *, at: float = 0.0, tool: str = "find_symbol", ms: float = 1.0, outcome: str = "ok"
+) -> ToolCallRow:
+    return ToolCallRow(
+        id=f"c-{number}", at=at, session="s", project="/p", tool=tool, duration_ms=ms, outcome=outcome, answer_chars=10
+    )
+
+
+def session(name: str, last_activity: float) -> SessionRow:
+    return SessionRow(
+        id=name,
+        credential="d",
+        era="modern",
+        client_name="x",
+        created_at=0.0,
+        last_activity=last_activity,
+        state="idle",
+    )
+
+
+def test_pages_of_events_follow_each_other_without_gap_or_repetition(database: Database) -> None:
+    database.write([EventRow(seq=n, at=float(n), kind="a.b") for n in range(25)])
+    queries = Queries(database)
+    seen: list[int] = []
+    before: int | None = None
+    while True:
+        page = queries.events(EventFilter(before=before, limit=10))
+        seen += [event.seq for event in page.events]
+        database.write([EventRow(seq=99, at=99.0, kind="a.b")])  # what comes meanwhile moves no page
+        before = page.next_before
+        if before is None:
+            break
+    assert seen == list(range(24, -1, -1))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        (EventFilter(kind="session"), [1, 0]),
+        (EventFilter(kind="session.ended"), [1]),
+        (EventFilter(kind="sess"), []),
+        (EventFilter(session="s-1"), [2, 0]),
+        (EventFilter(project="/p", severity="error"), [3]),
+    ],
+)
+def test_events_are_filtered(database: Database, wanted: EventFilter, found: list[int]) -> None:
+    database.write(
+        [
+            EventRow(seq=0, at=0.0, kind="session.created", session="s-1"),
+            EventRow(seq=1, at=0.0, kind="session.ended", session="s-2"),
+            EventRow(seq=2, at=0.0, kind="sessions.other", session="s-1", project="/p"),
+            EventRow(seq=3, at=0.0, kind="server.moved", project="/p", severity="error"),
+        ]
+    )
+    assert [event.seq for event in Queries(database).events(wanted).events] == found
+
+
+def test_statistics_of_a_tool_cover_the_window_alone(database: Database) -> None:
+    calls = [call(n, at=100.0, ms=float(n)) for n in range(1, 101)]
+    database.write([*calls, call(0, at=1.0, ms=9999.0), call(200, at=100.0, tool="read_file", outcome="error")])
+    first, second = Queries(database).tool_statistics(50.0)
+    assert (first.tool, first.calls, first.errors, first.answer_chars) == ("find_symbol", 100, 0, 1000)
+    assert (first.average_ms, first.p50_ms, first.p95_ms, first.max_ms) == (50.5, 50.0, 95.0, 100.0)
+    assert (second.tool, second.calls, second.errors, second.p50_ms) == ("read_file", 1, 1, 1.0)
+    assert Queries(database).tool_statistics(50.0, project="/other") == []
+
+
+def test_daily_totals_add_up_over_batches_and_outlive_their_calls(database: Database) -> None:
+    database.write([call(1, at=10.0, ms=2.0), call(2, at=20.0, ms=3.0, outcome="error")])
+    database.write([call(3, at=30.0, ms=4.0), call(4, at=DAY_S + 1.0)])
+    Queries(database).sweep(RetentionPolicy(), now=100.0 * DAY_S)
+    first, second = Queries(database).daily_totals("1970-01-01")
+    assert (first.day, first.tool, first.project, first.calls, first.errors) == (
+        "1970-01-01",
+        "find_symbol",
+        "/p",
+        3,
+        1,
+    )
+    assert (first.duration_ms, first.answer_chars, second.day) == (9.0, 30, "1970-01-02")
+    assert Queries(database).daily_totals("1970-01-02") == [second]
+
+
+def test_sessions_are_taken_back_the_latest_first(database: Database) -> None:
+    database.write([session("old", 1.0), session("a", 10.0), session("b", 20.0)])
+    assert [row.id for row in Queries(database).sessions_since(5.0)] == ["b", "a"]
+    assert Queries(database).session("none") is None
+
+
+def test_calls_edits_views_and_runs_are_found_by_their_session(database: Database) -> None:
+    view = SymbolViewRow(
+        session="s", project_root="/p", relative_path="a.py", name_path="A", body_hash="1", seen_at=1.0
+    )
+    edit = EditRow(id="e", at=1.0, call="c", session="s", project_root="/p", relative_path="a.py", patch="-a\n+b\n")
+    run = ServerRunRow(id="r", server="ty", project_root="/p", started_at=5.0)
+    database.write([call(1, at=1.0), call(2, at=2.0), view, edit, run])
+    queries = Queries(database)
+    assert [row.id for row in queries.calls_of_session("s", limit=1)] == ["c-2"]
+    assert (queries.edits_of_session("s"), queries.symbol_views("s")) == ([edit], [view])
+    assert (queries.server_runs_since(1.0), queries.server_runs_since(6.0)) == ([run], [])
+
+
+def test_a_sweep_deletes_what_is_old_and_nothing_else(database: Database) -> None:
+    now = 100.0 * DAY_S
+    old, fresh = now - 8 * DAY_S, now - 6 * DAY_S
+    many = [EventRow(seq=n, at=now - 15 * DAY_S, kind="a.b") for n in range(SWEEP_ROWS + 1)]
+    database.write([*many, EventRow(seq=-1, at=old, kind="a.b"), call(1, at=old), call(2, at=fresh)])
+    run = {"server": "ty", "project_root": "/p", "started_at": old}
+    database.write([session("old", old), session("fresh", fresh), ServerRunRow(id="on", **run)])
+    database.write([ServerRunRow(id="over", ended_at=old, **run)])
+    queries = Queries(database)
+    assert queries.sweep(RetentionPolicy(), now) == SWEEP_ROWS + 1 + 3
+    assert [event.seq for event in queries.events(EventFilter()).events] == [-1]
+    assert [row.id for row in queries.calls_of_session("s")] == ["c-2"]
+    assert [row.id for row in queries.sessions_since(0.0)] == ["fresh"]
+    assert [row.id for row in queries.server_runs_since(0.0)] == ["on"]
+
+
+def test_a_sweep_gives_space_back(database: Database, tmp_path: Path) -> None:
+    database.write([EventRow(seq=n, at=0.0, kind="a.b", message="x" * 2000) for n in range(1000)])
+    Queries(database).sweep(RetentionPolicy(), now=100.0 * DAY_S)
+    database.close()
+    assert (tmp_path / "store.db").stat().st_size < 500_000

@@ -1,0 +1,83 @@
+"""The store as a whole, on a real file: it records, answers, sweeps, and never stops the server."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from serena_central.config import RetentionPolicy
+from serena_central.core.errors import StoreError
+from serena_central.core.events import EventBus
+from serena_central.store import EventFilter, Store
+from serena_central.store.rows import EventRow, ProjectRow
+
+pytestmark = pytest.mark.anyio
+
+
+@asynccontextmanager
+async def running(store: Store) -> AsyncGenerator[None]:
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(store.run)
+            yield
+            tasks.cancel_scope.cancel()
+
+
+async def kinds_in(path: Path) -> list[str]:
+    page = await Store(path, EventBus()).ask(lambda queries: queries.events(EventFilter()))
+    return [event.kind for event in page.events]
+
+
+async def test_rows_put_and_events_published_are_there_after_a_stop(tmp_path: Path) -> None:
+    path, bus = tmp_path / "x.db", EventBus()
+    store = Store(path, bus)
+    store.writer.put(ProjectRow(root="/a", name="a", added_at=1.0, last_used_at=1.0))
+    async with running(store):
+        bus.publish("session.created", "hello", session="s-1", path=Path("/x"))
+        bus.publish("session.ended")
+    assert await kinds_in(path) == ["session.ended", "session.created"]
+    assert [row.root for row in await Store(path, bus).ask(lambda queries: queries.projects())] == ["/a"]
+
+
+async def test_events_are_found_while_it_runs(tmp_path: Path) -> None:
+    bus = EventBus()
+    store = Store(tmp_path / "x.db", bus)
+    async with running(store):
+        bus.publish("session.created", "hello", session="s-1", count=3)
+        await anyio.wait_all_tasks_blocked()
+        await store.writer.flush()
+        (event,) = (await store.ask(lambda queries: queries.events(EventFilter(session="s-1")))).events
+    assert (event.kind, event.message, event.severity, event.data) == ("session.created", "hello", "info", {"count": 3})
+
+
+async def test_the_server_goes_on_without_a_database_and_is_told(tmp_path: Path) -> None:
+    bus = EventBus()
+    store = Store(tmp_path / "missing" / "x.db", bus)
+    with bus.subscribe() as news:
+        async with running(store):
+            assert (await anext(news)).kind == "store.failed"
+            store.writer.put(ProjectRow(root="/a", name="a", added_at=1.0, last_used_at=1.0))
+            with pytest.raises(StoreError, match="can't be used"):
+                await store.ask(lambda queries: queries.projects())
+    assert bus.recent()[-1].kind == "store.dropped"
+
+
+async def test_a_corrupt_file_is_news_and_recording_goes_on(tmp_path: Path) -> None:
+    path, bus = tmp_path / "x.db", EventBus()
+    path.write_bytes(b"not a database" * 1000)
+    with bus.subscribe() as news:
+        async with running(Store(path, bus)):
+            told = await anext(news)
+    assert (told.kind, "set aside" in told.message) == ("store.replaced", True)
+    assert await kinds_in(path) == ["store.replaced"]
+
+
+async def test_old_rows_are_swept_from_time_to_time(tmp_path: Path) -> None:
+    store = Store(tmp_path / "x.db", EventBus(), policy=RetentionPolicy(sweep_s=0.01))
+    async with running(store):
+        store.writer.put(EventRow(seq=1, at=0.0, kind="old"))
+        await store.writer.flush()
+        while (await store.ask(lambda queries: queries.events(EventFilter()))).events:
+            await anyio.lowlevel.checkpoint()

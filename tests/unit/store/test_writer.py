@@ -1,0 +1,221 @@
+"""The writer never waits and never fails: it coalesces, bounds, retries, and tells what it lost."""
+
+import threading
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+
+from serena_central.core.errors import StoreError
+from serena_central.core.events import EventBus
+from serena_central.store import Writer
+from serena_central.store.rows import EventRow, ProjectRow, Removal, Row
+
+pytestmark = pytest.mark.anyio
+
+
+class Disk:
+    """Stands for the database, to be made to fail or hang; what real ones do is tested beside it."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[Row | Removal]] = []
+        self.failures = 0
+        self.refuses = 0
+        self.open = threading.Event()
+        self.open.set()
+
+    def write(self, rows: Sequence[Row | Removal]) -> int:
+        assert self.open.wait(10)
+        if self.failures:
+            self.failures -= 1
+            raise StoreError("no room")
+        self.batches.append(list(rows))
+        return self.refuses
+
+    @property
+    def rows(self) -> list[Row | Removal]:
+        return [row for batch in self.batches for row in batch]
+
+
+@asynccontextmanager
+async def running(writer: Writer) -> AsyncGenerator[None]:
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(writer.run)
+            yield
+            tasks.cancel_scope.cancel()
+
+
+def event(seq: int) -> EventRow:
+    return EventRow(seq=seq, at=0.0, kind="a.b")
+
+
+def project(root: str, name: str = "x") -> ProjectRow:
+    return ProjectRow(root=root, name=name, added_at=0.0, last_used_at=0.0)
+
+
+def kinds(bus: EventBus) -> list[str]:
+    return [event.kind for event in bus.recent()]
+
+
+async def test_rows_with_one_key_are_coalesced_and_the_last_wins() -> None:
+    disk = Disk()
+    writer = Writer(disk.write, EventBus())
+    async with running(writer):
+        for number in range(1000):
+            writer.put(project("/a", str(number)))
+        writer.put(project("/b"))
+        writer.remove(ProjectRow, "/b")
+        await writer.flush()
+        assert disk.rows == [project("/a", "999"), Removal(ProjectRow, ("/b",))]
+
+
+async def test_rows_without_a_key_are_all_written_in_order() -> None:
+    disk = Disk()
+    writer = Writer(disk.write, EventBus())
+    async with running(writer):
+        for number in range(250):
+            writer.put(event(number))
+        await writer.flush()
+    assert disk.rows == [event(number) for number in range(250)]
+
+
+async def test_rows_are_written_soon_without_being_asked_to() -> None:
+    disk = Disk()
+    writer = Writer(disk.write, EventBus())
+    written = anyio.Event()
+
+    def write(rows: Sequence[Row | Removal]) -> int:
+        anyio.from_thread.run_sync(written.set)
+        return disk.write(rows)
+
+    writer = Writer(write, EventBus())
+    async with running(writer):
+        writer.put(event(1))
+        await written.wait()
+
+
+async def test_a_stop_writes_what_is_left() -> None:
+    disk = Disk()
+    writer = Writer(disk.write, EventBus())
+    async with running(writer):
+        writer.put(event(1))
+    assert disk.rows == [event(1)]
+    assert writer.dropped == 0
+
+
+async def test_what_does_not_fit_is_dropped_counted_and_told_once() -> None:
+    disk, bus = Disk(), EventBus()
+    writer = Writer(disk.write, bus, queue_rows=10)
+    writer.put(project("/a", "old"))
+    for number in range(25):
+        writer.put(event(number))
+    writer.put(project("/a", "new"))  # a row that is waiting already is replaced, whatever the bound
+    assert writer.dropped == 16
+    async with running(writer):
+        await writer.flush()
+        assert disk.rows == [project("/a", "new"), *(event(number) for number in range(9))]
+        writer.count_lost("edit", 2)
+        await writer.flush()
+        (told,) = [event for event in bus.recent() if event.kind == "store.dropped"]
+        assert told.data == {"rows": {"event": 16}}
+    assert [event.data for event in bus.recent()][-1] == {"rows": {"edit": 2}}
+
+
+async def test_losses_are_told_when_their_time_has_come_though_nothing_is_put() -> None:
+    bus = EventBus()
+    writer = Writer(Disk().write, bus, queue_rows=1, tell_every_s=0.05)
+    with bus.subscribe() as news:
+        async with running(writer):
+            for _ in range(3):
+                writer.put(event(1))
+                writer.put(event(2))
+                assert (await anext(news)).data == {"rows": {"event": 1}}
+                await writer.flush()
+
+
+async def test_a_failure_that_passes_loses_nothing_and_is_no_news() -> None:
+    disk, bus = Disk(), EventBus()
+    disk.failures = 2
+    writer = Writer(disk.write, bus)
+    async with running(writer):
+        writer.put(project("/a", "old"))
+        writer.put(event(1))
+        await writer.flush()
+        writer.put(project("/a", "new"))
+        while not disk.batches:
+            await writer.flush()
+    assert disk.rows == [project("/a", "new"), event(1)]
+    assert kinds(bus) == []
+
+
+async def test_a_failure_that_lasts_is_told_once_and_so_is_its_end() -> None:
+    disk, bus = Disk(), EventBus()
+    disk.failures = 3
+    writer = Writer(disk.write, bus, queue_rows=3)
+    with bus.subscribe() as news:
+        async with running(writer):
+            for number in range(3):
+                writer.put(event(number))
+            assert (await anext(news)).kind == "store.failed"
+            for number in range(3, 6):
+                writer.put(event(number))
+            assert [(await anext(news)).kind for _ in range(2)] == ["store.recovered", "store.dropped"]
+    assert disk.rows == [event(0), event(1), event(2)]
+    assert writer.dropped == 3
+    assert kinds(bus) == ["store.failed", "store.recovered", "store.dropped"]
+
+
+async def test_putting_goes_on_while_the_database_hangs() -> None:
+    disk = Disk()
+    disk.open.clear()
+    writer = Writer(disk.write, EventBus())
+    async with running(writer):
+        for number in range(100):
+            writer.put(event(number))
+        await anyio.wait_all_tasks_blocked()
+        writer.put(event(100))
+        disk.open.set()
+        await writer.flush()
+        assert disk.rows == [event(number) for number in range(101)]
+
+
+async def test_rows_that_the_database_refuses_are_counted() -> None:
+    disk, bus = Disk(), EventBus()
+    disk.refuses = 2
+    writer = Writer(disk.write, bus)
+    async with running(writer):
+        writer.put(event(1))
+        await writer.flush()
+    assert writer.dropped == 2
+    assert bus.recent()[0].data == {"rows": {"refused": 2}}
+
+
+async def test_an_unforeseen_error_costs_its_batch_and_not_the_writer(caplog: pytest.LogCaptureFixture) -> None:
+    disk, bus = Disk(), EventBus()
+    errors = [RuntimeError("unforeseen")]
+
+    def write(rows: Sequence[Row | Removal]) -> int:
+        if errors:
+            raise errors.pop()
+        return disk.write(rows)
+
+    writer = Writer(write, bus)
+    async with running(writer):
+        writer.put(event(1))
+        await writer.flush()
+        writer.put(event(2))
+        await writer.flush()
+    assert disk.rows == [event(2)]
+    assert writer.dropped == 1
+    assert "unforeseen" in caplog.text
+
+
+async def test_what_can_not_be_written_at_the_end_is_told() -> None:
+    disk, bus = Disk(), EventBus()
+    disk.failures = 1000
+    writer = Writer(disk.write, bus)
+    async with running(writer):
+        writer.put(event(1))
+    assert bus.recent()[-1].data == {"rows": {"event": 1}}
