@@ -44,6 +44,11 @@ class Places:
         return self.home / "lock"
 
     @property
+    def ledger_file(self) -> Path:
+        """`children.json`: the processes that the running server has started, for the one after it."""
+        return self.home / "children.json"
+
+    @property
     def database(self) -> Path:
         return self.home / "serena-central.db"
 

@@ -1,0 +1,78 @@
+"""The circuit breaker of one server key, and the delay between restarts. Pure: time comes in by a clock.
+
+Guards starts alone; what already runs may be used. A failure is a start that failed, a crash or a hang; only a call
+that was answered is a success, since a server that crashes on its first request starts very well.
+"""
+
+from collections.abc import Callable
+from enum import StrEnum
+
+from serena_central.pool.policy import PoolPolicy
+
+
+class BreakerState(StrEnum):
+    CLOSED = "closed"
+    OPEN = "open"
+    HALF_OPEN = "half_open"
+    """One probe has been let through, and was not answered yet."""
+
+
+class CircuitBreaker:
+    """Counts failures in a row and refuses starts for a while after too many. `on_change` hears of each new state."""
+
+    def __init__(
+        self, policy: PoolPolicy, *, clock: Callable[[], float], on_change: Callable[[BreakerState, str], None]
+    ) -> None:
+        self._policy = policy
+        self._clock = clock
+        self._on_change = on_change
+        self._failed_at = 0.0
+        self.state = BreakerState.CLOSED
+        self.failures = 0
+        self.last_failure = ""
+
+    def refusal(self) -> str | None:
+        """Why a start is refused now and when to ask again, or None when one may begin (which may be the probe)."""
+        if self.state is not BreakerState.OPEN:
+            return None
+        left_s = self.open_for_s
+        if left_s > 0:
+            return (
+                f"it failed {self.failures} times in a row (last: {self.last_failure}); "
+                f"the next start is tried in {left_s:.0f} s"
+            )
+        self._become(BreakerState.HALF_OPEN, "one start is tried")
+        return None
+
+    @property
+    def open_for_s(self) -> float:
+        """Seconds until a probe may start; 0 unless open."""
+        if self.state is not BreakerState.OPEN:
+            return 0.0
+        return max(0.0, self._failed_at + self._policy.breaker_open_s - self._clock())
+
+    @property
+    def restart_delay_s(self) -> float:
+        """How long the next start must wait from now on: not at all after one failure, then twice as long each time."""
+        if self.failures < 2:
+            return 0.0
+        policy = self._policy
+        delay_s = min(policy.restart_delay_s * 2.0 ** (self.failures - 2), policy.restart_delay_cap_s)
+        return max(0.0, self._failed_at + delay_s - self._clock())
+
+    def failure(self, what: str) -> None:
+        self.failures += 1
+        self.last_failure = what
+        self._failed_at = self._clock()
+        if self.state is BreakerState.HALF_OPEN or self.failures >= self._policy.breaker_failures:
+            self._become(BreakerState.OPEN, what)
+
+    def close(self, why: str = "a call was answered") -> None:
+        """On a success, or by hand."""
+        self.failures = 0
+        self._become(BreakerState.CLOSED, why)
+
+    def _become(self, state: BreakerState, why: str) -> None:
+        if state is not self.state:
+            self.state = state
+            self._on_change(state, why)

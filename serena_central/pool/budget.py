@@ -1,0 +1,48 @@
+"""The memory budget: how much all language servers may use together, and which of them make room. Decides; acts not."""
+
+import logging
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+
+from serena_central.pool.run import Run
+from serena_central.pool.state import RunState
+
+logger = logging.getLogger(__name__)
+
+_CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
+
+
+def machine_memory_bytes() -> int:
+    """What this machine has, or this container may use (cgroup v2)."""
+    total = psutil.virtual_memory().total
+    try:
+        return min(total, int(_CGROUP_LIMIT.read_text()))
+    except (OSError, ValueError):  # no cgroup v2, or "max"
+        return total
+
+
+class Room(NamedTuple):
+    """`retire` are idle runs, least recently used first; `used_bytes` is what is left in use after they are gone."""
+
+    retire: list[Run]
+    used_bytes: int
+
+
+def make_room(runs: Iterable[Run], budget_bytes: int, needed_bytes: int = 0) -> Room:
+    """Chooses idle runs until `needed_bytes` fit or none is left. What is on its way out doesn't count."""
+    holding = [run for run in runs if run.life.state in _HOLDS_MEMORY or run.life.facts.leases]
+    idle = sorted((run for run in holding if run.life.state is RunState.IDLE), key=lambda run: run.life.facts.moved_at)
+    used = sum(run.expected_memory_bytes for run in holding)
+    retire: list[Run] = []
+    for run in idle:
+        if used + needed_bytes <= budget_bytes:
+            break
+        retire.append(run)
+        used -= run.expected_memory_bytes
+    return Room(retire, used)
+
+
+_HOLDS_MEMORY = frozenset({RunState.CONNECTING, RunState.IDLE, RunState.IN_USE})

@@ -1,0 +1,54 @@
+"""Who is interested in a root's servers, and since when nobody is: the idle clock.
+
+Counts attached sessions and hears of their calls as plain numbers; it knows neither sessions nor servers.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+
+class _Interest(msgspec.Struct):
+    attached: int = 0
+    seen_at: float = 0.0  # the last attach, detach or call
+
+
+class Interests:
+    """Per root: how many are attached, and when one of them was last heard of."""
+
+    def __init__(self, *, session_quiet_s: float, clock: Callable[[], float]) -> None:
+        self._session_quiet_s = session_quiet_s
+        self._clock = clock
+        self._roots: dict[Path, _Interest] = {}
+
+    def attach(self, root: Path) -> None:
+        self._seen(root).attached += 1
+
+    def detach(self, root: Path) -> None:
+        interest = self._seen(root)
+        interest.attached = max(0, interest.attached - 1)
+
+    def touch(self, root: Path) -> None:
+        self._seen(root)
+
+    def attached(self, root: Path) -> int:
+        interest = self._roots.get(root)
+        return interest.attached if interest else 0
+
+    def idle_clock_start(self, root: Path) -> float | None:
+        """Since when nobody is interested: may lie in the future; None when nobody ever was."""
+        interest = self._roots.get(root)
+        if interest is None:
+            return None
+        return interest.seen_at + (self._session_quiet_s if interest.attached else 0.0)
+
+    def forget(self, root: Path) -> None:
+        """Drops a root that nobody is attached to."""
+        if not self.attached(root):
+            self._roots.pop(root, None)
+
+    def _seen(self, root: Path) -> _Interest:
+        interest = self._roots.setdefault(root, _Interest())
+        interest.seen_at = self._clock()
+        return interest

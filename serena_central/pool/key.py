@@ -1,0 +1,44 @@
+"""What a caller wants of the pool, and the key that decides who shares one language server.
+
+Knows no projects and no sessions: a root is a folder, settings are data.
+"""
+
+import hashlib
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from serena_central.core.text import Text
+from serena_central.lsp.catalogue import ServerSpec
+
+_DIGEST_BYTES = 8
+"""64 bits tell apart the handful of settings that one root ever has."""
+
+
+class ServerKey(NamedTuple):
+    """Callers with equal keys share one language server."""
+
+    root: Path
+    server: str
+    settings_digest: str
+
+
+class WantedServer(msgspec.Struct, frozen=True, dict=True, eq=False):
+    """A language server that somebody wants to use. Keep it and pass it again: its key is computed once.
+
+    `root` is absolute; `settings` are laid over the spec's own; `read_text` is called from worker threads too.
+    """
+
+    spec: ServerSpec
+    root: Path
+    settings: dict[str, Any]
+    read_text: Callable[[Path], Text]
+
+    @cached_property
+    def key(self) -> ServerKey:
+        canonical = msgspec.json.encode(self.settings, order="deterministic")
+        digest = hashlib.blake2b(canonical, digest_size=_DIGEST_BYTES).hexdigest()
+        return ServerKey(self.root, self.spec.name, digest)

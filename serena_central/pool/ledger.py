@@ -1,0 +1,114 @@
+"""The list of child processes on disk, so that the next server can end what this one left when it was killed.
+
+The guard leaves nothing behind as long as it lives; this is for the day when it was killed too. A pid alone proves
+nothing: a process is ended only when pid, creation time and the owner token in its environment all match.
+Everything here reads /proc or the disk: call it in a thread.
+"""
+
+import logging
+import os
+import secrets
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+import psutil
+
+logger = logging.getLogger(__name__)
+
+OWNER_VARIABLE = "SERENA_CENTRAL_OWNER"
+"""Set in the environment of every child, and so of its descendants, to the token of the server that started it."""
+
+_KILL_WAIT_S = 3.0
+"""How long the kernel may take to end what was killed."""
+
+
+class Child(msgspec.Struct, frozen=True, order=True):
+    """`created` is psutil's creation time: Unix time in seconds."""
+
+    pid: int
+    created: float
+
+
+class _Page(msgspec.Struct):
+    owner: str
+    children: list[Child] = []
+
+
+class Ledger:
+    """One file, replaced as a whole. Calls must not overlap."""
+
+    def __init__(self, file: Path) -> None:
+        self.owner = secrets.token_hex(16)
+        self._file = file
+        self._written: list[Child] = []
+
+    def record(self, pids: Iterable[int]) -> None:
+        """Writes down these language servers with their guards and descendants; all others are gone."""
+        children = sorted({child for pid in pids for child in _family(pid)})
+        if children != self._written:
+            self._write(children)
+
+    def sweep(self) -> list[int]:
+        """Ends what an earlier server left, and begins a new page. Returns the pids that were killed."""
+        try:
+            page = msgspec.json.decode(self._file.read_bytes(), type=_Page)
+        except FileNotFoundError:
+            page = _Page(self.owner)
+        except (OSError, msgspec.DecodeError) as error:
+            logger.warning("The ledger %s can't be read (%s): leftovers can't be found", self._file, error)
+            page = _Page(self.owner)
+        doomed = _with_descendants(_leftovers(page))
+        for process in doomed:
+            _kill(process)
+        psutil.wait_procs(doomed, timeout=_KILL_WAIT_S)
+        self._write([])
+        return [process.pid for process in doomed]
+
+    def _write(self, children: list[Child]) -> None:
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        fresh = self._file.with_suffix(".new")
+        fresh.write_bytes(msgspec.json.encode(_Page(self.owner, children)))
+        fresh.replace(self._file)
+        self._written = children
+
+
+def _family(pid: int) -> list[Child]:
+    """The language server, its guard, and everything below."""
+    try:
+        server = psutil.Process(pid)
+        top = server.parent()
+        # The parent is this very process when there is no guard between.
+        members = [server] if top is None or top.pid == os.getpid() else [top]
+        return [Child(member.pid, member.create_time()) for member in (*members, *members[0].children(recursive=True))]
+    except psutil.Error:
+        return []  # it has just ended, or is another user's by now
+
+
+def _leftovers(page: _Page) -> list[psutil.Process]:
+    found: list[psutil.Process] = []
+    for child in page.children:
+        try:
+            process = psutil.Process(child.pid)
+            if process.create_time() == child.created and process.environ().get(OWNER_VARIABLE) == page.owner:
+                found.append(process)
+        except psutil.Error:
+            continue  # gone, or not ours
+    return found
+
+
+def _with_descendants(processes: list[psutil.Process]) -> list[psutil.Process]:
+    found = dict.fromkeys(processes)
+    for process in processes:
+        try:
+            found.update(dict.fromkeys(process.children(recursive=True)))
+        except psutil.Error:
+            continue
+    return list(found)
+
+
+def _kill(process: psutil.Process) -> None:
+    try:
+        process.kill()
+    except psutil.Error as error:
+        logger.debug("%s could not be killed: %s", process.pid, error)

@@ -1,0 +1,279 @@
+"""The pool of language servers: one per key, leased and never owned, shared by whoever wants the same.
+
+The face of this package: it owns the tasks, the slots and the reaper's timer. It knows roots, and neither sessions nor
+projects; what they want of it they tell it.
+"""
+
+import logging
+import math
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+import msgspec
+from anyio import TASK_STATUS_IGNORED
+from anyio.abc import TaskStatus
+
+from serena_central.core.errors import ServerCrashed, ServerUnavailable
+from serena_central.core.events import EventBus, Severity
+from serena_central.core.places import Places
+from serena_central.lsp.answers import FileChange
+from serena_central.lsp.catalogue import ServerSpec
+from serena_central.lsp.client import LanguageServer
+from serena_central.lsp.locate import Launch, locate
+from serena_central.pool.budget import machine_memory_bytes
+from serena_central.pool.interest import Interests
+from serena_central.pool.key import ServerKey, WantedServer
+from serena_central.pool.ledger import OWNER_VARIABLE, Ledger
+from serena_central.pool.policy import PoolPolicy
+from serena_central.pool.reaper import Reaper
+from serena_central.pool.run import Run
+from serena_central.pool.slot import Slot
+from serena_central.pool.snapshot import ServerSnapshot, of_slot
+from serena_central.pool.state import Cause
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Work = Callable[[], Awaitable[None]]
+Locate = Callable[[ServerSpec, Path, Places], Launch]
+
+
+class Lease:
+    """The right to use a language server while the block is open."""
+
+    __slots__ = ("_run", "_slot")
+
+    def __init__(self, slot: Slot) -> None:
+        self._slot = slot
+        self._run: Run | None = None
+
+    async def __aenter__(self) -> LanguageServer:
+        slot = self._slot
+        run = slot.live
+        if run is not None:
+            slot.take(run)
+        else:
+            run = await slot.acquire()
+        self._run = run
+        return run.server
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        assert self._run is not None
+        self._slot.give_back(self._run, error)
+
+    @property
+    def lost(self) -> bool:
+        """The leased server came to its end meanwhile."""
+        return self._run is not None and not self._run.usable()
+
+
+class LanguageServerPool:
+    """Leases language servers. All methods belong to the event loop's thread; none blocks it."""
+
+    def __init__(
+        self,
+        *,
+        bus: EventBus,
+        places: Places,
+        policy: PoolPolicy,
+        locate: Locate = locate,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`locate` finds a server's program, in a thread; `clock` is in seconds and never goes back."""
+        self._bus = bus
+        self._places = places
+        self._policy = policy
+        self._locate = locate
+        self._clock = clock
+        self._slots: dict[ServerKey, Slot] = {}
+        self._budget_bytes = policy.memory_budget_bytes or machine_memory_bytes() // 2
+        self._interests = Interests(session_quiet_s=policy.session_quiet_s, clock=clock)
+        self._ledger = Ledger(places.ledger_file)
+        self._reaper = Reaper(
+            self._slots,
+            policy=policy,
+            budget_bytes=self._budget_bytes,
+            interests=self._interests,
+            ledger=self._ledger,
+            clock=clock,
+        )
+        self._work, self._orders = anyio.create_memory_object_stream[Work](math.inf)
+        self._shield = anyio.CancelScope(shield=True)
+        self._open = False
+
+    async def run(self, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
+        """Ends what an earlier server left, then serves until cancelled; all process trees are gone when it returns."""
+        for pid in await anyio.to_thread.run_sync(self._ledger.sweep):
+            message = f"ended process {pid}, which an earlier server had left"
+            self._bus.publish("server.leftover", message, severity=Severity.WARNING, pid=pid)
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(self._own_work)
+            self._open = True
+            task_status.started()
+            try:
+                await self._sweep_for_ever()
+            finally:
+                self._close()
+
+    def lease(self, wanted: WantedServer) -> AbstractAsyncContextManager[LanguageServer]:
+        """Entering waits for the server's start, where it does not run.
+
+        Raises on entering: ServerUnavailable, ServerNotInstalled, ServerStartFailed.
+        """
+        return Lease(self._slot(wanted))
+
+    async def read(self, wanted: WantedServer, operation: Callable[[LanguageServer], Awaitable[T]]) -> T:
+        """Runs `operation` under a lease, again on a new server when its server crashed or was replaced meanwhile.
+
+        Only for what may be repeated. Raises what a lease raises and what `operation` raises.
+        """
+        for attempts_left in range(self._policy.read_retries, -1, -1):
+            lease = Lease(self._slot(wanted))
+            try:
+                async with lease as server:
+                    return await operation(server)
+            except (ServerCrashed, ServerUnavailable) as error:
+                if not (attempts_left and lease.lost and self._open):
+                    raise
+                logger.info("%s: repeating a read: %s", wanted.spec.name, error)
+        raise AssertionError("the last attempt returns or raises")
+
+    def files_changed(self, root: Path, changes: Sequence[FileChange]) -> None:
+        """Tells every run of that root, those that start or drain too; each hears of it before any later request."""
+        for slot in self._slots.values():
+            if slot.key.root == root:
+                for run in slot.runs:
+                    run.files_changed(changes)
+
+    def attach(self, root: Path) -> None:
+        """One more session is interested in the root's servers."""
+        self._interests.attach(root)
+
+    def detach(self, root: Path) -> None:
+        self._interests.detach(root)
+
+    def touch(self, root: Path) -> None:
+        """An attached session has called."""
+        self._interests.touch(root)
+
+    def snapshot(self) -> list[ServerSnapshot]:
+        """All servers as they are now, memory as measured last; in the order of their first use."""
+        now, unix_now = self._clock(), time.time()
+        return [
+            shown
+            for slot in self._slots.values()
+            for shown in of_slot(slot, attached=self._interests.attached(slot.key.root), now=now, unix_now=unix_now)
+        ]
+
+    async def restart(self, key: ServerKey, reason: str) -> bool:
+        """Ends the key's runs, closes its breaker, and waits for a fresh start. False when the pool knows no such key.
+
+        Raises: ServerUnavailable, ServerNotInstalled, ServerStartFailed.
+        """
+        slot = self._slots.get(key)
+        if slot is not None:
+            await slot.restart(reason)
+        return slot is not None
+
+    async def stop(self, key: ServerKey, reason: str, *, cause: Cause = Cause.PERSON) -> bool:
+        """Ends the key's runs until somebody leases again. With Cause.SETTINGS_CHANGED running calls may end first.
+
+        Returns once the process trees are gone (bounded). False when the pool knows no such key.
+        """
+        slot = self._slots.get(key)
+        if slot is not None:
+            await slot.stop(cause, reason)
+        return slot is not None
+
+    def close_breaker(self, key: ServerKey, reason: str) -> bool:
+        """Lets the key start again at once. False when the pool knows no such key."""
+        slot = self._slots.get(key)
+        if slot is not None:
+            slot.breaker.close(reason)
+        return slot is not None
+
+    async def sweep(self) -> None:
+        """One pass of the reaper, which otherwise comes every policy.sweep_interval_s."""
+        await self._reaper.sweep()
+
+    def _slot(self, wanted: WantedServer) -> Slot:
+        slot = self._slots.get(wanted.key)
+        if slot is None:
+            slot = self._slots[wanted.key] = Slot(
+                wanted,
+                self._policy,
+                bus=self._bus,
+                clock=self._clock,
+                admit=self._admit,
+                launch=self._launch,
+                spawn=self._work.send_nowait,
+            )
+        return slot
+
+    def _admit(self, wanted: WantedServer) -> str | None:
+        if not self._open:
+            return "the pool of language servers is not running"
+        used_bytes = self._reaper.make_room(wanted.spec.memory_mb << 20)
+        if used_bytes < self._budget_bytes:
+            return None
+        return (
+            f"the language servers in use hold {used_bytes >> 20} MB of the {self._budget_bytes >> 20} MB that all may "
+            "use together, and none is idle; call again later, or stop one"
+        )
+
+    def _launch(self, run: Run, delay_s: float) -> None:
+        async def serve() -> None:
+            await run.serve(self._build, delay_s)
+
+        async def measure() -> None:
+            await run.settled.wait()
+            await self._reaper.measure()
+
+        self._work.send_nowait(serve)
+        self._work.send_nowait(measure)
+
+    async def _build(self, wanted: WantedServer) -> LanguageServer:
+        launch = await anyio.to_thread.run_sync(self._locate, wanted.spec, wanted.root, self._places)
+        owned = msgspec.structs.replace(launch, env={**launch.env, OWNER_VARIABLE: self._ledger.owner})
+        return LanguageServer(
+            wanted.spec, wanted.root, launch=owned, settings=wanted.settings, read_text=wanted.read_text
+        )
+
+    async def _own_work(self, *, task_status: TaskStatus[None]) -> None:
+        """Starts, servers and probes run in this group: out of reach of their askers' cancellation and context.
+
+        The pool's own cancellation reaches them after the stop ladders had their time: see `_close`.
+        """
+        with self._shield:
+            async with anyio.create_task_group() as tasks:
+                task_status.started()
+                async for work in self._orders:
+                    tasks.start_soon(_at_the_border, work)
+            self._ledger.record([])
+
+    def _close(self) -> None:
+        self._open = False
+        for slot in self._slots.values():
+            slot.expire(Cause.SHUTDOWN, "the pool ends")
+        self._shield.deadline = anyio.current_time() + self._policy.shutdown_timeout_s
+        self._work.close()
+
+    async def _sweep_for_ever(self) -> None:
+        while True:
+            await anyio.sleep(self._policy.sweep_interval_s)
+            await _at_the_border(self.sweep)
+
+
+async def _at_the_border(work: Work) -> None:
+    try:
+        await work()
+    except Exception:
+        logger.exception("A task of the pool failed")

@@ -1,0 +1,124 @@
+"""The pool's housekeeping: one sweep measures, ends what is idle or too much, asks the idle ones whether they live.
+
+It looks at slots and acts through them. It has no timer of its own: the pool calls `sweep`.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import anyio
+import anyio.to_thread
+
+from serena_central.pool.budget import make_room
+from serena_central.pool.interest import Interests
+from serena_central.pool.key import ServerKey
+from serena_central.pool.ledger import Ledger
+from serena_central.pool.policy import PoolPolicy
+from serena_central.pool.run import Run
+from serena_central.pool.slot import Slot
+from serena_central.pool.state import Cause, RunState
+
+logger = logging.getLogger(__name__)
+
+
+class Reaper:
+    """Sweeps the pool's slots. Calls must not overlap."""
+
+    def __init__(
+        self,
+        slots: dict[ServerKey, Slot],
+        *,
+        policy: PoolPolicy,
+        budget_bytes: int,
+        interests: Interests,
+        ledger: Ledger,
+        clock: Callable[[], float],
+    ) -> None:
+        self._slots = slots
+        self._policy = policy
+        self._budget_bytes = budget_bytes
+        self._interests = interests
+        self._ledger = ledger
+        self._clock = clock
+        self._measuring = anyio.Lock()  # the ledger is written by one at a time
+
+    async def sweep(self) -> None:
+        """One pass over everything; takes as long as a hung server's ping may, and delays no lease."""
+        await self.measure()
+        self._end_overdue_drains()
+        self._retire_idle()
+        self.make_room()
+        for slot in self._slots.values():
+            slot.replace_worn_out()
+        await self._check_health()
+        self._forget()
+
+    def make_room(self, needed_bytes: int = 0) -> int:
+        """Retires idle servers until `needed_bytes` more fit into the budget; returns what is in use then."""
+        room = make_room(self._runs(), self._budget_bytes, needed_bytes)
+        for run in room.retire:
+            limit_mb = self._budget_bytes >> 20
+            run.expire(
+                Cause.MEMORY_BUDGET, f"the servers together may use {limit_mb} MB, and this one was unused longest"
+            )
+        return room.used_bytes
+
+    async def measure(self) -> None:
+        """Notes every server's memory and its processes; some milliseconds each, in a thread, all in one go."""
+        async with self._measuring:
+            running = [(run, pid) for run in self._runs() if (pid := run.life.facts.pid) is not None]
+
+            def look() -> list[int]:
+                self._ledger.record([pid for _, pid in running])
+                return [run.server.memory_bytes() for run, _ in running]
+
+            for (run, _), memory_bytes in zip(running, await anyio.to_thread.run_sync(look), strict=True):
+                run.memory_bytes = memory_bytes
+
+    def _end_overdue_drains(self) -> None:
+        limit_s = self._policy.drain_timeout_s
+        for run in self._runs():
+            facts = run.life.facts
+            if facts.state is RunState.EXPIRED and facts.leases and self._clock() - facts.moved_at >= limit_s:
+                logger.warning("%s: %d calls did not end within %g s", run.wanted.spec.name, facts.leases, limit_s)
+                run.stop()
+
+    def _retire_idle(self) -> None:
+        limit_s = self._policy.idle_timeout_s
+        for run in self._idle():
+            idle_since = run.life.facts.moved_at
+            nobody_since = self._interests.idle_clock_start(run.wanted.root)
+            if self._clock() - max(idle_since, nobody_since or idle_since) >= limit_s:
+                run.expire(Cause.IDLE_TIMEOUT, f"unused for {self._clock() - idle_since:.0f} s")
+
+    async def _check_health(self) -> None:
+        due = self._clock() - self._policy.health_interval_s
+        async with anyio.create_task_group() as tasks:
+            for run in self._idle():
+                if max(run.checked_at, run.life.facts.moved_at) <= due:
+                    tasks.start_soon(partial(_check, run))
+
+    def _forget(self) -> None:
+        """Drops keys whose last server has been gone for long, so that the list does not grow for ever."""
+        for key, slot in list(self._slots.items()):
+            last = slot.last
+            if slot.runs or last is None:
+                continue
+            if self._clock() - last.life.facts.moved_at >= self._policy.forget_after_s:
+                del self._slots[key]
+                if not any(other.root == key.root for other in self._slots):
+                    self._interests.forget(key.root)
+
+    def _runs(self) -> Iterator[Run]:
+        for slot in self._slots.values():
+            yield from list(slot.runs)
+
+    def _idle(self) -> Iterator[Run]:
+        return (run for run in self._runs() if run.life.state is RunState.IDLE)
+
+
+async def _check(run: Run) -> None:
+    # A lease that was taken meanwhile will find out by itself.
+    if not await run.answers() and run.life.state is RunState.IDLE:
+        run.expire(Cause.HANG, "an idle server did not answer a ping")

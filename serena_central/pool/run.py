@@ -1,0 +1,193 @@
+"""One run: one process tree of one language server, from its start to the moment it is reaped.
+
+Owns the server object and carries out what its lifecycle says: starts it within the deadline, stops it when it expires
+and its last call has ended, notices its end. Knows no key, no other run and no policy but its own bounds.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+import anyio
+import anyio.to_thread
+from anyio.abc import TaskGroup, TaskStatus
+
+from serena_central.core.errors import LanguageServerError, ServerCrashed, ServerStartFailed, ServerUnavailable
+from serena_central.lsp.answers import FileChange
+from serena_central.lsp.client import LanguageServer
+from serena_central.pool.key import WantedServer
+from serena_central.pool.policy import PoolPolicy
+from serena_central.pool.state import Cause, Lifecycle, Move, RunState
+
+logger = logging.getLogger(__name__)
+
+ServerBuilder = Callable[[WantedServer], Awaitable[LanguageServer]]
+"""Makes the server object, unstarted. Raises: ServerNotInstalled."""
+
+_DRAINS = frozenset({Cause.MAX_CALLS, Cause.SETTINGS_CHANGED})
+"""Causes after which the calls that still run may end; after all others the process is stopped at once."""
+
+
+class Run:
+    """A process tree that can be leased. Belongs to the event loop's thread."""
+
+    def __init__(
+        self,
+        number: int,
+        wanted: WantedServer,
+        policy: PoolPolicy,
+        *,
+        clock: Callable[[], float],
+        on_move: Callable[["Run", Move], None],
+    ) -> None:
+        self.number = number
+        self.wanted = wanted
+        self.life = Lifecycle(clock=clock, on_move=lambda move: on_move(self, move))
+        self.settled = anyio.Event()  # set when the start has succeeded or failed
+        self.ended = anyio.Event()  # set when the process tree is gone
+        self.failure: LanguageServerError | None = None  # why the start failed
+        self.ended_by: Cause | None = None  # why it expired, once it has
+        self.unanswered = 0  # calls in a row that were given up before an answer came
+        self.memory_bytes = 0  # as last measured by the reaper
+        self.checked_at = clock()  # the last proof of health
+        self.started_at = clock()
+        self._policy = policy
+        self._clock = clock
+        self._server: LanguageServer | None = None
+        self._start_scope = anyio.CancelScope()
+        self._abandoned: tuple[Cause, str] | None = None
+
+    @property
+    def server(self) -> LanguageServer:
+        """The running server; asked for only between handshake and end."""
+        assert self._server is not None
+        return self._server
+
+    @property
+    def version(self) -> str:
+        return self._server.server_version if self._server and self.life.facts.pid else ""
+
+    @property
+    def stderr_tail(self) -> str:
+        return self._server.stderr_tail if self._server else ""
+
+    @property
+    def expected_memory_bytes(self) -> int:
+        """Measured, or the catalogue's hint as long as nothing was measured."""
+        return self.memory_bytes or self.wanted.spec.memory_mb * 1024 * 1024
+
+    def usable(self) -> bool:
+        """True while leases may be taken. A process whose death was not yet noticed by its owner expires here."""
+        if not self.life.usable:
+            return False
+        if self.server.alive:
+            return True
+        self.expire(Cause.CRASH, self._epitaph())
+        return False
+
+    def give_back(self) -> None:
+        self.life.give_back()
+        facts = self.life.facts
+        if facts.state is RunState.EXPIRED and not facts.leases:
+            self.stop()
+
+    def expire(self, cause: Cause, detail: str) -> None:
+        """Ends the use of this run. Safe to call at any time: what is expired or gone stays as it is."""
+        if self.life.state is RunState.CONNECTING:
+            self._abandoned = self._abandoned or (cause, detail)
+            self._start_scope.cancel()
+        elif self.life.usable:
+            self.ended_by = cause
+            self.life.expire(cause, detail)
+            if cause not in _DRAINS or not self.life.facts.leases:
+                self.stop()
+
+    def stop(self) -> None:
+        """Begins the stop ladder. A server that is ending by itself is left to tell its callers how."""
+        if self.server.alive:
+            self.server.stop()
+
+    def files_changed(self, changes: Sequence[FileChange]) -> None:
+        """Before the server object exists nothing was read from disk, and there is nobody to tell."""
+        if self._server is not None:
+            self._server.files_changed(changes)
+
+    async def answers(self) -> bool:
+        """Asks whether the server is there at all. A crash is not an answer, and is noticed elsewhere."""
+        with anyio.move_on_after(self._policy.health_timeout_s):
+            try:
+                await self.server.ping()
+            except LanguageServerError as error:
+                logger.info("Ping of %s failed: %s", self.wanted.spec.name, error)
+            self.unanswered = 0
+            self.checked_at = self._clock()
+            return True
+        return False
+
+    async def serve(self, build: ServerBuilder, delay_s: float) -> None:
+        """The whole life of the process, after an initial delay; its lifecycle is connecting already. Never raises."""
+        try:
+            async with anyio.create_task_group() as tasks:
+                await self._start(tasks, build, delay_s)
+        except Exception:
+            logger.exception("The client of %s failed", self.wanted.spec.name)
+        finally:
+            self._end()
+
+    async def _start(self, tasks: TaskGroup, build: ServerBuilder, delay_s: float) -> None:
+        """Leads out of connecting. A start that is cut short has been reaped by `tasks.start` when that returns."""
+        name = self.wanted.spec.name
+        pid: int | None = None
+        try:
+            with self._start_scope:
+                await anyio.sleep(delay_s)
+                self._start_scope.deadline = anyio.current_time() + self._policy.start_timeout_s
+                server = self._server = await build(self.wanted)
+                await tasks.start(_serve, server)
+                pid = await anyio.to_thread.run_sync(lambda: server.pid)  # reads /proc for some milliseconds
+        except LanguageServerError as error:
+            self._fail(Cause.START_FAILED, error)
+        except Exception as error:
+            logger.exception("The start of %s failed", name)
+            self._fail(Cause.START_FAILED, ServerStartFailed(name, f"The start of {name} failed: {error}"))
+        else:
+            self._settle(tasks, pid)
+
+    def _settle(self, tasks: TaskGroup, pid: int | None) -> None:
+        name = self.wanted.spec.name
+        if self._abandoned is not None:
+            cause, detail = self._abandoned
+            self._fail(cause, ServerUnavailable(name, f"The start of {name} was stopped ({cause}): {detail}"))
+            tasks.cancel_scope.cancel()  # the handshake may have ended in the same moment
+        elif self._start_scope.cancelled_caught:
+            limit_s = self._policy.start_timeout_s
+            words = f"{name} did not finish its handshake within {limit_s:g} s. {self.stderr_tail}"
+            self._fail(Cause.START_DEADLINE, ServerStartFailed(name, words.rstrip()))
+        elif pid is None:
+            self._fail(Cause.START_FAILED, ServerCrashed(name, self.server.exit_code, self.stderr_tail))
+        else:
+            self.checked_at = self._clock()
+            self.life.initialized(pid)
+            self.settled.set()
+
+    def _fail(self, cause: Cause, error: LanguageServerError) -> None:
+        self.failure = error
+        self.life.fail(cause, str(error))
+        self.settled.set()
+
+    def _end(self) -> None:
+        """The process tree is gone, however that came."""
+        if self.life.state is RunState.CONNECTING:
+            self._fail(Cause.SHUTDOWN, ServerUnavailable(self.wanted.spec.name, "The server is shutting down."))
+        if self.life.usable:
+            self.expire(Cause.CRASH, self._epitaph())
+        if self.life.state is RunState.EXPIRED:
+            self.life.reaped()
+        self.ended.set()
+
+    def _epitaph(self) -> str:
+        code = self.server.exit_code
+        return "the process ended" if code is None else f"exit code {code}"
+
+
+async def _serve(server: LanguageServer, *, task_status: TaskStatus[None]) -> None:
+    await server.run(task_status=task_status)

@@ -1,0 +1,199 @@
+"""Everything of one server key: its current run, the successor that starts beside it, those that drain, its breaker.
+
+Decides when a run starts and which one gives leases; hears of every move of its runs and publishes it. Does not know
+other keys: whether a start is allowed for their sake, it asks.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+
+from serena_central.core import progress
+from serena_central.core.errors import DeadlineExceeded, ServerNotInstalled, ServerUnavailable
+from serena_central.core.events import EventBus, Severity
+from serena_central.pool.breaker import BreakerState, CircuitBreaker
+from serena_central.pool.key import WantedServer
+from serena_central.pool.policy import PoolPolicy
+from serena_central.pool.run import Run
+from serena_central.pool.state import Cause, Move, RunState
+
+_FAILURES = frozenset({Cause.START_FAILED, Cause.START_DEADLINE, Cause.CRASH, Cause.HANG})
+
+Spawn = Callable[[Callable[[], Awaitable[None]]], None]
+"""Runs a coroutine function in a task of the pool's own."""
+
+
+class Slot:
+    """One key's runs. Belongs to the event loop's thread; only `acquire`, `stop` and `restart` wait."""
+
+    def __init__(
+        self,
+        wanted: WantedServer,
+        policy: PoolPolicy,
+        *,
+        bus: EventBus,
+        clock: Callable[[], float],
+        admit: Callable[[WantedServer], str | None],
+        launch: Callable[[Run, float], None],
+        spawn: Spawn,
+    ) -> None:
+        """`admit` says why no further process may start now, or None; `launch` serves a run after a delay in s."""
+        self.wanted = wanted
+        self.key = wanted.key
+        self.current: Run | None = None  # connecting, idle or in use
+        self.successor: Run | None = None  # connecting, to take current's place
+        self.runs: list[Run] = []  # all whose process tree may exist: the two above, and those that drain
+        self.last: Run | None = None  # the one that ended last
+        self.starts = 0
+        self.breaker = CircuitBreaker(policy, clock=clock, on_change=self._breaker_changed)
+        self._policy = policy
+        self._bus = bus
+        self._clock = clock
+        self._admit = admit
+        self._launch = launch
+        self._spawn = spawn
+
+    @property
+    def live(self) -> Run | None:
+        """The run that gives leases now, if there is one."""
+        run = self.current
+        return run if run is not None and run.usable() else None
+
+    async def acquire(self) -> Run:
+        """Takes a lease on the current run, and starts one where there is none; its callers share one start.
+
+        Raises: ServerUnavailable, ServerNotInstalled, ServerStartFailed.
+        """
+        while (run := self.live) is None:
+            run = self.current
+            if run is None:
+                run = self.start(Cause.LEASE_ASKED)
+            elif self.breaker.state is BreakerState.HALF_OPEN:
+                raise self._unavailable("it failed before, and one start is being tried; call again in a moment")
+            progress.report(f"Starting {self.key.server} for {self.key.root}")
+            await run.settled.wait()
+            if run.failure is not None:
+                raise run.failure.with_traceback(None)  # one instance for all who waited, as a future does
+        self.take(run)
+        return run
+
+    def take(self, run: Run) -> None:
+        run.life.take()
+        if run.life.facts.calls == self._policy.max_calls:
+            self.replace_worn_out()
+
+    def give_back(self, run: Run, error: BaseException | None) -> None:
+        """Returns a lease; what the call met tells how the server fares."""
+        if error is None:
+            run.unanswered = 0
+            if self.breaker.failures:
+                self.breaker.close()
+        elif isinstance(error, (anyio.get_cancelled_exc_class(), TimeoutError, DeadlineExceeded)):
+            run.unanswered += 1
+            if run.unanswered == self._policy.hang_calls and run.usable():
+                self._spawn(lambda: self._doubt(run))
+        run.give_back()
+
+    def start(self, cause: Cause, detail: str = "") -> Run:
+        """Begins a new current run, without waiting. No await between the caller's look at `current` and here.
+
+        Raises: ServerUnavailable.
+        """
+        self.current = run = self._begin(cause, detail)
+        return run
+
+    def replace_worn_out(self) -> None:
+        """Starts a successor beside a run that has given max_calls leases; if that can't be now, at a later sweep."""
+        run = self.current
+        if run is None or self.successor is not None or run.life.facts.calls < self._policy.max_calls:
+            return
+        try:
+            fresh = self._begin(Cause.MAX_CALLS, f"run {run.number} has given {run.life.facts.calls} leases")
+        except ServerUnavailable as refusal:
+            self._publish("server.replacement_postponed", str(refusal), Severity.WARNING)
+            return
+        if self.current is None:  # an idle one may just have made room
+            self.current = fresh
+        else:
+            self.successor = fresh
+
+    async def stop(self, cause: Cause, detail: str) -> None:
+        """Ends all runs, and waits (bounded) for their process trees to be gone."""
+        ending = self.expire(cause, detail)
+        with anyio.move_on_after(self._policy.stop_timeout_s):
+            for run in ending:
+                await run.ended.wait()
+
+    async def restart(self, reason: str) -> None:
+        """Raises: ServerUnavailable, ServerNotInstalled, ServerStartFailed."""
+        self.breaker.close(f"restarted by hand: {reason}")
+        await self.stop(Cause.PERSON, reason)
+        run = self.current or self.start(Cause.PERSON, reason)
+        await run.settled.wait()
+        if run.failure is not None:
+            raise run.failure.with_traceback(None)
+
+    def expire(self, cause: Cause, detail: str) -> list[Run]:
+        """Begins the end of all runs."""
+        ending = list(self.runs)
+        for run in ending:
+            run.expire(cause, detail)
+        return ending
+
+    def _begin(self, cause: Cause, detail: str) -> Run:
+        problem = self.breaker.refusal() or self._admit(self.wanted)
+        if problem is not None:
+            raise self._unavailable(problem)
+        self.starts += 1
+        run = Run(self.starts, self.wanted, self._policy, clock=self._clock, on_move=self._moved)
+        self.runs.append(run)
+        run.life.connect(cause, detail)
+        self._launch(run, self.breaker.restart_delay_s)
+        return run
+
+    async def _doubt(self, run: Run) -> None:
+        """Replaces a run that does not even answer a ping."""
+        if not await run.answers():
+            run.expire(Cause.HANG, f"{run.unanswered} calls in a row, then a ping, were not answered")
+
+    def _moved(self, run: Run, move: Move) -> None:
+        if move.cause in _FAILURES and not isinstance(run.failure, ServerNotInstalled):
+            self.breaker.failure(f"{move.cause}: {move.detail}")
+        if move.to is RunState.IDLE and run is self.successor:
+            worn_out, self.current, self.successor = self.current, run, None
+            if worn_out is not None:
+                worn_out.expire(Cause.MAX_CALLS, f"run {run.number} takes over")
+        elif move.to in (RunState.EXPIRED, RunState.DISCONNECTED):
+            self._leave(run, move.to)
+        self._publish_move(run, move)
+
+    def _leave(self, run: Run, to: RunState) -> None:
+        """A run gives no more leases, or is gone altogether."""
+        if to is RunState.DISCONNECTED:
+            self.runs.remove(run)
+            self.last = run
+        if run is self.successor:
+            self.successor = None
+        elif run is self.current:
+            self.current, self.successor = self.successor, None
+
+    def _breaker_changed(self, state: BreakerState, why: str) -> None:
+        severity = Severity.WARNING if state is BreakerState.OPEN else Severity.INFO
+        self._publish("server.breaker", f"circuit breaker {state}: {why}", severity, state=str(state), reason=why)
+
+    def _publish_move(self, run: Run, move: Move) -> None:
+        reason = f"{move.cause}: {move.detail}" if move.detail else str(move.cause)
+        self._publish(
+            "server.moved",
+            f"{move.source} → {move.to} ({reason})",
+            Severity.WARNING if move.cause in _FAILURES else Severity.INFO,
+            **{"from": move.source.value, "to": move.to.value, "reason": reason, "pid": move.pid, "run": run.number},
+        )
+
+    def _publish(self, kind: str, message: str, severity: Severity, **data: Any) -> None:
+        root = str(self.key.root)
+        self._bus.publish(kind, message, severity=severity, project=root, server=self.key.server, root=root, **data)
+
+    def _unavailable(self, why: str) -> ServerUnavailable:
+        return ServerUnavailable(self.key.server, f"{self.key.server} for {self.key.root} is not available: {why}.")
