@@ -54,6 +54,11 @@ class Pattern:
         for found in self._compiled.finditer(text, timeout=self._time_left(), concurrent=True):
             yield found.span()
 
+    def group_starts(self, text: str) -> list[list[int]]:
+        """For every match, where each of its groups starts; -1 for one that took no part. Raises TimeoutError."""
+        found = self._compiled.finditer(text, timeout=self._time_left(), concurrent=True)
+        return [[match.start(number + 1) for number in range(self._compiled.groups)] for match in found]
+
     def _time_left(self) -> float:
         left = self._deadline - time.monotonic()
         if left <= 0:

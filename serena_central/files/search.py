@@ -86,15 +86,17 @@ async def search(
         stop.set()
 
 
-def files_containing(root: Path, paths: Iterable[str], word: str, *, encoding: str | None = None) -> list[str]:
-    """Those of `paths` whose bytes contain `word` as a word: no ASCII letter, digit or `_` continues it.
+def files_containing(
+    root: Path, paths: Iterable[str], word: str, *, whole: bool = True, encoding: str | None = None
+) -> list[str]:
+    """Those of `paths` whose bytes contain `word`; `whole`: as a word, which no ASCII letter, digit or `_` continues.
 
     Candidates, for somebody who looks closer: rather one too many. Files that can't be read are none. In the calling
     thread.
     """
     if not word:
         return []
-    contains = _word_finder(word, encoding)
+    contains = _word_finder(word, encoding, whole=whole)
     folder = f"{root}/"
     found: list[str] = []
     for path in paths:
@@ -254,7 +256,7 @@ def _cut(line: str, column: int) -> str:
     return f"{head}{line[start : start + MAX_LINE_CHARS]}{tail}"
 
 
-def _word_finder(word: str, encoding: str | None) -> Callable[[bytes], re.Match[bytes] | None]:
+def _word_finder(word: str, encoding: str | None, *, whole: bool) -> Callable[[bytes], re.Match[bytes] | None]:
     """Searches bytes for the word in UTF-8 or in the project's encoding.
 
     What precedes the word is checked behind its match: an expression that starts with a literal is ten times quicker.
@@ -263,7 +265,7 @@ def _word_finder(word: str, encoding: str | None) -> Callable[[bytes], re.Match[
     if encoding is not None:
         with suppress(LookupError, UnicodeError):
             needles[word.encode(encoding)] = None
-    return re.compile(b"|".join(_as_word(needle) for needle in needles)).search
+    return re.compile(b"|".join(_as_word(needle) if whole else re.escape(needle) for needle in needles)).search
 
 
 def _as_word(needle: bytes) -> bytes:

@@ -199,3 +199,10 @@ async def test_files_that_can_not_be_read_are_told_and_pipes_never_block(tmp_pat
 async def test_candidates_contain_the_word_as_a_word(tmp_path: Path, data: bytes, word: str, contained: bool) -> None:
     (tmp_path / "f").write_bytes(data)
     assert files_containing(tmp_path, ["f"], word, encoding="latin-1") == (["f"] if contained else [])
+
+
+async def test_candidates_for_a_part_of_a_word_need_no_ends(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("def get_name(): ...")
+    (tmp_path / "g").write_text("nothing")
+    assert files_containing(tmp_path, ["f", "g"], "et_na", whole=False) == ["f"]
+    assert files_containing(tmp_path, ["f", "g"], "et_na") == []
