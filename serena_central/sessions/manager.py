@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 import anyio
+from anyio.abc import TaskStatus
 
 from serena_central.config.settings import SessionPolicy
 from serena_central.core.errors import SessionNotFound, SessionTerminated
@@ -195,8 +196,9 @@ class SessionManager:
             session.seen_idle = True
             self._bus.publish("session.idle", session=session.id)
 
-    async def run(self) -> None:
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Sweeps for ever; belongs to the composition root's task group."""
+        task_status.started()
         while True:
             await anyio.sleep(self.policy.sweep_s)
             self.sweep()

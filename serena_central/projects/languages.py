@@ -1,0 +1,130 @@
+"""Languages of one project: which server answers for a file, and the way to it through the pool.
+
+It joins the catalogue (data), the settings (which server a user wants) and the pool (processes), and forwards what the
+tree saw to every server that was ever asked for this project. It knows no symbols.
+"""
+
+import hashlib
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from serena_central.core.errors import ServerNotInstalled
+from serena_central.core.places import Places
+from serena_central.core.text import Text
+from serena_central.files.text import read_text
+from serena_central.files.tree import Change
+from serena_central.lsp.answers import DocumentSymbol, FileChange
+from serena_central.lsp.catalogue import ServerSpec, catalogue
+from serena_central.lsp.client import LanguageServer
+from serena_central.lsp.locate import locate
+from serena_central.lsp.roots import server_root
+from serena_central.pool.key import WantedServer
+from serena_central.pool.pool import LanguageServerPool
+
+T = TypeVar("T")
+
+
+class ProjectLanguages:
+    """The language servers of one project. Belongs to the event loop's thread."""
+
+    def __init__(
+        self,
+        root: Path,
+        pool: LanguageServerPool,
+        places: Places,
+        *,
+        languages: Sequence[str] = (),
+        chosen: dict[str, Any] | None = None,
+        encoding: str | None = None,
+    ) -> None:
+        """`languages` limits what is served (empty: all); `chosen` maps language → server name, or its options."""
+        self._root = root
+        self._pool = pool
+        self._places = places
+        self._only = frozenset(languages)
+        self._chosen = chosen or {}
+        self._encoding = encoding
+        self._roots: set[Path] = {root}
+        self._specs: dict[str, ServerSpec | None] = {}
+        self._identities: dict[str, str] = {}
+
+    def language_of(self, path: str) -> str | None:
+        """The language of a root-relative path, if this project serves it."""
+        language = catalogue().language_of(path)
+        return language if language and (not self._only or language in self._only) else None
+
+    def spec_for(self, path: str) -> ServerSpec | None:
+        """The server that answers for a root-relative path; None where no language is known."""
+        language = self.language_of(path)
+        if language is None:
+            return None
+        if language not in self._specs:
+            self._specs[language] = self._choose(language)
+        return self._specs[language]
+
+    def _choose(self, language: str) -> ServerSpec:
+        chosen = self._options(language)
+        name = chosen.get("server")
+        return catalogue().server(name) if name else catalogue().default_server(language)
+
+    def settings_of(self, spec: ServerSpec) -> dict[str, Any]:
+        """What the settings say to this server, by section."""
+        return self._options(spec.name).get("settings", {})
+
+    def _options(self, name: str) -> dict[str, Any]:
+        """What the settings say of a language or server; a bare string names the server."""
+        options = self._chosen.get(name, {})
+        return {"server": options} if isinstance(options, str) else options
+
+    def identity(self, path: str) -> str | None:
+        """Server, version and settings digest that answer for a path: what a cached answer must agree with."""
+        spec = self.spec_for(path)
+        if spec is None:
+            return None
+        if spec.name not in self._identities:
+            try:
+                version = locate(spec, self._root, self._places).version
+            except ServerNotInstalled:
+                version = "missing"
+            digest = hashlib.blake2b(msgspec.json.encode(self.settings_of(spec), order="sorted"), digest_size=6)
+            self._identities[spec.name] = f"{spec.name} {version} {digest.hexdigest()}"
+        return self._identities[spec.name]
+
+    def read_text(self, path: Path) -> Text:
+        """A file as the project's encoding says. Raises PathError."""
+        return read_text(path, encoding=self._encoding).text
+
+    def wanted(self, spec: ServerSpec, path: str) -> WantedServer:
+        """The pool's order for the server that answers for a root-relative path."""
+        root = server_root(spec, self._root, self._root / path)
+        self._roots.add(root)
+        return WantedServer(spec=spec, root=root, settings=self.settings_of(spec), read_text=self.read_text)
+
+    async def ask(self, path: str, question: Callable[[LanguageServer], Awaitable[T]]) -> T:
+        """Puts a read-only question to the server for `path`; it is asked again if the server crashes.
+
+        Raises:
+            LanguageServerError: no server, or it failed.
+        """
+        spec = self.spec_for(path)
+        if spec is None:
+            raise ServerNotInstalled("none", path, "no language server is known for this kind of file")
+        return await self._pool.read(self.wanted(spec, path), question)
+
+    async def document_symbols(self, path: str) -> list[DocumentSymbol]:
+        absolute = self._root / path
+        return await self.ask(path, lambda server: server.document_symbols(absolute))
+
+    def changed(self, changes: Sequence[Change]) -> None:
+        """Tells every server of this project what happened on disk, before anybody asks again."""
+        told = [FileChange(self._root / change.path, change.kind) for change in changes]
+        for root in self._roots:
+            self._pool.files_changed(root, told)
+
+    @property
+    def roots(self) -> frozenset[Path]:
+        """Roots of the servers that were asked for this project."""
+        return frozenset(self._roots)

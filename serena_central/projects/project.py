@@ -1,0 +1,188 @@
+"""Project: the face of one root. Everything that must run where the files are stands behind it.
+
+Its methods take and return plain data. Each read first passes the tree's barrier, so that an answer is never staler
+than the call that asked for it; then the index or a language server answers. It knows no sessions, tools or MCP.
+"""
+
+import logging
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio
+from anyio.abc import TaskStatus
+
+from serena_central.config.settings import ProjectSettings
+from serena_central.core.errors import PathRefused, SymbolNotFound
+from serena_central.core.text import Text
+from serena_central.files.boundary import relative, resolve_inside
+from serena_central.files.text import FileText, read_text
+from serena_central.files.tree import Change, FileTree
+from serena_central.projects.languages import ProjectLanguages
+from serena_central.projects.relations import Relations
+from serena_central.projects.views import SymbolView, view_of
+from serena_central.symbols.index import Hit, SymbolIndex
+from serena_central.symbols.indexer import Gap, Indexer, SymbolCache
+from serena_central.symbols.namepath import parse_pattern
+from serena_central.symbols.resolve import Finder, Found
+from serena_central.symbols.symbol import FileSymbols
+
+logger = logging.getLogger(__name__)
+
+ATTEMPTS = 4
+"""How often a file that changes under the answer is looked at again."""
+
+
+class Project:
+    """One root, its files, symbols and language servers. Belongs to the event loop's thread."""
+
+    def __init__(
+        self, root: Path, settings: ProjectSettings, languages: ProjectLanguages, cache: SymbolCache | None = None
+    ) -> None:
+        self.root = root
+        self.name = settings.project_name or root.name
+        self.settings = settings
+        self.languages = languages
+        self.tree = FileTree(
+            root,
+            ignored_paths=settings.ignored_paths,
+            ignore_all_files_in_gitignore=settings.ignore_all_files_in_gitignore,
+        )
+        self.index = SymbolIndex()
+        self.indexer = Indexer(root, self.tree, self.index, languages, cache)
+        self._finder = Finder(root, self.tree, self.index, self.indexer)
+        self.relations = Relations(root, self.tree, self.index, self.indexer, languages, self.read)
+        self.opened_at = time.time()
+        self.last_used = time.time()
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Scans, watches and indexes until it is cancelled; started() when the files are known."""
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(self.tree.run)
+            self.tree.subscribe(self._changed)
+            await self.indexer.load()
+            tasks.start_soon(self.indexer.run)
+            task_status.started()
+            try:
+                await anyio.sleep_forever()
+            finally:
+                with anyio.move_on_after(5, shield=True):
+                    await self.indexer.save()
+
+    def _changed(self, changes: Sequence[Change]) -> None:
+        # Servers hear of a change before the index asks them about it.
+        self.languages.changed(changes)
+        self.indexer.changed(changes)
+
+    # --- files ---------------------------------------------------------------------------------------------------
+
+    async def fresh(self) -> None:
+        """The barrier: afterwards all that was on disk before this call has been seen."""
+        self.last_used = time.time()
+        await self.tree.fresh()
+
+    def locate(self, path: str) -> str:
+        """The root-relative form of a path in a call; `""` for the root itself.
+
+        Raises:
+            PathError: it leads outside, or nothing usable is there.
+        """
+        inside = relative(self.root, resolve_inside(self.root, path))
+        return "" if inside == "." else inside
+
+    def locate_file(self, path: str) -> str:
+        """Like `locate`, for a path that must be a file."""
+        inside = self.locate(path)
+        if (self.root / inside).is_dir():
+            raise PathRefused(f"{path!r} is a folder; a file is needed here.")
+        return inside
+
+    def locate_folder(self, path: str) -> str:
+        """Like `locate`, for a path that must be a folder; `""` for the root."""
+        inside = self.locate(path)
+        if not (self.root / inside).is_dir():
+            raise PathRefused(f"{path!r} is a file; a folder is needed here.")
+        return inside
+
+    def languages_in_use(self) -> set[str]:
+        """Languages of the files that are there."""
+        return {language for path in self.tree.files if (language := self.languages.language_of(path))}
+
+    async def read(self, path: str) -> FileText:
+        """Reads a root-relative file in the project's encoding. Raises PathError."""
+        return await anyio.to_thread.run_sync(lambda: read_text(self.root / path, encoding=self.settings.encoding))
+
+    def _within(self, path: str) -> str | None:
+        return self.locate(path) or None if path else None
+
+    # --- symbols -------------------------------------------------------------------------------------------------
+
+    async def symbols_of(self, paths: Sequence[str]) -> tuple[dict[str, FileSymbols], list[Gap]]:
+        """Symbols per root-relative file, for those that could be had; and what could not."""
+        gaps = await self.indexer.ensure(paths)
+        return {path: self.index.file(path) for path in paths if path in self.index}, gaps
+
+    async def overview(self, path: str) -> tuple[dict[str, FileSymbols], list[Gap]]:
+        """Symbols of a file, or of every file below a folder.
+
+        Raises:
+            PathError: the path can't be used, or nothing below it is in a language with a server.
+        """
+        await self.fresh()
+        inside = self.locate(path)
+        if (self.root / inside).is_file():
+            self._check_indexable(inside)
+            return await self.symbols_of([inside])
+        prefix = inside + "/" if inside else ""
+        paths = [file for file in self.tree.files if file.startswith(prefix) and self.languages.language_of(file)]
+        return await self.symbols_of(sorted(paths))
+
+    def _check_indexable(self, path: str) -> None:
+        if path not in self.tree.files:
+            raise PathRefused(
+                f"{path!r} is ignored (by git, by ignored_paths, or as a nested repository). "
+                "read_file can still read it."
+            )
+        if self.languages.language_of(path) is None:
+            raise PathRefused(f"No language server is known for {path!r}; read_file and search_for_pattern work on it.")
+
+    async def find(self, pattern: str, within: str = "", *, substring: bool = False) -> Found:
+        """Symbols whose name path fits, in the project or within a file or folder."""
+        await self.fresh()
+        inside = self._within(within)
+        if inside is not None and (self.root / inside).is_file():
+            self._check_indexable(inside)
+        return await self._finder.find(parse_pattern(pattern, substring=substring), inside)
+
+    async def find_one(self, name_path: str, within: str = "") -> Hit:
+        """The one symbol that is meant. Raises SymbolNotFound, AmbiguousSymbol, PathError."""
+        await self.fresh()
+        hit, _ = await self._finder.find_one(parse_pattern(name_path), self._within(within))
+        return hit
+
+    async def view(self, hit: Hit, *, body: bool = False, info: bool = False, depth: int = 0) -> SymbolView:
+        """The symbol as it is on disk now; its text and positions belong together."""
+        text = None
+        if body:
+            hit, text = await self._settled(hit)
+        hover = await self.relations.hover(hit) if info and not body else None
+        return view_of(hit, depth, body=text.slice(hit.symbol.range) if text else None, info=hover)
+
+    async def _settled(self, hit: Hit) -> tuple[Hit, Text]:
+        """The symbol and its file's text, both of the same moment, however often the file changes meanwhile."""
+        name_path, path = hit.name_path, hit.path
+        for _ in range(ATTEMPTS):
+            read = await self.read(path)
+            entry = self.index.entry(path)
+            if entry is not None and entry.stamp == read.stamp:
+                file = self.index.file(path)
+                place = file.place_of(name_path)
+                if place is None:
+                    raise SymbolNotFound(name_path, path)
+                return Hit(path, file, place), read.text
+            await self.tree.fresh()
+            if entry is not None and self.index.entry(path) is entry:
+                # No event came (a change through a hard link): the stamps differ, which is reason enough.
+                self._changed([Change(path, "changed")])
+            await self.indexer.ensure([path])
+        raise PathRefused(f"{path!r} keeps changing; call again when it has settled.")

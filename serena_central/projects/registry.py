@@ -1,0 +1,262 @@
+"""ProjectRegistry: every project that is known, those that are open, and what may become one.
+
+Opening is single flight and owned by the registry, not by the call that asked first. It keeps count of the sessions
+that are interested in a root and hands that on to the pool; it knows no session by name.
+"""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Protocol, cast
+
+import anyio
+import msgspec
+from anyio.abc import TaskGroup, TaskStatus
+
+from serena_central.core.errors import PathNotFound, ProjectRefused, SerenaCentralError, UnknownProject
+from serena_central.core.events import EventBus, Severity
+from serena_central.projects.project import Project
+
+logger = logging.getLogger(__name__)
+
+MARKERS = (".serena/project.yml", ".git")
+
+CLOSE_AFTER_S = 1800.0
+"""A project that no session is attached to, and nobody asked for this long, is closed: its index is in the cache."""
+
+SWEEP_EVERY_S = 60.0
+
+
+class KnownProject(msgspec.Struct, frozen=True):
+    name: str
+    root: str
+
+
+class ProjectSnapshot(msgspec.Struct, frozen=True):
+    """A project as /api and the command line show it. Times are Unix seconds."""
+
+    name: str
+    root: str
+    open: bool
+    sessions: int = 0
+    files: int = 0
+    indexed: int = 0
+    pending: int = 0
+    opened_at: float | None = None
+    last_used: float | None = None
+    remark: str | None = None
+
+
+class Interest(Protocol):
+    """Passes the sessions' interest on to whoever keeps language servers alive."""
+
+    def attach(self, root: Path) -> None: ...
+    def detach(self, root: Path) -> None: ...
+
+
+class _Opening:
+    """A project on its way to being open. `error` is set before `done` when it failed."""
+
+    def __init__(self) -> None:
+        self.done = anyio.Event()
+        self.project: Project | None = None
+        self.error: SerenaCentralError | None = None
+        self.scope = anyio.CancelScope()
+
+
+class ProjectRegistry:
+    """All projects of this server. Belongs to the event loop's thread."""
+
+    def __init__(
+        self,
+        *,
+        bus: EventBus,
+        build: Callable[[Path], Project],
+        interest: Interest,
+        allowed_roots: Iterable[Path] = (),
+        known: Iterable[KnownProject] = (),
+        home: Path | None = None,
+    ) -> None:
+        """`build` makes a project of a root (it may raise ConfigError); it does no long work."""
+        self._bus = bus
+        self._build = build
+        self._interest = interest
+        self._allowed = [root.expanduser().resolve() for root in allowed_roots]
+        self._home = (home or Path.home()).resolve()
+        self._known: dict[Path, str] = {Path(project.root): project.name for project in known}
+        self._openings: dict[Path, _Opening] = {}
+        self._attached: Counter[Path] = Counter()
+        self._tasks: TaskGroup | None = None
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Owns the open projects until it is cancelled."""
+        async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
+            task_status.started()
+            while True:
+                await anyio.sleep(SWEEP_EVERY_S)
+                self.sweep(time.time())
+
+    def sweep(self, now: float) -> None:
+        """Closes projects that nobody needs."""
+        for project in self.open_projects():
+            if not self._attached[project.root] and now - project.last_used >= CLOSE_AFTER_S:
+                self.close(project.root, "nobody used it")
+
+    # --- finding -------------------------------------------------------------------------------------------------
+
+    def find(self, asked: str) -> Path:
+        """The root that a caller means by a name or a path.
+
+        Raises:
+            UnknownProject: no known name, or several projects have it.
+            PathNotFound, ProjectRefused: a path that can't become a project.
+        """
+        if asked.startswith(("/", "~")):
+            return self.check(Path(asked))
+        roots = [root for root, name in self._known.items() if name == asked]
+        if len(roots) == 1:
+            return roots[0]
+        raise UnknownProject(asked, [str(root) for root in roots] or self.known_names())
+
+    def check(self, path: Path) -> Path:
+        """The real path of a folder that may become a project.
+
+        Raises:
+            PathNotFound: no folder is there.
+            ProjectRefused: it is `/`, the home folder or above it, or outside `allowed_roots`.
+        """
+        root = path.expanduser().resolve()
+        if not root.is_dir():
+            raise PathNotFound(str(path))
+        if self._home.is_relative_to(root):
+            raise ProjectRefused(f"{root} can't be a project: it is the home folder or above it. Name a folder inside.")
+        if self._allowed and not any(root.is_relative_to(allowed) for allowed in self._allowed):
+            allowed = ", ".join(map(str, self._allowed))
+            raise ProjectRefused(
+                f"{root} lies outside the folders that projects may lie in (allowed_roots): {allowed}."
+            )
+        return root
+
+    def root_of(self, path: Path) -> Path | None:
+        """The project that contains a path: the nearest of known roots and folders with a project's marker."""
+        start = path.expanduser().resolve()
+        for folder in (start, *start.parents):
+            if self._home.is_relative_to(folder):
+                return None
+            if folder in self._known or any((folder / marker).exists() for marker in MARKERS):
+                return self.check(folder)
+        return None
+
+    def known_names(self) -> list[str]:
+        """Names, or roots where several projects have one name."""
+        count = Counter(self._known.values())
+        return [name if count[name] == 1 else str(root) for root, name in self._known.items()]
+
+    def open_projects(self) -> list[Project]:
+        return [opening.project for opening in self._openings.values() if opening.project is not None]
+
+    # --- opening and closing -------------------------------------------------------------------------------------
+
+    async def open(self, root: Path) -> Project:
+        """The project of a checked root, opened if need be.
+
+        Raises:
+            SerenaCentralError: its settings can't be used, or its files can't be read.
+        """
+        opening = self._openings.get(root)
+        if opening is None:
+            assert self._tasks is not None, "the registry runs before anything is opened"
+            # No await between get and set: single flight.
+            opening = self._openings[root] = _Opening()
+            self._tasks.start_soon(self._hold, root, opening)
+        await opening.done.wait()
+        if opening.project is None:
+            assert opening.error is not None
+            raise opening.error
+        opening.project.last_used = time.time()
+        return opening.project
+
+    async def _hold(self, root: Path, opening: _Opening) -> None:
+        """Runs one project from opening to closing."""
+        try:
+            with opening.scope:
+                self.check(root)
+                project = self._build(root)
+                async with anyio.create_task_group() as tasks:
+                    await tasks.start(project.run)
+                    opening.project = project
+                    self._known[root] = project.name
+                    self._bus.publish(
+                        "project.opened", project=project.name, root=str(root), files=len(project.tree.files)
+                    )
+                    opening.done.set()
+        except Exception as error:
+            cause = _only_cause(error)
+            if not isinstance(cause, SerenaCentralError):
+                logger.exception("project %s failed", root, extra={"project": root.name})
+                cause = ProjectRefused(f"The project {root} failed and was closed: {cause}.")
+            opening.error = cause
+            self._bus.publish("project.failed", str(cause), severity=Severity.ERROR, project=root.name, root=str(root))
+        finally:
+            opening.project = None
+            opening.error = opening.error or ProjectRefused(f"The project {root} was closed meanwhile; call again.")
+            if self._openings.get(root) is opening:
+                del self._openings[root]
+            opening.done.set()
+
+    def close(self, root: Path, reason: str) -> None:
+        """Closes a project; its language servers go when their idle time has passed. It stays known."""
+        opening = self._openings.pop(root, None)
+        if opening is not None:
+            opening.scope.cancel()
+            self._bus.publish("project.closed", reason, project=self._known.get(root, root.name), root=str(root))
+
+    def forget(self, root: Path) -> None:
+        """Closes a project and takes it off the list."""
+        self.close(root, "it was removed")
+        self._known.pop(root, None)
+
+    # --- interest ------------------------------------------------------------------------------------------------
+
+    def attach(self, root: str) -> None:
+        """A session is interested in this root."""
+        self._attached[Path(root)] += 1
+        self._interest.attach(Path(root))
+
+    def detach(self, root: str) -> None:
+        """A session is no longer interested."""
+        self._attached[Path(root)] -= 1
+        self._interest.detach(Path(root))
+
+    def snapshots(self) -> list[ProjectSnapshot]:
+        opened = {project.root: project for project in self.open_projects()}
+        return [self._snapshot(root, name, opened.get(root)) for root, name in self._known.items()]
+
+    def _snapshot(self, root: Path, name: str, project: Project | None) -> ProjectSnapshot:
+        if project is None:
+            return ProjectSnapshot(name, str(root), open=False, sessions=self._attached[root])
+        return ProjectSnapshot(
+            name,
+            str(root),
+            open=True,
+            sessions=self._attached[root],
+            files=len(project.tree.files),
+            indexed=len(project.index),
+            pending=project.indexer.pending,
+            opened_at=project.opened_at,
+            last_used=project.last_used,
+            remark=project.tree.remark,
+        )
+
+
+def _only_cause(error: BaseException) -> BaseException:
+    """The one error inside task groups' wrappings."""
+    while isinstance(error, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", error)
+        if len(group.exceptions) != 1:
+            return group
+        error = group.exceptions[0]
+    return error

@@ -1,0 +1,226 @@
+"""What stands between symbols: references, implementations, declarations, hierarchies, and the diagnostics on them.
+
+These questions go to the language server; what comes back as places is told as symbols, by the index. Callers have
+passed the tree's barrier and hold a symbol or a position.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import anyio
+
+from serena_central.core.text import Position, Range, Text
+from serena_central.files.search import files_containing
+from serena_central.files.text import FileText
+from serena_central.files.tree import FileTree
+from serena_central.lsp.answers import Diagnostic, HierarchyItem, Location
+from serena_central.lsp.client import LanguageServer
+from serena_central.projects.languages import ProjectLanguages
+from serena_central.projects.views import DiagnosticView, HierarchyNode, References, ReferenceView, view_of
+from serena_central.symbols.index import Hit, SymbolIndex
+from serena_central.symbols.indexer import Indexer
+
+T = TypeVar("T")
+
+Direction = Literal["incoming", "outgoing", "supertypes", "subtypes"]
+
+CONTEXT_LINES = 1
+"""Lines shown before and after a reference."""
+
+NODES_LIMIT = 500
+"""Symbols in one hierarchy answer: more can't be read, and a call graph may hold all of a project."""
+
+
+class Relations:
+    """Questions about one project's symbols. Belongs to the event loop's thread."""
+
+    def __init__(
+        self,
+        root: Path,
+        tree: FileTree,
+        index: SymbolIndex,
+        indexer: Indexer,
+        languages: ProjectLanguages,
+        read: Callable[[str], Awaitable[FileText]],
+    ) -> None:
+        self._root = root
+        self._tree = tree
+        self._index = index
+        self._indexer = indexer
+        self._languages = languages
+        self._read = read
+
+    async def hover(self, hit: Hit) -> str | None:
+        """What the server shows about a symbol: signature and documentation, usually Markdown."""
+        path, position = self._root / hit.path, hit.symbol.name_position
+        return await self._languages.ask(hit.path, lambda server: server.hover(path, position))
+
+    async def references(self, hit: Hit) -> References:
+        """Uses of a symbol, its own definition excepted, by file and position."""
+        path, position = self._root / hit.path, hit.symbol.name_position
+        candidates = await self._candidates(hit)
+        locations, remark = await self._when_ready(
+            hit.path, lambda server: server.references(path, position, candidates=candidates)
+        )
+        inside, outside = self._split(locations)
+        gaps = await self._indexer.ensure({path for path, _ in inside})
+        texts: dict[str, Text] = {}
+        references: list[ReferenceView] = []
+        for file, span in inside:
+            if file not in texts:
+                texts[file] = (await self._read(file)).text
+            references.append(self._reference(file, span, texts[file]))
+        return References(references, len(outside), gaps, remark)
+
+    async def _candidates(self, hit: Hit) -> list[Path]:
+        """Files to open first, for servers whose references cover opened files only."""
+        spec = self._languages.spec_for(hit.path)
+        if spec is None or not spec.documents.open_candidates:
+            return []
+        paths = [path for path in self._tree.files if self._languages.spec_for(path) is spec]
+        found = await anyio.to_thread.run_sync(files_containing, self._root, paths, hit.symbol.name)
+        return [self._root / path for path in found]
+
+    def _reference(self, path: str, span: Range, text: Text) -> ReferenceView:
+        holder = self.holder(path, span.start)
+        first, last = max(span.start.line0 - CONTEXT_LINES, 0), span.start.line0 + CONTEXT_LINES
+        lines = [
+            f"{'  >' if line0 == span.start.line0 else '...'}{line0:4}:{text.line(line0)}"
+            for line0 in range(first, min(last, text.line_count - 1) + 1)
+        ]
+        return ReferenceView(
+            path=path, holder=view_of(holder) if holder else None, range=span, context="\n".join(lines)
+        )
+
+    async def implementations(self, hit: Hit) -> tuple[list[Hit], int, str | None]:
+        """Symbols that implement one; how many lie outside the project; a remark."""
+        path, position = self._root / hit.path, hit.symbol.name_position
+        locations, remark = await self._when_ready(hit.path, lambda server: server.implementation(path, position))
+        hits, outside = await self._defined_at(locations)
+        return hits, outside, remark
+
+    async def definition(self, path: str, position: Position) -> tuple[list[Hit], list[Location], str | None]:
+        """Symbols that are defined where the name at `position` leads; places outside the project; a remark."""
+        absolute = self._root / path
+        locations, remark = await self._when_ready(path, lambda server: server.definition(absolute, position))
+        inside, outside = self._split(locations)
+        hits, _ = await self._defined_at([Location(self._root / file, span) for file, span in inside])
+        return hits, outside, remark
+
+    async def _defined_at(self, locations: Sequence[Location]) -> tuple[list[Hit], int]:
+        inside, outside = self._split(locations)
+        await self._indexer.ensure({path for path, _ in inside})
+        hits = [hit for path, span in inside if (hit := self.holder(path, span.start))]
+        return list({(hit.path, hit.place): hit for hit in hits}.values()), len(outside)
+
+    async def diagnostics(self, path: str) -> list[DiagnosticView]:
+        """What the server complains about in a file, each with the symbol it lies in."""
+        absolute = self._root / path
+        found = await self._languages.ask(path, lambda server: server.diagnostics(absolute))
+        await self._indexer.ensure([path])
+        return [DiagnosticView(diagnostic, self._name_path(path, diagnostic)) for diagnostic in found]
+
+    def _name_path(self, path: str, diagnostic: Diagnostic) -> str | None:
+        holder = self.holder(path, diagnostic.range.start)
+        return holder.name_path if holder else None
+
+    async def hierarchy(self, hit: Hit, direction: Direction, depth: int) -> tuple[list[HierarchyNode], str | None]:
+        """Callers, callees, super- or subtypes of a symbol, `depth` levels deep; a remark."""
+        path, position = self._root / hit.path, hit.symbol.name_position
+        calls = direction in ("incoming", "outgoing")
+        prepared, remark = await self._when_ready(
+            hit.path,
+            lambda server: (
+                server.prepare_call_hierarchy(path, position)
+                if calls
+                else server.prepare_type_hierarchy(path, position)
+            ),
+        )
+        budget = [NODES_LIMIT]
+        nodes: list[HierarchyNode] = []
+        for item in prepared:
+            nodes += await self._below(hit.path, item, direction, depth, (_key(item),), budget)
+        return nodes, remark
+
+    async def _below(
+        self,
+        asked: str,
+        item: HierarchyItem,
+        direction: Direction,
+        depth: int,
+        above: tuple[object, ...],
+        budget: list[int],
+    ) -> list[HierarchyNode]:
+        nodes: list[HierarchyNode] = []
+        for next_item in await self._languages.ask(asked, lambda server: _step(server, item, direction)):
+            if budget[0] <= 0:
+                break
+            budget[0] -= 1
+            node = self._node(next_item)
+            nodes.append(node)
+            key = _key(next_item)
+            node.cycle = key in above
+            if node.cycle:
+                continue
+            if depth > 1 and budget[0] > 0:
+                node.below = await self._below(asked, next_item, direction, depth - 1, (*above, key), budget)
+            else:
+                node.cut = True
+        return nodes
+
+    def _node(self, item: HierarchyItem) -> HierarchyNode:
+        path = self._inside(item.path) or str(item.path)
+        return HierarchyNode(name=item.name, kind=item.kind, path=path, line=item.selection.start.line0)
+
+    async def _when_ready(self, path: str, question: Callable[[LanguageServer], Awaitable[T]]) -> tuple[T, str | None]:
+        """Asks once the server can be believed; a remark when that wait was cut short."""
+
+        async def ask(server: LanguageServer) -> tuple[T, str | None]:
+            remark = await server.ready()
+            return await question(server), remark
+
+        return await self._languages.ask(path, ask)
+
+    def holder(self, path: str, position: Position) -> Hit | None:
+        """The innermost indexed symbol around a position."""
+        if path not in self._index:
+            return None
+        file = self._index.file(path)
+        place = file.enclosing(position)
+        return None if place is None else Hit(path, file, place)
+
+    def _split(self, locations: Sequence[Location]) -> tuple[list[tuple[str, Range]], list[Location]]:
+        """Places in this project's files, by path and position, and those elsewhere."""
+        inside: list[tuple[str, Range]] = []
+        outside: list[Location] = []
+        for location in locations:
+            path = self._inside(location.path)
+            if path is None:
+                outside.append(location)
+            else:
+                inside.append((path, location.range))
+        return sorted(set(inside)), outside
+
+    def _inside(self, path: Path) -> str | None:
+        """The root-relative form of a path that this project's tree holds."""
+        if not path.is_relative_to(self._root):
+            return None
+        inside = path.relative_to(self._root).as_posix()
+        return inside if inside in self._tree.files else None
+
+
+def _key(item: HierarchyItem) -> object:
+    return item.name, item.path, item.selection
+
+
+async def _step(server: LanguageServer, item: HierarchyItem, direction: Direction) -> list[HierarchyItem]:
+    match direction:
+        case "incoming":
+            return [call.item for call in await server.incoming_calls(item)]
+        case "outgoing":
+            return [call.item for call in await server.outgoing_calls(item)]
+        case "supertypes":
+            return await server.supertypes(item)
+        case "subtypes":
+            return await server.subtypes(item)

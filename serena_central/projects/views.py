@@ -1,0 +1,89 @@
+"""What a Project answers: plain data that could as well come from another machine.
+
+Lines are 0-based, columns count code points (core/text.py), paths are root-relative POSIX paths.
+"""
+
+import msgspec
+
+from serena_central.core.text import Range
+from serena_central.lsp.answers import Diagnostic
+from serena_central.symbols.index import Hit
+from serena_central.symbols.indexer import Gap
+
+
+class SymbolView(msgspec.Struct, frozen=True, kw_only=True):
+    """A symbol where it is defined. `path` is root-relative."""
+
+    name: str
+    name_path: str
+    kind: int
+    path: str
+    range: Range
+    body: str | None = None
+    info: str | None = None
+    children: list["SymbolView"] = []
+
+
+class ReferenceView(msgspec.Struct, frozen=True, kw_only=True):
+    """One use of a symbol: the innermost symbol that holds it (None: top level of the file), and the place."""
+
+    path: str
+    holder: SymbolView | None
+    range: Range
+    context: str
+
+
+class References(msgspec.Struct, frozen=True):
+    references: list[ReferenceView]
+    outside: int = 0
+    """Uses in files outside the project (libraries, other projects)."""
+    gaps: list[Gap] = []
+    remark: str | None = None
+    """Why the language server's answer may be incomplete."""
+
+
+class DiagnosticView(msgspec.Struct, frozen=True):
+    """A diagnostic and the name path of the innermost symbol that holds its start (None: top level)."""
+
+    diagnostic: Diagnostic
+    name_path: str | None
+
+
+class SymbolContext(msgspec.Struct, frozen=True, kw_only=True):
+    """All that one wants to know before touching a symbol."""
+
+    symbol: SymbolView
+    container: str | None
+    info: str | None
+    callers: list["HierarchyNode"]
+    callees: list["HierarchyNode"]
+    remarks: list[str] = []
+
+
+class HierarchyNode(msgspec.Struct, kw_only=True):
+    """One symbol in a call or type hierarchy. `cycle`: it stands above itself, and is not followed again."""
+
+    name: str
+    kind: int
+    path: str
+    line: int
+    cycle: bool = False
+    cut: bool = False
+    """More lies below: the depth or the size limit was reached."""
+    below: list["HierarchyNode"] = []
+
+
+def view_of(hit: Hit, depth: int = 0, *, body: str | None = None, info: str | None = None) -> SymbolView:
+    """The view of a symbol with its children down to `depth`."""
+    symbol = hit.symbol
+    children = [view_of(Hit(hit.path, hit.file, place), depth - 1) for place in hit.file.children(hit.place)]
+    return SymbolView(
+        name=symbol.name,
+        name_path=hit.name_path,
+        kind=symbol.kind,
+        path=hit.path,
+        range=symbol.range,
+        body=body,
+        info=info,
+        children=children if depth > 0 else [],
+    )

@@ -1,0 +1,136 @@
+"""SymbolIndex: what every indexed file of one root defines, and which files define a name.
+
+Each file's symbols are kept encoded, as in the cache on disk: a fifth of the memory of objects, and a restart takes
+them over without building any. A name leads to its files; the few that fit are decoded, and the newest decoded ones
+kept. The index knows no server and no clock: who fills it is `indexer`'s business.
+"""
+
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from serena_central.files.stamp import Stamp
+from serena_central.symbols.namepath import Pattern
+from serena_central.symbols.symbol import FileSymbols, Symbol
+
+DECODED_FILES = 2048
+"""Files whose symbols stay decoded: what agents ask again and again; about 20 MB at the most."""
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(FileSymbols)
+
+
+class Entry(msgspec.Struct, frozen=True, gc=False):
+    """One indexed file. `indexed_at_ns` (Unix time) and `stamp` tell whether it may have changed unseen."""
+
+    stamp: Stamp
+    indexed_at_ns: int
+    source: str
+    """Language server, version and settings digest that said so."""
+    blob: bytes
+
+
+class Hit(NamedTuple):
+    """A symbol of the index: its file (root-relative POSIX path), the file's symbols, and its place among them."""
+
+    path: str
+    file: FileSymbols
+    place: int
+
+    @property
+    def symbol(self) -> Symbol:
+        return self.file.symbols[self.place]
+
+    @property
+    def name_path(self) -> str:
+        return self.file.name_path(self.place)
+
+
+class SymbolIndex:
+    """In memory; belongs to the event loop's thread. All paths are root-relative POSIX paths."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, Entry] = {}
+        self._files_of_name: dict[str, list[str]] = {}
+        self._decoded: OrderedDict[str, FileSymbols] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._entries
+
+    def paths(self) -> Collection[str]:
+        return self._entries.keys()
+
+    def entry(self, path: str) -> Entry | None:
+        return self._entries.get(path)
+
+    def put(self, path: str, file: FileSymbols, *, stamp: Stamp, indexed_at_ns: int, source: str) -> None:
+        """Takes over what a server said about a file, in place of what was known."""
+        self.drop(path)
+        self._entries[path] = Entry(stamp, indexed_at_ns, source, _encoder.encode(file))
+        self._add_names(path, file)
+
+    def restore(self, path: str, entry: Entry) -> None:
+        """Takes over an entry of the cache.
+
+        Raises:
+            msgspec.DecodeError: its blob is not one of ours.
+        """
+        file = _decoder.decode(entry.blob)
+        self.drop(path)
+        self._entries[path] = entry
+        self._add_names(path, file)
+
+    def _add_names(self, path: str, file: FileSymbols) -> None:
+        for name in {symbol.name for symbol in file.symbols}:
+            self._files_of_name.setdefault(name, []).append(path)
+
+    def drop(self, path: str) -> None:
+        """Forgets a file; nothing happens if it isn't known."""
+        if path not in self._entries:
+            return
+        for name in {symbol.name for symbol in self.file(path).symbols}:
+            paths = self._files_of_name[name]
+            paths.remove(path)
+            if not paths:
+                del self._files_of_name[name]
+        del self._entries[path]
+        self._decoded.pop(path, None)
+
+    def file(self, path: str) -> FileSymbols:
+        """The symbols of an indexed file. Raises KeyError for any other."""
+        known = self._decoded.get(path)
+        if known is not None:
+            self._decoded.move_to_end(path)
+            return known
+        file = _decoder.decode(self._entries[path].blob)
+        self._decoded[path] = file
+        if len(self._decoded) > DECODED_FILES:
+            self._decoded.popitem(last=False)
+        return file
+
+    def find(self, pattern: Pattern, within: str | None = None) -> Iterator[Hit]:
+        """Symbols that fit, by path and place. `within` is a file, or a folder's path; None means everywhere."""
+        for path in sorted(self._files_for(pattern, within)):
+            file = self.file(path)
+            for place, symbol in enumerate(file.symbols):
+                if pattern.fits_name(symbol.name) and pattern.fits(file.path(place)):
+                    yield Hit(path, file, place)
+
+    def names(self) -> Iterable[str]:
+        """Every name that some symbol has."""
+        return self._files_of_name.keys()
+
+    def _files_for(self, pattern: Pattern, within: str | None) -> set[str]:
+        if within is not None and within in self._entries:
+            return {within}
+        if pattern.substring:
+            names = [name for name in self._files_of_name if pattern.fits_name(name)]
+        else:
+            names = [pattern.last.name]
+        paths = {path for name in names for path in self._files_of_name.get(name, ())}
+        return paths if within is None else {path for path in paths if path.startswith(within + "/")}

@@ -1,0 +1,246 @@
+"""Indexer: keeps a SymbolIndex in step with the files of one root, by need first and in the background for the rest.
+
+A file is *pending* from the moment the tree reports it new or changed until a language server has said what it holds.
+Callers make files certain by `ensure`; `run` works through the rest. A file that changes while a server is asked about
+it is asked about again: an answer counts only if nothing was reported in between. Which server answers is the source's
+business; where the cache lies is the composition root's.
+"""
+
+import logging
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import anyio
+import msgspec
+
+from serena_central.core.errors import LanguageServerError, PathError
+from serena_central.core.progress import report
+from serena_central.files.stamp import Stamp
+from serena_central.files.tree import Change, FileTree
+from serena_central.lsp.answers import DocumentSymbol
+from serena_central.symbols.index import Entry, SymbolIndex
+from serena_central.symbols.symbol import flatten
+
+logger = logging.getLogger(__name__)
+
+ASKED_AT_ONCE = 8
+"""Requests in flight for one caller: keeps a server with several threads busy, and leaves room for other callers."""
+
+FILLED_AT_ONCE = 2
+"""Requests in flight for the background fill, which must not be felt by anybody."""
+
+FAILURE_HOLDS_S = 30.0
+"""How long a file that could not be indexed is left alone, unless it changes."""
+
+RACY_NS = 2_000_000_000
+"""A cached entry made this soon after its file's last change is asked again: the coarsest file-system clock has 2 s,
+and a second change within it would leave the same stamp."""
+
+SAVE_EVERY_FILES = 500
+
+ATTEMPTS = 5
+"""How often one caller asks again about a file that keeps changing."""
+
+
+class SymbolSource(Protocol):
+    """Where symbols come from."""
+
+    def identity(self, path: str) -> str | None:
+        """What would answer for this file (server, version, settings digest); None where no language is known."""
+        ...
+
+    async def document_symbols(self, path: str) -> Sequence[DocumentSymbol]:
+        """Raises LanguageServerError, or PathError when the file can't be read."""
+        ...
+
+
+class SymbolCache(Protocol):
+    """Where entries outlive the process. Both methods block; they are called in threads."""
+
+    def load(self) -> list[tuple[str, Entry]]: ...
+    def save(self, upserts: Sequence[tuple[str, Entry]], deletes: Sequence[str]) -> None: ...
+
+
+class Gap(NamedTuple):
+    """Files that an answer does not cover, and why."""
+
+    reason: str
+    files: int
+
+
+class _Flight:
+    """A file being asked about. `stale`: it changed meanwhile."""
+
+    __slots__ = ("done", "stale")
+
+    def __init__(self) -> None:
+        self.done = anyio.Event()
+        self.stale = False
+
+
+class Indexer:
+    """Fills one index. Belongs to the event loop's thread."""
+
+    def __init__(
+        self,
+        root: Path,
+        tree: FileTree,
+        index: SymbolIndex,
+        source: SymbolSource,
+        cache: SymbolCache | None = None,
+    ) -> None:
+        self._root = root
+        self._tree = tree
+        self._index = index
+        self._source = source
+        self._cache = cache
+        self._pending: dict[str, None] = {}
+        self._failed: dict[str, tuple[float, str]] = {}
+        self._flights: dict[str, _Flight] = {}
+        self._unsaved: set[str] = set()
+        self._wakeup = anyio.Event()
+
+    @property
+    def pending(self) -> int:
+        """Files whose symbols are not known yet."""
+        return len(self._pending)
+
+    def pending_paths(self) -> list[str]:
+        return list(self._pending)
+
+    async def load(self) -> None:
+        """Takes over the cache for files that are as they were, and marks all others pending."""
+        cached = await anyio.to_thread.run_sync(self._cache.load) if self._cache else []
+        for path, entry in cached:
+            try:
+                if self._still_true(path, entry):
+                    self._index.restore(path, entry)
+                else:
+                    self._unsaved.add(path)
+            except msgspec.DecodeError:
+                logger.warning("dropped an unreadable cache entry for %s", path)
+        for path in self._tree.files:
+            if path not in self._index and self._source.identity(path) is not None:
+                self._pending[path] = None
+
+    def _still_true(self, path: str, entry: Entry) -> bool:
+        stamp = entry.stamp
+        racy = entry.indexed_at_ns - max(stamp.mtime_ns, stamp.ctime_ns) < RACY_NS
+        return self._tree.files.get(path) == stamp and not racy and self._source.identity(path) == entry.source
+
+    def changed(self, changes: Sequence[Change]) -> None:
+        """Takes note of what happened to files; to be subscribed to the tree."""
+        for change in changes:
+            self.forget(change.path)
+            if change.kind != "deleted" and self._source.identity(change.path) is not None:
+                self._pending[change.path] = None
+        self._wakeup.set()
+
+    def forget(self, path: str) -> None:
+        """Throws away what is known or being asked about a file."""
+        flight = self._flights.pop(path, None)
+        if flight is not None:
+            flight.stale = True
+            flight.done.set()
+        if path in self._index:
+            self._index.drop(path)
+            self._unsaved.add(path)
+        self._pending.pop(path, None)
+        self._failed.pop(path, None)
+
+    def ask_again(self) -> None:
+        """Makes every file pending: another server, or other settings, will answer."""
+        for path in list(self._tree.files):
+            self.forget(path)
+            if self._source.identity(path) is not None:
+                self._pending[path] = None
+        self._wakeup.set()
+
+    async def ensure(self, paths: Iterable[str]) -> list[Gap]:
+        """Indexes those of `paths` that are pending; returns what could not be."""
+        wanted = [path for path in paths if path in self._pending]
+        if wanted:
+            await self._work(wanted, ASKED_AT_ONCE)
+        reasons: dict[str, int] = {}
+        for path in wanted:
+            if path in self._failed:
+                reason = self._failed[path][1]
+                reasons[reason] = reasons.get(reason, 0) + 1
+        return [Gap(reason, files) for reason, files in reasons.items()]
+
+    async def run(self) -> None:
+        """Fills the index for ever; belongs to the project's task group."""
+        while True:
+            self._wakeup = anyio.Event()
+            waiting = [path for path in self._pending if not self._holds(path)]
+            for start in range(0, len(waiting), SAVE_EVERY_FILES):
+                await self._work(waiting[start : start + SAVE_EVERY_FILES], FILLED_AT_ONCE)
+                await self.save()
+            with anyio.move_on_after(FAILURE_HOLDS_S if self._pending else None):
+                await self._wakeup.wait()
+
+    async def save(self) -> None:
+        """Writes what changed since the last time to the cache."""
+        if self._cache is None or not self._unsaved:
+            return
+        paths, self._unsaved = self._unsaved, set()
+        entries = [(path, entry) for path in paths if (entry := self._index.entry(path)) is not None]
+        deletes = [path for path in paths if path not in self._index]
+        await anyio.to_thread.run_sync(self._cache.save, entries, deletes)
+
+    async def _work(self, paths: list[str], at_once: int) -> None:
+        queue = iter(paths)
+        done = 0
+
+        async def worker() -> None:
+            nonlocal done
+            for path in queue:
+                await self._make_certain(path)
+                done += 1
+                if done % 100 == 0:
+                    report(f"reading symbols: {done} of {len(paths)} files", done / len(paths))
+
+        if len(paths) == 1:
+            await worker()
+            return
+        async with anyio.create_task_group() as tasks:
+            for _ in range(min(at_once, len(paths))):
+                tasks.start_soon(worker)
+
+    async def _make_certain(self, path: str) -> None:
+        for _ in range(ATTEMPTS):
+            if path not in self._pending or self._holds(path):
+                return
+            flight = self._flights.get(path)
+            if flight is not None:
+                await flight.done.wait()
+            else:
+                await self._ask(path)
+
+    def _holds(self, path: str) -> bool:
+        failed = self._failed.get(path)
+        return failed is not None and time.monotonic() - failed[0] < FAILURE_HOLDS_S
+
+    async def _ask(self, path: str) -> None:
+        flight = self._flights[path] = _Flight()
+        source, now = self._source.identity(path), time.time_ns()
+        try:
+            # From the disk, not from the tree: what no event tells (a hard link's change) must show at the next use.
+            stamp = Stamp.of((self._root / path).stat())
+            if path not in self._tree.files or source is None:
+                self._pending.pop(path, None)
+                return
+            symbols = await self._source.document_symbols(path)
+            if not flight.stale:
+                self._index.put(path, flatten(symbols), stamp=stamp, indexed_at_ns=now, source=source)
+                self._pending.pop(path, None)
+                self._unsaved.add(path)
+        except (LanguageServerError, PathError, OSError) as error:
+            if not flight.stale:
+                self._failed[path] = (time.monotonic(), str(error))
+        finally:
+            if self._flights.get(path) is flight:
+                del self._flights[path]
+            flight.done.set()

@@ -1,0 +1,99 @@
+"""From what an agent asks for to symbols: candidates while the index is incomplete, the unique one where one is needed.
+
+A project-wide find is complete although the index is not: the files that are not indexed yet and hold the last name as
+text are the only ones that could define it, and they are asked first.
+"""
+
+import difflib
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio
+
+from serena_central.core.errors import AmbiguousSymbol, SymbolNotFound
+from serena_central.files.search import files_containing
+from serena_central.files.tree import FileTree
+from serena_central.symbols.index import Hit, SymbolIndex
+from serena_central.symbols.indexer import Gap, Indexer
+from serena_central.symbols.namepath import Pattern
+
+_WORD = re.compile(r"\w+")
+
+NAMES_COMPARED = 50_000
+"""Names looked through for close matches: about 0.3 s in a thread, spent on an error alone."""
+
+CANDIDATES_LISTED = 40
+
+
+class Found(NamedTuple):
+    """Symbols that fit, and what the search does not cover."""
+
+    hits: list[Hit]
+    gaps: list[Gap]
+
+
+class Finder:
+    """Finds symbols of one root. Callers have passed the tree's barrier before."""
+
+    def __init__(self, root: Path, tree: FileTree, index: SymbolIndex, indexer: Indexer) -> None:
+        self._root = root
+        self._tree = tree
+        self._index = index
+        self._indexer = indexer
+
+    async def find(self, pattern: Pattern, within: str | None) -> Found:
+        """Symbols that fit in the whole root, or `within` a file or folder (root-relative; None: everywhere)."""
+        gaps = await self._indexer.ensure(await self._candidates(pattern, within))
+        return Found(list(self._index.find(pattern, within)), gaps)
+
+    async def find_one(self, pattern: Pattern, within: str | None) -> tuple[Hit, list[Gap]]:
+        """The one symbol that is meant: an exact path wins over suffix matches.
+
+        Raises:
+            SymbolNotFound: none fits; names close matches.
+            AmbiguousSymbol: several fit; lists them.
+        """
+        hits, gaps = await self.find(pattern, within)
+        if len(hits) > 1:
+            exact = [hit for hit in hits if len(hit.file.path(hit.place)) == len(pattern.parts)]
+            hits = exact if len(exact) == 1 else hits
+        if not hits:
+            where = within or "this project"
+            close = await anyio.to_thread.run_sync(self._close_names, pattern, within)
+            raise SymbolNotFound(pattern.text, where, close)
+        if len(hits) > 1:
+            raise AmbiguousSymbol(pattern.text, [f"{hit.path}: {hit.name_path}" for hit in hits[:CANDIDATES_LISTED]])
+        return hits[0], gaps
+
+    async def _candidates(self, pattern: Pattern, within: str | None) -> Sequence[str]:
+        """Pending files that could define what is asked for."""
+        if not self._indexer.pending:
+            return ()
+        if within is not None and within in self._tree.files:
+            return (within,)
+        pending = self._indexer.pending_paths()
+        if within is not None:
+            pending = [path for path in pending if path.startswith(within + "/")]
+        # A name that is no single word (`<lambda>`, `operator ==`) is searched by its longest word.
+        word = max(_WORD.findall(pattern.last.name), key=len, default="")
+        if not word or not pending:
+            return pending
+        whole = not pattern.substring and word == pattern.last.name
+        return await anyio.to_thread.run_sync(lambda: files_containing(self._root, pending, word, whole=whole))
+
+    async def files_with(self, word: str, wanted: Callable[[str], bool]) -> list[str]:
+        """Files that are `wanted` and hold `word` as a word."""
+        paths = [path for path in self._tree.files if wanted(path)]
+        return await anyio.to_thread.run_sync(files_containing, self._root, paths, word)
+
+    def _close_names(self, pattern: Pattern, within: str | None) -> list[str]:
+        if within is not None and within in self._index:
+            file = self._index.file(within)
+            names = [file.name_path(place) for place in range(len(file.symbols))]
+            wanted = "/".join(map(str, pattern.parts))
+        else:
+            names = list(self._index.names())[:NAMES_COMPARED]
+            wanted = pattern.last.name
+        return difflib.get_close_matches(wanted, names, n=5)

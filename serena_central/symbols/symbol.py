@@ -1,0 +1,115 @@
+"""Symbols of one file, as the index keeps them: a flat list in document order, each with its container.
+
+Flat and compact because an index holds hundreds of thousands of them, and because msgspec then reads a cached file in
+microseconds. Positions are code points (core/text.py).
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from serena_central.core.text import Position, Range
+from serena_central.lsp.answers import DocumentSymbol
+from serena_central.symbols.namepath import Part
+
+
+class Symbol(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One symbol. `container` is the place of its container in the file's list, -1 at the top level."""
+
+    name: str
+    kind: int
+    container: int
+    overload: int | None
+    start_line: int
+    start_column: int
+    end_line: int
+    end_column: int
+    name_line: int
+    name_column: int
+    detail: str = ""
+
+    @property
+    def range(self) -> Range:
+        """The whole definition, as the language server draws it."""
+        return Range(Position(self.start_line, self.start_column), Position(self.end_line, self.end_column))
+
+    @property
+    def name_position(self) -> Position:
+        """Where the name stands: the place to ask a language server about."""
+        return Position(self.name_line, self.name_column)
+
+    @property
+    def part(self) -> Part:
+        return Part(self.name, self.overload)
+
+
+class FileSymbols(msgspec.Struct, frozen=True, gc=False):
+    """All symbols of one file, in document order of their tree (a container before what it holds)."""
+
+    symbols: tuple[Symbol, ...]
+
+    def path(self, place: int) -> list[Part]:
+        """The name path of the symbol at `place`, from the file's top."""
+        parts: list[Part] = []
+        while place >= 0:
+            symbol = self.symbols[place]
+            parts.append(symbol.part)
+            place = symbol.container
+        parts.reverse()
+        return parts
+
+    def name_path(self, place: int) -> str:
+        return "/".join(str(part) for part in self.path(place))
+
+    def place_of(self, name_path: str) -> int | None:
+        """The place of the symbol with exactly this name path."""
+        last = name_path.rpartition("/")[2]
+        for place, symbol in enumerate(self.symbols):
+            if str(symbol.part) == last and self.name_path(place) == name_path:
+                return place
+        return None
+
+    def children(self, place: int) -> Iterator[int]:
+        """Places of the direct children; -1 asks for the top level."""
+        return (index for index, symbol in enumerate(self.symbols) if symbol.container == place)
+
+    def enclosing(self, position: Position) -> int | None:
+        """Place of the innermost symbol whose definition holds `position`."""
+        best: int | None = None
+        for place, symbol in enumerate(self.symbols):
+            # Document order: a later match lies inside an earlier one, or starts where it ended.
+            if symbol.range.contains(position) and (
+                best is None or symbol.range.start >= self.symbols[best].range.start
+            ):
+                best = place
+        return best
+
+
+def flatten(tree: Sequence[DocumentSymbol]) -> FileSymbols:
+    """Builds the flat list from a language server's tree."""
+    symbols: list[Symbol] = []
+    _flatten(tree, -1, symbols)
+    return FileSymbols(tuple(symbols))
+
+
+def _flatten(siblings: Sequence[DocumentSymbol], container: int, symbols: list[Symbol]) -> None:
+    count = Counter(sibling.name for sibling in siblings)
+    seen: Counter[str] = Counter()
+    for sibling in siblings:
+        overload = seen[sibling.name] if count[sibling.name] > 1 else None
+        seen[sibling.name] += 1
+        place = len(symbols)
+        symbols.append(
+            Symbol(
+                sibling.name,
+                sibling.kind,
+                container,
+                overload,
+                *sibling.range.start,
+                *sibling.range.end,
+                *sibling.selection.start,
+                sibling.detail,
+            )
+        )
+        _flatten(sibling.children, place, symbols)

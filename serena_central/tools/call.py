@@ -1,0 +1,171 @@
+"""The way of every call, from an agent, the dashboard or the command line: scope → run → fit → record.
+
+It knows sessions, projects and tools, and no protocol: failures leave as errors of core/errors.py, for the two borders
+to translate. A call can end in five ways (answered, refused, deadline, cancelled by the client, cancelled by a person),
+and each is counted, published and timed.
+"""
+
+import difflib
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import anyio
+
+from serena_central.core.errors import DeadlineExceeded, SerenaCentralError, ToolRefused, UnknownTool
+from serena_central.core.events import Severity
+from serena_central.core.ids import new_call_id
+from serena_central.core.progress import Listener, reporting_to
+from serena_central.projects.project import Project
+from serena_central.projects.scope import Ask, Scope, resolve_scope
+from serena_central.sessions.session import RunningCall, Session
+from serena_central.tools import diagnostics, files, hierarchies, symbols, workflow
+from serena_central.tools.answer import Answer, fit
+from serena_central.tools.catalogue import CATALOGUE, PATH_PARAMETERS, Tool
+from serena_central.tools.context import Services, ToolCall
+
+FAMILIES = (symbols, files, diagnostics, hierarchies, workflow)
+"""Importing a family puts its tools into the catalogue."""
+
+PROJECTS_AT_ONCE = 8
+"""Projects of one call that are asked at the same time: enough to hide a slow one, few enough to leave others room."""
+
+
+class ToolCaller:
+    """Runs tool calls for any border."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    def tools_for(self, session: Session) -> list[Tool]:
+        """The tools that a session is shown, in the catalogue's order."""
+        return self._services.tools_for(session)
+
+    async def call(
+        self, session: Session, name: str, arguments: Mapping[str, Any], *, on_progress: Listener | None = None
+    ) -> Answer:
+        """Runs one call to its answer.
+
+        Raises:
+            SerenaCentralError: anything the caller should know; its text says what to do next.
+        """
+        tool = self._find(name)
+        call = ToolCall(new_call_id(), session, self._services)
+        started = time.perf_counter()
+        failure: BaseException | None = None
+        scope_name: str | None = None
+        session.check_alive(time.time())
+        running = RunningCall(call.id, tool.name, time.time(), anyio.CancelScope())
+        session.running[call.id] = running
+        try:
+            parsed = tool.parse(arguments)
+            with running.scope, reporting_to(on_progress or _nobody):
+                scope = await self._scope(tool, session, parsed)
+                scope_name = ", ".join(project.name for project in scope.projects) or None
+                return await self._run(tool, call, scope, parsed)
+            raise ToolRefused(running.cancelled_because or "The call was cancelled.")
+        except BaseException as error:
+            failure = error
+            raise
+        finally:
+            del session.running[call.id]
+            self._record(call, tool, scope_name, started, failure)
+
+    def _find(self, name: str) -> Tool:
+        tool = CATALOGUE.get(name)
+        if tool is None:
+            raise UnknownTool(name, difflib.get_close_matches(name, CATALOGUE.names(), n=3))
+        refusal = self._services.refusal(tool)
+        if refusal is not None:
+            raise ToolRefused(refusal)
+        return tool
+
+    async def _scope(self, tool: Tool, session: Session, parsed: dict[str, Any]) -> Scope:
+        asked, words = parsed.pop("project"), parsed.pop("semantic_context")
+        if not tool.on_project:
+            if tool.names_project:
+                parsed["project"] = asked
+            return Scope([], "the tool needs none")
+        return await resolve_scope(
+            self._services.projects,
+            Ask(
+                project=asked,
+                paths=[path for name in PATH_PARAMETERS if (path := parsed.get(name))],
+                semantic_context=words,
+                active_root=session.active_project.root if session.active_project else None,
+                working_folder=session.working_folder,
+            ),
+        )
+
+    async def _run(self, tool: Tool, call: ToolCall, scope: Scope, parsed: dict[str, Any]) -> Answer:
+        settings = scope.projects[0].settings if len(scope.projects) == 1 else self._services.settings
+        limit: int = parsed.pop("max_answer_chars", -1)
+        with anyio.move_on_after(settings.tool_timeout_s) as deadline:
+            if tool.on_project:
+                results = await self._on_projects(tool, call, scope, parsed)
+            else:
+                results = {"": await tool.function(call, **parsed)}
+            text, shortened = fit(results, settings.max_answer_chars if limit < 0 else limit, grouped=scope.grouped)
+            return Answer([text, "\n".join(call.remarks)] if call.remarks else [text], shortened)
+        assert deadline.cancelled_caught
+        raise DeadlineExceeded(tool.name, settings.tool_timeout_s)
+
+    async def _on_projects(self, tool: Tool, call: ToolCall, scope: Scope, parsed: dict[str, Any]) -> dict[str, Any]:
+        """Results by project name; with several projects, one's failure stands in its group and spoils no other."""
+        if not scope.grouped:
+            (project,) = scope.projects
+            return {project.name: await tool.function(call, project, **parsed)}
+        results: dict[str, Any] = dict.fromkeys(_labels(scope.projects))
+        places = anyio.CapacityLimiter(PROJECTS_AT_ONCE)
+
+        async def one(label: str, project: Project) -> None:
+            async with places:
+                try:
+                    results[label] = await tool.function(call, project, **parsed)
+                except SerenaCentralError as error:
+                    results[label] = {"error": str(error)}
+
+        async with anyio.create_task_group() as tasks:
+            for label, project in zip(results, scope.projects, strict=True):
+                tasks.start_soon(one, label, project)
+        return results
+
+    def _record(
+        self, call: ToolCall, tool: Tool, project: str | None, started: float, failure: BaseException | None
+    ) -> None:
+        """Counts, logs and publishes a call however it ended."""
+        duration_ms = (time.perf_counter() - started) * 1000
+        session = call.session
+        session.count(tool.name, duration_ms, failed=failure is not None)
+        how = "answered" if failure is None else _how_it_failed(failure)
+        session.note(
+            f"{tool.name} {project or ''} {how} {duration_ms:.1f} ms",
+            "info" if failure is None else "warning",
+            at=time.time(),
+        )
+        self._services.bus.publish(
+            "call.finished",
+            severity=Severity.INFO if failure is None else Severity.WARNING,
+            session=session.id,
+            project=project,
+            call=call.id,
+            tool=tool.name,
+            how=how,
+            duration_ms=round(duration_ms, 3),
+        )
+
+
+def _how_it_failed(failure: BaseException) -> str:
+    return type(failure).__name__ if isinstance(failure, Exception) else "cancelled"
+
+
+def _labels(projects: list[Project]) -> list[str]:
+    """Names for the groups of an answer; roots where two projects have one name."""
+    names = [project.name for project in projects]
+    return [
+        name if names.count(name) == 1 else str(project.root) for name, project in zip(names, projects, strict=True)
+    ]
+
+
+def _nobody(message: str, part: float | None) -> None:
+    """Progress that nobody asked for."""

@@ -1,0 +1,182 @@
+"""The catalogue of tools: what each verb is called, what it takes, and the function that does it.
+
+A tool is an `async def` whose parameters are typed and described by `Annotated[…, msgspec.Meta(description=…)]`; from
+that one signature come the JSON schema, the validation of arguments and the names in error messages. The first
+parameter is always `call: ToolCall`; a second one named `target: Project` makes it a tool that runs on every project of
+the call's scope. What all tools have in common (`project`, `semantic_context`, `max_answer_chars`) is added here, once.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any, Literal, get_type_hints
+
+import msgspec
+from msgspec import Meta
+
+from serena_central.core.errors import InvalidArguments
+
+Shown = Literal["always", "optional", "super-repo"]
+
+ProjectArgument = Annotated[
+    str | list[str] | None, Meta(description='Project: name, absolute path, a list of them, or "*" for all open ones')
+]
+ContextArgument = Annotated[str | None, Meta(description="Free words about the task, to choose the project")]
+LimitArgument = Annotated[int, Meta(ge=-1, description="Longest answer in characters; -1: the setting")]
+
+ALIASES: Mapping[str, str] = {
+    "semanticContext": "semantic_context",
+    "symbol": "name_path",
+    "name": "name_path",
+    "code": "body",
+}
+"""Accepted for every tool that knows the parameter on the right, and listed nowhere."""
+
+PATH_PARAMETERS = ("relative_path", "reference_file")
+"""Parameters that hold a path, and may therefore tell which project is meant."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One verb. `aliases` maps accepted parameter names → real ones; `ignored` are accepted and dropped."""
+
+    name: str
+    title: str
+    description: str
+    function: Callable[..., Awaitable[Any]]
+    params: type[msgspec.Struct]
+    on_project: bool
+    names_project: bool
+    """Its own `project` parameter says what it acts on, and does not choose a scope."""
+    read_only: bool
+    edits: bool
+    """It changes files of the project; `read_only` is false as well for tools that change a session."""
+    destructive: bool
+    idempotent: bool
+    shown: Shown
+    aliases: Mapping[str, str]
+    ignored: frozenset[str]
+
+    @cached_property
+    def schema(self) -> dict[str, Any]:
+        """JSON schema of the arguments: one flat object, nothing that only validators read."""
+        (_,), components = msgspec.json.schema_components([self.params])
+        (schema,) = components.values()
+        properties: dict[str, Any] = schema["properties"]
+        return {
+            "type": "object",
+            "properties": {name: _plain(part) for name, part in properties.items()},
+            **({"required": schema["required"]} if schema.get("required") else {}),
+        }
+
+    def parse(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Checked arguments by parameter name, defaults filled in.
+
+        Raises:
+            InvalidArguments: an unknown name, a missing one, or a value of another type; names what is allowed.
+        """
+        known = self.params.__struct_fields__
+        renamed: dict[str, Any] = {}
+        for name, value in arguments.items():
+            real = name if name in known else self.aliases.get(name, name)
+            if real not in known:
+                if name in self.ignored:
+                    continue
+                raise InvalidArguments(f"{self.name} has no parameter {name!r}. It takes: {', '.join(known)}.")
+            # null means "not given": clients without optional parameters send it.
+            if value is not None:
+                renamed[real] = value
+        try:
+            parsed = msgspec.convert(renamed, self.params, strict=False)
+        except msgspec.ValidationError as error:
+            raise InvalidArguments(f"{self.name}: {error}. It takes: {', '.join(known)}.") from error
+        return msgspec.structs.asdict(parsed)
+
+
+def _plain(part: dict[str, Any]) -> dict[str, Any]:
+    """One parameter's schema without `null` alternatives and defaults that say nothing."""
+    choices = [choice for choice in part.get("anyOf", ()) if choice != {"type": "null"}]
+    if len(choices) == 1:
+        part = {**choices[0], **{key: value for key, value in part.items() if key != "anyOf"}}
+    elif choices:
+        part = {**part, "anyOf": choices}
+    return {key: value for key, value in part.items() if not (key == "default" and value is None)}
+
+
+class Catalogue:
+    """Tools by name, filled by the decorator `tool` while the families are imported."""
+
+    def __init__(self) -> None:
+        self._tools: dict[str, Tool] = {}
+        self._names: dict[str, str] = {}
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self._tools.values())
+
+    def get(self, name: str) -> Tool | None:
+        """The tool of this name, or of this alias."""
+        return self._tools.get(self._names.get(name, name))
+
+    def names(self) -> list[str]:
+        return list(self._tools)
+
+    def tool(
+        self,
+        title: str,
+        *,
+        reads: bool = True,
+        edits: bool = False,
+        destructive: bool = False,
+        idempotent: bool | None = None,
+        shown: Shown = "always",
+        also: tuple[str, ...] = (),
+        aliases: Mapping[str, str] | None = None,
+        ignored: tuple[str, ...] = (),
+    ) -> Callable[[Callable[..., Awaitable[Any]]], Callable[..., Awaitable[Any]]]:
+        """Registers a function as a tool under its own name; `also` are accepted names that are never listed."""
+
+        def register(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+            signature = inspect.signature(function)
+            on_project = "target" in signature.parameters
+            name = function.__name__
+            self._tools[name] = Tool(
+                name=name,
+                title=title,
+                description=inspect.cleandoc(function.__doc__ or ""),
+                function=function,
+                params=_params(function, signature, limited=on_project and reads),
+                on_project=on_project,
+                names_project="project" in signature.parameters,
+                read_only=reads and not edits,
+                edits=edits,
+                destructive=destructive,
+                idempotent=reads if idempotent is None else idempotent,
+                shown=shown,
+                aliases={**ALIASES, **(aliases or {})},
+                ignored=frozenset(ignored),
+            )
+            self._names.update(dict.fromkeys(also, name))
+            return function
+
+        return register
+
+
+def _params(function: Callable[..., Any], signature: inspect.Signature, *, limited: bool) -> type[msgspec.Struct]:
+    hints = get_type_hints(function, include_extras=True)
+    fields: list[Any] = []
+    for name, parameter in signature.parameters.items():
+        if name in ("call", "target"):
+            continue
+        default = parameter.default
+        fields.append((name, hints[name]) if default is parameter.empty else (name, hints[name], default))
+    if limited:
+        fields.append(("max_answer_chars", LimitArgument, -1))
+    if "project" not in signature.parameters:
+        fields.append(("project", ProjectArgument, None))
+    fields.append(("semantic_context", ContextArgument, None))
+    return msgspec.defstruct(function.__name__, fields, kw_only=True, forbid_unknown_fields=True)
+
+
+CATALOGUE = Catalogue()
+tool = CATALOGUE.tool

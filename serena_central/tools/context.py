@@ -1,0 +1,54 @@
+"""What a tool function is handed: the session that called, the services it may use, and a place for remarks."""
+
+from dataclasses import dataclass, field
+
+from serena_central.config.settings import ServerSettings
+from serena_central.core.events import EventBus
+from serena_central.pool.pool import LanguageServerPool
+from serena_central.projects.registry import ProjectRegistry
+from serena_central.sessions.manager import SessionManager
+from serena_central.sessions.session import Session
+from serena_central.tools.catalogue import CATALOGUE, Tool
+
+
+@dataclass(frozen=True)
+class Services:
+    """What tool functions may use besides their project."""
+
+    projects: ProjectRegistry
+    sessions: SessionManager
+    pool: LanguageServerPool
+    settings: ServerSettings
+    bus: EventBus
+
+    def tools_for(self, session: Session) -> list[Tool]:
+        """The tools that a session is shown, in the catalogue's order."""
+        shown: list[Tool] = []
+        for tool in CATALOGUE:
+            optional = tool.shown != "always" and tool.name not in self.settings.included_optional_tools
+            if not optional and self.refusal(tool) is None:
+                shown.append(tool)
+        return shown
+
+    def refusal(self, tool: Tool) -> str | None:
+        """Why the settings forbid a tool, or None."""
+        if tool.name in self.settings.excluded_tools:
+            return f"{tool.name} is switched off by the setting excluded_tools."
+        if tool.edits and self.settings.read_only:
+            return f"{tool.name} changes files, and the setting read_only forbids that."
+        return None
+
+
+@dataclass
+class ToolCall:
+    """One call while it runs: who called, what may be used, and the remarks that will qualify its answer."""
+
+    id: str
+    session: Session
+    services: Services
+    remarks: list[str] = field(default_factory=list[str])
+
+    def remark(self, text: str) -> None:
+        """Adds a line to the answer's second block, once."""
+        if text not in self.remarks:
+            self.remarks.append(text)

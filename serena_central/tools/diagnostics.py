@@ -1,0 +1,107 @@
+"""Tools that tell what language servers complain about."""
+
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from serena_central.projects.project import Project
+from serena_central.projects.views import DiagnosticView
+from serena_central.tools.answer import Form, Shaped, shaped
+from serena_central.tools.catalogue import tool
+from serena_central.tools.context import ToolCall
+
+SEVERITIES = {1: "Error", 2: "Warning", 3: "Information", 4: "Hint"}
+
+MinSeverity = Annotated[
+    int, Meta(ge=1, le=4, description="Least severe level shown: 1 error, 2 warning, 3 information, 4 hint")
+]
+
+Grouped = dict[str, dict[str, dict[str, list[dict[str, Any]]]]]
+
+
+@tool("Diagnostics of a file")
+async def get_diagnostics_for_file(
+    call: ToolCall,
+    target: Project,
+    relative_path: Annotated[str, Meta(description="File to check")],
+    start_line: Annotated[int, Meta(ge=0, description="First line, 0-based")] = 0,
+    end_line: Annotated[int, Meta(ge=-1, description="Last line, 0-based; -1: to the end")] = -1,
+    min_severity: MinSeverity = 4,
+) -> Shaped:
+    """Errors and warnings in a file, by severity and symbol."""
+    await target.fresh()
+    path = target.locate_file(relative_path)
+    found = await target.relations.diagnostics(path)
+    return _shape({path: _selected(found, start_line, end_line, min_severity)})
+
+
+@tool("Diagnostics of a symbol", shown="optional", aliases={"relative_path": "reference_file"})
+async def get_diagnostics_for_symbol(
+    call: ToolCall,
+    target: Project,
+    name_path: Annotated[str, Meta(description="Name path of the symbol")],
+    reference_file: Annotated[str, Meta(description="File that defines it")] = "",
+    check_symbol_references: Annotated[bool, Meta(description="Check the symbols that use it as well")] = False,
+    min_severity: MinSeverity = 4,
+) -> Shaped:
+    """Errors and warnings inside a symbol, and on request inside the symbols that use it."""
+    hit = await target.find_one(name_path, reference_file)
+    spans = {hit.path: [hit.symbol.range]}
+    if check_symbol_references:
+        used = await target.relations.references(hit)
+        if used.remark:
+            call.remark(f"Possibly incomplete: {used.remark}")
+        for use in used.references:
+            spans.setdefault(use.path, []).append(use.holder.range if use.holder else use.range)
+    answer: dict[str, list[DiagnosticView]] = {}
+    for path, ranges in spans.items():
+        found = _selected(await target.relations.diagnostics(path), 0, -1, min_severity)
+        answer[path] = [view for view in found if any(span.contains(view.diagnostic.range.start) for span in ranges)]
+    return _shape(answer)
+
+
+def _selected(found: list[DiagnosticView], first: int, last: int, min_severity: int) -> list[DiagnosticView]:
+    return [
+        view
+        for view in found
+        if view.diagnostic.severity <= min_severity
+        and view.diagnostic.range.end.line0 >= first
+        and (last < 0 or view.diagnostic.range.start.line0 <= last)
+    ]
+
+
+def _shape(found: dict[str, list[DiagnosticView]]) -> Shaped:
+    total = sum(map(len, found.values()))
+    return shaped(
+        lambda: _grouped(found),
+        Form("as counts per file", lambda: {path: len(views) for path, views in found.items()}),
+        Form("as a total", lambda: f"{total} diagnostics"),
+        narrow="Give start_line and end_line, or a stricter min_severity.",
+    )
+
+
+def _grouped(found: dict[str, list[DiagnosticView]]) -> Grouped:
+    answer: Grouped = {}
+    for path, views in found.items():
+        by_severity = answer.setdefault(path, {})
+        for view in sorted(views, key=lambda view: (view.diagnostic.severity, view.diagnostic.range.start)):
+            severity = SEVERITIES.get(view.diagnostic.severity, "Error")
+            by_severity.setdefault(severity, {}).setdefault(view.name_path or "<file>", []).append(_as_json(view))
+    return answer
+
+
+def _as_json(view: DiagnosticView) -> dict[str, Any]:
+    found = view.diagnostic
+    start, end = found.range
+    answer: dict[str, Any] = {
+        "message": found.message,
+        "range": {
+            "start": {"line": start.line0, "column": start.column},
+            "end": {"line": end.line0, "column": end.column},
+        },
+    }
+    if found.code is not None:
+        answer["code"] = found.code
+    if found.source is not None:
+        answer["source"] = found.source
+    return answer

@@ -1,0 +1,152 @@
+"""Tools on files and text, for what is no symbol: lists, names, contents, patterns."""
+
+from fnmatch import fnmatchcase
+from typing import Annotated
+
+import anyio
+from msgspec import Meta
+
+from serena_central.core.errors import InvalidArguments
+from serena_central.files.listing import list_folder
+from serena_central.files.search import SearchRequest, search
+from serena_central.projects.project import Project
+from serena_central.tools.answer import Form, Shaped, shaped
+from serena_central.tools.catalogue import tool
+from serena_central.tools.context import ToolCall
+
+Folder = Annotated[str, Meta(description='Folder, relative to the project; "." is its root')]
+SkipIgnored = Annotated[bool, Meta(description="Leave out ignored files")]
+
+
+@tool("List a folder")
+async def list_dir(
+    call: ToolCall,
+    target: Project,
+    relative_path: Folder,
+    recursive: Annotated[bool, Meta(description="Include everything below")] = False,
+    skip_ignored_files: SkipIgnored = False,
+) -> Shaped:
+    """Folders and files in a folder."""
+    await target.fresh()
+    folder = target.locate_folder(relative_path)
+    ignored = target.tree.is_ignored if skip_ignored_files else None
+    listed = await anyio.to_thread.run_sync(
+        lambda: list_folder(target.root, folder, recursive=recursive, ignored=ignored)
+    )
+    if listed.truncated:
+        call.remark(f"Truncated: only the first {len(listed.files) + len(listed.folders)} entries are listed.")
+    return shaped(
+        lambda: {"dirs": listed.folders, "files": listed.files},
+        Form("with folders only", lambda: {"dirs": listed.folders, "files": len(listed.files)}),
+        Form("as counts", lambda: {"dirs": len(listed.folders), "files": len(listed.files)}),
+        narrow="List a smaller folder, or not recursively.",
+    )
+
+
+@tool("Find files")
+async def find_file(
+    call: ToolCall,
+    target: Project,
+    file_mask: Annotated[str, Meta(description="File name or pattern with * and ?")],
+    relative_path: Folder = ".",
+) -> Shaped:
+    """Files whose name fits, in a folder and below; ignored files are left out."""
+    await target.fresh()
+    folder = target.locate_folder(relative_path)
+    prefix = folder + "/" if folder else ""
+    found = sorted(
+        path
+        for path in target.tree.files
+        if path.startswith(prefix) and fnmatchcase(path.rpartition("/")[2], file_mask)
+    )
+    return shaped(
+        lambda: {"files": found},
+        Form("as a total", lambda: f"{len(found)} files"),
+        narrow="Give a stricter mask or a smaller folder.",
+    )
+
+
+@tool("Read a file")
+async def read_file(
+    call: ToolCall,
+    target: Project,
+    relative_path: Annotated[str, Meta(description="File, relative to the project")],
+    start_line: Annotated[int, Meta(ge=0, description="First line, 0-based")] = 0,
+    end_line: Annotated[
+        Annotated[int, Meta(ge=0)] | None, Meta(description="Last line, 0-based, included; none: to the end")
+    ] = None,
+) -> Shaped:
+    """Text of a file or of some of its lines. Prefer symbol tools for code."""
+    await target.fresh()
+    path = target.locate_file(relative_path)
+    read = await target.read(path)
+    text = read.text
+    last = text.line_count - 1 if end_line is None else end_line
+    if start_line > last:
+        raise InvalidArguments(f"start_line {start_line} lies behind the last line asked for ({last}).")
+    if start_line >= text.line_count:
+        raise InvalidArguments(f"{path} has {text.line_count} lines; start_line {start_line} lies behind its end.")
+    if read.invalid:
+        call.remark(f"{path} holds bytes that are no {read.encoding}; they are shown as replacement characters.")
+    whole = start_line == 0 and last >= text.line_count - 1
+    content = _printable(text.content if whole else text.lines(start_line, last))
+    return shaped(
+        lambda: content,
+        Form("as a count of its lines", lambda: f"{text.line_count} lines, {len(text.content)} characters"),
+        narrow="Give start_line and end_line.",
+    )
+
+
+def _printable(content: str) -> str:
+    """Lone surrogates stand for bytes that no answer can carry."""
+    return content.encode("utf-8", "replace").decode() if not content.isascii() else content
+
+
+@tool("Search for a pattern")
+async def search_for_pattern(
+    call: ToolCall,
+    target: Project,
+    substring_pattern: Annotated[str, Meta(description="Regular expression (Python); . matches no line break")],
+    context_lines_before: Annotated[int, Meta(ge=0, le=100, description="Lines shown before each match")] = 0,
+    context_lines_after: Annotated[int, Meta(ge=0, le=100, description="Lines shown after each match")] = 0,
+    paths_include_glob: Annotated[str, Meta(description="Only files that fit, e.g. src/**/*.{ts,tsx}")] = "",
+    paths_exclude_glob: Annotated[str, Meta(description="Not files that fit; wins")] = "",
+    relative_path: Annotated[str, Meta(description="File or folder to search in; empty: the whole project")] = "",
+    restrict_search_to_code_files: Annotated[bool, Meta(description="Only files in a known language")] = False,
+    skip_ignored_files: SkipIgnored = True,
+    multiline: Annotated[bool, Meta(description="Match across lines; . matches line breaks")] = False,
+) -> Shaped:
+    """Lines that match a regular expression, by file. For code, find_symbol and find_referencing_symbols know more."""
+    await target.fresh()
+    request = SearchRequest(
+        substring_pattern,
+        before=context_lines_before,
+        after=context_lines_after,
+        include=paths_include_glob,
+        exclude=paths_exclude_glob,
+        multiline=multiline,
+        encoding=target.settings.encoding,
+    )
+    paths = await _paths_to_search(target, relative_path, ignored=not skip_ignored_files)
+    if restrict_search_to_code_files:
+        paths = [path for path in paths if target.languages.language_of(path)]
+    found = await search(target.root, paths, request)
+    for remark in found.remarks:
+        call.remark(remark)
+    return shaped(
+        lambda: found.hits,
+        Form("as counts of lines per file", lambda: {path: len(lines) for path, lines in found.hits.items()}),
+        Form("as a total", lambda: f"{found.matches} matches in {len(found.hits)} files"),
+        narrow="Give relative_path, paths_include_glob or a stricter pattern.",
+    )
+
+
+async def _paths_to_search(target: Project, relative_path: str, *, ignored: bool) -> list[str]:
+    inside = target.locate(relative_path) if relative_path else ""
+    if (target.root / inside).is_file():
+        return [inside]
+    if ignored:
+        listed = await anyio.to_thread.run_sync(lambda: list_folder(target.root, inside, recursive=True))
+        return listed.files
+    prefix = inside + "/" if inside else ""
+    return sorted(path for path in target.tree.files if path.startswith(prefix))

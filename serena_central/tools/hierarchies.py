@@ -1,0 +1,78 @@
+"""Tools that follow calls and types from symbol to symbol."""
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from serena_central.projects.project import Project
+from serena_central.projects.relations import NODES_LIMIT, Direction
+from serena_central.projects.views import HierarchyNode
+from serena_central.symbols.kinds import kind_name
+from serena_central.tools.answer import Form, Shaped, shaped
+from serena_central.tools.catalogue import tool
+from serena_central.tools.context import ToolCall
+from serena_central.tools.symbols import InFile, NamePath
+
+Depth = Annotated[int, Meta(ge=1, le=10, description="Levels to follow")]
+
+
+@tool("Call hierarchy", shown="optional", aliases={"name_path_pattern": "name_path"})
+async def get_call_hierarchy(
+    call: ToolCall,
+    target: Project,
+    name_path: NamePath,
+    relative_path: InFile = "",
+    direction: Annotated[Literal["incoming", "outgoing"], Meta(description="Callers or callees")] = "incoming",
+    depth: Depth = 2,
+) -> Shaped:
+    """Who calls a function, or what it calls, as a tree; a cycle is marked and not followed."""
+    return await _hierarchy(call, target, name_path, relative_path, direction, depth)
+
+
+@tool("Type hierarchy", shown="optional", aliases={"name_path_pattern": "name_path"})
+async def get_type_hierarchy(
+    call: ToolCall,
+    target: Project,
+    name_path: NamePath,
+    relative_path: InFile = "",
+    direction: Annotated[Literal["supertypes", "subtypes"], Meta(description="Upwards or downwards")] = "subtypes",
+    depth: Depth = 2,
+) -> Shaped:
+    """Super- or subtypes of a class or interface, as a tree; a cycle is marked and not followed."""
+    return await _hierarchy(call, target, name_path, relative_path, direction, depth)
+
+
+async def _hierarchy(
+    call: ToolCall, target: Project, name_path: str, relative_path: str, direction: Direction, depth: int
+) -> Shaped:
+    hit = await target.find_one(name_path, relative_path)
+    nodes, remark = await target.relations.hierarchy(hit, direction, depth)
+    if remark:
+        call.remark(f"Possibly incomplete: {remark}")
+    if _count(nodes) >= NODES_LIMIT:
+        call.remark(f"Truncated: more than {NODES_LIMIT} symbols; ask with a smaller depth.")
+    top = {"name_path": hit.name_path, "relative_path": hit.path}
+    return shaped(
+        lambda: {**top, direction: [_as_json(node, direction) for node in nodes]},
+        Form("without deeper levels", lambda: {**top, direction: [f"{node.path}: {node.name}" for node in nodes]}),
+        Form("as a total", lambda: f"{_count(nodes)} symbols"),
+        narrow="Ask with a smaller depth.",
+    )
+
+
+def _count(nodes: list[HierarchyNode]) -> int:
+    return sum(1 + _count(node.below) for node in nodes)
+
+
+def _as_json(node: HierarchyNode, direction: Direction) -> dict[str, Any]:
+    answer: dict[str, Any] = {
+        "name": node.name,
+        "kind": kind_name(node.kind),
+        "relative_path": node.path,
+        "line": node.line,
+    }
+    if node.cycle:
+        answer["cycle"] = True
+    if node.below:
+        answer[direction] = [_as_json(below, direction) for below in node.below]
+    return answer

@@ -1,0 +1,354 @@
+"""Tools that read symbols: overviews, finds, and what relates symbols to each other."""
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
+
+import anyio
+from msgspec import Meta
+
+from serena_central.core.errors import (
+    DeadlineExceeded,
+    InvalidArguments,
+    PathNotFound,
+    SymbolNotFound,
+    TooManyMatches,
+    Unsupported,
+)
+from serena_central.core.text import Range
+from serena_central.files.pattern import Pattern
+from serena_central.projects.project import Project
+from serena_central.projects.views import ReferenceView, SymbolView
+from serena_central.symbols.index import Hit
+from serena_central.symbols.indexer import Gap
+from serena_central.symbols.kinds import kind_name, kind_numbers
+from serena_central.symbols.symbol import FileSymbols
+from serena_central.tools.answer import Form, Shaped, shaped
+from serena_central.tools.catalogue import tool
+from serena_central.tools.context import ToolCall
+
+NESTED_LANGUAGES = frozenset({"java", "kotlin"})
+"""Languages where a file's top level says nothing: one class, named like the file."""
+
+REGEX_S = 5.0
+"""A regex over one file that takes longer than this is the regex's fault."""
+
+FEW = 10
+"""Callers and callees shown by get_symbol_context."""
+
+FILES_LISTED = 500
+
+NamePath = Annotated[str, Meta(description="Name path of the symbol: name, Class/method, /Class, name[1]")]
+InFile = Annotated[str, Meta(description="File that defines the symbol; may be left out where one symbol fits")]
+Kinds = Annotated[list[int | str], Meta(description="Only these LSP symbol kinds (numbers or names)")]
+NotKinds = Annotated[list[int | str], Meta(description="Not these LSP symbol kinds; wins over include_kinds")]
+Body = Annotated[bool, Meta(description="Include the source of each symbol")]
+Info = Annotated[bool, Meta(description="Include signature and documentation (not with include_body)")]
+
+
+def location(span: Range) -> dict[str, int]:
+    """A definition's place in an answer: 0-based lines, 0-based start column in characters."""
+    return {"start_line": span.start.line0, "end_line": span.end.line0, "start_column": span.start.column}
+
+
+def remark_gaps(call: ToolCall, project: Project, gaps: Iterable[Gap]) -> None:
+    for gap in gaps:
+        files = "1 file" if gap.files == 1 else f"{gap.files} files"
+        call.remark(f"Incomplete: {files} of {project.name} could not be indexed: {gap.reason}")
+
+
+def remark_tree(call: ToolCall, project: Project) -> None:
+    if project.tree.remark:
+        call.remark(f"{project.name}: {project.tree.remark}")
+
+
+def as_json(view: SymbolView) -> dict[str, Any]:
+    answer: dict[str, Any] = {
+        "name_path": view.name_path,
+        "kind": kind_name(view.kind),
+        "relative_path": view.path,
+        "body_location": location(view.range),
+    }
+    if view.body is not None:
+        answer["body"] = view.body
+    if view.info:
+        answer["info"] = view.info
+    if view.children:
+        answer["children"] = _children(view.children)
+    return answer
+
+
+def _children(views: Sequence[SymbolView]) -> dict[str, list[dict[str, Any]]]:
+    by_kind: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for view in views:
+        child: dict[str, Any] = {"name": view.name, "body_location": location(view.range)}
+        if view.children:
+            child["children"] = _children(view.children)
+        by_kind[kind_name(view.kind)].append(child)
+    return by_kind
+
+
+def _shape_symbols(views: Sequence[SymbolView]) -> Shaped:
+    per_file: dict[str, list[str]] = defaultdict(list)
+    for view in views:
+        per_file[view.path].append(view.name_path)
+    bare = [
+        as_json(SymbolView(name=v.name, name_path=v.name_path, kind=v.kind, path=v.path, range=v.range)) for v in views
+    ]
+    return shaped(
+        lambda: [as_json(view) for view in views],
+        Form("without bodies, information and children", lambda: bare),
+        Form("as names per file", lambda: per_file),
+        Form("as counts per file", lambda: {path: len(names) for path, names in per_file.items()}),
+        Form("as a total", lambda: f"{len(views)} symbols in {len(per_file)} files"),
+        narrow="Give relative_path or a longer name path to narrow it.",
+    )
+
+
+@tool("Symbols overview")
+async def get_symbols_overview(
+    call: ToolCall,
+    target: Project,
+    relative_path: Annotated[str, Meta(description="File, or folder for one overview per file")],
+    depth: Annotated[int, Meta(ge=-1, le=20, description="Levels of nested symbols; -1: the language's default")] = -1,
+) -> Any:
+    """Names of the symbols that a file defines, grouped by kind. The first look at an unknown file."""
+    files, gaps = await target.overview(relative_path)
+    remark_gaps(call, target, gaps)
+    remark_tree(call, target)
+
+    def overview(path: str, file: FileSymbols) -> dict[str, Any]:
+        nested = target.languages.language_of(path) in NESTED_LANGUAGES
+        return _overview(file, -1, depth if depth >= 0 else int(nested))
+
+    single = target.locate(relative_path) in files and len(files) == 1
+    if single:
+        ((path, file),) = files.items()
+        return shaped(
+            lambda: overview(path, file),
+            Form("without nested symbols", lambda: _overview(file, -1, 0)),
+            Form("as counts per kind", lambda: Counter(kind_name(file.symbols[p].kind) for p in file.children(-1))),
+            narrow="Ask for one symbol by find_symbol with depth=1.",
+        )
+    return shaped(
+        lambda: {path: overview(path, file) for path, file in files.items() if file.symbols},
+        Form("without nested symbols", lambda: {path: _overview(file, -1, 0) for path, file in files.items()}),
+        Form("as counts per file", lambda: {path: len(file.symbols) for path, file in files.items()}),
+        Form("as a total", lambda: f"{len(files)} files"),
+        narrow="Ask for a smaller folder or one file.",
+    )
+
+
+def _overview(file: FileSymbols, container: int, depth: int) -> dict[str, list[Any]]:
+    by_kind: dict[str, list[Any]] = defaultdict(list)
+    for place in file.children(container):
+        below = _overview(file, place, depth - 1) if depth > 0 else {}
+        name = str(file.symbols[place].part)
+        by_kind[kind_name(file.symbols[place].kind)].append({name: below} if below else name)
+    return by_kind
+
+
+@tool(
+    "Find symbols",
+    aliases={"name_path": "name_path_pattern", "symbol": "name_path_pattern", "name": "name_path_pattern"},
+)
+async def find_symbol(
+    call: ToolCall,
+    target: Project,
+    name_path_pattern: Annotated[
+        str, Meta(description="name, Class/method, /Class (top level only), name[1] (an overload)")
+    ],
+    depth: Annotated[int, Meta(ge=0, le=20, description="Levels of children to list")] = 0,
+    relative_path: Annotated[str, Meta(description="File or folder to search in; empty: the whole project")] = "",
+    include_body: Body = False,
+    include_info: Info = False,
+    include_kinds: Kinds = [],  # noqa: B006
+    exclude_kinds: NotKinds = [],  # noqa: B006
+    substring_matching: Annotated[bool, Meta(description="The last name of the pattern may be part of a name")] = False,
+    max_matches: Annotated[int, Meta(ge=-1, description="More matches than this are an error; -1: no limit")] = -1,
+) -> Shaped:
+    """Finds definitions by name path in the whole project, a folder or a file."""
+    include, exclude = kind_numbers(include_kinds), kind_numbers(exclude_kinds)
+    found = await target.find(name_path_pattern, relative_path, substring=substring_matching)
+    hits = [hit for hit in found.hits if _wanted(hit.symbol.kind, include, exclude)]
+    if 0 <= max_matches < len(hits):
+        counts = Counter(hit.path for hit in hits)
+        raise TooManyMatches(len(hits), max_matches, dict(counts.most_common(FILES_LISTED)))
+    remark_gaps(call, target, found.gaps)
+    remark_tree(call, target)
+    views: list[SymbolView] = []
+    for hit in hits:
+        try:
+            views.append(await target.view(hit, body=include_body, info=include_info, depth=depth))
+        except (SymbolNotFound, PathNotFound):
+            continue  # it was taken out while the answer was made
+    return _shape_symbols(views)
+
+
+def _wanted(kind: int, include: frozenset[int], exclude: frozenset[int]) -> bool:
+    return kind not in exclude and (not include or kind in include)
+
+
+@tool("Find references", aliases={"name_path_pattern": "name_path"})
+async def find_referencing_symbols(
+    call: ToolCall,
+    target: Project,
+    name_path: NamePath,
+    relative_path: InFile = "",
+    include_kinds: Kinds = [],  # noqa: B006
+    exclude_kinds: NotKinds = [],  # noqa: B006
+) -> Shaped:
+    """Symbols that use a symbol, with the line of each use and one line around it."""
+    include, exclude = kind_numbers(include_kinds), kind_numbers(exclude_kinds)
+    hit = await target.find_one(name_path, relative_path)
+    found = await target.relations.references(hit)
+    remark_gaps(call, target, found.gaps)
+    if found.remark:
+        call.remark(f"Possibly incomplete: {found.remark}")
+    if found.outside:
+        call.remark(f"{found.outside} more references lie outside the project's files.")
+    used = [use for use in found.references if _wanted(use.holder.kind if use.holder else 1, include, exclude)]
+    per_file = Counter(use.path for use in used)
+    return shaped(
+        lambda: _references(used, context=True),
+        Form("without context", lambda: _references(used, context=False)),
+        Form("as counts per file", lambda: per_file),
+        Form("as a total", lambda: f"{len(used)} references in {len(per_file)} files"),
+        narrow="Filter by include_kinds or exclude_kinds.",
+    )
+
+
+def _references(used: Sequence[ReferenceView], *, context: bool) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    answer: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for use in used:
+        kind = kind_name(use.holder.kind) if use.holder else "File"
+        entry: dict[str, Any] = {
+            "name_path": use.holder.name_path if use.holder else "<file>",
+            "body_location": location(use.holder.range if use.holder else use.range),
+        }
+        if context:
+            entry["content_around_reference"] = use.context
+        answer.setdefault(use.path, {}).setdefault(kind, []).append(entry)
+    return answer
+
+
+@tool("Find implementations", aliases={"name_path_pattern": "name_path"})
+async def find_implementations(
+    call: ToolCall, target: Project, name_path: NamePath, relative_path: InFile = "", include_info: Info = False
+) -> Shaped:
+    """Symbols that implement an interface, abstract class or method."""
+    hit = await target.find_one(name_path, relative_path)
+    hits, outside, remark = await target.relations.implementations(hit)
+    _remark_answer(call, remark, outside)
+    own = [other for other in hits if (other.path, other.place) != (hit.path, hit.place)]
+    return _shape_symbols([await target.view(other, info=include_info) for other in own])
+
+
+def _remark_answer(call: ToolCall, remark: str | None, outside: int) -> None:
+    if remark:
+        call.remark(f"Possibly incomplete: {remark}")
+    if outside:
+        call.remark(f"{outside} more lie outside the project's files.")
+
+
+@tool("Find declaration")
+async def find_declaration(
+    call: ToolCall,
+    target: Project,
+    relative_path: Annotated[str, Meta(description="File that uses the name")],
+    regex: Annotated[str, Meta(description="Matches one place in it; its one group is the name")],
+    containing_symbol_name_path: Annotated[str, Meta(description="Search only inside this symbol")] = "",
+    include_body: Body = False,
+    include_info: Info = False,
+) -> Any:
+    """Where the name at a place is defined."""
+    await target.fresh()
+    path = target.locate_file(relative_path)
+    text = (await target.read(path)).text
+    first, last = 0, len(text.content)
+    if containing_symbol_name_path:
+        holder = await target.find_one(containing_symbol_name_path, path)
+        first, last = text.offset(holder.symbol.range.start), text.offset(holder.symbol.range.end)
+    position = text.position(first + await _one_group(regex, text.content[first:last], path))
+    hits, outside, remark = await target.relations.definition(path, position)
+    _remark_answer(call, remark, 0)
+    if not hits:
+        places = [f"{place.path}:{place.range.start.line0}" for place in outside]
+        if places:
+            return {"outside_project": places}
+        raise SymbolNotFound(regex, f"what is defined for {path}:{position.line0}")
+    views = [as_json(await target.view(hit, body=include_body, info=include_info)) for hit in hits]
+    return views[0] if len(views) == 1 else views
+
+
+async def _one_group(regex: str, content: str, path: str) -> int:
+    """Offset of the one group of the one match."""
+    pattern = Pattern(regex, dot_matches_newline=True, deadline=time.monotonic() + REGEX_S)
+    try:
+        matches = await anyio.to_thread.run_sync(pattern.group_starts, content)
+    except TimeoutError as error:
+        raise DeadlineExceeded("The regex", REGEX_S) from error
+    if len(matches) != 1:
+        raise InvalidArguments(f"The regex matches {len(matches)} places of {path}; it must match exactly one.")
+    (groups,) = matches
+    if len(groups) != 1:
+        raise InvalidArguments(f"The regex has {len(groups)} groups; it must have one, around the name.")
+    return groups[0]
+
+
+@tool("Symbol context", aliases={"name_path_pattern": "name_path"})
+async def get_symbol_context(call: ToolCall, target: Project, name_path: NamePath, relative_path: InFile = "") -> Any:
+    """One symbol at a glance: signature, documentation, container, definition, first callers and callees."""
+    hit = await target.find_one(name_path, relative_path)
+    view = await target.view(hit, body=True)
+    info = await target.relations.hover(hit)
+    used = await target.relations.references(hit)
+    callers = list(dict.fromkeys(f"{use.path}: {use.holder.name_path}" for use in used.references if use.holder))
+    return {
+        **as_json(view),
+        "info": info,
+        "container": hit.name_path.rpartition("/")[0] or None,
+        "callers": callers[:FEW],
+        "callers_total": len(callers),
+        "callees": await _callees(call, target, hit),
+    }
+
+
+async def _callees(call: ToolCall, target: Project, hit: Hit) -> list[str]:
+    spec = target.languages.spec_for(hit.path)
+    try:
+        nodes, _ = await target.relations.hierarchy(hit, "outgoing", 1)
+    except Unsupported:
+        call.remark(f"{spec.name if spec else 'The language server'} does not tell callees.")
+        return []
+    return list(dict.fromkeys(f"{node.path}: {node.name}" for node in nodes))[:FEW]
+
+
+@tool("All symbols of a folder", shown="optional")
+async def find_all_symbols(
+    call: ToolCall,
+    target: Project,
+    relative_path: Annotated[str, Meta(description="Folder or file; empty: the whole project")] = "",
+    include_kinds: Kinds = [],  # noqa: B006
+) -> Shaped:
+    """Name paths of all symbols per file."""
+    include = kind_numbers(include_kinds)
+    files, gaps = await target.overview(relative_path)
+    remark_gaps(call, target, gaps)
+    remark_tree(call, target)
+    names = {
+        path: [
+            file.name_path(place)
+            for place, symbol in enumerate(file.symbols)
+            if _wanted(symbol.kind, include, frozenset())
+        ]
+        for path, file in files.items()
+    }
+    names = {path: found for path, found in names.items() if found}
+    return shaped(
+        lambda: names,
+        Form("as counts per file", lambda: {path: len(found) for path, found in names.items()}),
+        Form("as a total", lambda: f"{sum(map(len, names.values()))} symbols in {len(names)} files"),
+        narrow="Ask for a smaller folder, or filter by include_kinds.",
+    )

@@ -1,0 +1,99 @@
+"""The index answers by name and place, and forgets what it is told to forget."""
+
+import msgspec
+import pytest
+
+from serena_central.core.text import Position, Range
+from serena_central.files.stamp import Stamp
+from serena_central.lsp.answers import DocumentSymbol, SymbolKind
+from serena_central.symbols.index import DECODED_FILES, Entry, SymbolIndex
+from serena_central.symbols.namepath import parse_pattern
+from serena_central.symbols.symbol import FileSymbols, flatten
+
+STAMP = Stamp(1, 2, 3, 4)
+
+
+def symbol(name: str, first: int, last: int, *children: DocumentSymbol, kind: int = SymbolKind.CLASS) -> DocumentSymbol:
+    span = Range(Position(first, 0), Position(last, 9))
+    return DocumentSymbol(name, kind, span, Range(Position(first, 6), Position(first, 7)), "", list(children))
+
+
+FILE = flatten(
+    [
+        symbol("Shop", 0, 9, symbol("sell", 1, 3), symbol("sell", 4, 6), symbol("Till", 7, 8, symbol("open", 8, 8))),
+        symbol("open", 10, 12),
+    ]
+)
+
+
+def filled(**files: FileSymbols) -> SymbolIndex:
+    index = SymbolIndex()
+    for path, file in files.items():
+        index.put(path, file, stamp=STAMP, indexed_at_ns=1, source="fake 1")
+    return index
+
+
+def found(index: SymbolIndex, pattern: str, within: str | None = None, *, substring: bool = False) -> list[str]:
+    return [f"{hit.path}:{hit.name_path}" for hit in index.find(parse_pattern(pattern, substring=substring), within)]
+
+
+def test_a_tree_becomes_a_flat_list_with_name_paths_and_overloads() -> None:
+    assert [FILE.name_path(place) for place in range(len(FILE.symbols))] == [
+        "Shop", "Shop/sell[0]", "Shop/sell[1]", "Shop/Till", "Shop/Till/open", "open",
+    ]  # fmt: skip
+    assert FILE.place_of("Shop/sell[1]") == 2
+    assert FILE.place_of("sell") is None
+    assert list(FILE.children(0)) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("line0", "name_path"), [(0, "Shop"), (2, "Shop/sell[0]"), (8, "Shop/Till/open"), (11, "open"), (13, None)]
+)
+def test_the_innermost_symbol_encloses_a_position(line0: int, name_path: str | None) -> None:
+    place = FILE.enclosing(Position(line0, 1))
+    assert (None if place is None else FILE.name_path(place)) == name_path
+
+
+def test_symbols_are_found_across_files_within_a_folder_and_in_one_file() -> None:
+    index = filled(**{"a/x.py": FILE, "a/y.py": FILE, "ab/z.py": FILE})
+    assert found(index, "Till/open") == ["a/x.py:Shop/Till/open", "a/y.py:Shop/Till/open", "ab/z.py:Shop/Till/open"]
+    assert found(index, "/open", "a") == ["a/x.py:open", "a/y.py:open"]
+    assert found(index, "sell[1]", "ab/z.py") == ["ab/z.py:Shop/sell[1]"]
+    assert found(index, "ho", substring=True, within="a/x.py") == ["a/x.py:Shop"]
+    assert found(index, "sell", "b") == []
+    assert found(index, "nothing") == []
+
+
+def test_a_dropped_file_leaves_nothing_behind() -> None:
+    index = filled(**{"x.py": FILE, "y.py": FILE})
+    index.drop("x.py")
+    index.drop("never.py")
+    assert found(index, "Shop") == ["y.py:Shop"]
+    index.drop("y.py")
+    assert list(index.names()) == []
+    assert len(index) == 0
+
+
+def test_a_file_that_is_put_again_forgets_its_old_names() -> None:
+    index = filled(**{"x.py": FILE})
+    index.put("x.py", flatten([symbol("New", 0, 1)]), stamp=STAMP, indexed_at_ns=2, source="fake 1")
+    assert found(index, "Shop") == []
+    assert found(index, "New") == ["x.py:New"]
+
+
+def test_more_files_than_stay_decoded_are_all_answered() -> None:
+    index = filled(**{f"f{number}.py": FILE for number in range(DECODED_FILES + 10)})
+    assert len(found(index, "/Shop")) == DECODED_FILES + 10
+    assert len(found(index, "/Shop")) == DECODED_FILES + 10
+
+
+def test_entries_survive_the_cache_and_broken_ones_are_refused() -> None:
+    index = filled(**{"x.py": FILE})
+    entry = index.entry("x.py")
+    assert entry is not None
+    other = SymbolIndex()
+    other.restore("x.py", entry)
+    assert other.file("x.py") == FILE
+    with pytest.raises(msgspec.DecodeError):
+        other.restore("y.py", Entry(STAMP, 1, "fake 1", b"\xff"))
+    assert found(other, "Shop") == ["x.py:Shop"]

@@ -1,0 +1,179 @@
+"""The indexer keeps the index true while files change, servers fail and callers leave."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from serena_central.core.errors import RequestFailed
+from serena_central.core.text import Position, Range
+from serena_central.files.tree import FileTree
+from serena_central.lsp.answers import DocumentSymbol, SymbolKind
+from serena_central.symbols.index import Entry, SymbolIndex
+from serena_central.symbols.indexer import Gap, Indexer
+from serena_central.symbols.namepath import parse_pattern
+
+pytestmark = pytest.mark.anyio
+
+SPAN = Range(Position(0, 0), Position(0, 1))
+
+
+class Words:
+    """A source whose symbols of a file are the words in it; it can be held up and made to fail."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.asked: list[str] = []
+        self.broken: set[str] = set()
+        self.gate = anyio.Event()
+        self.gate.set()
+
+    def identity(self, path: str) -> str | None:
+        return "words 1" if path.endswith(".txt") else None
+
+    async def document_symbols(self, path: str) -> Sequence[DocumentSymbol]:
+        self.asked.append(path)
+        text = (self.root / path).read_text()
+        await self.gate.wait()
+        if path in self.broken:
+            raise RequestFailed("words", "documentSymbol", -1, "no words today")
+        return [DocumentSymbol(word, SymbolKind.VARIABLE, SPAN, SPAN) for word in text.split()]
+
+
+class Memory:
+    """A cache that remembers in memory."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, Entry] = {}
+
+    def load(self) -> list[tuple[str, Entry]]:
+        return list(self.entries.items())
+
+    def save(self, upserts: Sequence[tuple[str, Entry]], deletes: Sequence[str]) -> None:
+        self.entries.update(upserts)
+        for path in deletes:
+            self.entries.pop(path, None)
+
+
+class World:
+    def __init__(self, root: Path, cache: Memory | None = None) -> None:
+        self.root = root
+        self.tree = FileTree(root)
+        self.index = SymbolIndex()
+        self.source = Words(root)
+        self.indexer = Indexer(root, self.tree, self.index, self.source, cache)
+
+    def find(self, name: str) -> list[str]:
+        return [hit.path for hit in self.index.find(parse_pattern(name))]
+
+
+@asynccontextmanager
+async def world(root: Path, cache: Memory | None = None) -> AsyncIterator[World]:
+    made = World(root, cache)
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(made.tree.run)
+            made.tree.subscribe(made.indexer.changed)
+            await made.indexer.load()
+            yield made
+            made.source.gate.set()
+            tasks.cancel_scope.cancel()
+
+
+async def test_files_are_indexed_by_need_and_the_rest_in_the_background(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one")
+    (tmp_path / "b.txt").write_text("two")
+    (tmp_path / "c.bin").write_text("three")
+    async with world(tmp_path) as w, anyio.create_task_group() as tasks:
+        assert w.indexer.pending == 2
+        assert await w.indexer.ensure(["a.txt", "c.bin", "gone.txt"]) == []
+        assert (w.find("one"), w.indexer.pending) == (["a.txt"], 1)
+        tasks.start_soon(w.indexer.run)
+        while w.indexer.pending:
+            await anyio.wait_all_tasks_blocked()
+        assert w.find("two") == ["b.txt"]
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_change_is_pending_until_it_is_asked_about_and_a_deletion_is_forgotten(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one")
+    (tmp_path / "b.txt").write_text("one")
+    async with world(tmp_path) as w:
+        await w.indexer.ensure(["a.txt", "b.txt"])
+        (tmp_path / "a.txt").write_text("two")
+        (tmp_path / "b.txt").unlink()
+        await w.tree.fresh()
+        assert (w.find("one"), w.indexer.pending) == ([], 1)
+        await w.indexer.ensure(["a.txt", "b.txt"])
+        assert (w.find("two"), len(w.index)) == (["a.txt"], 1)
+
+
+async def test_an_answer_about_an_older_text_does_not_count(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("old")
+    async with world(tmp_path) as w, anyio.create_task_group() as tasks:
+        w.source.gate = anyio.Event()
+        tasks.start_soon(w.indexer.ensure, ["a.txt"])
+        await anyio.wait_all_tasks_blocked()
+        (tmp_path / "a.txt").write_text("new!")
+        await w.tree.fresh()
+        w.source.gate.set()
+        await w.indexer.ensure(["a.txt"])
+        assert (w.find("old"), w.find("new!")) == ([], ["a.txt"])
+
+
+async def test_callers_at_once_ask_once_and_one_who_leaves_spoils_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one")
+    async with world(tmp_path) as w:
+        w.source.gate = anyio.Event()
+        async with anyio.create_task_group() as tasks, anyio.create_task_group() as leaving:
+            leaving.start_soon(w.indexer.ensure, ["a.txt"])
+            await anyio.wait_all_tasks_blocked()
+            tasks.start_soon(w.indexer.ensure, ["a.txt"])
+            tasks.start_soon(w.indexer.ensure, ["a.txt"])
+            await anyio.wait_all_tasks_blocked()
+            assert w.source.asked == ["a.txt"]
+            leaving.cancel_scope.cancel()
+            w.source.gate.set()
+        assert w.find("one") == ["a.txt"]
+        assert len(w.source.asked) == 2
+
+
+async def test_what_could_not_be_indexed_is_said_and_tried_again_when_it_changes(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one")
+    (tmp_path / "b.txt").write_text("two")
+    async with world(tmp_path) as w:
+        w.source.broken = {"a.txt", "b.txt"}
+        (gap,) = await w.indexer.ensure(["a.txt", "b.txt"])
+        assert gap.files == 2
+        assert "no words today" in gap.reason
+        w.source.broken = set()
+        (tmp_path / "a.txt").write_text("one more")
+        await w.tree.fresh()
+        assert await w.indexer.ensure(["a.txt", "b.txt"]) == [Gap(gap.reason, 1)]
+        assert w.find("more") == ["a.txt"]
+
+
+async def test_a_restart_answers_from_the_cache_what_is_unchanged(tmp_path: Path) -> None:
+    root, cache = tmp_path / "root", Memory()
+    root.mkdir()
+    for name in ("same", "changed", "gone", "racy"):
+        (root / f"{name}.txt").write_text(name)
+    async with world(root, cache) as w:
+        await w.indexer.ensure(list(w.tree.files))
+        await w.indexer.save()
+    for path, entry in cache.entries.items():
+        if path != "racy.txt":
+            aged = entry.indexed_at_ns + 3_000_000_000
+            cache.entries[path] = Entry(entry.stamp, aged, entry.source, entry.blob)
+    (root / "changed.txt").write_text("changed since")
+    (root / "gone.txt").unlink()
+    async with world(root, cache) as w:
+        assert list(w.index.paths()) == ["same.txt"]
+        assert sorted(w.indexer.pending_paths()) == ["changed.txt", "racy.txt"]
+        assert await w.indexer.ensure(["same.txt"]) == []
+        assert w.source.asked == []
+        await w.indexer.ensure(w.indexer.pending_paths())
+        await w.indexer.save()
+    assert sorted(cache.entries) == ["changed.txt", "racy.txt", "same.txt"]
