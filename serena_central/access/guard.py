@@ -28,6 +28,11 @@ def credential_of(scope: Scope) -> str:
     return scope[_CREDENTIAL]
 
 
+def lend_credential(scope: Scope, credential: str) -> None:
+    """Marks a request that the server itself makes in a client's name."""
+    scope[_CREDENTIAL] = credential
+
+
 def is_loopback(host: str) -> bool:
     """Whether a server bound to `host` (name or address) can be reached from this machine only."""
     if host == "localhost":
@@ -146,9 +151,8 @@ class Guard:
                 return messages
 
     async def _refuse_body(self, send: Send) -> None:
-        # The rest of the body is not read: the connection can't be used again.
-        message = f"A request body may have {self._max_body_bytes} bytes."
-        await _refuse(send, 413, "too_large", message, ((b"connection", b"close"),))
+        # The connection stays open: closing it while the client still sends would lose this answer.
+        await _refuse(send, 413, "too_large", f"A request body may have {self._max_body_bytes} bytes.")
 
 
 class _Facts(NamedTuple):

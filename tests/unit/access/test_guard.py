@@ -120,9 +120,8 @@ async def test_foreign_origins_are_refused_even_with_the_token(origin: str) -> N
 
 
 async def test_a_declared_body_over_the_limit_is_refused_unread() -> None:
-    status, headers, answer = await _ask(GOOD | {"content-length": "101"})
+    status, _, answer = await _ask(GOOD | {"content-length": "101"})
     assert (status, answer["error"]["kind"]) == (413, "too_large")
-    assert headers[b"connection"] == b"close"
 
 
 async def test_an_undeclared_body_is_cut_off_at_the_limit() -> None:

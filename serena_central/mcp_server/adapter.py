@@ -1,0 +1,194 @@
+"""The MCP methods of both eras, on the SDK's low-level server: identify the session, ask the tools, put it on the wire.
+
+It adds nothing to what tools answer. Transports, tokens and HTTP are not its business; of HTTP it sees the headers that
+tell who is calling.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
+from typing import Any, cast
+
+import mcp_types as types
+from mcp.server.caching import CacheableMethod, CacheHint
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
+
+from serena_central.core.errors import ToolRefused
+from serena_central.core.progress import Listener
+from serena_central.mcp_server.conversation import exchange_of, scope_of
+from serena_central.mcp_server.errors import failed_result, protocol_error, wire
+from serena_central.mcp_server.identity import Client, claim_of
+from serena_central.mcp_server.progress import relaying
+from serena_central.mcp_server.roots import learn_folder
+from serena_central.sessions.manager import SessionManager
+from serena_central.sessions.session import Session
+from serena_central.tools.call import ToolCaller
+from serena_central.tools.catalogue import Tool
+
+SERVER_NAME = "serena-central"
+
+INSTRUCTIONS = """\
+Code intelligence from language servers: find symbols by name path, their references, implementations and diagnostics, \
+and search files, without reading whole files. Say which project you mean by activate_project or by the project \
+argument of any tool; list_projects shows what is known. initial_instructions tells how to work with these tools."""
+
+_MINUTE_MS = 60_000
+
+CACHE_HINTS: Mapping[CacheableMethod, CacheHint] = {
+    "server/discover": CacheHint(ttl_ms=10 * _MINUTE_MS),
+    # Short: switching modes changes what a session is shown.
+    "tools/list": CacheHint(ttl_ms=_MINUTE_MS // 2),
+    "resources/list": CacheHint(ttl_ms=60 * _MINUTE_MS),
+    "resources/templates/list": CacheHint(ttl_ms=60 * _MINUTE_MS),
+    "prompts/list": CacheHint(ttl_ms=60 * _MINUTE_MS),
+}
+
+Context = ServerRequestContext[Any, Any]
+
+
+class Adapter:
+    """Builds `server`, the SDK's server with all our handlers."""
+
+    def __init__(self, *, sessions: SessionManager, caller: ToolCaller, version: str) -> None:
+        self._sessions = sessions
+        self._caller = caller
+        self._listings: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+        self.server: Server[Any] = Server(
+            SERVER_NAME,
+            version=version,
+            instructions=INSTRUCTIONS,
+            cache_hints=CACHE_HINTS,
+            # No parameter of ours travels in a header. Without an answer here, each call of the modern era would run
+            # a whole tools/list to find that out.
+            get_tool_input_schema=_nothing_in_headers,
+        )
+        self.server.middleware.append(self._border)
+        self._register()
+
+    def _register(self) -> None:
+        """The table of methods. Lists that are empty here are asked for by clients that don't look at capabilities."""
+        requests = self.server.add_request_handler
+        requests("tools/list", types.PaginatedRequestParams, self._list_tools)
+        requests("tools/call", types.CallToolRequestParams, self._call_tool)
+        requests("resources/list", types.PaginatedRequestParams, _empty("resources"))
+        requests("resources/templates/list", types.PaginatedRequestParams, _empty("resourceTemplates"))
+        requests("resources/read", types.ReadResourceRequestParams, _no_resource)
+        requests("prompts/list", types.PaginatedRequestParams, _empty("prompts"))
+        requests("prompts/get", types.GetPromptRequestParams, _no_prompt)
+        requests("logging/setLevel", types.SetLevelRequestParams, _accept)
+        notifications = self.server.add_notification_handler
+        notifications("notifications/initialized", types.NotificationParams, learn_folder)
+        notifications("notifications/roots/list_changed", types.NotificationParams, learn_folder)
+
+    async def _border(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Around every message: the session is known from the handshake on, and no error leaves untranslated."""
+        try:
+            result = await call_next(ctx)
+            if ctx.method == "initialize":
+                self._identify(ctx)
+        except Exception as error:
+            raise protocol_error(error) from error
+        return result
+
+    def _identify(self, context: Context) -> Session:
+        scope = scope_of(context.request)
+        exchange = exchange_of(scope)
+        session = self._sessions.identify(
+            claim_of(
+                scope,
+                client=_client(context),
+                meta=_mapping((context.params or {}).get("_meta")),
+                transport_id=exchange.conversation.id if exchange else None,
+                roots_folder=exchange.conversation.roots_folder if exchange else None,
+            )
+        )
+        if exchange is not None:
+            exchange.conversation.session_id = session.id
+        return session
+
+    async def _list_tools(self, context: Context, _params: types.PaginatedRequestParams) -> HandlerResult:
+        tools = self._caller.tools_for(self._identify(context))
+        shown = tuple(tool.name for tool in tools)
+        listing = self._listings.get(shown)
+        if listing is None:
+            listing = self._listings[shown] = [_listed(tool) for tool in tools]
+        return wire({"tools": listing})
+
+    async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> HandlerResult:
+        exchange = exchange_of(scope_of(context.request))
+        # In the modern era the SDK cancels the handler itself when the client hangs up.
+        with exchange.while_connected() if exchange else nullcontext():
+            if progress_token_from_params(context.params) is None:
+                return await self._answer(context, params, None)
+            async with relaying(context.session.report_progress) as on_progress:
+                return await self._answer(context, params, on_progress)
+        return failed_result(ToolRefused("The client closed the connection of this call."))
+
+    async def _answer(
+        self, context: Context, params: types.CallToolRequestParams, on_progress: Listener | None
+    ) -> dict[str, Any]:
+        """One call to its result. Every failure is a result, too, so that the model gets to read it."""
+        try:
+            session = self._identify(context)
+            answer = await self._caller.call(session, params.name, params.arguments or {}, on_progress=on_progress)
+        except Exception as error:  # noqa: BLE001 (the border of a call: failed_result logs what is not ours)
+            return failed_result(error)
+        return wire(
+            {
+                "content": [{"type": "text", "text": block} for block in answer.blocks],
+                "isError": False,
+                "_meta": {"tokenEstimate": answer.token_estimate},
+            }
+        )
+
+
+def _client(context: Context) -> Client:
+    if context.method == "initialize":  # the SDK commits what the client said only after this message
+        info = _mapping((context.params or {}).get("clientInfo"))
+        return Client(str(info.get("name", "")), str(info.get("version", "")))
+    said = context.session.client_params
+    return Client(said.client_info.name, said.client_info.version) if said else Client()
+
+
+def _listed(tool: Tool) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "title": tool.title,
+        "description": tool.description,
+        "inputSchema": tool.schema,
+        "annotations": {
+            "title": tool.title,
+            "readOnlyHint": tool.read_only,
+            "idempotentHint": tool.idempotent,
+            **({} if tool.read_only else {"destructiveHint": tool.destructive}),
+        },
+    }
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def _nothing_in_headers(_name: str) -> None:
+    """For `get_tool_input_schema`: there is nothing to compare with a call's headers."""
+
+
+def _empty(key: str) -> Callable[[Context, types.PaginatedRequestParams], Awaitable[HandlerResult]]:
+    async def answer(_context: Context, _params: types.PaginatedRequestParams) -> HandlerResult:
+        return wire({key: []})
+
+    return answer
+
+
+async def _accept(_context: Context, _params: types.SetLevelRequestParams) -> HandlerResult:
+    return {}
+
+
+async def _no_resource(_context: Context, params: types.ReadResourceRequestParams) -> HandlerResult:
+    raise MCPError(code=types.INVALID_PARAMS, message="Resource not found", data={"uri": str(params.uri)})
+
+
+async def _no_prompt(_context: Context, params: types.GetPromptRequestParams) -> HandlerResult:
+    raise MCPError(code=types.INVALID_PARAMS, message=f"There is no prompt {params.name!r}.")

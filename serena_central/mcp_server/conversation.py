@@ -1,0 +1,159 @@
+"""One conversation of the handshake era, and the HTTP requests that it is made of.
+
+Raw ASGI: it watches what passes between client and transport, and changes nothing of it.
+"""
+
+import anyio
+import msgspec
+from mcp.server.streamable_http import StreamableHTTPServerTransport
+from starlette.requests import Request
+from starlette.types import Message, Receive, Scope, Send
+
+from serena_central.access.guard import lend_credential
+
+ID_HEADER = b"mcp-session-id"
+
+_EXCHANGE = "serena_central.exchange"
+
+
+class Conversation:
+    """One client's transport, and what this era lets us know about the client. Belongs to the event loop's thread."""
+
+    def __init__(self, conversation_id: str, credential: str) -> None:
+        self.id = conversation_id
+        self.credential = credential
+        self.transport = StreamableHTTPServerTransport(conversation_id)
+        self.session_id = conversation_id
+        """The session that its requests were last found to belong to."""
+        self.roots_folder: str | None = None
+        self.stream_opened = anyio.Event()
+        """Set when the client has opened its stream: from then on it can be asked something outside of a call."""
+        self.requests = 0
+        """Requests being served, an open stream included."""
+        self.quiet_since = anyio.current_time()
+        self.had_stream = False
+
+
+class Exchange:
+    """One HTTP request of a conversation. Lets the call inside it end when the client hangs up."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self.conversation = conversation
+        self._scope: anyio.CancelScope | None = None
+        self._hung_up = False
+
+    def while_connected(self) -> anyio.CancelScope:
+        """A scope, to be entered by the caller, that is cancelled when the client closes this request's connection."""
+        self._scope = anyio.CancelScope()
+        if self._hung_up:
+            self._scope.cancel()
+        return self._scope
+
+    def watch(self, receive: Receive) -> Receive:
+        async def watched() -> Message:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                self._hung_up = True
+                if self._scope is not None:
+                    self._scope.cancel()
+            return message
+
+        return watched
+
+
+def begin_exchange(scope: Scope, conversation: Conversation) -> Exchange:
+    """Marks a request as part of a conversation."""
+    exchange = scope[_EXCHANGE] = Exchange(conversation)
+    return exchange
+
+
+def scope_of(request: Request | None) -> Scope:
+    """The ASGI scope behind a message: over HTTP, every one has a request."""
+    assert request is not None
+    return request.scope
+
+
+def exchange_of(scope: Scope) -> Exchange | None:
+    """The exchange that a request belongs to; None in the modern era."""
+    return scope.get(_EXCHANGE)
+
+
+class Opening:
+    """Looks over the shoulder of the request that begins a conversation: its body, and the status of the answer."""
+
+    def __init__(self, receive: Receive, send: Send) -> None:
+        self._receive = receive
+        self._send = send
+        self.body = b""
+        self.status = 500
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        self.body += message.get("body", b"")
+        return message
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        await self._send(message)
+
+
+class Replay:
+    """A request that nobody sent: one body of an earlier one, for a client that waits and does not read."""
+
+    def __init__(self, conversation: Conversation, body: bytes) -> None:
+        self.scope: Scope = {
+            "type": "http",
+            "method": "POST",
+            "path": "/",
+            "query_string": b"",
+            "headers": [
+                (b"content-type", b"application/json"),
+                (b"accept", b"application/json, text/event-stream"),
+                (ID_HEADER, conversation.id.encode("ascii")),
+            ],
+        }
+        lend_credential(self.scope, conversation.credential)
+        self._body: bytes | None = body
+
+    async def receive(self) -> Message:
+        if self._body is None:
+            await anyio.sleep_forever()
+        body, self._body = self._body, None
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(self, message: Message) -> None:
+        """Drops the answer."""
+
+
+def note_stream(conversation: Conversation, send: Send) -> Send:
+    """Notices when a client's stream is open."""
+
+    async def noted(message: Message) -> None:
+        await send(message)
+        if message["type"] == "http.response.start" and message["status"] == 200:
+            conversation.had_stream = True
+            conversation.stream_opened.set()
+
+    return noted
+
+
+def id_in(scope: Scope) -> str | None:
+    """The conversation id that a request carries."""
+    for name, value in scope["headers"]:
+        if name == ID_HEADER:
+            return value.decode("latin-1")
+    return None
+
+
+async def refuse(send: Send, status: int, message: str) -> None:
+    """Answers with a JSON-RPC error that belongs to no request, as the transport does."""
+    body = msgspec.json.encode({"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": message}})
+    await send(
+        {
+            "type": "http.response.start",
+            "status": status,
+            "headers": [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode("ascii"))],
+        }
+    )
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,42 @@
+"""/mcp: one ASGI endpoint for both eras of MCP. Chooses the era by the protocol version that a request names."""
+
+from typing import Any
+
+import anyio
+import anyio.abc
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from starlette.types import Receive, Scope, Send
+
+from serena_central.access.guard import MAX_BODY_BYTES
+from serena_central.mcp_server.transports import HandshakeTransports
+
+_VERSION_HEADER = b"mcp-protocol-version"
+_HANDSHAKE_VERSIONS = frozenset(version.encode("ascii") for version in HANDSHAKE_PROTOCOL_VERSIONS)
+
+
+class McpEndpoint:
+    """Routes each request to its era. Modern ones stand alone and need nothing kept between them."""
+
+    def __init__(self, server: Server[Any], handshake: HandshakeTransports) -> None:
+        self._handshake = handshake
+        # `json_response` stays off: an answer that can't become a stream loses progress and cancellation.
+        self._modern = StreamableHTTPSessionManager(server, json_response=False, max_request_body_size=MAX_BODY_BYTES)
+
+    async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Serves until cancelled."""
+        async with self._modern.run():
+            await self._handshake.run(task_status=task_status)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # The SDK's manager decides by the same header: what is sent to it here, it takes for modern.
+        version = next((value for name, value in scope["headers"] if name == _VERSION_HEADER), None)
+        if version is None or version in _HANDSHAKE_VERSIONS:
+            await self._handshake.serve(scope, receive, send)
+        else:
+            await self._modern.handle_request(scope, receive, send)
+
+    def close_streams(self) -> None:
+        """Ends the streams that clients hold open between calls, so that the server can stop."""
+        self._handshake.close_streams()

@@ -1,0 +1,43 @@
+"""Turns errors into what MCP clients understand: tool results, or JSON-RPC errors where no tool was called.
+
+One of the two translators of this program (the other is `web`). What is not of our own tree is a bug: it is logged
+under an id, and the client gets the id and nothing of its inside.
+"""
+
+import logging
+from typing import Any
+
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR, INVALID_REQUEST
+from pydantic import ValidationError
+
+from serena_central.core.errors import SerenaCentralError
+from serena_central.core.ids import new_call_id
+
+logger = logging.getLogger(__name__)
+
+
+def failed_result(error: Exception) -> dict[str, Any]:
+    """A tool result, in wire form, that tells the model what went wrong and what to do next."""
+    return wire({"content": [{"type": "text", "text": _explain(error)}], "isError": True})
+
+
+def wire(result: dict[str, Any]) -> dict[str, Any]:
+    """A result as the modern era wants it; in the handshake era the SDK drops what that era does not know."""
+    return {"resultType": "complete", **result}
+
+
+def protocol_error(error: Exception) -> Exception:
+    """What to raise to the SDK for a request that is no tool call; its own errors pass as they are."""
+    if isinstance(error, MCPError | ValidationError):
+        return error
+    code = INVALID_REQUEST if isinstance(error, SerenaCentralError) else INTERNAL_ERROR
+    return MCPError(code=code, message=_explain(error))
+
+
+def _explain(error: Exception) -> str:
+    if isinstance(error, SerenaCentralError):
+        return str(error)
+    trace = new_call_id()
+    logger.error("unexpected error %s", trace, exc_info=error)
+    return f"Something went wrong inside the server. Its log has the details under {trace}."

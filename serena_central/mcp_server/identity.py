@@ -1,0 +1,78 @@
+"""Collects what one MCP request says about its sender: headers, `_meta` and client info of either era.
+
+Which of these facts decides is `sessions/claim.py`'s rule. Ids that the SDK makes per request are never among them: in
+the modern era they are new each time.
+"""
+
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any, NamedTuple
+
+from starlette.types import Scope
+
+from serena_central.access.guard import credential_of
+from serena_central.sessions.claim import Claim
+
+SESSION_HEADER = b"x-serena-session"
+CONVERSATION_HEADER = b"x-serena-conversation"
+FOLDER_HEADER = b"x-serena-project"
+CONTEXT_HEADER = b"x-serena-context"
+
+_OURS = frozenset((SESSION_HEADER, CONVERSATION_HEADER, FOLDER_HEADER, CONTEXT_HEADER))
+
+_CONVERSATION_KEYS = ("sessionId", "threadId")
+"""Where clients put their conversation's id into `_meta` (Codex)."""
+
+
+class Client(NamedTuple):
+    """What a client calls itself, by handshake or by envelope; empty when it does not say."""
+
+    name: str = ""
+    version: str = ""
+
+
+def claim_of(
+    scope: Scope,
+    *,
+    client: Client,
+    meta: Mapping[str, Any] | None = None,
+    transport_id: str | None = None,
+    roots_folder: str | None = None,
+) -> Claim:
+    """Builds the claim of one request. `transport_id` is given in the handshake era, and only there."""
+    said = headers_of(scope)
+    return Claim(
+        credential=credential_of(scope),
+        era="handshake" if transport_id else "modern",
+        explicit_id=said.get(SESSION_HEADER),
+        transport_id=transport_id,
+        conversation_id=said.get(CONVERSATION_HEADER) or _conversation_in(meta or {}),
+        client_name=client.name,
+        client_version=client.version,
+        working_folder=folder_in(said.get(FOLDER_HEADER)) or roots_folder,
+        context=said.get(CONTEXT_HEADER),
+    )
+
+
+def headers_of(scope: Scope) -> dict[bytes, str]:
+    """Our own headers of a request that are not empty. Folders may hold any bytes, so undecodable ones survive."""
+    return {
+        name: text
+        for name, value in scope["headers"]
+        if name in _OURS and (text := value.decode("utf-8", "surrogateescape").strip())
+    }
+
+
+def folder_in(text: str | None) -> str | None:
+    """A folder that a client named, or None for what is none, such as a `${PWD}` that nobody filled in."""
+    if text and (text.startswith("~") or PurePath(text).is_absolute()):
+        return text
+    return None
+
+
+def _conversation_in(meta: Mapping[str, Any]) -> str | None:
+    for key in _CONVERSATION_KEYS:
+        value = meta.get(key)
+        if isinstance(value, str) and value:
+            return value
+    return None

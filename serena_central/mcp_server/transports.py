@@ -1,0 +1,199 @@
+"""The conversations of the handshake era: one transport each, from `initialize` to goodbye.
+
+Owns their ids, notices when a client hangs up on a call, closes its stream or says goodbye, and takes back a client
+that comes with an id from before a restart. What a message means is the adapter's business; who may still call is the
+session manager's.
+"""
+
+import logging
+from collections.abc import Awaitable
+from typing import Any, Protocol
+
+import anyio
+import anyio.abc
+import msgspec
+from mcp.server.lowlevel import Server
+from mcp.server.runner import serve_loop
+from sse_starlette.sse import AppStatus
+from starlette.types import Receive, Scope, Send
+
+from serena_central.access.guard import credential_of
+from serena_central.core.errors import SessionNotFound
+from serena_central.core.ids import new_session_id
+from serena_central.mcp_server.conversation import (
+    Conversation,
+    Opening,
+    Replay,
+    begin_exchange,
+    id_in,
+    note_stream,
+    refuse,
+)
+from serena_central.sessions.manager import SessionManager
+
+logger = logging.getLogger(__name__)
+
+
+class TransportPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """Times in seconds."""
+
+    stream_grace_s: float = 30
+    """A client that reconnects its stream is back within a few seconds."""
+    check_every_s: float = 5
+    most_conversations: int = 10_000
+
+
+class Openings(Protocol):
+    """Remembers how conversations began, across restarts of the server. Bodies are JSON-RPC `initialize` requests."""
+
+    def remember(self, conversation_id: str, credential: str, body: bytes) -> None: ...
+    def recall(self, conversation_id: str, credential: str) -> Awaitable[bytes | None]: ...
+
+
+class HandshakeTransports:
+    """All conversations of the handshake era, by the id that the client carries."""
+
+    def __init__(
+        self,
+        server: Server[Any],
+        *,
+        sessions: SessionManager,
+        openings: Openings | None = None,
+        policy: TransportPolicy | None = None,
+    ) -> None:
+        self._server = server
+        self._sessions = sessions
+        self._openings = openings
+        self._policy = policy or TransportPolicy()
+        self._known: dict[str, Conversation] = {}
+        self._taking_back = anyio.Lock()
+        self._tasks: anyio.abc.TaskGroup | None = None
+
+    async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Serves until cancelled."""
+        # The SDK's event streams would end by themselves on a signal, and running calls with them unanswered;
+        # `close_streams` and the composition root end them in order.
+        AppStatus.disable_automatic_graceful_drain()
+        async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
+            task_status.started()
+            while True:
+                await anyio.sleep(self._policy.check_every_s)
+                await self.check()
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves one HTTP request."""
+        conversation_id = id_in(scope)
+        if conversation_id is None:
+            await self._open(scope, receive, send)
+            return
+        credential = credential_of(scope)
+        conversation = self._known.get(conversation_id) or await self._take_back(conversation_id, credential)
+        if conversation is None or conversation.credential != credential:
+            await refuse(send, 404, "There is no conversation of that id. Send initialize to begin one.")
+            return
+        await self._pass(conversation, scope, receive, send)
+        if conversation.transport.is_terminated:
+            await self._end(conversation, "it said goodbye")
+
+    def conversation(self, conversation_id: str) -> Conversation | None:
+        """The conversation of this id, while it lasts."""
+        return self._known.get(conversation_id)
+
+    def close_streams(self) -> None:
+        """Ends the streams that clients hold open, so that they don't hold up the server's stop. Calls go on."""
+        for conversation in self._known.values():
+            conversation.transport.close_standalone_sse_stream()
+
+    async def check(self) -> None:
+        """Notices conversations whose client has gone without a word, and drops those whose session is forgotten."""
+        now = anyio.current_time()
+        silent_after = self._sessions.policy.modern_disconnect_s
+        for conversation in list(self._known.values()):
+            quiet = now - conversation.quiet_since
+            if conversation.requests:
+                continue
+            try:
+                self._sessions.get(conversation.session_id)
+            except SessionNotFound:
+                await self._end(conversation, "its session is forgotten")
+                continue
+            if conversation.had_stream and quiet >= self._policy.stream_grace_s:
+                conversation.had_stream = False  # said once; a client that still calls is back by that
+                self._sessions.disconnect(conversation.session_id, "its stream was closed")
+            elif quiet >= silent_after:
+                self._sessions.disconnect(conversation.session_id, "nothing was heard of it for a long time")
+
+    async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves a request without an id: `initialize` begins a conversation, the transport refuses all others."""
+        if len(self._known) >= self._policy.most_conversations:
+            await refuse(send, 503, "Too many conversations are open.")
+            return
+        conversation = await self._begin(new_session_id(), credential_of(scope))
+        opening = Opening(receive, send)
+        established = False
+        try:
+            await self._pass(conversation, scope, opening.receive, opening.send)
+            established = opening.status < 400
+        finally:
+            if not established:
+                with anyio.CancelScope(shield=True):
+                    await self._end(conversation, None)
+        if established and self._openings is not None:
+            self._openings.remember(conversation.id, conversation.credential, opening.body)
+
+    async def _begin(self, conversation_id: str, credential: str) -> Conversation:
+        assert self._tasks is not None, "serve() needs run()"
+        conversation = Conversation(conversation_id, credential)
+        await self._tasks.start(self._drive, conversation)
+        self._known[conversation_id] = conversation
+        return conversation
+
+    async def _drive(self, conversation: Conversation, *, task_status: anyio.abc.TaskStatus[None]) -> None:
+        """Carries messages between one transport and the server's handlers until the transport ends."""
+        async with conversation.transport.connect() as (incoming, outgoing):
+            task_status.started()
+            try:
+                await serve_loop(self._server, incoming, outgoing, lifespan_state={}, session_id=conversation.id)
+            except Exception:
+                logger.exception("a conversation failed", extra={"session": conversation.session_id})
+            finally:
+                self._known.pop(conversation.id, None)
+
+    async def _pass(self, conversation: Conversation, scope: Scope, receive: Receive, send: Send) -> None:
+        exchange = begin_exchange(scope, conversation)
+        if scope["method"] == "GET":
+            send = note_stream(conversation, send)
+        conversation.requests += 1
+        try:
+            await conversation.transport.handle_request(scope, exchange.watch(receive), send)
+        finally:
+            conversation.requests -= 1
+            conversation.quiet_since = anyio.current_time()
+
+    async def _end(self, conversation: Conversation, reason: str | None) -> None:
+        self._known.pop(conversation.id, None)
+        if reason is not None:
+            self._sessions.disconnect(conversation.session_id, reason)
+        if not conversation.transport.is_terminated:
+            await conversation.transport.terminate()
+
+    async def _take_back(self, conversation_id: str, credential: str) -> Conversation | None:
+        """Brings a conversation from before a restart back to life, by replaying how it began."""
+        if self._openings is None:
+            return None
+        async with self._taking_back:
+            if conversation_id in self._known:
+                return self._known[conversation_id]
+            body = await self._openings.recall(conversation_id, credential)
+            if body is None:
+                return None
+            conversation = await self._begin(conversation_id, credential)
+            for message in (body, _INITIALIZED):
+                replay = Replay(conversation, message)
+                await self._pass(conversation, replay.scope, replay.receive, replay.send)
+            logger.info("took back a conversation", extra={"session": conversation_id})
+            return conversation
+
+
+_INITIALIZED = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
