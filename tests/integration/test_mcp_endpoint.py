@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 import httpx
 import pytest
+import uvicorn
 from mcp.client import Client
 from starlette.applications import Starlette
 from starlette.routing import Route
@@ -91,8 +92,9 @@ async def a_face(*, openings: Remembered | None = None, policy: TransportPolicy 
 
     app = Starlette(routes=[Route("/mcp", endpoint)], lifespan=lifespan)
     with anyio.fail_after(30):
-        async with serving(Guard(app, token=TOKEN)) as served:
-            yield Face(served.url, tools, sessions, endpoint, transports)
+        config = uvicorn.Config(Guard(app, token=TOKEN), log_config=None, access_log=False, lifespan="on")
+        async with serving(uvicorn.Server(config)) as url:
+            yield Face(url, tools, sessions, endpoint, transports)
 
 
 @pytest.fixture

@@ -1,0 +1,206 @@
+"""The composition root: builds every part of the server from settings and places, and runs them in one lifespan.
+
+Nothing else knows all parts. Parts start from the bottom up and stop from the top down, so that each finds what it
+stands on, and what is said while stopping is still recorded.
+"""
+
+import socket
+import time
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import anyio
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.routing import Route
+
+from serena_central.access.guard import Guard, refuse_open_binding
+from serena_central.access.token import Token, obtain_token
+from serena_central.config.layers import Loaded
+from serena_central.config.load import load_project_config
+from serena_central.config.settings import ServerSettings
+from serena_central.core.events import EventBus, Severity
+from serena_central.core.places import Places
+from serena_central.mcp_server.adapter import Adapter
+from serena_central.mcp_server.endpoint import McpEndpoint
+from serena_central.mcp_server.transports import HandshakeTransports
+from serena_central.pool.policy import PoolPolicy
+from serena_central.pool.pool import LanguageServerPool
+from serena_central.projects.languages import ProjectLanguages
+from serena_central.projects.project import Project
+from serena_central.projects.registry import KnownProject, ProjectRegistry
+from serena_central.sessions.manager import SessionManager
+from serena_central.store.store import Store
+from serena_central.tools import diagnostics, files, hierarchies, symbols, workflow
+from serena_central.tools.call import Services, ToolCaller
+from serena_central.web.answers import no_such_route
+from serena_central.web.api import Api
+from serena_central.web.routes import OPEN_PATHS, routes
+
+TOOL_FAMILIES = (symbols, hierarchies, diagnostics, files, workflow)
+"""Importing a family puts its tools into the catalogue."""
+
+MCP_PATH = "/mcp"
+
+CALLS_END_S = 4.0
+"""How long running calls may go on once the server was told to stop; then they are answered with an error."""
+
+STOP_S = 5.0
+"""After this long what still runs is cut off."""
+
+
+@dataclass(frozen=True)
+class Central:
+    """All parts of one server, built and not yet running. `app` is what a web server serves; its lifespan runs them."""
+
+    token: Token
+    bus: EventBus
+    store: Store
+    pool: LanguageServerPool
+    projects: ProjectRegistry
+    sessions: SessionManager
+    caller: ToolCaller
+    endpoint: McpEndpoint
+    app: Starlette
+
+    async def let_go(self) -> None:
+        """What keeps connections open ends: streams at once, running calls after a while, each with an answer."""
+        self.endpoint.close_streams()
+        await anyio.sleep(CALLS_END_S)
+        for session in self.sessions.sessions():
+            for call in list(session.running.values()):
+                call.cancel("The server is stopping. Call again when it is back.")
+
+
+def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], None]) -> Central:
+    """Builds the server. `stop` begins its stop when somebody asks for that over /api, and must return at once.
+
+    Raises:
+        ConfigError: the settings can't be used together, or the token's file is not safe.
+    """
+    settings = loaded.value
+    places.create()
+    token = obtain_token(places.token_file)
+    refuse_open_binding(settings.central_server_host, token)
+    bus = EventBus()
+    store = Store(places.database, bus, url=settings.database_url, policy=settings.retention)
+    pool = LanguageServerPool(bus=bus, places=places, policy=_pool_policy(settings))
+    projects = ProjectRegistry(
+        bus=bus,
+        build=lambda root: _project(root, loaded, pool, places, bus),
+        interest=pool,
+        allowed_roots=map(Path, settings.allowed_roots),
+        known=[KnownProject(Path(root).name, root) for root in settings.projects],
+    )
+    sessions = SessionManager(bus=bus, interest=projects, policy=settings.sessions)
+    caller = ToolCaller(Services(projects=projects, sessions=sessions, pool=pool, settings=settings, bus=bus))
+    version = metadata.version("serena-central")
+    adapter = Adapter(sessions=sessions, caller=caller, version=version)
+    endpoint = McpEndpoint(adapter.server, HandshakeTransports(adapter.server, sessions=sessions))
+    api = Api(version, bus, store, pool, projects, sessions, caller, stop, started_at=time.time())
+    app = Starlette(
+        routes=[Route(MCP_PATH, endpoint), *routes(api)],
+        middleware=[Middleware(Guard, token=token, hosts=_own_names(settings), open_paths=OPEN_PATHS)],
+        exception_handlers={HTTPException: no_such_route},
+        lifespan=lambda _app: _running_all(store, pool, projects, sessions, endpoint),
+    )
+    return Central(token, bus, store, pool, projects, sessions, caller, endpoint, app)
+
+
+@asynccontextmanager
+async def _running_all(
+    store: Store,
+    pool: LanguageServerPool,
+    projects: ProjectRegistry,
+    sessions: SessionManager,
+    endpoint: McpEndpoint,
+) -> AsyncGenerator[None]:
+    """The one lifespan: from the bottom up, and back."""
+    async with (
+        _running(store.run),
+        _running(pool.run),
+        _running(projects.run),
+        _running(sessions.run),
+        _running(endpoint.run),
+    ):
+        yield
+
+
+@asynccontextmanager
+async def _running(run: Callable[..., Coroutine[Any, Any, None]]) -> AsyncGenerator[None]:
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(run)
+        yield
+        tasks.cancel_scope.cancel()
+
+
+def _project(
+    root: Path, loaded: Loaded[ServerSettings], pool: LanguageServerPool, places: Places, bus: EventBus
+) -> Project:
+    found = load_project_config(root, loaded)
+    for problem in found.problems:
+        bus.publish("project.settings", str(problem), severity=Severity.WARNING, project=root.name)
+    settings = found.value
+    languages = ProjectLanguages(
+        root,
+        pool,
+        places,
+        languages=settings.languages,
+        chosen=settings.language_servers,
+        encoding=settings.encoding,
+    )
+    return Project(root, settings, languages)
+
+
+def _pool_policy(settings: ServerSettings) -> PoolPolicy:
+    asked = settings.pool
+    return PoolPolicy(
+        start_timeout_s=asked.start_timeout_s,
+        idle_timeout_s=asked.idle_ttl_s,
+        max_calls=asked.max_calls,
+        memory_budget_bytes=asked.memory_budget_mb * 1024 * 1024 if asked.memory_budget_mb else None,
+        breaker_failures=asked.breaker_failures,
+        breaker_open_s=asked.breaker_open_s,
+        sweep_interval_s=asked.idle_check_s,
+    )
+
+
+def _own_names(settings: ServerSettings) -> list[str]:
+    """Names besides loopback that clients may call this server by."""
+    names = [settings.central_server_host]
+    if settings.central_server_url:
+        names.append(urlsplit(settings.central_server_url).netloc)
+    return names
+
+
+class CentralServer(uvicorn.Server):
+    """uvicorn, stopping in order: streams first, then running calls, each with an answer, within `STOP_S`."""
+
+    def __init__(self, central: Central) -> None:
+        self._central = central
+        super().__init__(
+            uvicorn.Config(
+                central.app,
+                loop="uvloop",
+                http="httptools",
+                ws="none",
+                lifespan="on",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=int(STOP_S),
+            )
+        )
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._central.let_go)
+            await super().shutdown(sockets)
+            tasks.cancel_scope.cancel()

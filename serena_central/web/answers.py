@@ -1,0 +1,133 @@
+"""How /api answers: JSON by msgspec, and errors as `{"error": {"kind", "message"}}` with the status that fits.
+
+One of the two translators of this program (the other is `mcp_server`). What is not of our own tree is a bug: it is
+logged under an id, and the caller gets the id and nothing of its inside.
+"""
+
+import logging
+import re
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from serena_central.core import errors
+from serena_central.core.ids import new_call_id
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+HUNG_UP = 499
+"""Nobody reads this status; logs and counters do."""
+
+Handler = Callable[[Request], Awaitable[Any]]
+"""Returns what is to be encoded, or raises one of our errors."""
+
+
+class NotFound(errors.SerenaCentralError):
+    """A URL names something that is not there."""
+
+
+_STATUS: tuple[tuple[type[errors.SerenaCentralError], int], ...] = (
+    (NotFound, 404),
+    (errors.SessionNotFound, 404),
+    (errors.SessionTerminated, 409),
+    (errors.UnknownTool, 404),
+    (errors.UnknownProject, 404),
+    (errors.PathNotFound, 404),
+    (errors.PathError, 400),
+    (errors.SymbolNotFound, 404),
+    (errors.AmbiguousSymbol, 409),
+    (errors.TooManyMatches, 409),
+    (errors.ToolRefused, 403),
+    (errors.ProjectRefused, 403),
+    (errors.ServerUnavailable, 503),
+    (errors.ServerNotInstalled, 503),
+    (errors.ServerBusy, 503),
+    (errors.StoreError, 503),
+    (errors.LanguageServerError, 502),
+    (errors.DeadlineExceeded, 504),
+)
+"""The first class that fits decides; all others are 400."""
+
+
+def answering(handler: Handler, *, status: int = 200) -> Callable[[Request], Awaitable[Response]]:
+    """The border of every /api route: encodes what `handler` returns, translates what it raises."""
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            return _json(await handler(request), status)
+        except errors.SerenaCentralError as error:
+            return _json(_error(_kind(error), str(error)), _status(error))
+        except ClientDisconnect:
+            return Response(status_code=HUNG_UP)
+        except Exception:
+            trace = new_call_id()
+            logger.exception("unexpected error %s", trace)
+            text = f"Something went wrong inside the server. Its log has the details under {trace}."
+            return _json(_error("internal", text), 500)
+
+    return endpoint
+
+
+async def no_such_route(_request: Request, error: Exception) -> Response:
+    """Starlette's own refusals (404, 405) in our shape."""
+    assert isinstance(error, HTTPException)
+    kind = "method_not_allowed" if error.status_code == 405 else "not_found"
+    response = _json(_error(kind, f"{error.detail}."), error.status_code)
+    response.headers.update(error.headers or {})
+    return response
+
+
+async def body_of(request: Request, kind: type[T]) -> T:
+    """The request's body, checked; an empty one counts as `{}`.
+
+    Raises:
+        InvalidArguments: not JSON, or not of this kind.
+    """
+    try:
+        return msgspec.json.decode(await request.body() or b"{}", type=kind)
+    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
+        raise errors.InvalidArguments(f"The body of this request can't be used: {error}.") from error
+
+
+def number_in(request: Request, name: str, *, default: int, most: int) -> int:
+    """A whole number from 0 to `most` in the query.
+
+    Raises:
+        InvalidArguments: something else stands there.
+    """
+    text = request.query_params.get(name)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(most)) and int(text) <= most):
+        raise errors.InvalidArguments(f"{name} must be a whole number from 0 to {most}.")
+    return int(text)
+
+
+def _json(value: Any, status: int) -> Response:
+    return Response(msgspec.json.encode(value, enc_hook=_encode), status, media_type="application/json")
+
+
+def _encode(value: Any) -> Any:
+    if isinstance(value, Path):
+        return str(value)
+    raise NotImplementedError(f"{type(value).__name__} has no place in an answer")
+
+
+def _error(kind: str, message: str) -> dict[str, Any]:
+    return {"error": {"kind": kind, "message": message}}
+
+
+def _status(error: errors.SerenaCentralError) -> int:
+    return next((status for kind, status in _STATUS if isinstance(error, kind)), 400)
+
+
+def _kind(error: errors.SerenaCentralError) -> str:
+    """The error's place in the tree, in snake case: `SessionNotFound` → `session_not_found`."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()

@@ -1,0 +1,205 @@
+"""What /api and /health do, for scripts, the command line and clients that can't say goodbye over MCP.
+
+Handlers return plain data or raise our errors; `answers` puts both on the wire, `routes` says what is where. Tools are
+called by the same way as an agent's calls.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+
+from serena_central.access.guard import credential_of
+from serena_central.core.errors import InvalidArguments
+from serena_central.core.events import EventBus
+from serena_central.core.ids import new_session_id
+from serena_central.pool.pool import LanguageServerPool
+from serena_central.projects.registry import ProjectRegistry
+from serena_central.sessions.claim import Claim, shortened
+from serena_central.sessions.manager import SessionManager
+from serena_central.sessions.session import Session
+from serena_central.store.store import Store
+from serena_central.tools.call import ToolCaller
+from serena_central.web.answers import body_of, number_in
+from serena_central.web.hangup import until_hung_up
+from serena_central.web.views import event_pages, server_named, server_view, session_details, tool_statistics, tool_view
+
+FOLDER_HEADER = "x-serena-project"
+
+MOST_ROWS = 1000
+"""Of anything, in one answer."""
+
+
+class OpenSession(msgspec.Struct):
+    """Body of POST /api/sessions: a script's own session, that it names in its calls and closes in the end."""
+
+    client_name: str = "script"
+    client_version: str = ""
+    working_folder: str | None = None
+    context: str | None = None
+
+
+class CallTool(msgspec.Struct):
+    """Body of POST /api/tools/NAME. Without `session`, the call belongs to a session shared by all who name none."""
+
+    arguments: dict[str, Any] = {}
+    session: str | None = None
+
+
+@dataclass(frozen=True)
+class Api:
+    """The handlers of the route table, over the parts of the server that they show and steer."""
+
+    version: str
+    bus: EventBus
+    store: Store
+    pool: LanguageServerPool
+    projects: ProjectRegistry
+    sessions: SessionManager
+    caller: ToolCaller
+    stop: Callable[[], None]
+    """Begins the server's stop, and returns at once."""
+    started_at: float
+
+    async def health(self, _request: Request) -> Any:
+        return {"status": "ok", "version": self.version, "uptime_s": round(time.time() - self.started_at, 3)}
+
+    # --- sessions --------------------------------------------------------------------------------------------------
+
+    async def list_sessions(self, request: Request) -> Any:
+        """Newest activity first; `state`, `client` and `project` (name or root) choose."""
+        query = request.query_params
+        chosen = [
+            one
+            for one in self.sessions.snapshots()
+            if query.get("state", one.state) == one.state
+            and query.get("client", one.client_name) == one.client_name
+            and query.get("project") in (None, one.active_project_name, one.active_project_root)
+        ]
+        chosen.sort(key=lambda one: one.last_activity, reverse=True)
+        return {"sessions": chosen[: _limit(request)], "total": len(chosen)}
+
+    async def open_session(self, request: Request) -> Any:
+        asked = await body_of(request, OpenSession)
+        session = self.sessions.identify(
+            Claim(
+                credential=credential_of(request.scope),
+                explicit_id=new_session_id(),
+                client_name=asked.client_name,
+                client_version=asked.client_version,
+                working_folder=asked.working_folder or request.headers.get(FOLDER_HEADER),
+                context=asked.context,
+            )
+        )
+        return self.sessions.snapshot(session)
+
+    async def show_session(self, request: Request) -> Any:
+        session = self.sessions.get(request.path_params["session"])
+        return {
+            **msgspec.structs.asdict(self.sessions.snapshot(session)),
+            **session_details(session, _limit(request)),
+        }
+
+    async def kill_session(self, request: Request) -> Any:
+        by = shortened(request.query_params.get("by") or "a person")
+        return self.sessions.snapshot(self.sessions.terminate(request.path_params["session"], by))
+
+    async def close_session(self, request: Request) -> Any:
+        """The goodbye of clients whose protocol knows none."""
+        session = self.sessions.get(request.path_params["session"])
+        self.sessions.disconnect(session.id, "it said goodbye")
+        return self.sessions.snapshot(session)
+
+    async def revive_session(self, request: Request) -> Any:
+        return self.sessions.snapshot(self.sessions.revive(request.path_params["session"]))
+
+    # --- tools -----------------------------------------------------------------------------------------------------
+
+    async def list_tools(self, request: Request) -> Any:
+        """What `session` (else the session shared by all who name none) is shown."""
+        session = self._session_of(request, request.query_params.get("session"))
+        return {"tools": [tool_view(tool) for tool in self.caller.tools_for(session)]}
+
+    async def call_tool(self, request: Request) -> Any:
+        asked = await body_of(request, CallTool)
+        session = self._session_of(request, asked.session)
+        answer = await until_hung_up(
+            request, lambda: self.caller.call(session, request.path_params["tool"], asked.arguments)
+        )
+        return {"blocks": answer.blocks, "shortened": answer.shortened, "token_estimate": answer.token_estimate}
+
+    def _session_of(self, request: Request, session_id: str | None) -> Session:
+        return self.sessions.identify(
+            Claim(
+                credential=credential_of(request.scope),
+                explicit_id=session_id,
+                client_name=request.headers.get("user-agent", "").partition("/")[0],
+                working_folder=request.headers.get(FOLDER_HEADER),
+            )
+        )
+
+    # --- projects and language servers -----------------------------------------------------------------------------
+
+    async def list_projects(self, request: Request) -> Any:
+        """`open` (true or false) chooses."""
+        wanted = request.query_params.get("open")
+        if wanted not in (None, "true", "false"):
+            raise InvalidArguments("open must be true or false.")
+        chosen = [one for one in self.projects.snapshots() if wanted is None or one.open == (wanted == "true")]
+        return {"projects": chosen[: _limit(request)], "total": len(chosen)}
+
+    async def list_servers(self, request: Request) -> Any:
+        """`state`, `server` (its name) and `root` choose."""
+        query = request.query_params
+        chosen = [
+            server_view(one)
+            for one in self.pool.snapshot()
+            if query.get("state", one.state) == one.state
+            and query.get("server", one.server) == one.server
+            and query.get("root", str(one.root)) == str(one.root)
+        ]
+        return {"servers": chosen[: _limit(request)], "total": len(chosen)}
+
+    async def restart_server(self, request: Request) -> Any:
+        key = server_named(self.pool, request.path_params["server"])
+        await self.pool.restart(key, "asked for over the API")
+        return {"restarted": request.path_params["server"]}
+
+    async def stop_server(self, request: Request) -> Any:
+        key = server_named(self.pool, request.path_params["server"])
+        await self.pool.stop(key, "asked for over the API")
+        return {"stopped": request.path_params["server"]}
+
+    # --- the whole -------------------------------------------------------------------------------------------------
+
+    async def list_events(self, request: Request) -> Any:
+        """Newest first, `limit` at a time; `kind`, `session`, `project` and `severity` choose, `before` goes on."""
+        return await event_pages(self.store, self.bus, request.query_params, _limit(request))
+
+    async def show_statistics(self, _request: Request) -> Any:
+        sessions = self.sessions.sessions()
+        servers = self.pool.snapshot()
+        return {
+            "uptime_s": round(time.time() - self.started_at, 3),
+            "sessions": Counter(one.state for one in self.sessions.snapshots()),
+            "servers": Counter(one.state for one in servers),
+            "server_memory_bytes": sum(one.memory_bytes for one in servers),
+            "projects_open": len(self.projects.open_projects()),
+            "calls": sum(session.calls for session in sessions),
+            "errors": sum(session.errors for session in sessions),
+            "running": sum(len(session.running) for session in sessions),
+            "rows_dropped": self.store.writer.dropped,
+            "tools": tool_statistics(sessions),
+        }
+
+    async def shut_down(self, _request: Request) -> Any:
+        self.stop()
+        return {"stopping": True}
+
+
+def _limit(request: Request) -> int:
+    return number_in(request, "limit", default=100, most=MOST_ROWS)

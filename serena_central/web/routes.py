@@ -1,0 +1,30 @@
+"""The one table of what the browser face serves. The guard has seen token, Host and Origin before any of this."""
+
+from starlette.routing import BaseRoute, Route
+
+from serena_central.web.answers import answering
+from serena_central.web.api import Api
+
+OPEN_PATHS = ("/health",)
+"""What needs no token: it says nothing that a stranger may not know."""
+
+
+def routes(api: Api) -> list[BaseRoute]:
+    return [
+        Route("/health", answering(api.health), methods=["GET"]),
+        Route("/api/sessions", answering(api.list_sessions), methods=["GET"]),
+        Route("/api/sessions", answering(api.open_session, status=201), methods=["POST"]),
+        Route("/api/sessions/{session}", answering(api.show_session), methods=["GET"]),
+        Route("/api/sessions/{session}", answering(api.kill_session), methods=["DELETE"]),
+        Route("/api/sessions/{session}/close", answering(api.close_session), methods=["POST"]),
+        Route("/api/sessions/{session}/revive", answering(api.revive_session), methods=["POST"]),
+        Route("/api/tools", answering(api.list_tools), methods=["GET"]),
+        Route("/api/tools/{tool}", answering(api.call_tool), methods=["POST"]),
+        Route("/api/projects", answering(api.list_projects), methods=["GET"]),
+        Route("/api/servers", answering(api.list_servers), methods=["GET"]),
+        Route("/api/servers/{server}/restart", answering(api.restart_server), methods=["POST"]),
+        Route("/api/servers/{server}/stop", answering(api.stop_server), methods=["POST"]),
+        Route("/api/events", answering(api.list_events), methods=["GET"]),
+        Route("/api/stats", answering(api.show_statistics), methods=["GET"]),
+        Route("/api/shutdown", answering(api.shut_down, status=202), methods=["POST"]),
+    ]

@@ -1,0 +1,111 @@
+"""The shapes that /api shows: plain data made from the server's parts, and nothing that changes them."""
+
+import hashlib
+import statistics
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from serena_central.core.errors import StoreError
+from serena_central.core.events import Event, EventBus
+from serena_central.pool.key import ServerKey
+from serena_central.pool.pool import LanguageServerPool
+from serena_central.pool.snapshot import ServerSnapshot
+from serena_central.sessions.session import Session
+from serena_central.store.answers import EventFilter
+from serena_central.store.store import Store
+from serena_central.tools.catalogue import Tool
+from serena_central.web.answers import NotFound
+
+
+def tool_view(tool: Tool) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "title": tool.title,
+        "description": tool.description,
+        "input_schema": tool.schema,
+        "read_only": tool.read_only,
+    }
+
+
+def session_details(session: Session, limit: int) -> dict[str, Any]:
+    """What one session did: its newest log lines, oldest first, and its tools."""
+    lines = list(session.log)[-limit:] if limit else []
+    return {"log": [line._asdict() for line in lines], "tools": tool_statistics([session])}
+
+
+def tool_statistics(sessions: Iterable[Session]) -> list[dict[str, Any]]:
+    """Calls, errors and durations (ms, of the newest calls) per tool over these sessions, most called first."""
+    calls: dict[str, int] = {}
+    errors: dict[str, int] = {}
+    durations: dict[str, list[float]] = {}
+    for session in sessions:
+        for name, counted in session.tools.items():
+            calls[name] = calls.get(name, 0) + counted.calls
+            errors[name] = errors.get(name, 0) + counted.errors
+            durations.setdefault(name, []).extend(counted.durations_ms)
+    return [
+        {"tool": name, "calls": calls[name], "errors": errors[name], **_percentiles(durations[name])}
+        for name in sorted(calls, key=lambda name: (-calls[name], name))
+    ]
+
+
+def _percentiles(values: list[float]) -> dict[str, float]:
+    if len(values) < 2:
+        return {"p50_ms": round(sum(values), 3), "p95_ms": round(sum(values), 3)}
+    points = statistics.quantiles(values, n=20, method="inclusive")
+    return {"p50_ms": round(points[9], 3), "p95_ms": round(points[18], 3)}
+
+
+def server_view(server: ServerSnapshot) -> dict[str, Any]:
+    """A language server's run; `id` names its key in URLs, `project` is its root's folder."""
+    shown = msgspec.structs.asdict(server)
+    del shown["key"]
+    return {"id": _server_id(server.key), "project": server.root.name, **shown}
+
+
+def server_named(pool: LanguageServerPool, server_id: str) -> ServerKey:
+    """The key behind an id of `server_view`.
+
+    Raises:
+        NotFound: the pool knows none.
+    """
+    for server in pool.snapshot():
+        if _server_id(server.key) == server_id:
+            return server.key
+    raise NotFound(f"There is no language server {server_id!r}. GET /api/servers lists them.")
+
+
+def _server_id(key: ServerKey) -> str:
+    where = f"{key.root}\0{key.settings_digest}".encode("utf-8", "surrogateescape")
+    return f"{key.server}-{hashlib.blake2b(where, digest_size=6).hexdigest()}"
+
+
+async def event_pages(store: Store, bus: EventBus, query: Mapping[str, str], limit: int) -> dict[str, Any]:
+    """Events from the database, up to this moment; the newest from memory where the database fails."""
+    before = query.get("before", "")
+    wanted = EventFilter(
+        kind=query.get("kind"),
+        session=query.get("session"),
+        project=query.get("project"),
+        severity=query.get("severity"),
+        before=int(before) if before.isascii() and before.isdigit() and len(before) < 19 else None,
+        limit=limit,
+    )
+    try:
+        await store.writer.flush()
+        page = await store.ask(lambda queries: queries.events(wanted))
+    except StoreError as error:
+        events = [event for event in reversed(bus.recent()) if _fits(event, wanted)]
+        return {"events": events[:limit], "next_before": None, "remark": f"only the newest: {error}"}
+    return {"events": page.events, "next_before": page.next_before}
+
+
+def _fits(event: Event, wanted: EventFilter) -> bool:
+    return (
+        wanted.kind in (None, event.kind, event.kind.partition(".")[0])
+        and wanted.session in (None, event.session)
+        and wanted.project in (None, event.project)
+        and wanted.severity in (None, event.severity)
+    )

@@ -1,0 +1,63 @@
+"""The whole server, as the command line starts it, in the test's own event loop with a home of its own."""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+
+from serena_central.app import Central, CentralServer, build
+from serena_central.config.load import Sources, load_server_config
+from serena_central.core.places import Places
+from tests.support.mcp import Era, RawClient
+from tests.support.serving import serving
+
+
+@dataclass
+class RunningCentral:
+    """A server that runs, and how to reach it."""
+
+    url: str
+    central: Central
+    server: CentralServer
+
+    @property
+    def authorized(self) -> dict[str, str]:
+        return {"authorization": self.central.token.header()}
+
+    @asynccontextmanager
+    async def http(self, **headers: str) -> AsyncGenerator[httpx.AsyncClient]:
+        sent = self.authorized | {key.replace("_", "-"): value for key, value in headers.items()}
+        async with httpx.AsyncClient(base_url=self.url, headers=sent, timeout=60) as client:
+            yield client
+
+    @asynccontextmanager
+    async def raw(self, era: Era, **headers: str) -> AsyncGenerator[RawClient]:
+        async with self.http(**headers) as http:
+            client = RawClient(http, era)
+            await client.open()
+            yield client
+
+
+def sources_in(folder: Path, environment: Mapping[str, str] | None = None) -> Sources:
+    """No settings but the given ones: nothing of the machine that runs the tests."""
+    return Sources(folder / "machine.yml", folder / "user.yml", environment or {})
+
+
+@asynccontextmanager
+async def running_central(home: Path, settings: Mapping[str, Any] | None = None) -> AsyncGenerator[RunningCentral]:
+    """Runs a server below `home`; leaving the block stops it as a signal would."""
+    loaded = load_server_config(settings or {}, sources_in(home))
+    servers: list[CentralServer] = []
+
+    def stop() -> None:
+        servers[0].should_exit = True
+
+    central = build(loaded, Places(home / "home"), stop=stop)
+    servers.append(CentralServer(central))
+    with anyio.fail_after(60):
+        async with serving(servers[0]) as url:
+            yield RunningCentral(url, central, servers[0])
