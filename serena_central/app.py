@@ -7,7 +7,7 @@ stands on, and what is said while stopping is still recorded.
 import socket
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -37,6 +37,7 @@ from serena_central.projects.languages import ProjectLanguages
 from serena_central.projects.project import Project
 from serena_central.projects.registry import KnownProject, ProjectRegistry
 from serena_central.sessions.manager import SessionManager
+from serena_central.sessions.record import SessionRecorder
 from serena_central.store.store import Store
 from serena_central.tools import diagnostics, files, hierarchies, symbols, workflow
 from serena_central.tools.call import Services, ToolCaller
@@ -46,6 +47,9 @@ from serena_central.web.routes import OPEN_PATHS, routes
 
 TOOL_FAMILIES = (symbols, hierarchies, diagnostics, files, workflow)
 """Importing a family puts its tools into the catalogue."""
+
+Run = Callable[..., Coroutine[Any, Any, None]]
+"""A part's `run`: takes `task_status`, and runs until it is cancelled."""
 
 MCP_PATH = "/mcp"
 
@@ -103,38 +107,29 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
     caller = ToolCaller(Services(projects=projects, sessions=sessions, pool=pool, settings=settings, bus=bus))
     version = metadata.version("serena-central")
     adapter = Adapter(sessions=sessions, caller=caller, version=version)
-    endpoint = McpEndpoint(adapter.server, HandshakeTransports(adapter.server, sessions=sessions))
+    recorder = SessionRecorder(sessions, store, bus)
+    endpoint = McpEndpoint(adapter.server, HandshakeTransports(adapter.server, sessions=sessions, openings=recorder))
     api = Api(version, bus, store, pool, projects, sessions, caller, stop, started_at=time.time())
     app = Starlette(
         routes=[Route(MCP_PATH, endpoint), *routes(api)],
         middleware=[Middleware(Guard, token=token, hosts=_own_names(settings), open_paths=OPEN_PATHS)],
         exception_handlers={HTTPException: no_such_route},
-        lifespan=lambda _app: _running_all(store, pool, projects, sessions, endpoint),
+        lifespan=lambda _app: _running_all(store.run, pool.run, projects.run, recorder.run, sessions.run, endpoint.run),
     )
     return Central(token, bus, store, pool, projects, sessions, caller, endpoint, app)
 
 
 @asynccontextmanager
-async def _running_all(
-    store: Store,
-    pool: LanguageServerPool,
-    projects: ProjectRegistry,
-    sessions: SessionManager,
-    endpoint: McpEndpoint,
-) -> AsyncGenerator[None]:
-    """The one lifespan: from the bottom up, and back."""
-    async with (
-        _running(store.run),
-        _running(pool.run),
-        _running(projects.run),
-        _running(sessions.run),
-        _running(endpoint.run),
-    ):
+async def _running_all(*runs: Run) -> AsyncGenerator[None]:
+    """The one lifespan: starts each part when the one before it says that it runs, and ends them in reverse order."""
+    async with AsyncExitStack() as stack:
+        for run in runs:
+            await stack.enter_async_context(_running(run))
         yield
 
 
 @asynccontextmanager
-async def _running(run: Callable[..., Coroutine[Any, Any, None]]) -> AsyncGenerator[None]:
+async def _running(run: Run) -> AsyncGenerator[None]:
     async with anyio.create_task_group() as tasks:
         await tasks.start(run)
         yield

@@ -6,6 +6,7 @@ session manager's.
 """
 
 import logging
+import time
 from collections.abc import Awaitable
 from typing import Any, Protocol
 
@@ -18,7 +19,7 @@ from sse_starlette.sse import AppStatus
 from starlette.types import Receive, Scope, Send
 
 from serena_central.access.guard import credential_of
-from serena_central.core.errors import SessionNotFound
+from serena_central.core.errors import SessionNotFound, SessionTerminated
 from serena_central.core.ids import new_session_id
 from serena_central.mcp_server.conversation import (
     Conversation,
@@ -46,7 +47,7 @@ class TransportPolicy(msgspec.Struct, frozen=True, kw_only=True):
 class Openings(Protocol):
     """Remembers how conversations began, across restarts of the server. Bodies are JSON-RPC `initialize` requests."""
 
-    def remember(self, conversation_id: str, credential: str, body: bytes) -> None: ...
+    def remember(self, conversation_id: str, body: bytes) -> None: ...
     def recall(self, conversation_id: str, credential: str) -> Awaitable[bytes | None]: ...
 
 
@@ -90,7 +91,7 @@ class HandshakeTransports:
         credential = credential_of(scope)
         conversation = self._known.get(conversation_id) or await self._take_back(conversation_id, credential)
         if conversation is None or conversation.credential != credential:
-            await refuse(send, 404, "There is no conversation of that id. Send initialize to begin one.")
+            await self._refuse(conversation_id, send)
             return
         await self._pass(conversation, scope, receive, send)
         if conversation.transport.is_terminated:
@@ -124,6 +125,17 @@ class HandshakeTransports:
             elif quiet >= silent_after:
                 self._sessions.disconnect(conversation.session_id, "nothing was heard of it for a long time")
 
+    async def _refuse(self, conversation_id: str, send: Send) -> None:
+        """404 makes good clients begin anew by themselves: right after a restart or a goodbye, wrong after a kill."""
+        try:
+            self._sessions.get(conversation_id).check_alive(time.time())
+        except SessionTerminated as error:
+            await refuse(send, 403, str(error))
+        except SessionNotFound as error:
+            await refuse(send, 404, str(error))
+        else:
+            await refuse(send, 404, "That conversation has ended. Send initialize to begin one.")
+
     async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves a request without an id: `initialize` begins a conversation, the transport refuses all others."""
         if len(self._known) >= self._policy.most_conversations:
@@ -140,7 +152,7 @@ class HandshakeTransports:
                 with anyio.CancelScope(shield=True):
                     await self._end(conversation, None)
         if established and self._openings is not None:
-            self._openings.remember(conversation.id, conversation.credential, opening.body)
+            self._openings.remember(conversation.id, opening.body)
 
     async def _begin(self, conversation_id: str, credential: str) -> Conversation:
         assert self._tasks is not None, "serve() needs run()"

@@ -92,6 +92,8 @@ class Session:
         self.attached_root: str | None = None
         """The root that was told of this session's interest; the manager alone changes it."""
         self.modes: tuple[str, ...] = ()
+        self.opening: bytes | None = None
+        """The `initialize` request of a handshake client, by which it can be taken back after a restart."""
         self.disconnected_at: float | None = None
         self.termination: Termination | None = None
         self.seen_idle = False

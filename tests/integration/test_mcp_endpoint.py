@@ -46,8 +46,8 @@ class Remembered:
     def __init__(self) -> None:
         self.bodies: dict[tuple[str, str], bytes] = {}
 
-    def remember(self, conversation_id: str, credential: str, body: bytes) -> None:
-        self.bodies[conversation_id, credential] = body
+    def remember(self, conversation_id: str, body: bytes) -> None:
+        self.bodies[conversation_id, TOKEN.credential] = body
 
     async def recall(self, conversation_id: str, credential: str) -> bytes | None:
         return self.bodies.get((conversation_id, credential))

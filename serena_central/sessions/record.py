@@ -1,0 +1,141 @@
+"""Keeps sessions in the store, so that they survive a restart of the server, and brings them back.
+
+A session's row is written again after whatever happens to it; the store's writer keeps the newest only. It also keeps
+how a conversation of the handshake era began, so that its client can be taken back under the id it knows.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+
+import anyio
+from anyio.abc import TaskStatus
+
+from serena_central.core.errors import SessionNotFound, StoreError
+from serena_central.core.events import EventBus
+from serena_central.sessions.claim import Claim, Recognised
+from serena_central.sessions.manager import TOMBSTONES_KEPT_S, SessionManager
+from serena_central.sessions.session import ActiveProject, Session, Termination
+from serena_central.store.rows import SessionRow
+from serena_central.store.store import Store
+
+logger = logging.getLogger(__name__)
+
+RESTORE_S = 10.0
+"""A database that does not answer by then must not hold up the server."""
+
+
+class SessionRecorder:
+    """Writes sessions as they change. Belongs to the event loop's thread."""
+
+    def __init__(
+        self, sessions: SessionManager, store: Store, bus: EventBus, *, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._sessions = sessions
+        self._store = store
+        self._bus = bus
+        self._clock = clock
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Restores the sessions of an earlier run, then records until cancelled; started() when they are back."""
+        with self._bus.subscribe() as news:
+            await self._restore()
+            task_status.started()
+            async for event in news:
+                if event.session is not None and event.kind.startswith(("session.", "call.")):
+                    self._record(event.session)
+
+    def remember(self, conversation_id: str, body: bytes) -> None:
+        """Keeps the `initialize` request that began a conversation."""
+        try:
+            self._sessions.get(conversation_id).opening = body
+        except SessionNotFound:
+            return  # its session has another id: that one is found again by itself
+        self._record(conversation_id)
+
+    async def recall(self, conversation_id: str, credential: str) -> bytes | None:
+        """How a conversation of this credential began; None for what is unknown, or was killed."""
+        try:
+            await self._store.writer.flush()
+            row = await self._store.ask(lambda queries: queries.session(conversation_id))
+        except StoreError as error:
+            logger.warning("a client could not be taken back: %s", error, extra={"session": conversation_id})
+            return None
+        if row is None or row.credential != credential or row.terminated_by is not None:
+            return None
+        return row.initialize
+
+    def _record(self, session_id: str) -> None:
+        try:
+            session = self._sessions.get(session_id)
+        except SessionNotFound:
+            return  # forgotten meanwhile; its last row tells so
+        self._store.writer.put(_row(session, self._sessions.snapshot(session).state))
+
+    async def _restore(self) -> None:
+        since = self._clock() - TOMBSTONES_KEPT_S
+        with anyio.move_on_after(RESTORE_S):
+            try:
+                rows = await self._store.ask(lambda queries: queries.sessions_since(since))
+            except StoreError as error:
+                logger.warning("sessions of an earlier run were not restored: %s", error)
+                return
+            self._sessions.restore(_session(row) for row in rows)
+
+
+def _row(session: Session, state: str) -> SessionRow:
+    project, killed = session.active_project, session.termination
+    by = session.recognised
+    return SessionRow(
+        id=session.id,
+        credential=session.credential,
+        era=session.era,
+        client_name=session.client_name,
+        client_version=session.client_version,
+        created_at=session.created_at,
+        last_activity=session.last_activity,
+        state=state,
+        shared=session.shared,
+        context=session.context,
+        working_folder=session.working_folder,
+        explicit_id=session.id if by is Recognised.EXPLICIT else None,
+        transport_id=session.id if by is Recognised.TRANSPORT else None,
+        conversation_id=session.id if by is Recognised.CONVERSATION else None,
+        project_root=project.root if project else None,
+        project_name=project.name if project else None,
+        modes=list(session.modes),
+        tool_call_count=session.calls,
+        initialize=session.opening,
+        terminated_by=killed.by if killed else None,
+        terminated_at=killed.at if killed else None,
+    )
+
+
+def _session(row: SessionRow) -> Session:
+    claim = Claim(
+        credential=row.credential,
+        era="handshake" if row.era == "handshake" else "modern",
+        client_name=row.client_name,
+        client_version=row.client_version,
+        working_folder=row.working_folder,
+        context=row.context,
+    )
+    session = Session(row.id, _recognised(row), claim, now=row.created_at)
+    session.last_activity = session.disconnected_at = row.last_activity
+    session.modes = tuple(row.modes)
+    session.calls = row.tool_call_count
+    session.opening = row.initialize
+    if row.project_root is not None:
+        session.active_project = ActiveProject(row.project_name or "", row.project_root)
+    # The kill of a shared session runs out by itself; after a restart nobody knows when.
+    if row.terminated_by is not None and row.terminated_at is not None and not row.shared:
+        session.termination = Termination(row.terminated_by, row.terminated_at, None)
+    return session
+
+
+def _recognised(row: SessionRow) -> Recognised:
+    if row.explicit_id:
+        return Recognised.EXPLICIT
+    if row.transport_id:
+        return Recognised.TRANSPORT
+    return Recognised.CONVERSATION if row.conversation_id else Recognised.SHARED
