@@ -1,0 +1,126 @@
+"""`serena-central call`: a tool from the terminal, its options made from the tool's own schema."""
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from serena_central.cli.output import print_json
+from serena_central.cli.remote import Remote
+
+EPILOG = """\b
+Examples:
+  serena-central call                                          (lists the tools)
+  serena-central call find_symbol --help
+  serena-central call find_symbol --project ~/src/app --name-path-pattern Session/send --include-body
+  serena-central call search_for_pattern --arguments '{"substring_pattern": "TODO"}'
+"""
+
+_TYPES: dict[str, click.ParamType[Any]] = {"integer": click.INT, "number": click.FLOAT, "string": click.STRING}
+
+
+@click.command(
+    epilog=EPILOG,
+    context_settings={"ignore_unknown_options": True, "help_option_names": []},
+    add_help_option=False,
+)
+@click.argument("tool", required=False)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def command(context: click.Context, tool: str | None, arguments: tuple[str, ...]) -> None:
+    """Call TOOL with the options that its schema names; without TOOL list all tools."""
+    if tool in ("-h", "--help"):
+        click.echo(context.get_help())
+        return
+    tools: list[dict[str, Any]] = Remote().get("/api/tools")["tools"]
+    if tool is None or tool == "--json":
+        _print_tools(tools, as_json=tool is not None)
+        return
+    found = next((one for one in tools if one["name"] == tool), None)
+    if found is None:
+        raise click.UsageError(f"There is no tool named {tool!r}. `serena-central call` lists the tools.")
+    _command_of(found).main(list(arguments), prog_name=f"serena-central call {tool}", standalone_mode=False)
+
+
+def _print_tools(tools: list[dict[str, Any]], *, as_json: bool) -> None:
+    if as_json:
+        print_json(tools)
+        return
+    width = max(len(one["name"]) for one in tools)
+    for one in tools:
+        click.echo(f"{one['name'].ljust(width)}  {one['description'].splitlines()[0]}")
+
+
+def _command_of(tool: dict[str, Any]) -> click.Command:
+    schema: dict[str, Any] = tool["input_schema"]
+    options: list[click.Parameter] = [
+        _option(name, part, required=name in schema.get("required", ())) for name, part in schema["properties"].items()
+    ]
+    options.append(
+        click.Option(["--arguments", "arguments_json"], metavar="JSON", help="Arguments as one JSON object.")
+    )
+
+    def run(*, as_json: bool, arguments_json: str | None, **given: Any) -> None:
+        arguments = _from_json(arguments_json)
+        for name, value in given.items():
+            if value not in (None, ()):
+                arguments[name] = [*value] if isinstance(value, tuple) else value
+        _call(tool["name"], arguments, as_json=as_json)
+
+    options.append(click.Option(["--json", "as_json"], is_flag=True, help="Print answer and remarks as JSON."))
+    return click.Command(tool["name"], callback=run, params=options, help=tool["description"])
+
+
+def _option(name: str, part: dict[str, Any], *, required: bool) -> click.Option:
+    """One option. A required one may also come by `--arguments`, so that the server tells what is missing."""
+    flag = "--" + name.replace("_", "-")
+    text = part.get("description", "") + ("  [required]" if required else "")
+    kinds = {choice.get("type") for choice in part.get("anyOf", [part])}
+    if kinds == {"boolean"}:
+        return click.Option([f"{flag}/--no-{name.replace('_', '-')}", name], default=None, help=text)
+    if "array" in kinds:
+        return click.Option([flag, name], multiple=True, help=text + " (may be repeated)")
+    kind = _TYPES.get(str(part.get("type")), _TYPES["string"])
+    return click.Option([flag, name], type=kind, default=None, help=text)
+
+
+def _from_json(text: str | None) -> dict[str, Any]:
+    try:
+        arguments: Any = json.loads(text) if text else {}
+    except ValueError as error:
+        raise click.UsageError(f"--arguments is not JSON: {error}") from error
+    if not isinstance(arguments, dict):
+        raise click.UsageError("--arguments must be a JSON object.")
+    return cast("dict[str, Any]", arguments)
+
+
+def _call(name: str, arguments: dict[str, Any], *, as_json: bool) -> None:
+    project: str | list[str] | None = arguments.get("project")
+    if isinstance(project, list):
+        named = [_absolute(one) for one in project]
+        arguments["project"] = named[0] if len(named) == 1 else named
+    elif project is not None:
+        arguments["project"] = _absolute(project)
+    answer = Remote().post(f"/api/tools/{name}", {"arguments": arguments})
+    blocks: list[str] = answer["blocks"]
+    if as_json:
+        print_json({"answer": _parsed(blocks[0]), "remarks": blocks[1].splitlines() if len(blocks) > 1 else []})
+        return
+    parsed = _parsed(blocks[0])
+    click.echo(parsed if isinstance(parsed, str) else json.dumps(parsed, ensure_ascii=False, indent=2))
+    for remark in blocks[1:]:
+        click.echo(remark, err=True)
+
+
+def _absolute(project: str) -> str:
+    """A folder that exists here is meant as a path; anything else is a name."""
+    folder = Path(project).expanduser()
+    return str(folder.absolute()) if folder.is_dir() and project != "*" else project
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

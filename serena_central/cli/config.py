@@ -1,0 +1,64 @@
+"""`serena-central config`: what is set, where each value comes from, and a template to start with."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from serena_central.cli.output import json_option, print_json, print_table
+from serena_central.config.describe import describe, template
+from serena_central.config.layers import Loaded, Problem
+from serena_central.config.load import Sources, load_project_config, load_server_config
+from serena_central.config.settings import ProjectSettings
+from serena_central.core.places import Places
+
+
+@click.group()
+def command() -> None:
+    """Show or create the settings."""
+
+
+@command.command(epilog="Example: serena-central config show --origins --project .")
+@click.option("--origins", is_flag=True, help="Say where each value comes from.")
+@click.option("--project", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Of a project.")
+@json_option
+def show(*, origins: bool, project: Path | None, as_json: bool) -> None:
+    """Show the settings that count, of the server or of one project."""
+    server = load_server_config({})
+    loaded: Loaded[Any] = load_project_config(project.resolve(), server) if project else server
+    rows = describe(loaded)
+    if as_json:
+        print_json(
+            {
+                "settings": [row._asdict() for row in rows],
+                "problems": [str(problem) for problem in loaded.problems],
+            }
+        )
+        return
+    headers = ["KEY", "VALUE", "ORIGIN"] if origins else ["KEY", "VALUE"]
+    print_table(headers, [[row.key, row.value, row.origin][: len(headers)] for row in rows], empty="No settings.")
+    _print_problems(loaded.problems)
+
+
+def _print_problems(problems: list[Problem]) -> None:
+    for problem in problems:
+        click.echo(f"serena-central: {problem}", err=True)
+
+
+@command.command(epilog="Example: serena-central config init --project .")
+@click.option("--project", type=click.Path(exists=True, file_okay=False, path_type=Path), help="For a project.")
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+def init(*, project: Path | None, force: bool) -> None:
+    """Write a commented template: every key with its default and meaning."""
+    path = project.resolve() / ".serena" / "project.yml" if project else Sources().user
+    if path.exists() and not force:
+        raise click.ClickException(f"{path} is there already; --force replaces it.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(template(ProjectSettings) if project else template(), encoding="utf-8")
+    click.echo(f"Wrote {path}")
+
+
+@command.command("token-file", epilog='Example: cat "$(serena-central config token-file)"')
+def token_file() -> None:
+    """Print the path of the token that clients must send."""
+    click.echo(Places.of_user().token_file)

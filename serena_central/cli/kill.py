@@ -1,0 +1,21 @@
+"""`serena-central kill`: ends a session, its running calls and its later ones."""
+
+import getpass
+from urllib.parse import quote
+
+import click
+
+from serena_central.cli.output import json_option, print_json
+from serena_central.cli.remote import Remote
+
+
+@click.command(epilog="Example: serena-central kill s-0f9c2d7e1a")
+@click.argument("session")
+@json_option
+def command(*, session: str, as_json: bool) -> None:
+    """Terminate SESSION: running calls are cancelled, later ones refused."""
+    ended = Remote().delete(f"/api/sessions/{quote(session, safe='')}?by={quote(getpass.getuser())}")
+    if as_json:
+        print_json(ended)
+    else:
+        click.echo(f"{session} is terminated.")

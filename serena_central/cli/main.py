@@ -1,0 +1,76 @@
+"""The command line `serena-central`: one module per command, imported when its command is run.
+
+Exit codes: 0 done; 1 the server or a tool refused or failed; 2 wrong usage or settings; 3 no server runs;
+130 interrupted by Ctrl-C; 143 ended by SIGTERM.
+"""
+
+import importlib
+import sys
+from typing import Any
+
+import click
+
+from serena_central.cli.remote import NoServer
+from serena_central.core.errors import ConfigError, SerenaCentralError
+
+COMMANDS = {
+    "serve": "Run the server in the foreground.",
+    "stop": "Stop the running server.",
+    "status": "Show the server and its language servers.",
+    "sessions": "List sessions.",
+    "kill": "Terminate a session.",
+    "projects": "List projects.",
+    "call": "Call a tool.",
+    "config": "Show or create the settings.",
+    "doctor": "Check what is installed and what is missing.",
+}
+"""Command → help line: enough for `--help` without importing any command."""
+
+
+class _Lazy(click.Group):
+    """Imports a command's module when it is asked for: `--help` and completion stay quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module: Any = importlib.import_module(f"serena_central.cli.{cmd_name}")
+        return module.command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.command(
+    cls=_Lazy,
+    epilog="Exit codes: 0 done, 1 failed, 2 wrong usage or settings, 3 no server runs.",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+@click.version_option(package_name="serena-central", prog_name="serena-central")
+def cli() -> None:
+    """One MCP server per dev box: many agents, isolated sessions, one shared language server per project."""
+
+
+def main() -> None:
+    """The console script."""
+    try:
+        cli.main(prog_name="serena-central", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(130)
+    except ConfigError as error:
+        _fail(error, 2)
+    except NoServer as error:
+        _fail(error, 3)
+    except SerenaCentralError as error:
+        _fail(error, 1)
+
+
+def _fail(error: SerenaCentralError, code: int) -> None:
+    click.echo(f"serena-central: {error}", err=True)
+    sys.exit(code)

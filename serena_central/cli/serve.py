@@ -1,0 +1,177 @@
+"""`serena-central serve`: the server in the foreground, one per user."""
+
+import errno
+import fcntl
+import json
+import os
+import signal
+import socket
+import sys
+import time
+import webbrowser
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from importlib import metadata
+from pathlib import Path
+from types import FrameType
+from typing import NamedTuple
+
+import anyio
+import click
+
+from serena_central.config.layers import Loaded
+from serena_central.config.load import load_server_config
+from serena_central.config.settings import ServerSettings
+from serena_central.core.errors import AlreadyRunning, SerenaCentralError
+from serena_central.core.places import Places
+
+BACKLOG = 2048
+"""Connections that may wait to be accepted; clients reconnect all at once after a restart."""
+
+
+class _Start(NamedTuple):
+    """What is done once the server answers."""
+
+    projects: tuple[Path, ...]
+    open_page: bool
+
+
+class PortTaken(SerenaCentralError):
+    """Another program listens on the port."""
+
+
+@click.command(
+    epilog="Examples: serena-central serve --project ~/src/app    serena-central serve --port 0",
+)
+@click.option("--host", help="Address to listen on (default 127.0.0.1).")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on (default 24280; 0: a free one).")
+@click.option(
+    "--project",
+    "projects",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A project to open at the start (may be repeated).",
+)
+@click.option("--open", "open_page", is_flag=True, help="Open the server's page in the browser.")
+def command(*, host: str | None, port: int | None, projects: tuple[Path, ...], open_page: bool) -> None:
+    """Run the server in the foreground; Ctrl-C stops it."""
+    loaded = load_server_config({"central_server_host": host, "central_server_port": port})
+    for problem in loaded.problems:
+        click.echo(f"serena-central: {problem}", err=True)
+    places = Places.of_user()
+    places.create()
+    with _only_one(places), _listening(loaded.value) as listener:
+        url = _url(listener, loaded.value.central_server_host)
+        signal.signal(signal.SIGTERM, _exit_on_sigterm)
+        with _announced(places, url):
+            start = _Start(projects, open_page)
+            anyio.run(_serve, loaded, places, listener, url, start, backend_options={"use_uvloop": True})
+
+
+@contextmanager
+def _only_one(places: Places) -> Generator[None]:
+    """Holds the lock of this user's one server. Raises AlreadyRunning."""
+    with places.lock_file.open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            running = _read_announcement(places)
+            raise AlreadyRunning(str(running.get("url", "starting")), int(running.get("pid", 0))) from error
+        yield
+
+
+def _read_announcement(places: Places) -> dict[str, str | int]:
+    try:
+        return json.loads(places.server_file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+@contextmanager
+def _listening(settings: ServerSettings) -> Generator[socket.socket]:
+    """A bound socket. Raises PortTaken."""
+    host, port = settings.central_server_host, settings.central_server_port
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host.strip("[]"), port))
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise PortTaken(f"Can't listen on {host}:{port}: {error.strerror}.") from error
+            raise PortTaken(
+                f"Port {port} is taken{_by_whom(port)}. Choose another with --port (0 takes a free one), "
+                "or set central_server_port."
+            ) from error
+        listener.listen(BACKLOG)
+        listener.setblocking(False)
+        yield listener
+
+
+def _by_whom(port: int) -> str:
+    """` by NAME (pid N)`, if the system tells."""
+    import psutil  # costs 30 ms and is needed for this message alone
+
+    with suppress(psutil.Error, OSError):
+        for connection in psutil.net_connections("tcp"):
+            here = connection.laddr
+            if connection.status == psutil.CONN_LISTEN and here and here.port == port and connection.pid:
+                return f" by {psutil.Process(connection.pid).name()} (pid {connection.pid})"
+    return ""
+
+
+def _url(listener: socket.socket, host: str) -> str:
+    port = listener.getsockname()[1]
+    return f"http://[{host.strip('[]')}]:{port}/mcp" if ":" in host else f"http://{host}:{port}/mcp"
+
+
+@contextmanager
+def _announced(places: Places, url: str) -> Generator[None]:
+    """Keeps `server.json` while the server runs."""
+    about = {"url": url, "pid": os.getpid(), "version": metadata.version("serena-central"), "started_at": time.time()}
+    fresh = places.server_file.with_suffix(".new")
+    fresh.write_text(json.dumps(about), encoding="utf-8")
+    fresh.replace(places.server_file)
+    try:
+        yield
+    finally:
+        places.server_file.unlink(missing_ok=True)
+
+
+async def _serve(
+    loaded: Loaded[ServerSettings], places: Places, listener: socket.socket, url: str, start: "_Start"
+) -> None:
+    """Runs until a signal or a request to stop."""
+    # The server's parts take a second to import: after the checks that may refuse to start.
+    from serena_central.app import CentralServer, build
+
+    def stop() -> None:
+        server.should_exit = True
+
+    central = build(loaded, places, stop=stop)
+
+    class Announcing(CentralServer):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            _announce(places, url)
+            if start.open_page:
+                webbrowser.open(url.removesuffix("/mcp") + "/health")
+            for root in start.projects:
+                try:
+                    await central.projects.open(central.projects.check(root))
+                except SerenaCentralError as error:
+                    click.echo(f"serena-central: {error}", err=True)
+
+    server = Announcing(central)
+    await server.serve(sockets=[listener])
+
+
+def _announce(places: Places, url: str) -> None:
+    click.echo(f"serena-central {metadata.version('serena-central')} serves MCP at {url}")
+    click.echo(f"Token: {places.token_file}   (clients send it as `Authorization: Bearer …`)")
+    click.echo('Connect a client: see README.md, "Connect a client".   Stop: Ctrl-C')
+
+
+def _exit_on_sigterm(_number: int, _frame: FrameType | None) -> None:
+    """Takes effect while nothing is served yet, and once uvicorn has shut down and hands the signal on."""
+    sys.exit(143)

@@ -1,0 +1,36 @@
+"""`serena-central status`: the server and each of its language servers."""
+
+import click
+
+from serena_central.cli.output import json_option, megabytes, print_json, print_table, span
+from serena_central.cli.remote import Remote
+
+
+@click.command(epilog="Example: serena-central status --json | jq '.servers[].state'")
+@json_option
+def command(*, as_json: bool) -> None:
+    """Show the server and each language server: state, process, memory, use."""
+    remote = Remote()
+    health = remote.get("/health")
+    servers = remote.get("/api/servers")["servers"]
+    if as_json:
+        print_json({"url": remote.url, **health, "servers": servers})
+        return
+    click.echo(f"serena-central {health['version']} at {remote.url}, up {span(health['uptime_s'])}")
+    rows = [
+        [
+            server["root"],
+            server["server"],
+            server["state"],
+            server["pid"] or "-",
+            megabytes(server["memory_bytes"]),
+            server["leases"],
+            server["calls"],
+            server["restarts"],
+            span(server["idle_s"]),
+            span(server["age_s"]),
+        ]
+        for server in servers
+    ]
+    headers = ["ROOT", "SERVER", "STATE", "PID", "MEMORY", "LEASES", "CALLS", "RESTARTS", "IDLE", "AGE"]
+    print_table(headers, rows, empty="No language server runs; the first question about code starts one.")

@@ -1,0 +1,34 @@
+"""`serena-central stop`: ends the running server and waits until it is gone."""
+
+import json
+import time
+
+import click
+
+from serena_central.cli.output import json_option, print_json
+from serena_central.cli.remote import Remote, process_alive
+from serena_central.core.errors import SerenaCentralError
+from serena_central.core.places import Places
+
+STOP_TIMEOUT_S = 15.0
+POLL_S = 0.05
+
+
+@click.command(epilog="Example: serena-central stop && serena-central serve")
+@json_option
+def command(*, as_json: bool) -> None:
+    """Stop the running server; running calls get up to 5 s to end."""
+    remote = Remote()
+    pid = int(json.loads(Places.of_user().server_file.read_text(encoding="utf-8"))["pid"])
+    remote.post("/api/shutdown")
+    deadline = time.monotonic() + STOP_TIMEOUT_S
+    while process_alive(pid):
+        if time.monotonic() > deadline:
+            raise SerenaCentralError(
+                f"The server (pid {pid}) is still running {STOP_TIMEOUT_S:g} s after it was asked."
+            )
+        time.sleep(POLL_S)
+    if as_json:
+        print_json({"stopped": pid})
+    else:
+        click.echo(f"Stopped (pid {pid}).")
