@@ -5,6 +5,7 @@ It joins connection, documents, callbacks and readiness. It knows no process and
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from serena_central.lsp.wire import (
     Connection,
     ConnectionLost,
     ErrorAnswer,
+    Pending,
     WireError,
 )
 
@@ -43,6 +45,12 @@ RETRY_PAUSES_S = (0.05, 0.2, 0.5)
 
 CURRENT_TRIES = 4
 """How often a question is asked anew because its file changed before the answer came."""
+
+WITHIN_ONE_FILE: frozenset[Feature] = frozenset({"document_symbols", "hover", "signature", "diagnostics"})
+"""Features whose answer needs no other file to be known."""
+
+SETTLE_S = 20.0
+"""How long the server's work on freshly opened files is waited for."""
 
 PUBLISHED_S = 10.0
 """How long diagnostics that the server sends by itself are waited for."""
@@ -75,6 +83,8 @@ class Conversation:
         self._noted = anyio.Event()
         # Around "bring the documents up to date, then send": nothing may get in between.
         self._sending = anyio.Lock()
+        self._settled: dict[Path, int] = {}
+        """The version of each candidate that the server has worked on."""
         self._published: dict[Path, LspPublishedDiagnostics] = {}
         self._diagnostics_moved = anyio.Event()
         self.offer = Offer()
@@ -155,6 +165,8 @@ class Conversation:
         Raises: RequestFailed, ServerBusy, Unsupported, PathNotFound, PathRefused.
         """
         self._check_offered(question.feature)
+        if question.feature not in WITHIN_ONE_FILE:
+            await self._warm_up(question)
         for _ in range(CURRENT_TRIES):
             reading, answer = await self._ask_patiently(question, shape)
             if self.documents.still_current(reading):
@@ -188,6 +200,30 @@ class Conversation:
         self._diagnostics_moved.set()
         self._diagnostics_moved = anyio.Event()
 
+    async def _warm_up(self, question: Question) -> None:
+        """Opens what an answer from several files needs, and waits for the work that begins in the server then."""
+        settling = self._spec.documents.settle_candidates and question.open_first
+        if not settling and not self._spec.readiness.after_open:
+            return
+        asked: list[Pending] = []
+        async with self._sending:
+            await self.documents.tell_changes()
+            self._settled = {path: done for path, done in self._settled.items() if self.documents.version_of(path)}
+            await self.documents.open_many([*question.open_first, question.path])
+            for path in (*question.open_first, question.path) if settling else ():
+                version = self.documents.version_of(path)
+                if version is not None and self._settled.get(path) != version:
+                    self._settled[path] = version
+                    method = METHODS["document_symbols"][0]
+                    asked.append(await self.connection.request(method, {"textDocument": {"uri": uri_of(path)}}))
+        if self._spec.readiness.after_open:
+            self.readiness.start_clock(opened=True)
+            await self.readiness.wait()
+        with anyio.move_on_after(SETTLE_S):
+            for pending in asked:
+                with suppress(ErrorAnswer, AnswerUnreadable):
+                    await pending.answer(msgspec.Raw)
+
     async def _ask_patiently(self, question: Question, shape: Any) -> tuple[Reading, Any]:
         """Asks again, after a pause, while the server cancels or finds the content modified."""
         method = question.method or METHODS[question.feature][0]
@@ -213,9 +249,6 @@ class Conversation:
             await self.documents.open_many(question.open_first)
             opened = question.feature not in self._spec.documents.unopened
             reading = await self.documents.prepare(question.path, opened=opened)
-            if opened and self._spec.readiness.after_open:
-                self.readiness.start_clock(opened=True)
-                await self.readiness.wait()
             params = question.params if "item" in question.params else self._params(question, reading.text)
             pending = await self.connection.request(method, params, shared=True)
         with self.documents.held(question.path):

@@ -4,6 +4,7 @@ Pure data in and out; LSP 3.17, "Initialize Request".
 """
 
 import os
+import re
 from collections.abc import Container
 from copy import deepcopy
 from pathlib import Path
@@ -65,6 +66,15 @@ METHODS: dict[Feature, tuple[str, str]] = {
 """Feature → the request, and the server capability that offers it."""
 
 
+_VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+-]*")
+
+
+class _BuildInfo(msgspec.Struct):
+    """Go's debug.BuildInfo of gopls; the field is spelt as there."""
+
+    Version: str = ""
+
+
 class Offer(msgspec.Struct):
     """What a server said of itself."""
 
@@ -103,8 +113,19 @@ def offer_of(result: LspInitializeResult) -> Offer:
     encoding: Encoding = chosen if chosen in ("utf-8", "utf-32") else "utf-16"
     sync: Any = said.get("textDocumentSync", 1)
     kind = cast("dict[str, Any]", sync).get("change", 0) if isinstance(sync, dict) else sync
-    version = result.server_info.version if result.server_info else None
-    return Offer(said, version or "", encoding, kind if isinstance(kind, int) else 1)
+    version = (result.server_info.version if result.server_info else None) or ""
+    return Offer(said, _plain_version(version), encoding, kind if isinstance(kind, int) else 1)
+
+
+def _plain_version(said: str) -> str:
+    """The number alone: gopls sends its whole build information as JSON, clangd a sentence."""
+    if said.startswith("{"):
+        try:
+            said = msgspec.json.decode(said, type=_BuildInfo).Version
+        except msgspec.DecodeError:
+            return ""
+    match = _VERSION.search(said)
+    return match.group() if match else said[:40]
 
 
 def merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:

@@ -6,8 +6,10 @@ PATH. It starts nothing: a version is read from the path or from installed metad
 
 import hashlib
 import os
+import platform
 import re
 import shutil
+import sys
 import sysconfig
 from collections.abc import Iterator, Sequence
 from importlib import metadata
@@ -21,6 +23,14 @@ from serena_central.lsp.catalogue import ServerSpec
 
 _PROGRAM = re.compile(r"\{bin:([^}]+)\}")
 _VERSION_FOLDER = re.compile(r"\d+(?:\.\d+)*")
+
+
+_NODE_ARCHITECTURES = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "armv7l": "arm"}
+"""`platform.machine()` → `process.arch`. The names of systems are the same in both."""
+
+
+class _NpmManifest(msgspec.Struct):
+    version: str = ""
 
 
 class Launch(msgspec.Struct, frozen=True):
@@ -53,14 +63,53 @@ def locate(spec: ServerSpec, root: Path, places: Places, *, path: str | None = N
 
 def _find(spec: ServerSpec, program: str, places: Places, path: str | None) -> tuple[str, str] | None:
     """The program's absolute path and its version, or None."""
+    for found, version in _candidates(spec, program, places, path):
+        package = _npm_package(spec, Path(found))
+        version = version or (_npm_version(package) if package else "")  # noqa: PLW2901 - what the package says
+        if _is_too_old(spec, version):
+            continue
+        native = _native(spec, package) if package else None
+        return native or found, version
+    return None
+
+
+def _candidates(spec: ServerSpec, program: str, places: Places, path: str | None) -> Iterator[tuple[str, str]]:
     for folder, version in _own_folders(spec, places):
         if found := shutil.which(program, path=str(folder)):
-            return found, version
+            yield found, version
     if found := shutil.which(program, path=sysconfig.get_path("scripts")):
-        return found, _distribution_version(spec)
+        yield found, _distribution_version(spec)
     if found := shutil.which(program, path=path):
-        return str(Path(found).absolute()), ""
+        yield str(Path(found).absolute()), ""
+
+
+def _is_too_old(spec: ServerSpec, version: str) -> bool:
+    return bool(version) and any(_sortable(version) < _sortable(recipe.at_least) for recipe in spec.install)
+
+
+def _npm_package(spec: ServerSpec, program: Path) -> Path | None:
+    """The folder of the npm package that a program belongs to: package managers link to its script."""
+    names = [recipe.package for recipe in spec.install if recipe.via == "npm"]
+    for folder in program.resolve().parents if names else ():
+        if any(folder.as_posix().endswith(f"/node_modules/{name}") for name in names):
+            return folder
     return None
+
+
+def _npm_version(package: Path) -> str:
+    try:
+        return msgspec.json.decode((package / "package.json").read_bytes(), type=_NpmManifest).version
+    except (OSError, msgspec.DecodeError):
+        return ""
+
+
+def _native(spec: ServerSpec, package: Path) -> str | None:
+    if not spec.launch.native:
+        return None
+    modules = next(folder for folder in package.parents if folder.name == "node_modules")
+    arch = _NODE_ARCHITECTURES.get(platform.machine().lower(), platform.machine())
+    native = modules / spec.launch.native.replace("{os}", sys.platform).replace("{arch}", arch)
+    return str(native) if os.access(native, os.X_OK) else None
 
 
 def _own_folders(spec: ServerSpec, places: Places) -> Iterator[tuple[Path, str]]:

@@ -70,7 +70,7 @@ class Script:
 class FakeServer:
     def __init__(self, script: Script) -> None:
         self.script = script
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # a signal may arrive while a note is written
         self.documents: dict[str, dict[str, Any]] = {}
         self.log_file = open(script.log, "a", buffering=1, encoding="utf-8") if script.log else None  # noqa: SIM115, PTH123 - open for life
 
@@ -212,7 +212,7 @@ def read() -> dict[str, Any] | None:
             length = int(value)
 
 
-def write(body: bytes, lock: threading.Lock) -> None:
+def write(body: bytes, lock: Any) -> None:
     with lock:
         sys.stdout.buffer.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
         sys.stdout.buffer.flush()

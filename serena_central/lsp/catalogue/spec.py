@@ -35,6 +35,9 @@ class Launching(Part, frozen=True):
 
     command: tuple[str, ...]
     env: dict[str, str] = {}
+    native: str = ""
+    """A file beside the npm package, from `node_modules`: run in place of the package's script, which would only wait
+    for it. `{os}` and `{arch}` are Node's names."""
     transport: Literal["stdio"] = "stdio"
 
 
@@ -76,6 +79,8 @@ class Documents(Part, frozen=True):
     """Requests that are answered for files that are not open, from disk; all others are preceded by a didOpen."""
     open_candidates: bool = False
     """References are complete only in files that are open: those that may hold the name are opened first."""
+    settle_candidates: bool = False
+    """An opened file counts only once the server has worked on it: it is asked for its symbols, and that awaited."""
     ranged_edits_only: bool = False
     """A didChange that carries the full text is ignored: it is sent as one edit that replaces everything."""
 
@@ -96,6 +101,8 @@ class Recipe(Part, frozen=True):
     text: str
     package: str = ""
     version: str = ""
+    at_least: str = ""
+    """An older program that is found does not count."""
     needs: tuple[str, ...] = ()
 
 

@@ -171,6 +171,53 @@ async def test_an_unopened_file_that_changed_since_it_was_asked_about_is_announc
     assert [method for method in methods_of(log) if method in asked] == [asked[1], *asked]
 
 
+async def test_candidates_are_opened_and_worked_on_before_the_question_once(file: Path, log: Path) -> None:
+    spec = msgspec.structs.replace(FAKE_SPEC, documents=Documents(open_candidates=True, settle_candidates=True))
+    other = file.with_name("other.py")
+    other.write_text("", encoding="utf-8")
+    gone = file.with_name("gone.py")
+    async with running(fake_server(file.parent, spec, log=str(log))) as server:
+        for _ in range(2):
+            assert await server.references(file, START, candidates=[other, gone]) == []
+    asked = [method.rpartition("/")[2] for method in methods_of(log) if method.startswith("textDocument/")]
+    assert asked == ["didOpen", "didOpen", "documentSymbol", "documentSymbol", "references", "references"]
+
+
+async def test_work_that_begins_with_the_first_document_is_waited_for_before_a_wide_question(
+    file: Path, log: Path
+) -> None:
+    readiness = Readiness(kind="progress", titles=("index",), grace_s=60, cap_s=60, after_open=True)
+    spec = msgspec.structs.replace(FAKE_SPEC, readiness=readiness)
+
+    def progress(**value: str) -> dict[str, object]:
+        return {"method": "$/progress", "params": {"token": "t", "value": value}}
+
+    say_on = {
+        "textDocument/didOpen": [progress(kind="begin", title="index")],
+        "textDocument/hover": [progress(kind="end")],
+    }
+    server = fake_server(file.parent, spec, log=str(log), say_on=say_on)
+    async with running(server), anyio.create_task_group() as tasks:
+        tasks.start_soon(server.references, file, START)
+        await logged(log, method="textDocument/didOpen")
+        await server.hover(file, START)  # waits for nothing, and lets the index end
+    asked = [method for method in methods_of(log) if method in ("textDocument/hover", "textDocument/references")]
+    assert asked == ["textDocument/hover", "textDocument/references"]
+
+
+@pytest.mark.parametrize(
+    ("said", "version"),
+    [
+        ("clangd version 22.1.1 linux", "22.1.1"),
+        ('{"GoVersion":"go1.26.8","Version":"v0.23.0"}', "0.23.0"),
+        ("dev", "dev"),
+    ],
+)
+async def test_a_servers_version_is_the_number_in_what_it_says(file: Path, said: str, version: str) -> None:
+    async with running(fake_server(file.parent, version=said)) as server:
+        assert server.server_version == version
+
+
 async def test_an_edit_by_ranges_replaces_the_whole_text(file: Path, log: Path) -> None:
     spec = msgspec.structs.replace(FAKE_SPEC, documents=Documents(ranged_edits_only=True))
     file.write_text("one\nzwei ü", encoding="utf-8")

@@ -1,3 +1,4 @@
+import sys
 from pathlib import Path
 
 import msgspec.structs
@@ -54,6 +55,37 @@ def test_what_is_nowhere_is_not_installed_and_the_error_says_how_to_get_it(tmp_p
     with pytest.raises(ServerNotInstalled, match=r"npm install fake-ls; or https://fake.example"):
         locate(SPEC, Path("/r"), places, path=str(tmp_path))
     assert installed([SPEC], places) == {}
+
+
+def npm_package(modules: Path, version: str) -> Path:
+    """Lays out a package with a linked script, as npm does; returns the folder of the link."""
+    script = program(modules / "@fake" / "ls" / "bin", "ls.js")
+    (modules / "@fake" / "ls" / "package.json").write_text(f'{{"name": "@fake/ls", "version": "{version}"}}')
+    (modules / ".bin").mkdir()
+    (modules / ".bin" / "fake-ls").symlink_to(script)
+    return modules / ".bin"
+
+
+def test_an_npm_package_tells_its_version_and_too_old_ones_do_not_count(tmp_path: Path, places: Places) -> None:
+    recipe = Recipe(via="npm", package="@fake/ls", at_least="7", text="npm install @fake/ls@7")
+    spec = msgspec.structs.replace(SPEC, install=(recipe,))
+    new = npm_package(tmp_path / "new" / "node_modules", "7.0.2")
+    old = npm_package(tmp_path / "old" / "node_modules", "5.9.3")
+    launch = locate(spec, Path("/r"), places, path=str(new))
+    assert (launch.command[0], launch.version) == (str(new / "fake-ls"), "7.0.2")
+    with pytest.raises(ServerNotInstalled):
+        locate(spec, Path("/r"), places, path=str(old))
+
+
+def test_the_native_program_beside_an_npm_package_is_run_itself(tmp_path: Path, places: Places) -> None:
+    recipe = Recipe(via="npm", package="@fake/ls", text="")
+    launching = Launching(command=("{bin:fake-ls}", "--lsp"), native="@fake/ls-{os}/bin/ls")
+    spec = msgspec.structs.replace(SPEC, install=(recipe,), launch=launching)
+    modules = tmp_path / "node_modules"
+    folder = npm_package(modules, "1.0")
+    assert locate(spec, Path("/r"), places, path=str(folder)).command == [str(folder / "fake-ls"), "--lsp"]
+    native = program(modules / "@fake" / f"ls-{sys.platform}" / "bin", "ls")
+    assert locate(spec, Path("/r"), places, path=str(folder)).command == [str(native), "--lsp"]
 
 
 def test_the_bundled_server_is_found_beside_the_interpreter_with_its_version(places: Places) -> None:
