@@ -18,6 +18,7 @@ import anyio.to_thread
 import msgspec
 from anyio import TASK_STATUS_IGNORED
 from anyio.abc import TaskStatus
+from anyio.streams.memory import MemoryObjectSendStream
 
 from serena_central.core.errors import ServerCrashed, ServerUnavailable
 from serena_central.core.events import EventBus, Severity
@@ -55,7 +56,7 @@ class Lease:
 
     async def __aenter__(self) -> LanguageServer:
         slot = self._slot
-        run = slot.live
+        run = slot.usable_run()
         if run is not None:
             slot.take(run)
         else:
@@ -94,18 +95,17 @@ class LanguageServerPool:
         self._locate = locate
         self._clock = clock
         self._slots: dict[ServerKey, Slot] = {}
-        self._budget_bytes = policy.memory_budget_bytes or machine_memory_bytes() // 2
         self._interests = Interests(session_quiet_s=policy.session_quiet_s, clock=clock)
         self._ledger = Ledger(places.ledger_file)
         self._reaper = Reaper(
             self._slots,
             policy=policy,
-            budget_bytes=self._budget_bytes,
+            budget_bytes=policy.memory_budget_bytes or machine_memory_bytes() // 2,
             interests=self._interests,
             ledger=self._ledger,
             clock=clock,
         )
-        self._work, self._orders = anyio.create_memory_object_stream[Work](math.inf)
+        self._orders: MemoryObjectSendStream[Work] | None = None  # while the pool runs
         self._shield = anyio.CancelScope(shield=True)
         self._open = False
 
@@ -135,16 +135,17 @@ class LanguageServerPool:
 
         Only for what may be repeated. Raises what a lease raises and what `operation` raises.
         """
-        for attempts_left in range(self._policy.read_retries, -1, -1):
+        retries_left = self._policy.read_retries
+        while True:
             lease = Lease(self._slot(wanted))
             try:
                 async with lease as server:
                     return await operation(server)
             except (ServerCrashed, ServerUnavailable) as error:
-                if not (attempts_left and lease.lost and self._open):
+                if not (retries_left and lease.lost and self._open):
                     raise
                 logger.info("%s: repeating a read: %s", wanted.spec.name, error)
-        raise AssertionError("the last attempt returns or raises")
+            retries_left -= 1
 
     def files_changed(self, root: Path, changes: Sequence[FileChange]) -> None:
         """Tells every run of that root, those that start or drain too; each hears of it before any later request."""
@@ -214,20 +215,14 @@ class LanguageServerPool:
                 clock=self._clock,
                 admit=self._admit,
                 launch=self._launch,
-                spawn=self._work.send_nowait,
+                spawn=self._spawn,
             )
         return slot
 
     def _admit(self, wanted: WantedServer) -> str | None:
         if not self._open:
             return "the pool of language servers is not running"
-        used_bytes = self._reaper.make_room(wanted.spec.memory_mb << 20)
-        if used_bytes < self._budget_bytes:
-            return None
-        return (
-            f"the language servers in use hold {used_bytes >> 20} MB of the {self._budget_bytes >> 20} MB that all may "
-            "use together, and none is idle; call again later, or stop one"
-        )
+        return self._reaper.admit(wanted.spec.memory_mb << 20)
 
     def _launch(self, run: Run, delay_s: float) -> None:
         async def serve() -> None:
@@ -237,8 +232,13 @@ class LanguageServerPool:
             await run.settled.wait()
             await self._reaper.measure()
 
-        self._work.send_nowait(serve)
-        self._work.send_nowait(measure)
+        self._spawn(serve)
+        self._spawn(measure)
+
+    def _spawn(self, work: Work) -> None:
+        """Runs it in a task of the pool's own; when the pool has ended there is nothing left to do."""
+        if self._orders is not None:
+            self._orders.send_nowait(work)
 
     async def _build(self, wanted: WantedServer) -> LanguageServer:
         launch = await anyio.to_thread.run_sync(self._locate, wanted.spec, wanted.root, self._places)
@@ -252,10 +252,11 @@ class LanguageServerPool:
 
         The pool's own cancellation reaches them after the stop ladders had their time: see `_close`.
         """
+        self._orders, orders = anyio.create_memory_object_stream[Work](math.inf)
         with self._shield:
-            async with anyio.create_task_group() as tasks:
+            async with anyio.create_task_group() as tasks, orders:
                 task_status.started()
-                async for work in self._orders:
+                async for work in orders:
                     tasks.start_soon(_at_the_border, work)
             self._ledger.record([])
 
@@ -264,7 +265,9 @@ class LanguageServerPool:
         for slot in self._slots.values():
             slot.expire(Cause.SHUTDOWN, "the pool ends")
         self._shield.deadline = anyio.current_time() + self._policy.shutdown_timeout_s
-        self._work.close()
+        if self._orders is not None:
+            self._orders.close()
+            self._orders = None
 
     async def _sweep_for_ever(self) -> None:
         while True:

@@ -48,20 +48,31 @@ class Reaper:
         await self.measure()
         self._end_overdue_drains()
         self._retire_idle()
-        self.make_room()
+        self._make_room()
         for slot in self._slots.values():
             slot.replace_worn_out()
         await self._check_health()
         self._forget()
 
-    def make_room(self, needed_bytes: int = 0) -> int:
-        """Retires idle servers until `needed_bytes` more fit into the budget; returns what is in use then."""
+    def admit(self, needed_bytes: int) -> str | None:
+        """Retires idle servers to make room for one more; says why it must not start when those in use leave none.
+
+        The need is a guess, so it only chooses who goes: what really is in use decides.
+        """
+        used_bytes = self._make_room(needed_bytes)
+        if used_bytes < self._budget_bytes:
+            return None
+        return (
+            f"the language servers in use hold {used_bytes >> 20} MB of the {self._budget_bytes >> 20} MB that all may "
+            "use together, and none is idle; call again later, or stop one"
+        )
+
+    def _make_room(self, needed_bytes: int = 0) -> int:
+        """Retires idle servers, least recently used first; returns what is in use then."""
         room = make_room(self._runs(), self._budget_bytes, needed_bytes)
+        limit_mb = self._budget_bytes >> 20
         for run in room.retire:
-            limit_mb = self._budget_bytes >> 20
-            run.expire(
-                Cause.MEMORY_BUDGET, f"the servers together may use {limit_mb} MB, and this one was unused longest"
-            )
+            run.expire(Cause.MEMORY_BUDGET, f"all servers may use {limit_mb} MB together; this one was unused longest")
         return room.used_bytes
 
     async def measure(self) -> None:

@@ -45,7 +45,6 @@ class Run:
         self.settled = anyio.Event()  # set when the start has succeeded or failed
         self.ended = anyio.Event()  # set when the process tree is gone
         self.failure: LanguageServerError | None = None  # why the start failed
-        self.ended_by: Cause | None = None  # why it expired, once it has
         self.unanswered = 0  # calls in a row that were given up before an answer came
         self.memory_bytes = 0  # as last measured by the reaper
         self.checked_at = clock()  # the last proof of health
@@ -91,15 +90,16 @@ class Run:
             self.stop()
 
     def expire(self, cause: Cause, detail: str) -> None:
-        """Ends the use of this run. Safe to call at any time: what is expired or gone stays as it is."""
+        """Ends the use of this run. Safe at any time: one that drains is stopped where `cause` is in a hurry."""
         if self.life.state is RunState.CONNECTING:
             self._abandoned = self._abandoned or (cause, detail)
             self._start_scope.cancel()
-        elif self.life.usable:
-            self.ended_by = cause
+            return
+        if self.life.usable:
             self.life.expire(cause, detail)
-            if cause not in _DRAINS or not self.life.facts.leases:
-                self.stop()
+        facts = self.life.facts
+        if facts.state is RunState.EXPIRED and (cause not in _DRAINS or not facts.leases):
+            self.stop()
 
     def stop(self) -> None:
         """Begins the stop ladder. A server that is ending by itself is left to tell its callers how."""
@@ -112,7 +112,7 @@ class Run:
             self._server.files_changed(changes)
 
     async def answers(self) -> bool:
-        """Asks whether the server is there at all. A crash is not an answer, and is noticed elsewhere."""
+        """False when the server keeps silent. One that has crashed is no matter of health, and is noticed elsewhere."""
         with anyio.move_on_after(self._policy.health_timeout_s):
             try:
                 await self.server.ping()
@@ -150,14 +150,15 @@ class Run:
             logger.exception("The start of %s failed", name)
             self._fail(Cause.START_FAILED, ServerStartFailed(name, f"The start of {name} failed: {error}"))
         else:
-            self._settle(tasks, pid)
+            self._settle(pid)
+        if self.failure is not None:
+            tasks.cancel_scope.cancel()  # the handshake may have ended in the same moment
 
-    def _settle(self, tasks: TaskGroup, pid: int | None) -> None:
+    def _settle(self, pid: int | None) -> None:
         name = self.wanted.spec.name
         if self._abandoned is not None:
             cause, detail = self._abandoned
             self._fail(cause, ServerUnavailable(name, f"The start of {name} was stopped ({cause}): {detail}"))
-            tasks.cancel_scope.cancel()  # the handshake may have ended in the same moment
         elif self._start_scope.cancelled_caught:
             limit_s = self._policy.start_timeout_s
             words = f"{name} did not finish its handshake within {limit_s:g} s. {self.stderr_tail}"

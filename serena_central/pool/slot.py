@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 
 from serena_central.core import progress
-from serena_central.core.errors import DeadlineExceeded, ServerNotInstalled, ServerUnavailable
+from serena_central.core.errors import DeadlineExceeded, ServerCrashed, ServerNotInstalled, ServerUnavailable
 from serena_central.core.events import EventBus, Severity
 from serena_central.pool.breaker import BreakerState, CircuitBreaker
 from serena_central.pool.key import WantedServer
@@ -54,8 +54,7 @@ class Slot:
         self._launch = launch
         self._spawn = spawn
 
-    @property
-    def live(self) -> Run | None:
+    def usable_run(self) -> Run | None:
         """The run that gives leases now, if there is one."""
         run = self.current
         return run if run is not None and run.usable() else None
@@ -65,7 +64,7 @@ class Slot:
 
         Raises: ServerUnavailable, ServerNotInstalled, ServerStartFailed.
         """
-        while (run := self.live) is None:
+        while (run := self.usable_run()) is None:
             run = self.current
             if run is None:
                 run = self.start(Cause.LEASE_ASKED)
@@ -89,6 +88,8 @@ class Slot:
             run.unanswered = 0
             if self.breaker.failures:
                 self.breaker.close()
+        elif isinstance(error, ServerCrashed):
+            run.usable()  # a death is noticed before anybody asks again
         elif isinstance(error, (anyio.get_cancelled_exc_class(), TimeoutError, DeadlineExceeded)):
             run.unanswered += 1
             if run.unanswered == self._policy.hang_calls and run.usable():
@@ -154,10 +155,11 @@ class Slot:
 
     async def _doubt(self, run: Run) -> None:
         """Replaces a run that does not even answer a ping."""
-        if not await run.answers():
+        if not await run.answers() and run.unanswered >= self._policy.hang_calls:
             run.expire(Cause.HANG, f"{run.unanswered} calls in a row, then a ping, were not answered")
 
     def _moved(self, run: Run, move: Move) -> None:
+        self._publish_move(run, move)
         if move.cause in _FAILURES and not isinstance(run.failure, ServerNotInstalled):
             self.breaker.failure(f"{move.cause}: {move.detail}")
         if move.to is RunState.IDLE and run is self.successor:
@@ -166,7 +168,6 @@ class Slot:
                 worn_out.expire(Cause.MAX_CALLS, f"run {run.number} takes over")
         elif move.to in (RunState.EXPIRED, RunState.DISCONNECTED):
             self._leave(run, move.to)
-        self._publish_move(run, move)
 
     def _leave(self, run: Run, to: RunState) -> None:
         """A run gives no more leases, or is gone altogether."""

@@ -1,0 +1,293 @@
+"""Sweeps: idle servers, worn-out ones, the memory budget, health and forgetting. With real child processes."""
+
+import os
+import signal
+from pathlib import Path
+
+import anyio
+import msgspec
+import pytest
+
+from serena_central.core.errors import ServerUnavailable
+from serena_central.pool.state import RunState
+from tests.support.fakes import FAKE_SPEC, logged
+from tests.support.pools import PATIENCE_S, PoolBox, hover, pool_box
+
+pytestmark = pytest.mark.anyio
+
+MB = 1024 * 1024
+
+
+async def use(box: PoolBox, name: str = "a", times: int = 1) -> None:
+    for _ in range(times):
+        async with box.pool.lease(box.wanted(name)):
+            pass
+
+
+async def test_a_server_that_nobody_was_ever_attached_to_goes_five_minutes_after_its_last_call(tmp_path: Path) -> None:
+    async with pool_box(tmp_path) as box:
+        await use(box)
+        box.clock.advance(299)
+        await box.pool.sweep()
+        assert box.shown(box.wanted("a")).state is RunState.IDLE
+        assert box.shown(box.wanted("a")).idle_s == 299
+        box.clock.advance(1)
+        await box.pool.sweep()
+        await box.moved("disconnected", reason="idle timeout: unused for 300 s")
+
+
+async def test_attached_sessions_hold_it_until_they_leave_or_fall_silent(tmp_path: Path) -> None:
+    async with pool_box(tmp_path, health_interval_s=9999) as box:
+        left, silent = box.wanted("left"), box.wanted("silent")
+        for wanted in (left, silent):
+            box.pool.attach(wanted.root)
+            await use(box, wanted.root.name)
+        box.clock.advance(400)
+        box.pool.detach(left.root)
+        box.pool.touch(silent.root)
+        assert (box.shown(left).attached, box.shown(silent).attached) == (0, 1)
+        await box.pool.sweep()
+        box.clock.advance(300)
+        await box.pool.sweep()
+        assert box.shown(left).state is not RunState.IDLE
+        assert box.shown(silent).state is RunState.IDLE
+        box.clock.advance(300)
+        await box.pool.sweep()
+        assert box.shown(silent).state is not RunState.IDLE
+
+
+async def test_a_server_in_use_never_goes_for_idleness_or_memory(tmp_path: Path) -> None:
+    async with pool_box(tmp_path, memory_budget_bytes=1) as box, box.pool.lease(box.wanted("a")) as server:
+        box.clock.advance(9999)
+        await box.pool.sweep()
+        assert box.shown(box.wanted("a")).state is RunState.IN_USE
+        assert await hover(server) == "v1:x = 1"
+
+
+async def test_a_worn_out_server_is_replaced_while_it_goes_on_serving(tmp_path: Path) -> None:
+    async with pool_box(tmp_path, max_calls=3) as box:
+        wanted = box.wanted("a")
+        async with box.pool.lease(wanted) as old:
+            gate = box.gate("a")
+            await use(box, times=2)  # the third lease in all
+            await box.moved("connecting", reason="max calls: run 1 has given 3 leases")
+            await use(box, times=5)
+            assert [(shown.run, shown.state) for shown in box.pool.snapshot()] == [
+                (2, RunState.CONNECTING),
+                (1, RunState.IN_USE),
+            ]
+            gate.set()
+            await box.moved("expired", reason="max calls: run 2 takes over", run=1)
+            async with box.pool.lease(wanted) as fresh:
+                assert fresh is not old
+            assert await hover(old) == "v1:x = 1"
+            assert [(shown.run, shown.draining) for shown in box.pool.snapshot()] == [(2, False), (1, True)]
+        await box.moved("disconnected", run=1)
+
+
+async def test_nothing_is_lost_while_servers_are_replaced_under_concurrent_calls(tmp_path: Path) -> None:
+    async with pool_box(tmp_path, max_calls=20) as box:
+        answers: list[str | None] = []
+
+        async def work(worker: int) -> None:
+            for number in range(25):
+                async with box.pool.lease(box.wanted("a")) as server:
+                    answers.append(await hover(server, column=worker * 100 + number))
+
+        async with anyio.create_task_group() as tasks:
+            for worker in range(8):
+                tasks.start_soon(work, worker)
+        assert answers == ["v1:x = 1"] * 200
+        replaced = await box.moved("expired", reason="max calls", run=1)
+        assert replaced.data["from"] in ("in_use", "idle")
+        assert box.shown(box.wanted("a")).breaker.failures == 0
+
+
+async def test_a_replacement_that_fails_is_tried_again_and_the_old_one_serves_on(tmp_path: Path) -> None:
+    async with pool_box(tmp_path, max_calls=2) as box:
+        await use(box)
+        box.scripts["a"] = {"fail_initialize": "no licence"}
+        await use(box)
+        await box.moved("disconnected", reason="no licence", run=2)
+        assert box.shown(box.wanted("a")).run == 1
+        box.scripts["a"] = {}
+        await use(box)
+        await box.pool.sweep()
+        await box.moved("expired", reason="run 3 takes over", run=1)
+
+
+async def test_a_replacement_takes_over_when_the_old_one_crashes_meanwhile(tmp_path: Path) -> None:
+    async with pool_box(tmp_path, max_calls=1) as box:
+        gate = box.gate("a")
+        gate.set()
+        async with box.pool.lease(box.wanted("a")) as old:
+            gate.clear()
+            await box.moved("connecting", run=2)
+            assert old.pid is not None
+            os.kill(old.pid, signal.SIGKILL)
+            await box.moved("expired", reason="crash", run=1)
+            gate.set()
+            async with box.pool.lease(box.wanted("a")) as fresh:
+                assert await hover(fresh) == "v1:x = 1"
+        assert box.shown(box.wanted("a")).run in (2, 3)
+
+
+async def test_a_drain_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    async with pool_box(tmp_path, max_calls=1, drain_timeout_s=300) as box:
+        box.scripts["a"] = {"hang_on": ["textDocument/hover"], "log": str(log)}
+        async with anyio.create_task_group() as tasks:
+
+            async def ask() -> None:
+                with pytest.raises(ServerUnavailable, match="was stopped"):
+                    async with box.pool.lease(box.wanted("a")) as server:
+                        await hover(server)
+
+            tasks.start_soon(ask)
+            await logged(log, method="textDocument/hover")
+            await box.moved("expired", reason="max calls", run=1)
+            await box.pool.sweep()
+            assert box.pool.snapshot()[-1].draining
+            box.clock.advance(300)
+            await box.pool.sweep()
+        await box.moved("disconnected", run=1)
+
+
+async def test_the_least_recently_used_idle_server_makes_room(tmp_path: Path) -> None:
+    async with pool_box(tmp_path) as box:
+        for name in ("first", "second", "third"):
+            await use(box, name)
+            box.clock.advance(1)
+        await use(box, "first")
+        await box.pool.sweep()
+        third = box.shown(box.wanted("third"))
+        assert third.memory_bytes > MB
+        sizes = [shown.memory_bytes for shown in box.pool.snapshot()]
+        box.pool._reaper._budget_bytes = sum(sizes) - 1
+        box.pool._reaper._make_room()  # by the figures that are known: another measurement may tell others
+        assert [box.shown(box.wanted(name)).state for name in ("first", "third")] == [RunState.IDLE] * 2
+        expired = await box.moved("expired", reason="memory budget")
+        assert expired.project == str(box.wanted("second").root)
+
+
+async def test_a_sweep_retires_idle_servers_until_the_rest_fits(tmp_path: Path) -> None:
+    async with pool_box(tmp_path, memory_budget_bytes=MB) as box:
+        await use(box)
+        await box.pool.sweep()
+        await box.moved("disconnected", reason="memory budget: all servers may use 1 MB together")
+
+
+async def test_a_start_is_refused_when_all_memory_is_in_use_and_admitted_once_one_is_idle(tmp_path: Path) -> None:
+    async with pool_box(tmp_path, memory_budget_bytes=MB) as box:
+        async with box.pool.lease(box.wanted("a")):
+            with pytest.raises(ServerUnavailable, match=r"hold \d+ MB of the 1 MB .* none is idle"):
+                async with box.pool.lease(box.wanted("b")):
+                    pass
+        async with box.pool.lease(box.wanted("b")) as server:
+            assert await hover(server) == "v1:x = 1"
+        await box.moved("expired", reason="memory budget")
+
+
+async def test_a_replacement_that_the_budget_refuses_waits_for_a_later_sweep(tmp_path: Path) -> None:
+    async with pool_box(tmp_path, max_calls=2, memory_budget_bytes=1) as box:
+        async with box.pool.lease(box.wanted("a")):
+            await box.pool.sweep()
+            async with box.pool.lease(box.wanted("a")) as server:
+                assert await hover(server) == "v1:x = 1"
+            assert len(box.located) == 1
+        kinds = [event.kind for event in box.pool._bus.recent()]
+        assert "server.replacement_postponed" in kinds
+
+
+async def test_a_worn_out_server_that_makes_room_for_its_own_successor_is_simply_followed_by_it(tmp_path: Path) -> None:
+    async with pool_box(tmp_path, max_calls=2) as box:
+        await use(box)
+        box.pool._reaper._budget_bytes = 1
+        async with box.pool.lease(box.wanted("a")):
+            assert "server.replacement_postponed" in [event.kind for event in box.pool._bus.recent()]
+        # Enough for what runs, too little for what the catalogue expects of one more.
+        box.pool._reaper._budget_bytes = (FAKE_SPEC.memory_mb - 1) * MB
+        await box.pool.sweep()
+        await box.moved("expired", reason="memory budget", run=1)
+        await use(box)
+        await box.moved("disconnected", run=1)
+        assert [shown.run for shown in box.pool.snapshot()] == [2]
+
+
+async def test_an_idle_server_that_does_not_answer_a_ping_is_replaced(tmp_path: Path) -> None:
+    async with pool_box(tmp_path, health_timeout_s=0.1, health_interval_s=60) as box:
+        await use(box, "hung")
+        pid = box.shown(box.wanted("hung")).pid
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
+        await box.pool.sweep()
+        assert box.shown(box.wanted("hung")).state is RunState.IDLE
+        box.clock.advance(60)
+        await box.pool.sweep()
+        await box.moved("expired", reason="hang: an idle server did not answer a ping")
+
+
+async def test_a_ping_that_finds_the_server_in_use_leaves_it_to_the_calls(tmp_path: Path) -> None:
+    async with pool_box(tmp_path, health_timeout_s=0.2, health_interval_s=60) as box:
+        await use(box)
+        pid = box.shown(box.wanted("a")).pid
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
+        box.clock.advance(60)
+        async with anyio.create_task_group() as tasks:
+            checked = anyio.Event()
+
+            async def check() -> None:
+                await box.pool._reaper._check_health()
+                checked.set()
+
+            tasks.start_soon(check)
+            await anyio.wait_all_tasks_blocked()
+            async with box.pool.lease(box.wanted("a")):
+                with anyio.fail_after(PATIENCE_S):
+                    await checked.wait()
+                assert box.shown(box.wanted("a")).state is RunState.IN_USE
+                os.kill(pid, signal.SIGCONT)
+
+
+async def test_a_server_that_is_gone_for_an_hour_is_forgotten(tmp_path: Path) -> None:
+    async with pool_box(tmp_path) as box:
+        for wanted in (box.wanted("a"), box.wanted("a", strict=True)):
+            async with box.pool.lease(wanted):
+                pass
+        await box.pool.stop(box.wanted("a").key, "done")
+        box.clock.advance(1)
+        await box.pool.stop(box.wanted("a", strict=True).key, "done")
+        box.clock.advance(3598)
+        await box.pool.sweep()
+        assert len(box.pool.snapshot()) == 2
+        for left in (1, 0):
+            box.clock.advance(1)
+            await box.pool.sweep()
+            assert len(box.pool.snapshot()) == left
+
+
+async def test_the_pool_sweeps_by_itself_and_survives_a_sweep_that_fails(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with pool_box(tmp_path, sweep_interval_s=0.01) as box:
+        failed = anyio.Event()
+
+        async def fail() -> None:
+            failed.set()
+            raise RuntimeError("a bug")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(box.pool, "sweep", fail)
+            with anyio.fail_after(5):
+                await failed.wait()
+        await use(box)
+        box.clock.advance(300)
+        await box.moved("disconnected", reason="idle timeout")
+    assert "A task of the pool failed" in caplog.text
+
+
+async def test_snapshots_are_plain_data(tmp_path: Path) -> None:
+    async with pool_box(tmp_path) as box:
+        await use(box)
+        assert b'"state":"idle"' in msgspec.json.encode(box.pool.snapshot(), enc_hook=str)
