@@ -35,9 +35,11 @@ from serena_central.pool.policy import PoolPolicy
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.languages import ProjectLanguages
 from serena_central.projects.project import Project
+from serena_central.projects.record import ProjectRecorder
 from serena_central.projects.registry import KnownProject, ProjectRegistry
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.record import SessionRecorder
+from serena_central.store.index_cache import IndexCache
 from serena_central.store.store import Store
 from serena_central.tools import diagnostics, files, hierarchies, symbols, workflow
 from serena_central.tools.call import Services, ToolCaller
@@ -104,17 +106,21 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
         known=[KnownProject(Path(root).name, root) for root in settings.projects],
     )
     sessions = SessionManager(bus=bus, interest=projects, policy=settings.sessions)
-    caller = ToolCaller(Services(projects=projects, sessions=sessions, pool=pool, settings=settings, bus=bus))
+    services = Services(projects=projects, sessions=sessions, pool=pool, settings=settings, bus=bus)
+    caller = ToolCaller(services, record=store.writer.put)
     version = metadata.version("serena-central")
     adapter = Adapter(sessions=sessions, caller=caller, version=version)
     recorder = SessionRecorder(sessions, store, bus)
+    project_recorder = ProjectRecorder(projects, store, bus)
     endpoint = McpEndpoint(adapter.server, HandshakeTransports(adapter.server, sessions=sessions, openings=recorder))
     api = Api(version, bus, store, pool, projects, sessions, caller, stop, started_at=time.time())
     app = Starlette(
         routes=[Route(MCP_PATH, endpoint), *routes(api)],
         middleware=[Middleware(Guard, token=token, hosts=_own_names(settings), open_paths=OPEN_PATHS)],
         exception_handlers={HTTPException: no_such_route},
-        lifespan=lambda _app: _running_all(store.run, pool.run, projects.run, recorder.run, sessions.run, endpoint.run),
+        lifespan=lambda _app: _running_all(
+            store.run, pool.run, projects.run, project_recorder.run, recorder.run, sessions.run, endpoint.run
+        ),
     )
     return Central(token, bus, store, pool, projects, sessions, caller, endpoint, app)
 
@@ -151,7 +157,7 @@ def _project(
         chosen=settings.language_servers,
         encoding=settings.encoding,
     )
-    return Project(root, settings, languages)
+    return Project(root, settings, languages, IndexCache(places.cache, root))
 
 
 def _pool_policy(settings: ServerSettings) -> PoolPolicy:

@@ -7,6 +7,7 @@ Errors hold data and a message for the reader, who is often a language model. Th
     ├── ConfigError              a setting has a wrong value: file, line, key and what is allowed
     ├── InvalidArguments         the call's arguments don't fit the tool's schema
     ├── UnknownTool
+    ├── CallCancelled            a person or the server's stop ended the call while it ran
     ├── ToolRefused              the call is understood and not allowed here (mode, setting, shared session)
     ├── UnknownProject           lists the projects that are known
     ├── ProjectRefused           a root that must not become a project (`/`, the home folder, outside allowed_roots)
@@ -63,6 +64,10 @@ class UnknownTool(SerenaCentralError):
         hint = f" Did you mean {', '.join(close)}?" if close else " tools/list names them."
         super().__init__(f"There is no tool named {name!r}.{hint}")
         self.name = name
+
+
+class CallCancelled(SerenaCentralError):
+    """The call was ended while it ran, by a person or because the server stops; the message says by what."""
 
 
 class ToolRefused(SerenaCentralError):

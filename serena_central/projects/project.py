@@ -21,8 +21,9 @@ from serena_central.files.tree import Change, FileTree
 from serena_central.projects.languages import ProjectLanguages
 from serena_central.projects.relations import Relations
 from serena_central.projects.views import SymbolView, view_of
+from serena_central.store.index_cache import IndexCache
 from serena_central.symbols.index import Hit, SymbolIndex
-from serena_central.symbols.indexer import Gap, Indexer, SymbolCache
+from serena_central.symbols.indexer import Gap, Indexer
 from serena_central.symbols.namepath import parse_pattern
 from serena_central.symbols.resolve import Finder, Found
 from serena_central.symbols.symbol import FileSymbols
@@ -37,7 +38,7 @@ class Project:
     """One root, its files, symbols and language servers. Belongs to the event loop's thread."""
 
     def __init__(
-        self, root: Path, settings: ProjectSettings, languages: ProjectLanguages, cache: SymbolCache | None = None
+        self, root: Path, settings: ProjectSettings, languages: ProjectLanguages, cache: IndexCache | None = None
     ) -> None:
         self.root = root
         self.name = settings.project_name or root.name

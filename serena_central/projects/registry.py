@@ -214,10 +214,15 @@ class ProjectRegistry:
             opening.scope.cancel()
             self._bus.publish("project.closed", reason, project=self._known.get(root, root.name), root=str(root))
 
+    def remember(self, project: KnownProject) -> None:
+        """Puts a project on the list without opening it."""
+        self._known.setdefault(Path(project.root), project.name)
+
     def forget(self, root: Path) -> None:
         """Closes a project and takes it off the list."""
         self.close(root, "it was removed")
         self._known.pop(root, None)
+        self._bus.publish("project.removed", project=root.name, root=str(root))
 
     # --- interest ------------------------------------------------------------------------------------------------
 

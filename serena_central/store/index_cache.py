@@ -21,7 +21,7 @@ BUSY_TIMEOUT_S = 2.0
 _CREATE = """
 CREATE TABLE file (
     path TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, ctime_ns INTEGER, inode INTEGER,
-    indexed_at_ns INTEGER, digest TEXT, server TEXT, blob BLOB
+    indexed_at_ns INTEGER, server TEXT, blob BLOB
 )
 """
 
@@ -35,7 +35,6 @@ class CachedFile(NamedTuple):
     ctime_ns: int
     inode: int
     indexed_at_ns: int
-    digest: str
     server: str
     blob: bytes
 
@@ -60,7 +59,7 @@ class IndexCache:
         """Writes the changes in one transaction; False if they could not be written."""
         try:
             with closing(self._connect()) as connection, connection:
-                connection.executemany("INSERT OR REPLACE INTO file VALUES (?,?,?,?,?,?,?,?,?)", upserts)
+                connection.executemany("INSERT OR REPLACE INTO file VALUES (?,?,?,?,?,?,?,?)", upserts)
                 connection.executemany("DELETE FROM file WHERE path = ?", ((path,) for path in deletes))
         except (sqlite3.Error, OSError, UnicodeError, OverflowError) as error:
             self._give_up(error)

@@ -20,6 +20,7 @@ from serena_central.core.progress import report
 from serena_central.files.stamp import Stamp
 from serena_central.files.tree import Change, FileTree
 from serena_central.lsp.answers import DocumentSymbol
+from serena_central.store.index_cache import CachedFile, IndexCache
 from serena_central.symbols.index import Entry, SymbolIndex
 from serena_central.symbols.symbol import flatten
 
@@ -56,13 +57,6 @@ class SymbolSource(Protocol):
         ...
 
 
-class SymbolCache(Protocol):
-    """Where entries outlive the process. Both methods block; they are called in threads."""
-
-    def load(self) -> list[tuple[str, Entry]]: ...
-    def save(self, upserts: Sequence[tuple[str, Entry]], deletes: Sequence[str]) -> None: ...
-
-
 class Gap(NamedTuple):
     """Files that an answer does not cover, and why."""
 
@@ -89,7 +83,7 @@ class Indexer:
         tree: FileTree,
         index: SymbolIndex,
         source: SymbolSource,
-        cache: SymbolCache | None = None,
+        cache: IndexCache | None = None,
     ) -> None:
         self._root = root
         self._tree = tree
@@ -113,14 +107,17 @@ class Indexer:
     async def load(self) -> None:
         """Takes over the cache for files that are as they were, and marks all others pending."""
         cached = await anyio.to_thread.run_sync(self._cache.load) if self._cache else []
-        for path, entry in cached:
+        for file in cached:
+            entry = Entry(
+                Stamp(file.size, file.mtime_ns, file.ctime_ns, file.inode), file.indexed_at_ns, file.server, file.blob
+            )
             try:
-                if self._still_true(path, entry):
-                    self._index.restore(path, entry)
+                if self._still_true(file.path, entry):
+                    self._index.restore(file.path, entry)
                 else:
-                    self._unsaved.add(path)
+                    self._unsaved.add(file.path)
             except msgspec.DecodeError:
-                logger.warning("dropped an unreadable cache entry for %s", path)
+                logger.warning("dropped an unreadable cache entry for %s", file.path)
         for path in self._tree.files:
             if path not in self._index and self._source.identity(path) is not None:
                 self._pending[path] = None
@@ -186,7 +183,11 @@ class Indexer:
         if self._cache is None or not self._unsaved:
             return
         paths, self._unsaved = self._unsaved, set()
-        entries = [(path, entry) for path in paths if (entry := self._index.entry(path)) is not None]
+        entries = [
+            CachedFile(path, *entry.stamp, entry.indexed_at_ns, entry.source, entry.blob)
+            for path in paths
+            if (entry := self._index.entry(path)) is not None
+        ]
         deletes = [path for path in paths if path not in self._index]
         await anyio.to_thread.run_sync(self._cache.save, entries, deletes)
 

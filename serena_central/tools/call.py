@@ -7,18 +7,19 @@ and each is counted, published and timed.
 
 import difflib
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import anyio
 
-from serena_central.core.errors import DeadlineExceeded, SerenaCentralError, ToolRefused, UnknownTool
+from serena_central.core.errors import CallCancelled, DeadlineExceeded, SerenaCentralError, ToolRefused, UnknownTool
 from serena_central.core.events import Severity
 from serena_central.core.ids import new_call_id
 from serena_central.core.progress import Listener, reporting_to
 from serena_central.projects.project import Project
 from serena_central.projects.scope import Ask, Scope, resolve_scope
 from serena_central.sessions.session import RunningCall, Session
+from serena_central.store.rows import ToolCallRow
 from serena_central.tools import diagnostics, files, hierarchies, symbols, workflow
 from serena_central.tools.answer import Answer, fit
 from serena_central.tools.catalogue import CATALOGUE, PATH_PARAMETERS, Tool
@@ -34,8 +35,10 @@ PROJECTS_AT_ONCE = 8
 class ToolCaller:
     """Runs tool calls for any border."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, *, record: Callable[[ToolCallRow], None]) -> None:
+        """`record` keeps a finished call; it must neither wait nor raise."""
         self._services = services
+        self._keep = record
 
     def tools_for(self, session: Session) -> list[Tool]:
         """The tools that a session is shown, in the catalogue's order."""
@@ -63,7 +66,7 @@ class ToolCaller:
                 scope = await self._scope(tool, session, parsed)
                 scope_name = ", ".join(project.name for project in scope.projects) or None
                 return await self._run(tool, call, scope, parsed)
-            raise ToolRefused(running.cancelled_because or "The call was cancelled.")
+            raise CallCancelled(running.cancelled_because or "The call was cancelled.")
         except BaseException as error:
             failure = error
             raise
@@ -106,7 +109,9 @@ class ToolCaller:
             else:
                 results = {"": await tool.function(call, **parsed)}
             text, shortened = fit(results, settings.max_answer_chars if limit < 0 else limit, grouped=scope.grouped)
-            return Answer([text, "\n".join(call.remarks)] if call.remarks else [text], shortened)
+            answer = Answer([text, "\n".join(call.remarks)] if call.remarks else [text], shortened)
+            call.answer_chars = sum(map(len, answer.blocks))
+            return answer
         assert deadline.cancelled_caught
         raise DeadlineExceeded(tool.name, settings.tool_timeout_s)
 
@@ -133,30 +138,45 @@ class ToolCaller:
     def _record(
         self, call: ToolCall, tool: Tool, project: str | None, started: float, failure: BaseException | None
     ) -> None:
-        """Counts, logs and publishes a call however it ended."""
-        duration_ms = (time.perf_counter() - started) * 1000
-        session = call.session
-        session.count(tool.name, duration_ms, failed=failure is not None)
-        how = "answered" if failure is None else _how_it_failed(failure)
+        """Counts, logs, keeps and publishes a call however it ended."""
+        now, duration_ms = time.time(), (time.perf_counter() - started) * 1000
+        session, failed = call.session, failure is not None
+        outcome = _outcome(failure)
+        session.count(tool.name, duration_ms, failed=failed)
         session.note(
-            f"{tool.name} {project or ''} {how} {duration_ms:.1f} ms",
-            "info" if failure is None else "warning",
-            at=time.time(),
+            f"{tool.name} {project or ''} {outcome} {duration_ms:.1f} ms", "warning" if failed else "info", at=now
+        )
+        self._keep(
+            ToolCallRow(
+                id=call.id,
+                at=now,
+                session=session.id,
+                project=project,
+                tool=tool.name,
+                duration_ms=duration_ms,
+                outcome=outcome,
+                error=type(failure).__name__ if failed else None,
+                answer_chars=call.answer_chars,
+            )
         )
         self._services.bus.publish(
             "call.finished",
-            severity=Severity.INFO if failure is None else Severity.WARNING,
+            severity=Severity.WARNING if failed else Severity.INFO,
             session=session.id,
             project=project,
             call=call.id,
             tool=tool.name,
-            how=how,
+            outcome=outcome,
             duration_ms=round(duration_ms, 3),
         )
 
 
-def _how_it_failed(failure: BaseException) -> str:
-    return type(failure).__name__ if isinstance(failure, Exception) else "cancelled"
+def _outcome(failure: BaseException | None) -> str:
+    if failure is None:
+        return "ok"
+    if isinstance(failure, DeadlineExceeded):
+        return "deadline"
+    return "error" if isinstance(failure, Exception) and not isinstance(failure, CallCancelled) else "cancelled"
 
 
 def _labels(projects: list[Project]) -> list[str]:

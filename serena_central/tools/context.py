@@ -47,6 +47,8 @@ class ToolCall:
     session: Session
     services: Services
     remarks: list[str] = field(default_factory=list[str])
+    answer_chars: int = 0
+    """Length of the answer, once there is one."""
 
     def remark(self, text: str) -> None:
         """Adds a line to the answer's second block, once."""

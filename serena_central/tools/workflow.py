@@ -103,17 +103,16 @@ async def restart_language_server(
     language: Annotated[str, Meta(description="Language or server name; empty: all of the project")] = "",
 ) -> dict[str, Any]:
     """Ends the project's language servers; the next question starts them afresh."""
-    roots = target.languages.roots
-    restarted: list[str] = []
-    for server in call.services.pool.snapshot():
-        if server.root in roots and (not language or language in (server.server, *server.languages)):
-            await call.services.pool.restart(server.key, f"asked by session {call.session.id}")
-            restarted.append(server.server)
-    if language and not restarted:
-        running = [server.server for server in call.services.pool.snapshot() if server.root in roots]
-        raise InvalidArguments(f"No language server {language!r} runs for {target.name}. Running: {running or 'none'}.")
+    # A key may be shown twice: its current run beside one that still drains.
+    known = {server.key: server for server in call.services.pool.snapshot() if server.root in target.languages.roots}
+    chosen = [one for one in known.values() if not language or language in (one.server, *one.languages)]
+    if language and not chosen:
+        running = ", ".join(one.server for one in known.values()) or "none"
+        raise InvalidArguments(f"No language server {language!r} runs for {target.name}. Running: {running}.")
+    for server in chosen:
+        await call.services.pool.restart(server.key, f"asked by session {call.session.id}")
     target.indexer.ask_again()
-    return {"restarted": restarted}
+    return {"restarted": [server.server for server in chosen]}
 
 
 @tool("How to use these tools")

@@ -192,5 +192,5 @@ async def test_shutdown_stops_the_server(central: RunningCentral) -> None:
     async with central.http() as http:
         assert (await http.post("/api/shutdown")).status_code == 202
     with anyio.fail_after(5):
-        while central.server.servers[0].is_serving():  # noqa: ASYNC110 (uvicorn offers no event)
+        while central.server.servers[0].is_serving():
             await anyio.sleep(0.01)

@@ -105,7 +105,7 @@ async def face() -> AsyncGenerator[Face]:
 
 async def until(condition: Any) -> None:
     with anyio.fail_after(5):
-        while not condition():  # noqa: ASYNC110 (the condition is another task's plain state)
+        while not condition():
             await anyio.sleep(0.005)
 
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 async def until(condition: Any) -> None:
     with anyio.fail_after(10):
-        while not condition():  # noqa: ASYNC110 (the condition is another task's plain state)
+        while not condition():
             await anyio.sleep(0.01)
 
 

@@ -15,13 +15,13 @@ import msgspec
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import Implementation
-from serena_central.tools.answer import Answer
-from serena_central.tools.call import ToolCaller
-from serena_central.tools.catalogue import Catalogue, Tool
 
 from serena_central.core.errors import SymbolNotFound, ToolRefused, UnknownTool
 from serena_central.core.progress import Listener
 from serena_central.sessions.session import RunningCall, Session
+from serena_central.tools.answer import Answer
+from serena_central.tools.call import ToolCaller
+from serena_central.tools.catalogue import Catalogue, Tool
 
 Era = Literal["handshake", "modern"]
 MODERN = "2026-07-28"

@@ -16,7 +16,7 @@ async def serving(server: uvicorn.Server) -> AsyncGenerator[str]:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(server.serve, [listening])
             with anyio.fail_after(10):
-                while not server.started:  # noqa: ASYNC110 (uvicorn offers no event)
+                while not server.started:
                     await anyio.sleep(0.005)
             try:
                 yield f"http://127.0.0.1:{port}"

@@ -11,8 +11,9 @@ from serena_central.core.errors import RequestFailed
 from serena_central.core.text import Position, Range
 from serena_central.files.tree import FileTree
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
-from serena_central.symbols.index import Entry, SymbolIndex
-from serena_central.symbols.indexer import Gap, Indexer
+from serena_central.store.index_cache import IndexCache
+from serena_central.symbols.index import SymbolIndex
+from serena_central.symbols.indexer import RACY_NS, Gap, Indexer
 from serena_central.symbols.namepath import parse_pattern
 
 pytestmark = pytest.mark.anyio
@@ -42,23 +43,8 @@ class Words:
         return [DocumentSymbol(word, SymbolKind.VARIABLE, SPAN, SPAN) for word in text.split()]
 
 
-class Memory:
-    """A cache that remembers in memory."""
-
-    def __init__(self) -> None:
-        self.entries: dict[str, Entry] = {}
-
-    def load(self) -> list[tuple[str, Entry]]:
-        return list(self.entries.items())
-
-    def save(self, upserts: Sequence[tuple[str, Entry]], deletes: Sequence[str]) -> None:
-        self.entries.update(upserts)
-        for path in deletes:
-            self.entries.pop(path, None)
-
-
 class World:
-    def __init__(self, root: Path, cache: Memory | None = None) -> None:
+    def __init__(self, root: Path, cache: IndexCache | None = None) -> None:
         self.root = root
         self.tree = FileTree(root)
         self.index = SymbolIndex()
@@ -70,7 +56,7 @@ class World:
 
 
 @asynccontextmanager
-async def world(root: Path, cache: Memory | None = None) -> AsyncIterator[World]:
+async def world(root: Path, cache: IndexCache | None = None) -> AsyncIterator[World]:
     made = World(root, cache)
     with anyio.fail_after(20):
         async with anyio.create_task_group() as tasks:
@@ -156,17 +142,18 @@ async def test_what_could_not_be_indexed_is_said_and_tried_again_when_it_changes
 
 
 async def test_a_restart_answers_from_the_cache_what_is_unchanged(tmp_path: Path) -> None:
-    root, cache = tmp_path / "root", Memory()
+    root = tmp_path / "root"
     root.mkdir()
+    cache = IndexCache(tmp_path, root)
     for name in ("same", "changed", "gone", "racy"):
         (root / f"{name}.txt").write_text(name)
     async with world(root, cache) as w:
         await w.indexer.ensure(list(w.tree.files))
         await w.indexer.save()
-    for path, entry in cache.entries.items():
-        if path != "racy.txt":
-            aged = entry.indexed_at_ns + 3_000_000_000
-            cache.entries[path] = Entry(entry.stamp, aged, entry.source, entry.blob)
+    aged = [
+        file._replace(indexed_at_ns=file.indexed_at_ns + RACY_NS) for file in cache.load() if file.path != "racy.txt"
+    ]
+    assert cache.save(aged)
     (root / "changed.txt").write_text("changed since")
     (root / "gone.txt").unlink()
     async with world(root, cache) as w:
@@ -176,4 +163,4 @@ async def test_a_restart_answers_from_the_cache_what_is_unchanged(tmp_path: Path
         assert w.source.asked == []
         await w.indexer.ensure(w.indexer.pending_paths())
         await w.indexer.save()
-    assert sorted(cache.entries) == ["changed.txt", "racy.txt", "same.txt"]
+    assert sorted(file.path for file in cache.load()) == ["changed.txt", "racy.txt", "same.txt"]
