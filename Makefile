@@ -4,7 +4,7 @@ BIN := .venv/bin
 UV := $(BIN)/uv
 ARGS ?=
 
-.PHONY: setup serve test check format clean
+.PHONY: setup serve test check check-wheel format clean
 
 setup: $(BIN)/.ready
 
@@ -28,6 +28,10 @@ check: setup
 	$(BIN)/ruff check .
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports --no-cache
+
+# What users install: built, installed outside the checkout, served from, asked.
+check-wheel: setup
+	scripts/check-wheel
 
 format: setup
 	$(BIN)/ruff format .

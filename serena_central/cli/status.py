@@ -20,6 +20,7 @@ def command(*, as_json: bool) -> None:
     rows = [
         [
             server["root"],
+            ", ".join(server["languages"]),
             server["server"],
             server["state"],
             server["pid"] or "-",
@@ -32,5 +33,5 @@ def command(*, as_json: bool) -> None:
         ]
         for server in servers
     ]
-    headers = ["ROOT", "SERVER", "STATE", "PID", "MEMORY", "LEASES", "CALLS", "RESTARTS", "IDLE", "AGE"]
+    headers = ["ROOT", "LANGUAGE", "SERVER", "STATE", "PID", "MEMORY", "LEASES", "CALLS", "RESTARTS", "IDLE", "AGE"]
     print_table(headers, rows, empty="No language server runs; the first question about code starts one.")

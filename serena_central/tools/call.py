@@ -28,6 +28,9 @@ from serena_central.tools.context import Services, ToolCall
 FAMILIES = (symbols, files, diagnostics, hierarchies, workflow)
 """Importing a family puts its tools into the catalogue."""
 
+CONTEXT_KEPT = 500
+"""Characters of a call's free words that its event keeps."""
+
 PROJECTS_AT_ONCE = 8
 """Projects of one call that are asked at the same time: enough to hide a slow one, few enough to leave others room."""
 
@@ -63,6 +66,7 @@ class ToolCaller:
         try:
             parsed = tool.parse(arguments)
             with running.scope, reporting_to(on_progress or _nobody):
+                call.semantic_context = parsed["semantic_context"]
                 scope = await self._scope(tool, session, parsed)
                 scope_name = ", ".join(project.name for project in scope.projects) or None
                 return await self._run(tool, call, scope, parsed)
@@ -168,6 +172,7 @@ class ToolCaller:
             tool=tool.name,
             outcome=outcome,
             duration_ms=round(duration_ms, 3),
+            **({"semantic_context": call.semantic_context[:CONTEXT_KEPT]} if call.semantic_context else {}),
         )
 
 

@@ -47,6 +47,7 @@ class ToolCall:
     session: Session
     services: Services
     remarks: list[str] = field(default_factory=list[str])
+    semantic_context: str | None = None
     answer_chars: int = 0
     """Length of the answer, once there is one."""
 
