@@ -5,7 +5,7 @@ tree saw to every server that was ever asked for this project. It knows no symbo
 """
 
 import hashlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,13 +16,14 @@ from serena_central.core.places import Places
 from serena_central.core.text import Text
 from serena_central.files.text import read_text
 from serena_central.files.tree import Change
-from serena_central.lsp.answers import DocumentSymbol, FileChange
+from serena_central.lsp.answers import FileChange
 from serena_central.lsp.catalogue import ServerSpec, catalogue
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.locate import locate
 from serena_central.lsp.roots import server_root
 from serena_central.pool.key import WantedServer
 from serena_central.pool.pool import LanguageServerPool
+from serena_central.symbols.indexer import AskSymbols
 
 T = TypeVar("T")
 
@@ -114,9 +115,18 @@ class ProjectLanguages:
             raise ServerNotInstalled("none", path, "no language server is known for this kind of file")
         return await self._pool.read(self.wanted(spec, path), question)
 
-    async def document_symbols(self, path: str) -> list[DocumentSymbol]:
-        absolute = self._root / path
-        return await self.ask(path, lambda server: server.document_symbols(absolute))
+    def server_of(self, path: str) -> Hashable:
+        """Paths with equal answers share one language server."""
+        spec = self.spec_for(path)
+        return None if spec is None else self.wanted(spec, path).key
+
+    async def lend(self, path: str, work: Callable[[AskSymbols], Awaitable[None]]) -> None:
+        """Lets `work` ask the server for `path` about many files under one lease; again if the server crashes.
+
+        Raises:
+            LanguageServerError: no server, or it failed.
+        """
+        await self.ask(path, lambda server: work(lambda file: server.document_symbols(self._root / file)))
 
     def changed(self, changes: Sequence[Change]) -> None:
         """Tells every server of this project what happened on disk, before anybody asks again."""

@@ -8,14 +8,14 @@ business; where the cache lies is the composition root's.
 
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import anyio
 import msgspec
 
-from serena_central.core.errors import LanguageServerError, PathError
+from serena_central.core.errors import LanguageServerError, PathError, ServerCrashed
 from serena_central.core.progress import report
 from serena_central.files.stamp import Stamp
 from serena_central.files.tree import Change, FileTree
@@ -41,8 +41,15 @@ and a second change within it would leave the same stamp."""
 
 SAVE_EVERY_FILES = 500
 
+CRASHES_ALLOWED = 2
+"""A file that was being read when its server crashed this often is taken for the cause."""
+
 ATTEMPTS = 5
 """How often one caller asks again about a file that keeps changing."""
+
+
+AskSymbols = Callable[[str], Awaitable[Sequence[DocumentSymbol]]]
+"""Asks one server about a file. Raises LanguageServerError, or PathError when the file can't be read."""
 
 
 class SymbolSource(Protocol):
@@ -52,8 +59,15 @@ class SymbolSource(Protocol):
         """What would answer for this file (server, version, settings digest); None where no language is known."""
         ...
 
-    async def document_symbols(self, path: str) -> Sequence[DocumentSymbol]:
-        """Raises LanguageServerError, or PathError when the file can't be read."""
+    def server_of(self, path: str) -> Hashable:
+        """Files with equal answers are read by one server."""
+        ...
+
+    async def lend(self, path: str, work: Callable[[AskSymbols], Awaitable[None]]) -> None:
+        """Runs `work` with the server for `path`, again with a new one if `work` raises ServerCrashed.
+
+        Raises LanguageServerError when there is no server, or none that stays.
+        """
         ...
 
 
@@ -92,6 +106,7 @@ class Indexer:
         self._cache = cache
         self._pending: dict[str, None] = {}
         self._failed: dict[str, tuple[float, str]] = {}
+        self._crashes: dict[str, int] = {}
         self._flights: dict[str, _Flight] = {}
         self._unsaved: set[str] = set()
         self._wakeup = anyio.Event()
@@ -146,6 +161,7 @@ class Indexer:
             self._unsaved.add(path)
         self._pending.pop(path, None)
         self._failed.pop(path, None)
+        self._crashes.pop(path, None)
 
     def ask_again(self) -> None:
         """Makes every file pending: another server, or other settings, will answer."""
@@ -192,25 +208,47 @@ class Indexer:
         await anyio.to_thread.run_sync(self._cache.save, entries, deletes)
 
     async def _work(self, paths: list[str], at_once: int) -> None:
+        """Makes files certain, those of one server under one lease."""
+        of_server: dict[Hashable, list[str]] = {}
+        for path in paths:
+            if path in self._pending and not self._holds(path):
+                of_server.setdefault(self._source.server_of(path), []).append(path)
+        for group in of_server.values():
+            try:
+                await self._source.lend(group[0], lambda ask, group=group: self._read(group, ask, at_once))
+            except LanguageServerError as error:
+                self._fail([path for path in group if path in self._pending], str(error))
+
+    async def _read(self, paths: list[str], ask: AskSymbols, at_once: int) -> None:
+        """Asks one server about files, several at a time. Raises ServerCrashed."""
         queue = iter(paths)
         done = 0
+        asking: set[str] = set()
+        crash: ServerCrashed | None = None
 
         async def worker() -> None:
-            nonlocal done
+            nonlocal done, crash
             for path in queue:
-                await self._make_certain(path)
+                asking.add(path)
+                try:
+                    await self._make_certain(path, ask)
+                except ServerCrashed as error:
+                    crash = error
+                    tasks.cancel_scope.cancel()
+                    return
+                asking.discard(path)
                 done += 1
                 if done % 100 == 0:
                     report(f"reading symbols: {done} of {len(paths)} files", done / len(paths))
 
-        if len(paths) == 1:
-            await worker()
-            return
         async with anyio.create_task_group() as tasks:
             for _ in range(min(at_once, len(paths))):
                 tasks.start_soon(worker)
+        if crash is not None:
+            self._suspect(asking, str(crash))
+            raise crash
 
-    async def _make_certain(self, path: str) -> None:
+    async def _make_certain(self, path: str, ask: AskSymbols) -> None:
         for _ in range(ATTEMPTS):
             if path not in self._pending or self._holds(path):
                 return
@@ -218,13 +256,23 @@ class Indexer:
             if flight is not None:
                 await flight.done.wait()
             else:
-                await self._ask(path)
+                await self._ask(path, ask)
+
+    def _suspect(self, paths: Iterable[str], reason: str) -> None:
+        """One of these may have crashed its server; one that was there twice is left alone, so that the rest is read."""
+        for path in paths:
+            self._crashes[path] = self._crashes.get(path, 0) + 1
+            if self._crashes[path] >= CRASHES_ALLOWED:
+                self._fail([path], reason)
+
+    def _fail(self, paths: Iterable[str], reason: str) -> None:
+        self._failed.update(dict.fromkeys(paths, (time.monotonic(), reason)))
 
     def _holds(self, path: str) -> bool:
         failed = self._failed.get(path)
         return failed is not None and time.monotonic() - failed[0] < FAILURE_HOLDS_S
 
-    async def _ask(self, path: str) -> None:
+    async def _ask(self, path: str, ask: AskSymbols) -> None:
         flight = self._flights[path] = _Flight()
         source, now = self._source.identity(path), time.time_ns()
         try:
@@ -233,14 +281,16 @@ class Indexer:
             if path not in self._tree.files or source is None:
                 self._pending.pop(path, None)
                 return
-            symbols = await self._source.document_symbols(path)
+            symbols = await ask(path)
             if not flight.stale:
                 self._index.put(path, flatten(symbols), stamp=stamp, indexed_at_ns=now, source=source)
                 self._pending.pop(path, None)
                 self._unsaved.add(path)
+        except ServerCrashed:
+            raise
         except (LanguageServerError, PathError, OSError) as error:
             if not flight.stale:
-                self._failed[path] = (time.monotonic(), str(error))
+                self._fail([path], str(error))
         finally:
             if self._flights.get(path) is flight:
                 del self._flights[path]

@@ -1,19 +1,19 @@
 """The indexer keeps the index true while files change, servers fail and callers leave."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
 import pytest
 
-from serena_central.core.errors import RequestFailed
+from serena_central.core.errors import RequestFailed, ServerCrashed
 from serena_central.core.text import Position, Range
 from serena_central.files.tree import FileTree
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
 from serena_central.store.index_cache import IndexCache
 from serena_central.symbols.index import SymbolIndex
-from serena_central.symbols.indexer import RACY_NS, Gap, Indexer
+from serena_central.symbols.indexer import RACY_NS, AskSymbols, Gap, Indexer
 from serena_central.symbols.namepath import parse_pattern
 
 pytestmark = pytest.mark.anyio
@@ -28,16 +28,33 @@ class Words:
         self.root = root
         self.asked: list[str] = []
         self.broken: set[str] = set()
+        self.crashing: set[str] = set()
+        self.crashes_for_ever = False
+        self.restarts = 0
         self.gate = anyio.Event()
         self.gate.set()
 
     def identity(self, path: str) -> str | None:
         return "words 1" if path.endswith(".txt") else None
 
-    async def document_symbols(self, path: str) -> Sequence[DocumentSymbol]:
+    def server_of(self, path: str) -> str | None:
+        return self.identity(path)
+
+    async def lend(self, path: str, work: Callable[[AskSymbols], Awaitable[None]]) -> None:
+        while True:
+            try:
+                return await work(self._ask)
+            except ServerCrashed:
+                self.restarts += 1
+                if not self.crashes_for_ever:
+                    self.crashing = set()
+
+    async def _ask(self, path: str) -> Sequence[DocumentSymbol]:
         self.asked.append(path)
         text = (self.root / path).read_text()
         await self.gate.wait()
+        if path in self.crashing:
+            raise ServerCrashed("words", -9, "")
         if path in self.broken:
             raise RequestFailed("words", "documentSymbol", -1, "no words today")
         return [DocumentSymbol(word, SymbolKind.VARIABLE, SPAN, SPAN) for word in text.split()]
@@ -139,6 +156,27 @@ async def test_what_could_not_be_indexed_is_said_and_tried_again_when_it_changes
         await w.tree.fresh()
         assert await w.indexer.ensure(["a.txt", "b.txt"]) == [Gap(gap.reason, 1)]
         assert w.find("more") == ["a.txt"]
+
+
+async def test_a_server_that_crashes_in_the_middle_is_followed_by_one_that_reads_the_rest(tmp_path: Path) -> None:
+    for number in range(30):
+        (tmp_path / f"{number}.txt").write_text(f"word{number}")
+    async with world(tmp_path) as w:
+        w.source.crashing = {"17.txt"}
+        assert await w.indexer.ensure(list(w.tree.files)) == []
+        assert [w.find(f"word{number}") for number in range(30)] == [[f"{number}.txt"] for number in range(30)]
+
+
+async def test_a_file_that_crashes_every_server_does_not_keep_the_rest_from_being_read(tmp_path: Path) -> None:
+    for number in range(40):
+        (tmp_path / f"{number}.txt").write_text(f"word{number}")
+    async with world(tmp_path) as w:
+        w.source.crashing, w.source.crashes_for_ever = {"17.txt"}, True
+        gaps = await w.indexer.ensure(list(w.tree.files))
+        assert (sum(gap.files for gap in gaps), w.source.restarts) == (w.indexer.pending, 2)
+        assert w.indexer.pending <= 8
+        assert w.find("word39") == ["39.txt"]
+        assert w.find("word17") == []
 
 
 async def test_a_restart_answers_from_the_cache_what_is_unchanged(tmp_path: Path) -> None:
