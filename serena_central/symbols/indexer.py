@@ -8,7 +8,9 @@ business; where the cache lies is the composition root's.
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Hashable, Iterable, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -31,6 +33,9 @@ ASKED_AT_ONCE = 8
 
 FILLED_AT_ONCE = 2
 """Requests in flight for the background fill, which must not be felt by anybody."""
+
+GIVES_WAY_S = 0.1
+"""How long the background fill waits for callers before each file: calls are quick, and it must not starve."""
 
 FAILURE_HOLDS_S = 30.0
 """How long a file that could not be indexed is left alone, unless it changes."""
@@ -110,6 +115,8 @@ class Indexer:
         self._flights: dict[str, _Flight] = {}
         self._unsaved: set[str] = set()
         self._wakeup = anyio.Event()
+        self._callers = 0
+        self._quiet = anyio.Event()
 
     @property
     def pending(self) -> int:
@@ -189,7 +196,7 @@ class Indexer:
             self._wakeup = anyio.Event()
             waiting = [path for path in self._pending if not self._holds(path)]
             for start in range(0, len(waiting), SAVE_EVERY_FILES):
-                await self._work(waiting[start : start + SAVE_EVERY_FILES], FILLED_AT_ONCE)
+                await self._work(waiting[start : start + SAVE_EVERY_FILES], FILLED_AT_ONCE, gives_way=True)
                 await self.save()
             with anyio.move_on_after(FAILURE_HOLDS_S if self._pending else None):
                 await self._wakeup.wait()
@@ -207,7 +214,24 @@ class Indexer:
         deletes = [path for path in paths if path not in self._index]
         await anyio.to_thread.run_sync(self._cache.save, entries, deletes)
 
-    async def _work(self, paths: list[str], at_once: int) -> None:
+    @contextmanager
+    def caller(self) -> Generator[None]:
+        """While somebody waits for an answer about this root, the background fill gives way."""
+        self._callers += 1
+        try:
+            yield
+        finally:
+            self._callers -= 1
+            if not self._callers:
+                self._quiet.set()
+                self._quiet = anyio.Event()
+
+    async def _give_way(self) -> None:
+        with anyio.move_on_after(GIVES_WAY_S):
+            while self._callers:
+                await self._quiet.wait()
+
+    async def _work(self, paths: list[str], at_once: int, *, gives_way: bool = False) -> None:
         """Makes files certain, those of one server under one lease."""
         of_server: dict[Hashable, list[str]] = {}
         for path in paths:
@@ -215,11 +239,11 @@ class Indexer:
                 of_server.setdefault(self._source.server_of(path), []).append(path)
         for group in of_server.values():
             try:
-                await self._source.lend(group[0], lambda ask, group=group: self._read(group, ask, at_once))
+                await self._source.lend(group[0], partial(self._read, group, at_once, gives_way))
             except LanguageServerError as error:
                 self._fail([path for path in group if path in self._pending], str(error))
 
-    async def _read(self, paths: list[str], ask: AskSymbols, at_once: int) -> None:
+    async def _read(self, paths: list[str], at_once: int, gives_way: bool, ask: AskSymbols) -> None:
         """Asks one server about files, several at a time. Raises ServerCrashed."""
         queue = iter(paths)
         done = 0
@@ -229,6 +253,8 @@ class Indexer:
         async def worker() -> None:
             nonlocal done, crash
             for path in queue:
+                if gives_way:
+                    await self._give_way()
                 asking.add(path)
                 try:
                     await self._make_certain(path, ask)
@@ -259,7 +285,7 @@ class Indexer:
                 await self._ask(path, ask)
 
     def _suspect(self, paths: Iterable[str], reason: str) -> None:
-        """One of these may have crashed its server; one that was there twice is left alone, so that the rest is read."""
+        """One of these may have crashed its server; who was there twice is left alone, so that the rest is read."""
         for path in paths:
             self._crashes[path] = self._crashes.get(path, 0) + 1
             if self._crashes[path] >= CRASHES_ALLOWED:

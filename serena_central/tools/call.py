@@ -123,14 +123,16 @@ class ToolCaller:
         """Results by project name; with several projects, one's failure stands in its group and spoils no other."""
         if not scope.grouped:
             (project,) = scope.projects
-            return {project.name: await tool.function(call, project, **parsed)}
+            with project.indexer.caller():
+                return {project.name: await tool.function(call, project, **parsed)}
         results: dict[str, Any] = dict.fromkeys(_labels(scope.projects))
         places = anyio.CapacityLimiter(PROJECTS_AT_ONCE)
 
         async def one(label: str, project: Project) -> None:
             async with places:
                 try:
-                    results[label] = await tool.function(call, project, **parsed)
+                    with project.indexer.caller():
+                        results[label] = await tool.function(call, project, **parsed)
                 except SerenaCentralError as error:
                     results[label] = {"error": str(error)}
 

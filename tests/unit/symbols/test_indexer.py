@@ -179,6 +179,20 @@ async def test_a_file_that_crashes_every_server_does_not_keep_the_rest_from_bein
         assert w.find("word17") == []
 
 
+async def test_the_background_gives_way_to_callers(tmp_path: Path) -> None:
+    for number in range(20):
+        (tmp_path / f"{number}.txt").write_text(f"word{number}")
+    async with world(tmp_path) as w, anyio.create_task_group() as tasks:
+        with w.indexer.caller():
+            tasks.start_soon(w.indexer.run)
+            await anyio.wait_all_tasks_blocked()
+            assert await w.indexer.ensure(["7.txt"]) == []
+            assert w.source.asked == ["7.txt"]
+        while w.indexer.pending:
+            await anyio.wait_all_tasks_blocked()
+        tasks.cancel_scope.cancel()
+
+
 async def test_a_restart_answers_from_the_cache_what_is_unchanged(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
