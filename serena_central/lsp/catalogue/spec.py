@@ -83,6 +83,8 @@ class Documents(Part, frozen=True):
     """An opened file counts only once the server has worked on it: it is asked for its symbols, and that awaited."""
     ranged_edits_only: bool = False
     """A didChange that carries the full text is ignored: it is sent as one edit that replaces everything."""
+    trusts_mtime: bool = False
+    """A closed file with the mtime that it knows is not read again, whatever it is told: it is opened for a moment."""
 
 
 class Watching(Part, frozen=True):

@@ -171,6 +171,15 @@ async def test_an_unopened_file_that_changed_since_it_was_asked_about_is_announc
     assert [method for method in methods_of(log) if method in asked] == [asked[1], *asked]
 
 
+async def test_a_server_that_trusts_mtime_gets_a_changed_file_opened_for_a_moment(file: Path, log: Path) -> None:
+    spec = msgspec.structs.replace(FAKE_SPEC, documents=Documents(unopened=("document_symbols",), trusts_mtime=True))
+    async with running(fake_server(file.parent, spec, log=str(log))) as server:
+        server.files_changed([FileChange(file, "changed"), FileChange(file.with_name("gone.py"), "deleted")])
+        await server.document_symbols(file)
+    asked = [method.rpartition("/")[2] for method in methods_of(log) if method.startswith("textDocument/")]
+    assert asked == ["didOpen", "didClose", "documentSymbol"]
+
+
 async def test_candidates_are_opened_and_worked_on_before_the_question_once(file: Path, log: Path) -> None:
     spec = msgspec.structs.replace(FAKE_SPEC, documents=Documents(open_candidates=True, settle_candidates=True))
     other = file.with_name("other.py")
