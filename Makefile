@@ -4,7 +4,7 @@ BIN := .venv/bin
 UV := $(BIN)/uv
 ARGS ?=
 
-.PHONY: setup serve test check check-wheel format clean
+.PHONY: setup serve test check check-wheel format bench clean
 
 setup: $(BIN)/.ready
 
@@ -36,6 +36,10 @@ check-wheel: setup
 format: setup
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# ARGS chooses rows, e.g. make bench ARGS="find search"; see benchmarks/README.md.
+bench: setup
+	$(BIN)/python -m benchmarks $(ARGS)
 
 clean:
 	rm -rf .venv build dist .pytest_cache .ruff_cache .hypothesis

@@ -76,7 +76,7 @@ class HierarchyNode(msgspec.Struct, kw_only=True):
 def view_of(hit: Hit, depth: int = 0, *, body: str | None = None, info: str | None = None) -> SymbolView:
     """The view of a symbol with its children down to `depth`."""
     symbol = hit.symbol
-    children = [view_of(Hit(hit.path, hit.file, place), depth - 1) for place in hit.file.children(hit.place)]
+    below = hit.file.children(hit.place) if depth > 0 else ()
     return SymbolView(
         name=symbol.name,
         name_path=hit.name_path,
@@ -85,5 +85,5 @@ def view_of(hit: Hit, depth: int = 0, *, body: str | None = None, info: str | No
         range=symbol.range,
         body=body,
         info=info,
-        children=children if depth > 0 else [],
+        children=[view_of(Hit(hit.path, hit.file, place), depth - 1) for place in below],
     )

@@ -115,22 +115,28 @@ class SymbolIndex:
 
     def find(self, pattern: Pattern, within: str | None = None) -> Iterator[Hit]:
         """Symbols that fit, by path and place. `within` is a file, or a folder's path; None means everywhere."""
-        for path in sorted(self._files_for(pattern, within)):
+        names = self._names_for(pattern, within)
+        for path in sorted(self._files_of(names, within)):
             file = self.file(path)
             for place, symbol in enumerate(file.symbols):
-                if pattern.fits_name(symbol.name) and pattern.fits(file.path(place)):
+                if symbol.name in names and pattern.fits(file.path(place)):
                     yield Hit(path, file, place)
 
     def names(self) -> Iterable[str]:
         """Every name that some symbol has."""
         return self._files_of_name.keys()
 
-    def _files_for(self, pattern: Pattern, within: str | None) -> set[str]:
+    def _names_for(self, pattern: Pattern, within: str | None) -> set[str]:
+        """The names that a symbol must have one of."""
+        if not pattern.substring:
+            return {pattern.last.name}
+        known: Iterable[str] = self._files_of_name
+        if within is not None and within in self._entries:
+            known = (symbol.name for symbol in self.file(within).symbols)
+        return {name for name in known if pattern.fits_name(name)}
+
+    def _files_of(self, names: set[str], within: str | None) -> set[str]:
         if within is not None and within in self._entries:
             return {within}
-        if pattern.substring:
-            names = [name for name in self._files_of_name if pattern.fits_name(name)]
-        else:
-            names = [pattern.last.name]
         paths = {path for name in names for path in self._files_of_name.get(name, ())}
         return paths if within is None else {path for path in paths if path.startswith(within + "/")}

@@ -93,12 +93,13 @@ def _shape_symbols(views: Sequence[SymbolView]) -> Shaped:
     per_file: dict[str, list[str]] = defaultdict(list)
     for view in views:
         per_file[view.path].append(view.name_path)
-    bare = [
-        as_json(SymbolView(name=v.name, name_path=v.name_path, kind=v.kind, path=v.path, range=v.range)) for v in views
-    ]
+
+    def bare(view: SymbolView) -> SymbolView:
+        return SymbolView(name=view.name, name_path=view.name_path, kind=view.kind, path=view.path, range=view.range)
+
     return shaped(
         lambda: [as_json(view) for view in views],
-        Form("without bodies, information and children", lambda: bare),
+        Form("without bodies, information and children", lambda: [as_json(bare(view)) for view in views]),
         Form("as names per file", lambda: per_file),
         Form("as counts per file", lambda: {path: len(names) for path, names in per_file.items()}),
         Form("as a total", lambda: f"{len(views)} symbols in {len(per_file)} files"),

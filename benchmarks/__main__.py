@@ -1,0 +1,47 @@
+"""`python -m benchmarks [ROW ...] [--json]`: measures, and prints one table. Without names: everything."""
+
+import argparse
+import platform
+import sys
+from collections.abc import Callable, Iterator
+
+from benchmarks.bench import Bench
+from benchmarks.latency import editing, finding, protocol, references, searching
+from benchmarks.load import crowding, idling, weighing
+from benchmarks.starting import starting
+from benchmarks.table import Row, as_json, as_markdown
+
+ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
+    "start": starting,
+    "protocol": protocol,
+    "find": finding,
+    "search": searching,
+    "references": references,
+    "edit": editing,
+    "crowd": crowding,
+    "memory": weighing,
+    "idle": idling,
+}
+"""Selectable on the command line; run in this order."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="make bench ARGS=…", description=__doc__)
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=", ".join(ROWS))
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    asked = parser.parse_args()
+    unknown = set(asked.rows) - set(ROWS)
+    if unknown:
+        parser.error(f"unknown rows: {', '.join(sorted(unknown))}; there are {', '.join(ROWS)}")
+    measured: list[Row] = []
+    with Bench() as bench:
+        for name, rows in ROWS.items():
+            if not asked.rows or name in asked.rows:
+                print(f"{name} …", file=sys.stderr, flush=True)
+                measured += rows(bench)
+    print(as_json(measured) if asked.json else as_markdown(measured))
+    print(f"Python {platform.python_version()} on {platform.system()} {platform.machine()}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

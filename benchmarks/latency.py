@@ -1,0 +1,140 @@
+"""Rows about one call at a time, on a warm server."""
+
+import os
+import re
+import time
+from collections.abc import Iterator
+from itertools import cycle
+from statistics import median
+from typing import Any
+
+import anyio
+
+from benchmarks.bench import Bench
+from benchmarks.client import Era
+from benchmarks.table import Row, row, timed
+from serena_central.core.places import Places
+from serena_central.core.text import Position
+from serena_central.files.text import read_text
+from serena_central.lsp.catalogue import catalogue
+from serena_central.lsp.client import LanguageServer
+from serena_central.lsp.locate import locate
+
+QUERY = "django/db/models/query.py"
+NAMES = ("QuerySet", "ModelAdmin/get_urls", "slugify", "HttpResponse", "get_queryset", "Field/clean", "as_sql")
+
+
+def protocol(bench: Bench) -> Iterator[Row]:
+    budgets: dict[Era, str] = {"handshake": "≤ 1.5 ms", "modern": "≤ 2.2 ms"}
+    for era, budget in budgets.items():
+        client = bench.client_of(bench.server, era)
+        request = client.prepare("get_current_config")
+        floor = bench.floor_ms(request)
+        taken = timed(lambda client=client, request=request: client.send(request), 1000, warm_up=200)
+        yield row(f"cheapest call, {era} era", budget, taken, peer="floor", base=floor, note=f"floor {floor:.2f} ms")
+
+
+def finding(bench: Bench) -> Iterator[Row]:
+    calls: tuple[tuple[str, str, list[tuple[str, dict[str, Any]]]], ...] = (
+        ("find_symbol by name, all of Django", "≤ 5 ms", [("find_symbol", {"name_path_pattern": n}) for n in NAMES]),
+        (
+            "find_symbol with its body, all of Django",
+            "≤ 5 ms",
+            [("find_symbol", {"name_path_pattern": "QuerySet/bulk_create", "include_body": True})],
+        ),
+        (
+            "find_symbol in one file",
+            "≤ 3 ms",
+            [("find_symbol", {"name_path_pattern": "QuerySet/filter", "relative_path": QUERY})],
+        ),
+        ("get_symbols_overview", "≤ 3 ms", [("get_symbols_overview", {"relative_path": QUERY})]),
+    )
+    client = bench.client
+    for name, budget, asked in calls:
+        requests = [client.prepare(tool, **arguments) for tool, arguments in asked]
+        floor = bench.floor_ms(requests[0])
+        turn = cycle(requests)
+        taken = timed(lambda turn=turn: client.send(next(turn)), 700, warm_up=70)
+        yield row(name, budget, taken, peer="floor", base=floor)
+
+
+def searching(bench: Bench) -> Iterator[Row]:
+    pattern = r"def get_\w+_url"
+    request = bench.client.prepare("search_for_pattern", substring_pattern=pattern)
+    regex = re.compile(pattern.encode())
+    listed = [f"{folder}/{name}" for folder, _, names in os.walk(bench.django) for name in names]
+    files = [path for path in listed if "/.git/" not in path]
+
+    def plain() -> int:
+        found = 0
+        for path in files:
+            with open(path, "rb") as file:  # noqa: PTH123 (the quickest loop there is)
+                found += len(regex.findall(file.read()))
+        return found
+
+    base = timed(plain, 15, warm_up=2)
+    taken = timed(lambda: bench.client.send(request), 30, warm_up=3)
+    note = f"loop {median(base):.0f} ms, {len(files)} files"
+    yield row("search_for_pattern, all of Django", "≤ 60 ms", taken, peer="plain loop", base=median(base), note=note)
+
+
+def references(bench: Bench) -> Iterator[Row]:
+    for name, path in (("slugify", "django/utils/text.py"), ("QuerySet/bulk_create", QUERY)):
+        base = anyio.run(_server_alone, bench, name, path, backend_options={"use_uvloop": True})
+        request = bench.client.prepare("find_referencing_symbols", name_path=name, relative_path=path)
+        taken = timed(lambda request=request: bench.client.send(request), 20, warm_up=3)
+        yield row(
+            f"references of {name}",
+            "≤ 1.2 × ty",
+            taken,
+            peer="ty alone",
+            base=base,
+            note=f"ty {base:.1f} ms",
+        )
+
+
+async def _server_alone(bench: Bench, name: str, path: str) -> float:
+    """Median of the language server's own answers, once it has answered the same before."""
+    file = bench.django / path
+    text = read_text(file).text
+    lines = range(text.line_count)
+    pattern = re.compile(rf"\bdef ({name.rpartition('/')[2]})\b")
+    position = next(Position(line0, m.start(1)) for line0 in lines if (m := pattern.search(text.line(line0))))
+    spec = catalogue().server("ty")
+    launch = locate(spec, bench.django, Places(bench.fresh_home("alone")))
+    server = LanguageServer(spec, bench.django, launch=launch, settings={}, read_text=lambda p: read_text(p).text)
+    taken: list[float] = []
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(server.run)
+        await server.ready()
+        for _ in range(23):
+            started = time.perf_counter()
+            await server.references(file, position)
+            taken.append((time.perf_counter() - started) * 1000)
+        server.stop()
+    return median(taken[3:])
+
+
+def editing(bench: Bench) -> Iterator[Row]:
+    """The first find after another program wrote a file: of a name that this very write brought."""
+    file = bench.django / "django/utils/text.py"
+    before = file.read_bytes()
+    server = bench.server.tree[0]
+    taken: list[float] = []
+    written = server.io_counters().write_bytes
+    try:
+        for number in range(20):
+            name = f"brought_{number}"
+            request = bench.client.prepare("find_symbol", name_path_pattern=name)
+            file.write_bytes(before + f"\n\ndef {name}():\n    pass\n".encode())
+            started = time.perf_counter()
+            answer = bench.client.send(request)
+            taken.append((time.perf_counter() - started) * 1000)
+            assert name in answer.decode(), answer
+            time.sleep(0.05)
+    finally:
+        file.write_bytes(before)
+    time.sleep(1)
+    kilobytes = (server.io_counters().write_bytes - written) / 1024 / len(taken)
+    note = f"{kilobytes:.0f} KB written to disk per edit"
+    yield row("first find after an external edit", "≤ 40 ms, ≤ 100 KB", taken, note=note)
