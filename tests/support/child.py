@@ -107,6 +107,7 @@ async def serving_child(folder: Path, *arguments: str) -> AsyncGenerator[Child]:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=sink,
+            start_new_session=True,
         )
     try:
         yield Child(process, await _announced(process, log), folder)
