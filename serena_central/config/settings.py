@@ -95,10 +95,6 @@ class SharedSettings(msgspec.Struct, kw_only=True, frozen=True):
     included_optional_tools: Annotated[
         list[str], Meta(description="Optional tools that are offered as well.", extra=ADD)
     ] = []
-    base_modes: Annotated[list[str], Meta(description="Modes that every session has, whatever it switches to.")] = []
-    default_modes: Annotated[list[str], Meta(description="Modes that a session starts with.")] = msgspec.field(
-        default_factory=lambda: ["interactive", "editing"]
-    )
     ignored_paths: Annotated[
         list[str], Meta(description="Paths that are ignored, as in .gitignore, on top of the projects' own.", extra=ADD)
     ] = []
@@ -112,19 +108,9 @@ class SharedSettings(msgspec.Struct, kw_only=True, frozen=True):
     max_answer_chars: Annotated[
         int, Meta(ge=100, le=5_000_000, description="Longer answers are shortened, and say so. In characters.")
     ] = 150_000
-    symbol_info_budget: Annotated[
-        Annotated[float, Meta(ge=0, le=3600)] | None,
-        Meta(description="Seconds for hover texts in one answer. Unset: no bound but the call's."),
-    ] = None
     language_servers: Annotated[
         dict[str, Any], Meta(description="Per language or language server: which one is used, and its options.")
     ] = {}
-    read_only_memory_patterns: Annotated[
-        list[str], Meta(description="Regular expressions for names of memories that must not be changed.", extra=ADD)
-    ] = []
-    ignored_memory_patterns: Annotated[
-        list[str], Meta(description="Regular expressions for names of memories that are not shown.", extra=ADD)
-    ] = []
 
 
 class ServerSettings(SharedSettings, kw_only=True, frozen=True):
@@ -151,25 +137,12 @@ class ServerSettings(SharedSettings, kw_only=True, frozen=True):
         Meta(description="Folders that projects may lie in. Unset: any that the user may read; needed off loopback."),
     ] = []
     projects: Annotated[list[Folder], Meta(description="Roots of projects that are known from the start.")] = []
-    default_context: Annotated[
-        str | None, Meta(description="Context of sessions that don't choose one. Unset: by the client's name.")
-    ] = None
-    execute_shell: Annotated[bool, Meta(description="Allows the tool execute_shell_command.")] = False
-    auto_install: Annotated[bool, Meta(description="Installs a language server when it is needed and missing.")] = False
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"], Meta(description="What is logged: this level and above.")
     ] = "info"
     pool: Annotated[PoolPolicy, Meta(description="Language servers.")] = PoolPolicy()
     sessions: Annotated[SessionPolicy, Meta(description="Sessions.")] = SessionPolicy()
     retention: Annotated[RetentionPolicy, Meta(description="What the database keeps.")] = RetentionPolicy()
-
-
-class ModuleSettings(msgspec.Struct, kw_only=True, frozen=True):
-    """One module of a super-repo. `path` is relative to its root; unset: the module's name."""
-
-    path: str | None = None
-    languages: list[str] = []
-    concerns: list[str] = []
 
 
 class ProjectSettings(SharedSettings, kw_only=True, frozen=True):
@@ -181,13 +154,3 @@ class ProjectSettings(SharedSettings, kw_only=True, frozen=True):
     ] = None
     languages: Annotated[list[str], Meta(description="Languages to serve. Unset: those that its files have.")] = []
     initial_prompt: Annotated[str, Meta(description="Told to every session that activates the project.")] = ""
-    type: Annotated[
-        Literal["project", "super-repo"], Meta(description="A super-repo holds modules, each a project of its own.")
-    ] = "project"
-    modules: Annotated[
-        dict[str, ModuleSettings], Meta(description="Modules of a super-repo: path, languages, concerns.")
-    ] = {}
-    routing_hints: Annotated[dict[str, list[str]], Meta(description="Word → modules that it speaks of.")] = {}
-    default_module: Annotated[str | None, Meta(description="The module that is meant when nothing else says so.")] = (
-        None
-    )

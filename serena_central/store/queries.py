@@ -4,7 +4,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Select, Table, and_, case, delete, func, select, tuple_
 
-from serena_central.config import RetentionPolicy
+from serena_central.config.settings import RetentionPolicy
 from serena_central.store.answers import EventFilter, EventPage, ToolStatistics
 from serena_central.store.database import Database
 from serena_central.store.rows import (

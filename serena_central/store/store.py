@@ -16,7 +16,7 @@ import anyio
 import anyio.from_thread
 from anyio.abc import TaskStatus
 
-from serena_central.config import RetentionPolicy
+from serena_central.config.settings import RetentionPolicy
 from serena_central.core.errors import StoreError
 from serena_central.core.events import Event, EventBus, Severity
 from serena_central.store.rows import EventRow

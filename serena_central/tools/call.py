@@ -12,6 +12,7 @@ from typing import Any
 
 import anyio
 
+from serena_central.config.settings import SharedSettings
 from serena_central.core.errors import CallCancelled, DeadlineExceeded, SerenaCentralError, ToolRefused, UnknownTool
 from serena_central.core.events import Severity
 from serena_central.core.ids import new_call_id
@@ -82,9 +83,7 @@ class ToolCaller:
         tool = CATALOGUE.get(name)
         if tool is None:
             raise UnknownTool(name, difflib.get_close_matches(name, CATALOGUE.names(), n=3))
-        refusal = self._services.refusal(tool)
-        if refusal is not None:
-            raise ToolRefused(refusal)
+        _check_allowed(tool, self._services.settings)
         return tool
 
     async def _scope(self, tool: Tool, session: Session, parsed: dict[str, Any]) -> Scope:
@@ -123,16 +122,14 @@ class ToolCaller:
         """Results by project name; with several projects, one's failure stands in its group and spoils no other."""
         if not scope.grouped:
             (project,) = scope.projects
-            with project.indexer.caller():
-                return {project.name: await tool.function(call, project, **parsed)}
+            return {project.name: await _on_project(tool, call, project, parsed)}
         results: dict[str, Any] = dict.fromkeys(_labels(scope.projects))
         places = anyio.CapacityLimiter(PROJECTS_AT_ONCE)
 
         async def one(label: str, project: Project) -> None:
             async with places:
                 try:
-                    with project.indexer.caller():
-                        results[label] = await tool.function(call, project, **parsed)
+                    results[label] = await _on_project(tool, call, project, parsed)
                 except SerenaCentralError as error:
                     results[label] = {"error": str(error)}
 
@@ -176,6 +173,18 @@ class ToolCaller:
             duration_ms=round(duration_ms, 3),
             **({"semantic_context": call.semantic_context[:CONTEXT_KEPT]} if call.semantic_context else {}),
         )
+
+
+async def _on_project(tool: Tool, call: ToolCall, project: Project, parsed: dict[str, Any]) -> Any:
+    _check_allowed(tool, project.settings)
+    with project.indexer.caller():
+        return await tool.function(call, project, **parsed)
+
+
+def _check_allowed(tool: Tool, settings: SharedSettings) -> None:
+    refusal = tool.refusal(settings)
+    if refusal is not None:
+        raise ToolRefused(refusal)
 
 
 def _outcome(failure: BaseException | None) -> str:

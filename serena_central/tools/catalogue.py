@@ -15,9 +15,10 @@ from typing import Annotated, Any, Literal, get_type_hints
 import msgspec
 from msgspec import Meta
 
+from serena_central.config.settings import SharedSettings
 from serena_central.core.errors import InvalidArguments
 
-Shown = Literal["always", "optional", "super-repo"]
+Shown = Literal["always", "optional"]
 
 ProjectArgument = Annotated[
     str | list[str] | None, Meta(description='Project: name, absolute path, a list of them, or "*" for all open ones')
@@ -69,6 +70,14 @@ class Tool:
             "properties": {name: _plain(part) for name, part in properties.items()},
             **({"required": schema["required"]} if schema.get("required") else {}),
         }
+
+    def refusal(self, settings: SharedSettings) -> str | None:
+        """Why the settings, of the server or of one project, forbid this tool; None if they don't."""
+        if self.name in settings.excluded_tools:
+            return f"{self.name} is switched off by the setting excluded_tools."
+        if self.edits and settings.read_only:
+            return f"{self.name} changes files, and the setting read_only forbids that."
+        return None
 
     def parse(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Checked arguments by parameter name, defaults filled in.

@@ -26,17 +26,9 @@ class Services:
         shown: list[Tool] = []
         for tool in CATALOGUE:
             optional = tool.shown != "always" and tool.name not in self.settings.included_optional_tools
-            if not optional and self.refusal(tool) is None:
+            if not optional and tool.refusal(self.settings) is None:
                 shown.append(tool)
         return shown
-
-    def refusal(self, tool: Tool) -> str | None:
-        """Why the settings forbid a tool, or None."""
-        if tool.name in self.settings.excluded_tools:
-            return f"{tool.name} is switched off by the setting excluded_tools."
-        if tool.edits and self.settings.read_only:
-            return f"{tool.name} changes files, and the setting read_only forbids that."
-        return None
 
 
 @dataclass

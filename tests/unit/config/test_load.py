@@ -9,8 +9,8 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from serena_central.config import Sources, describe, load_project_config, load_server_config, template
-from serena_central.config.load import variables
+from serena_central.config.describe import describe, template
+from serena_central.config.load import Sources, load_project_config, load_server_config, variables
 from serena_central.config.model import get, settings_of
 from serena_central.config.settings import ProjectSettings, ServerSettings
 from serena_central.core.errors import ConfigError
@@ -189,7 +189,7 @@ def test_serenas_own_file_is_understood_and_its_other_keys_are_reported(sources:
     loaded = load_server_config({}, sources)
     value = loaded.value
     assert (value.log_level, value.tool_timeout_s, value.max_answer_chars) == ("info", 240, 99000)
-    assert (value.base_modes, value.default_modes, value.ignored_paths) == ([], ["editing"], ["vendor"])
+    assert value.ignored_paths == ["vendor"]
     assert value.language_servers == {"go": {"buildFlags": ["-tags=x"]}}
     assert value.projects == ["/home/me/project"]
     assert str(loaded.origins["language_servers.go"][0]) == f"{sources.user}:13"
@@ -236,10 +236,10 @@ def test_the_users_file_is_not_read_as_a_projects(tmp_path: Path, root: Path) ->
 
 
 def test_server_wide_keys_in_a_project_are_reported_and_ignored(sources: Sources, root: Path) -> None:
-    (root / ".serena/project.yml").write_text("execute_shell: true\npool: {idle_ttl_s: 1}\nread_only: true\n")
+    (root / ".serena/project.yml").write_text("central_server_port: 1\npool: {idle_ttl_s: 1}\nread_only: true\n")
     loaded = load_project_config(root, load_server_config({}, sources), sources=sources)
     assert [(problem.kind, problem.key) for problem in loaded.problems] == [
-        ("ignored", "execute_shell"),
+        ("ignored", "central_server_port"),
         ("ignored", "pool"),
     ]
     assert loaded.value.read_only
@@ -261,27 +261,13 @@ def test_what_is_local_can_undo_what_the_project_forbids(sources: Sources, root:
     assert not load_project_config(root, load_server_config({}, sources), sources=sources).value.read_only
 
 
-@pytest.mark.parametrize("text", ["a: [\n", "\x00", "- list\n", "languages: 7\n", "symbol_info_budget: -1\n"])
+@pytest.mark.parametrize("text", ["a: [\n", "\x00", "- list\n", "languages: 7\n", "tool_timeout_s: -1\n"])
 def test_a_broken_project_file_is_a_problem_and_no_failure(sources: Sources, root: Path, text: str) -> None:
     (root / ".serena/project.yml").write_text(text)
     loaded = load_project_config(root, load_server_config({}, sources), sources=sources)
     assert loaded.value == ProjectSettings()
     assert [problem.kind for problem in loaded.problems] == ["wrong"]
     assert str(root / ".serena/project.yml") in str(loaded.problems[0])
-
-
-def test_a_super_repo_is_read(sources: Sources, root: Path) -> None:
-    (root / ".serena/project.yml").write_text(
-        "name: shop\ntype: super-repo\ndefault_module: api\n"
-        "modules:\n  api: {path: modules/api, languages: [go], concerns: [orders]}\n  web: {languages: [ts]}\n"
-        "routing_hints: {checkout: [web, api]}\n"
-    )
-    loaded = load_project_config(root, load_server_config({}, sources), sources=sources)
-    assert (loaded.value.type, loaded.value.default_module) == ("super-repo", "api")
-    assert loaded.value.modules["api"].concerns == ["orders"]
-    assert loaded.value.modules["web"].path is None
-    assert loaded.value.routing_hints == {"checkout": ["web", "api"]}
-    assert loaded.problems == []
 
 
 def test_a_file_of_something_else_makes_a_bounded_number_of_problems(sources: Sources, root: Path) -> None:

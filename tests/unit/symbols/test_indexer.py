@@ -179,7 +179,8 @@ async def test_a_file_that_crashes_every_server_does_not_keep_the_rest_from_bein
         assert w.find("word17") == []
 
 
-async def test_the_background_gives_way_to_callers(tmp_path: Path) -> None:
+async def test_the_background_gives_way_to_callers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("serena_central.symbols.indexer.GIVES_WAY_S", 60)
     for number in range(20):
         (tmp_path / f"{number}.txt").write_text(f"word{number}")
     async with world(tmp_path) as w, anyio.create_task_group() as tasks:
