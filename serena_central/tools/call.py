@@ -6,8 +6,10 @@ and each is counted, published and timed.
 """
 
 import difflib
+import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import anyio
@@ -25,6 +27,8 @@ from serena_central.tools import diagnostics, files, hierarchies, symbols, workf
 from serena_central.tools.answer import Answer, fit
 from serena_central.tools.catalogue import CATALOGUE, PATH_PARAMETERS, Tool
 from serena_central.tools.context import Services, ToolCall
+
+logger = logging.getLogger(__name__)
 
 FAMILIES = (symbols, files, diagnostics, hierarchies, workflow)
 """Importing a family puts its tools into the catalogue."""
@@ -57,7 +61,7 @@ class ToolCaller:
             SerenaCentralError: anything the caller should know; its text says what to do next.
         """
         tool = self._find(name)
-        call = ToolCall(new_call_id(), session, self._services)
+        call = ToolCall(new_call_id(), session, self._services, began=anyio.current_time())
         started = time.perf_counter()
         failure: BaseException | None = None
         scope_name: str | None = None
@@ -68,7 +72,8 @@ class ToolCaller:
             parsed = tool.parse(arguments)
             with running.scope, reporting_to(on_progress or _nobody):
                 call.semantic_context = parsed["semantic_context"]
-                scope = await self._scope(tool, session, parsed)
+                with _until(call, self._services.settings.tool_timeout_s, tool.name):
+                    scope = await self._scope(tool, session, parsed)
                 scope_name = ", ".join(project.name for project in scope.projects) or None
                 return await self._run(tool, call, scope, parsed)
             raise CallCancelled(running.cancelled_because or "The call was cancelled.")
@@ -106,17 +111,15 @@ class ToolCaller:
     async def _run(self, tool: Tool, call: ToolCall, scope: Scope, parsed: dict[str, Any]) -> Answer:
         settings = scope.projects[0].settings if len(scope.projects) == 1 else self._services.settings
         limit: int = parsed.pop("max_answer_chars", -1)
-        with anyio.move_on_after(settings.tool_timeout_s) as deadline:
-            if tool.on_project:
-                results = await self._on_projects(tool, call, scope, parsed)
-            else:
+        if tool.on_project:
+            results = await self._on_projects(tool, call, scope, parsed)
+        else:
+            with _until(call, settings.tool_timeout_s, tool.name):
                 results = {"": await tool.function(call, **parsed)}
-            text, shortened = fit(results, settings.max_answer_chars if limit < 0 else limit, grouped=scope.grouped)
-            answer = Answer([text, "\n".join(call.remarks)] if call.remarks else [text], shortened)
-            call.answer_chars = sum(map(len, answer.blocks))
-            return answer
-        assert deadline.cancelled_caught
-        raise DeadlineExceeded(tool.name, settings.tool_timeout_s)
+        text, shortened = fit(results, settings.max_answer_chars if limit < 0 else limit, grouped=scope.grouped)
+        answer = Answer([text, "\n".join(call.remarks)] if call.remarks else [text], shortened)
+        call.answer_chars = sum(map(len, answer.blocks))
+        return answer
 
     async def _on_projects(self, tool: Tool, call: ToolCall, scope: Scope, parsed: dict[str, Any]) -> dict[str, Any]:
         """Results by project name; with several projects, one's failure stands in its group and spoils no other."""
@@ -132,6 +135,11 @@ class ToolCaller:
                     results[label] = await _on_project(tool, call, project, parsed)
                 except SerenaCentralError as error:
                     results[label] = {"error": str(error)}
+                except Exception:
+                    logger.exception("%s: %s failed on %s", call.id, tool.name, project.root)
+                    results[label] = {
+                        "error": f"Something went wrong inside the server. Its log has it under {call.id}."
+                    }
 
         async with anyio.create_task_group() as tasks:
             for label, project in zip(results, scope.projects, strict=True):
@@ -177,8 +185,17 @@ class ToolCaller:
 
 async def _on_project(tool: Tool, call: ToolCall, project: Project, parsed: dict[str, Any]) -> Any:
     _check_allowed(tool, project.settings)
-    with project.indexer.caller():
+    with _until(call, project.settings.tool_timeout_s, tool.name), project.indexer.caller():
         return await tool.function(call, project, **parsed)
+
+
+@contextmanager
+def _until(call: ToolCall, seconds: float, what: str) -> Generator[None]:
+    """Bounds a part of a call: `seconds` after the call came. Raises DeadlineExceeded."""
+    with anyio.CancelScope(deadline=call.began + seconds) as scope:
+        yield
+    if scope.cancelled_caught:
+        raise DeadlineExceeded(what, seconds)
 
 
 def _check_allowed(tool: Tool, settings: SharedSettings) -> None:

@@ -38,6 +38,8 @@ class ToolCall:
     id: str
     session: Session
     services: Services
+    began: float
+    """When the call came, by the event loop's clock."""
     remarks: list[str] = field(default_factory=list[str])
     semantic_context: str | None = None
     answer_chars: int = 0
