@@ -36,6 +36,9 @@ Errors hold data and a message for the reader, who is often a language model. Th
 
 from collections.abc import Sequence
 
+CANDIDATES_LISTED = 40
+"""Lines of one message: more say no more than their number."""
+
 
 class SerenaCentralError(Exception):
     """The root of the tree. `str(error)` is one or two sentences for the person or model who called."""
@@ -119,19 +122,21 @@ class PathRefused(PathError):
 
 
 class SymbolNotFound(SerenaCentralError):
-    """No symbol fits the pattern in the files that were asked."""
+    """No symbol fits the pattern in the files that were asked. `unknown` says which files could not be."""
 
-    def __init__(self, pattern: str, where: str, close: Sequence[str] = ()) -> None:
+    def __init__(self, pattern: str, where: str, close: Sequence[str] = (), unknown: Sequence[str] = ()) -> None:
         hint = f" Close matches: {', '.join(close)}." if close else " get_symbols_overview shows what a file holds."
-        super().__init__(f"No symbol matches {pattern!r} in {where}.{hint}")
+        super().__init__(" ".join([f"No symbol matches {pattern!r} in {where}.{hint}", *unknown]))
         self.pattern = pattern
 
 
 class AmbiguousSymbol(SerenaCentralError):
-    """Several symbols fit where one is needed. `candidates` are `path: name_path` lines."""
+    """Several symbols fit where one is needed. `candidates` are `path: name_path` lines; the message lists some."""
 
     def __init__(self, pattern: str, candidates: Sequence[str]) -> None:
-        listed = "\n".join(candidates)
+        listed = "\n".join(candidates[:CANDIDATES_LISTED])
+        if len(candidates) > CANDIDATES_LISTED:
+            listed += f"\n… and {len(candidates) - CANDIDATES_LISTED} more"
         super().__init__(
             f"{pattern!r} matches {len(candidates)} symbols; give relative_path or a longer name path:\n{listed}"
         )

@@ -83,12 +83,13 @@ class Project:
         await self.tree.fresh()
 
     def locate(self, path: str) -> str:
-        """The root-relative form of a path in a call; `""` for the root itself.
+        """The root-relative form of a path in a call (relative, absolute, or `~/…`); `""` for the root itself.
 
         Raises:
             PathError: it leads outside, or nothing usable is there.
         """
-        inside = relative(self.root, resolve_inside(self.root, path))
+        asked = str(Path(path).expanduser()) if path.startswith("~/") else path
+        inside = relative(self.root, resolve_inside(self.root, asked))
         return "" if inside == "." else inside
 
     def locate_file(self, path: str) -> str:
@@ -96,6 +97,15 @@ class Project:
         inside = self.locate(path)
         if (self.root / inside).is_dir():
             raise PathRefused(f"{path!r} is a folder; a file is needed here.")
+        return inside
+
+    def locate_code(self, path: str) -> str:
+        """Like `locate_file`, for a file that a language server must know."""
+        inside = self.locate_file(path)
+        if self.languages.language_of(inside) is None:
+            raise PathRefused(
+                f"No language server is known for {inside!r}; read_file and search_for_pattern work on it."
+            )
         return inside
 
     def locate_folder(self, path: str) -> str:
@@ -114,7 +124,11 @@ class Project:
         return await anyio.to_thread.run_sync(lambda: read_text(self.root / path, encoding=self.settings.encoding))
 
     def _within(self, path: str) -> str | None:
-        return self.locate(path) or None if path else None
+        """Where to search for symbols: a file that can have some, or a folder; None for the whole root."""
+        inside = self.locate(path) if path else ""
+        if (self.root / inside).is_file():
+            self._check_indexable(inside)
+        return inside or None
 
     # --- symbols -------------------------------------------------------------------------------------------------
 
@@ -127,7 +141,7 @@ class Project:
         """Symbols of a file, or of every file below a folder.
 
         Raises:
-            PathError: the path can't be used, or nothing below it is in a language with a server.
+            PathError: the path can't be used, or it is a file that no language server knows.
         """
         await self.fresh()
         inside = self.locate(path)
@@ -144,22 +158,17 @@ class Project:
                 f"{path!r} is ignored (by git, by ignored_paths, or as a nested repository). "
                 "read_file can still read it."
             )
-        if self.languages.language_of(path) is None:
-            raise PathRefused(f"No language server is known for {path!r}; read_file and search_for_pattern work on it.")
+        self.locate_code(path)
 
     async def find(self, pattern: str, within: str = "", *, substring: bool = False) -> Found:
         """Symbols whose name path fits, in the project or within a file or folder."""
         await self.fresh()
-        inside = self._within(within)
-        if inside is not None and (self.root / inside).is_file():
-            self._check_indexable(inside)
-        return await self._finder.find(parse_pattern(pattern, substring=substring), inside)
+        return await self._finder.find(parse_pattern(pattern, substring=substring), self._within(within))
 
     async def find_one(self, name_path: str, within: str = "") -> Hit:
         """The one symbol that is meant. Raises SymbolNotFound, AmbiguousSymbol, PathError."""
         await self.fresh()
-        hit, _ = await self._finder.find_one(parse_pattern(name_path), self._within(within))
-        return hit
+        return await self._finder.find_one(parse_pattern(name_path), self._within(within))
 
     async def view(self, hit: Hit, *, body: bool = False, info: bool = False, depth: int = 0) -> SymbolView:
         """The symbol as it is on disk now; its text and positions belong together."""

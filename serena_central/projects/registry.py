@@ -5,6 +5,7 @@ that are interested in a root and hands that on to the pool; it knows no session
 """
 
 import logging
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -15,7 +16,7 @@ import anyio
 import msgspec
 from anyio.abc import TaskGroup, TaskStatus
 
-from serena_central.core.errors import PathNotFound, ProjectRefused, SerenaCentralError, UnknownProject
+from serena_central.core.errors import ProjectRefused, SerenaCentralError, UnknownProject
 from serena_central.core.events import EventBus, Severity
 from serena_central.projects.project import Project
 
@@ -85,7 +86,7 @@ class ProjectRegistry:
         self._interest = interest
         self._allowed = [root.expanduser().resolve() for root in allowed_roots]
         self._home = (home or Path.home()).resolve()
-        self._known: dict[Path, str] = {Path(project.root): project.name for project in known}
+        self._known: dict[Path, str] = {_real(Path(project.root)): project.name for project in known}
         self._openings: dict[Path, _Opening] = {}
         self._attached: Counter[Path] = Counter()
         self._tasks: TaskGroup | None = None
@@ -111,26 +112,31 @@ class ProjectRegistry:
         """The root that a caller means by a name or a path.
 
         Raises:
-            UnknownProject: no known name, or several projects have it.
-            PathNotFound, ProjectRefused: a path that can't become a project.
+            UnknownProject: no known name, or no folder is there.
+            ProjectRefused: a path that can't become a project, or a name that several have.
         """
         if asked.startswith(("/", "~")):
-            return self.check(Path(asked))
+            # A folder that is gone can still be taken off the list.
+            root = _real(Path(asked))
+            return root if root in self._known else self.check(root)
         roots = [root for root, name in self._known.items() if name == asked]
-        if len(roots) == 1:
-            return roots[0]
-        raise UnknownProject(asked, [str(root) for root in roots] or self.known_names())
+        if not roots:
+            raise UnknownProject(asked, self.known_names())
+        if len(roots) > 1:
+            paths = ", ".join(map(str, roots))
+            raise ProjectRefused(f"{len(roots)} projects are named {asked!r}. Pass project= with one path: {paths}.")
+        return roots[0]
 
     def check(self, path: Path) -> Path:
         """The real path of a folder that may become a project.
 
         Raises:
-            PathNotFound: no folder is there.
+            UnknownProject: no folder is there.
             ProjectRefused: it is `/`, the home folder or above it, or outside `allowed_roots`.
         """
-        root = path.expanduser().resolve()
-        if not root.is_dir():
-            raise PathNotFound(str(path))
+        root = _real(path)
+        if not os.path.isdir(root):  # noqa: PTH112 - Path.is_dir raises where a folder above may not be entered
+            raise UnknownProject(str(path), self.known_names())
         if self._home.is_relative_to(root):
             raise ProjectRefused(f"{root} can't be a project: it is the home folder or above it. Name a folder inside.")
         if self._allowed and not any(root.is_relative_to(allowed) for allowed in self._allowed):
@@ -141,12 +147,16 @@ class ProjectRegistry:
         return root
 
     def root_of(self, path: Path) -> Path | None:
-        """The project that contains a path: the nearest of known roots and folders with a project's marker."""
-        start = path.expanduser().resolve()
+        """The project that contains a path: the nearest of known roots and folders with a project's marker.
+
+        Raises:
+            ProjectRefused: that folder must not become a project, or `path` can't be a path.
+        """
+        start = _real(path)
         for folder in (start, *start.parents):
             if self._home.is_relative_to(folder):
                 return None
-            if folder in self._known or any((folder / marker).exists() for marker in MARKERS):
+            if folder in self._known or any(os.path.exists(folder / marker) for marker in MARKERS):  # noqa: PTH110 - see `check`
                 return self.check(folder)
         return None
 
@@ -221,8 +231,8 @@ class ProjectRegistry:
     def forget(self, root: Path) -> None:
         """Closes a project and takes it off the list."""
         self.close(root, "it was removed")
-        self._known.pop(root, None)
-        self._bus.publish("project.removed", project=root.name, root=str(root))
+        name = self._known.pop(root, root.name)
+        self._bus.publish("project.removed", project=name, root=str(root))
 
     # --- interest ------------------------------------------------------------------------------------------------
 
@@ -255,6 +265,14 @@ class ProjectRegistry:
             last_used=project.last_used,
             remark=project.tree.remark,
         )
+
+
+def _real(path: Path) -> Path:
+    """The absolute path behind `~` and symlinks. Raises ProjectRefused for what can't be a path."""
+    try:
+        return path.expanduser().resolve()
+    except (ValueError, RuntimeError, OSError) as error:
+        raise ProjectRefused(f"{str(path)!r} can't be the path of a project: {error}.") from error
 
 
 def _only_cause(error: BaseException) -> BaseException:

@@ -4,12 +4,14 @@ These questions go to the language server; what comes back as places is told as 
 passed the tree's barrier and hold a symbol or a position.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, TypeVar
 
 import anyio
 
+from serena_central.core.errors import PathNotFound
 from serena_central.core.text import Position, Range, Text
 from serena_central.files.search import files_containing
 from serena_central.files.text import FileText
@@ -65,13 +67,17 @@ class Relations:
         )
         inside, outside = self._split(locations)
         gaps = await self._indexer.ensure({path for path, _ in inside})
-        texts: dict[str, Text] = {}
-        references: list[ReferenceView] = []
-        for file, span in inside:
-            if file not in texts:
-                texts[file] = (await self._read(file)).text
-            references.append(self._reference(file, span, texts[file]))
+        texts = await self._texts({path for path, _ in inside})
+        references = [self._reference(file, span, texts[file]) for file, span in inside if file in texts]
         return References(references, len(outside), gaps, remark)
+
+    async def _texts(self, paths: Iterable[str]) -> dict[str, Text]:
+        """Texts by path; without files that were deleted while they were asked about."""
+        texts: dict[str, Text] = {}
+        for path in paths:
+            with suppress(PathNotFound):
+                texts[path] = (await self._read(path)).text
+        return texts
 
     async def _candidates(self, hit: Hit) -> list[Path]:
         """Files to open first, for servers whose references cover opened files only."""
@@ -114,12 +120,12 @@ class Relations:
         hits = [hit for path, span in inside if (hit := self.holder(path, span.start))]
         return list({(hit.path, hit.place): hit for hit in hits}.values()), len(outside)
 
-    async def diagnostics(self, path: str) -> list[DiagnosticView]:
-        """What the server complains about in a file, each with the symbol it lies in."""
+    async def diagnostics(self, path: str) -> tuple[list[DiagnosticView], str | None]:
+        """What the server complains about in a file, each with the symbol it lies in; a remark."""
         absolute = self._root / path
-        found = await self._languages.ask(path, lambda server: server.diagnostics(absolute))
+        found, remark = await self._when_ready(path, lambda server: server.diagnostics(absolute))
         await self._indexer.ensure([path])
-        return [DiagnosticView(diagnostic, self._name_path(path, diagnostic)) for diagnostic in found]
+        return [DiagnosticView(diagnostic, self._name_path(path, diagnostic)) for diagnostic in found], remark
 
     def _name_path(self, path: str, diagnostic: Diagnostic) -> str | None:
         holder = self.holder(path, diagnostic.range.start)
@@ -165,8 +171,6 @@ class Relations:
                 continue
             if depth > 1 and budget[0] > 0:
                 node.below = await self._below(asked, next_item, direction, depth - 1, (*above, key), budget)
-            else:
-                node.cut = True
         return nodes
 
     def _node(self, item: HierarchyItem) -> HierarchyNode:

@@ -6,13 +6,15 @@
 4. the session's working folder, up to the nearest marker of a project.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
+import anyio
 import msgspec
 
-from serena_central.core.errors import UnknownProject
+from serena_central.core.errors import SerenaCentralError, UnknownProject
 from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectRegistry
 
@@ -30,11 +32,15 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Scope(NamedTuple):
-    """The projects of one call. `grouped`: the caller asked for several, so the answer is grouped by project."""
+    """The projects of one call. `grouped`: the caller asked for several, so the answer is grouped by project.
+
+    `failures` are those of several that could not be opened, by the name that the call used.
+    """
 
     projects: list[Project]
     reason: str
     grouped: bool = False
+    failures: Mapping[str, SerenaCentralError] = MappingProxyType({})
 
 
 async def resolve_scope(registry: ProjectRegistry, ask: Ask) -> Scope:
@@ -43,6 +49,7 @@ async def resolve_scope(registry: ProjectRegistry, ask: Ask) -> Scope:
     Raises:
         UnknownProject: no rule gives one; lists those that are known.
         ProjectRefused: the root found must not become a project.
+        SerenaCentralError: the one project that is meant can't be opened.
     """
     if ask.project:
         return await _named(registry, ask.project)
@@ -61,12 +68,29 @@ async def resolve_scope(registry: ProjectRegistry, ask: Ask) -> Scope:
 
 
 async def _named(registry: ProjectRegistry, asked: str | list[str]) -> Scope:
-    if asked == EVERYTHING:
+    if asked in (EVERYTHING, [EVERYTHING]):
         projects = registry.open_projects()
         if not projects:
             raise UnknownProject(EVERYTHING, registry.known_names())
         return Scope(projects, "all open projects", grouped=True)
     if isinstance(asked, str):
         return Scope([await registry.open(registry.find(asked))], "named by the call")
-    roots = list(dict.fromkeys(registry.find(name) for name in asked))
-    return Scope([await registry.open(root) for root in roots], "named by the call", grouped=True)
+    return await _several(registry, {registry.find(name): name for name in asked})
+
+
+async def _several(registry: ProjectRegistry, asked: Mapping[Path, str]) -> Scope:
+    """Opens all of them at the same time. `asked` maps root → the name that the call used."""
+    opened: dict[Path, Project] = {}
+    failures: dict[str, SerenaCentralError] = {}
+
+    async def open_one(root: Path, name: str) -> None:
+        try:
+            opened[root] = await registry.open(root)
+        except SerenaCentralError as error:
+            failures[name] = error
+
+    async with anyio.create_task_group() as tasks:
+        for root, name in asked.items():
+            tasks.start_soon(open_one, root, name)
+    projects = [opened[root] for root in asked if root in opened]
+    return Scope(projects, "named by the call", grouped=True, failures=failures)

@@ -49,17 +49,6 @@ class DiagnosticView(msgspec.Struct, frozen=True):
     name_path: str | None
 
 
-class SymbolContext(msgspec.Struct, frozen=True, kw_only=True):
-    """All that one wants to know before touching a symbol."""
-
-    symbol: SymbolView
-    container: str | None
-    info: str | None
-    callers: list["HierarchyNode"]
-    callees: list["HierarchyNode"]
-    remarks: list[str] = []
-
-
 class HierarchyNode(msgspec.Struct, kw_only=True):
     """One symbol in a call or type hierarchy. `cycle`: it stands above itself, and is not followed again."""
 
@@ -68,8 +57,6 @@ class HierarchyNode(msgspec.Struct, kw_only=True):
     path: str
     line: int
     cycle: bool = False
-    cut: bool = False
-    """More lies below: the depth or the size limit was reached."""
     below: list["HierarchyNode"] = []
 
 

@@ -8,6 +8,7 @@ business; where the cache lies is the composition root's.
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Generator, Hashable, Iterable, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -53,6 +54,8 @@ ATTEMPTS = 5
 """How often one caller asks again about a file that keeps changing."""
 
 
+KEEPS_CHANGING = "it keeps changing; call again when it has settled"
+
 AskSymbols = Callable[[str], Awaitable[Sequence[DocumentSymbol]]]
 """Asks one server about a file. Raises LanguageServerError, or PathError when the file can't be read."""
 
@@ -81,6 +84,9 @@ class Gap(NamedTuple):
 
     reason: str
     files: int
+
+    def __str__(self) -> str:
+        return f"Incomplete: {self.files} {'file' if self.files == 1 else 'files'} could not be indexed: {self.reason}"
 
 
 class _Flight:
@@ -180,14 +186,15 @@ class Indexer:
 
     async def ensure(self, paths: Iterable[str]) -> list[Gap]:
         """Indexes those of `paths` that are pending; returns what could not be."""
-        wanted = [path for path in paths if path in self._pending]
-        if wanted:
-            await self._work(wanted, ASKED_AT_ONCE)
-        reasons: dict[str, int] = {}
-        for path in wanted:
-            if path in self._failed:
-                reason = self._failed[path][1]
-                reasons[reason] = reasons.get(reason, 0) + 1
+        wanted = list(paths)
+        for _ in range(ATTEMPTS):
+            waiting = [path for path in wanted if path in self._pending and not self._holds(path)]
+            if not waiting:
+                break
+            # Again: a file that was done may have changed while another server was asked about the rest.
+            await self._work(waiting, ASKED_AT_ONCE)
+        missing = [path for path in wanted if path in self._pending]
+        reasons = Counter(self._failed[path][1] if path in self._failed else KEEPS_CHANGING for path in missing)
         return [Gap(reason, files) for reason, files in reasons.items()]
 
     async def run(self) -> None:

@@ -6,7 +6,7 @@ text are the only ones that could define it, and they are asked first.
 
 import difflib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,8 +23,6 @@ _WORD = re.compile(r"\w+")
 
 NAMES_COMPARED = 50_000
 """Names looked through for close matches: about 0.3 s in a thread, spent on an error alone."""
-
-CANDIDATES_LISTED = 40
 
 
 class Found(NamedTuple):
@@ -48,11 +46,11 @@ class Finder:
         gaps = await self._indexer.ensure(await self._candidates(pattern, within))
         return Found(list(self._index.find(pattern, within)), gaps)
 
-    async def find_one(self, pattern: Pattern, within: str | None) -> tuple[Hit, list[Gap]]:
+    async def find_one(self, pattern: Pattern, within: str | None) -> Hit:
         """The one symbol that is meant: an exact path wins over suffix matches.
 
         Raises:
-            SymbolNotFound: none fits; names close matches.
+            SymbolNotFound: none fits; names close matches, and files that could not be asked.
             AmbiguousSymbol: several fit; lists them.
         """
         hits, gaps = await self.find(pattern, within)
@@ -62,10 +60,10 @@ class Finder:
         if not hits:
             where = within or "this project"
             close = await anyio.to_thread.run_sync(self._close_names, pattern, within)
-            raise SymbolNotFound(pattern.text, where, close)
+            raise SymbolNotFound(pattern.text, where, close, [str(gap) for gap in gaps])
         if len(hits) > 1:
-            raise AmbiguousSymbol(pattern.text, [f"{hit.path}: {hit.name_path}" for hit in hits[:CANDIDATES_LISTED]])
-        return hits[0], gaps
+            raise AmbiguousSymbol(pattern.text, [f"{hit.path}: {hit.name_path}" for hit in hits])
+        return hits[0]
 
     async def _candidates(self, pattern: Pattern, within: str | None) -> Sequence[str]:
         """Pending files that could define what is asked for."""
@@ -82,11 +80,6 @@ class Finder:
             return pending
         whole = not pattern.substring and word == pattern.last.name
         return await anyio.to_thread.run_sync(lambda: files_containing(self._root, pending, word, whole=whole))
-
-    async def files_with(self, word: str, wanted: Callable[[str], bool]) -> list[str]:
-        """Files that are `wanted` and hold `word` as a word."""
-        paths = [path for path in self._tree.files if wanted(path)]
-        return await anyio.to_thread.run_sync(files_containing, self._root, paths, word)
 
     def _close_names(self, pattern: Pattern, within: str | None) -> list[str]:
         if within is not None and within in self._index:

@@ -4,8 +4,10 @@ A tool returns a string, anything that is JSON, or `Shaped`: the same answer in 
 form that fits the limit is sent; a shorter one comes behind a sentence that says so and how to narrow the question.
 """
 
+import json
+import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -13,6 +15,8 @@ MAX_CHARS = 5_000_000
 """No answer is longer, whatever a caller asks for: clients hold it in memory several times over."""
 
 CHARACTERS_PER_TOKEN = 4
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -48,6 +52,7 @@ def fit(results: Mapping[str, Any], limit: int, *, grouped: bool) -> tuple[str, 
     """Text of an answer of `limit` characters at most, and whether it had to be shortened.
 
     `results` maps project name → what the tool returned there; without `grouped` it has one entry, which stands bare.
+    Only the sentence that says what was left out may pass a limit that is shorter than itself.
     """
     limit = min(limit, MAX_CHARS)
     levels = max((len(result.forms) for result in results.values() if isinstance(result, Shaped)), default=1)
@@ -66,7 +71,7 @@ def _render(results: Mapping[str, Any], level: int, *, grouped: bool) -> str:
     if grouped:
         return _encode(built)
     (only,) = built.values()
-    return only if isinstance(only, str) else _encode(only)
+    return _sendable(only) if isinstance(only, str) else _encode(only)
 
 
 def _build(result: Any, level: int) -> Any:
@@ -74,7 +79,23 @@ def _build(result: Any, level: int) -> Any:
 
 
 def _encode(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:
+        return json.dumps(_sendable(value), ensure_ascii=False, separators=(",", ":"))
+
+
+def _sendable(value: Any) -> Any:
+    """The same with U+FFFD for lone surrogates: they stand for bytes that are no text, which no answer can carry."""
+    match value:
+        case str():
+            return value if value.isascii() else _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", value)
+        case dict():
+            return {_sendable(key): _sendable(part) for key, part in cast("dict[Any, Any]", value).items()}
+        case list() | tuple():
+            return [_sendable(part) for part in cast("Sequence[Any]", value)]
+        case _:
+            return value
 
 
 def _excuse(results: Mapping[str, Any], level: int, limit: int) -> str:
@@ -86,4 +107,4 @@ def _excuse(results: Mapping[str, Any], level: int, limit: int) -> str:
 def _cut(results: Mapping[str, Any], text: str, limit: int) -> str:
     narrow = next((result.narrow for result in results.values() if isinstance(result, Shaped)), "Ask for less.")
     note = f"The answer has {len(text)} characters, more than {limit}; it is cut. {narrow}\n"
-    return (note + text)[:limit]
+    return note + text[: max(limit - len(note), 0)]

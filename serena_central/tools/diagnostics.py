@@ -9,6 +9,7 @@ from serena_central.projects.views import DiagnosticView
 from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
+from serena_central.tools.symbols import remark_answer, remark_references
 
 SEVERITIES = {1: "Error", 2: "Warning", 3: "Information", 4: "Hint"}
 
@@ -30,8 +31,8 @@ async def get_diagnostics_for_file(
 ) -> Shaped:
     """Errors and warnings in a file, by severity and symbol."""
     await target.fresh()
-    path = target.locate_file(relative_path)
-    found = await target.relations.diagnostics(path)
+    path = target.locate_code(relative_path)
+    found = await _diagnostics(call, target, path)
     return _shape({path: _selected(found, start_line, end_line, min_severity)})
 
 
@@ -49,15 +50,20 @@ async def get_diagnostics_for_symbol(
     spans = {hit.path: [hit.symbol.range]}
     if check_symbol_references:
         used = await target.relations.references(hit)
-        if used.remark:
-            call.remark(f"Possibly incomplete: {used.remark}")
+        remark_references(call, used)
         for use in used.references:
             spans.setdefault(use.path, []).append(use.holder.range if use.holder else use.range)
     answer: dict[str, list[DiagnosticView]] = {}
     for path, ranges in spans.items():
-        found = _selected(await target.relations.diagnostics(path), 0, -1, min_severity)
+        found = _selected(await _diagnostics(call, target, path), 0, -1, min_severity)
         answer[path] = [view for view in found if any(span.contains(view.diagnostic.range.start) for span in ranges)]
     return _shape(answer)
+
+
+async def _diagnostics(call: ToolCall, target: Project, path: str) -> list[DiagnosticView]:
+    found, remark = await target.relations.diagnostics(path)
+    remark_answer(call, remark)
+    return found
 
 
 def _selected(found: list[DiagnosticView], first: int, last: int, min_severity: int) -> list[DiagnosticView]:

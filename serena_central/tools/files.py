@@ -89,17 +89,12 @@ async def read_file(
     if read.invalid:
         call.remark(f"{path} holds bytes that are no {read.encoding}; they are shown as replacement characters.")
     whole = start_line == 0 and last >= text.line_count - 1
-    content = _printable(text.content if whole else text.lines(start_line, last))
+    content = text.content if whole else text.lines(start_line, last)
     return shaped(
         lambda: content,
         Form("as a count of its lines", lambda: f"{text.line_count} lines, {len(text.content)} characters"),
         narrow="Give start_line and end_line.",
     )
-
-
-def _printable(content: str) -> str:
-    """Lone surrogates stand for bytes that no answer can carry."""
-    return content.encode("utf-8", "replace").decode() if not content.isascii() else content
 
 
 @tool("Search for a pattern")
@@ -127,7 +122,7 @@ async def search_for_pattern(
         multiline=multiline,
         encoding=target.settings.encoding,
     )
-    paths = await _paths_to_search(target, relative_path, ignored=not skip_ignored_files)
+    paths = await _paths_to_search(call, target, relative_path, ignored=not skip_ignored_files)
     if restrict_search_to_code_files:
         paths = [path for path in paths if target.languages.language_of(path)]
     found = await search(target.root, paths, request)
@@ -141,12 +136,14 @@ async def search_for_pattern(
     )
 
 
-async def _paths_to_search(target: Project, relative_path: str, *, ignored: bool) -> list[str]:
+async def _paths_to_search(call: ToolCall, target: Project, relative_path: str, *, ignored: bool) -> list[str]:
     inside = target.locate(relative_path) if relative_path else ""
     if (target.root / inside).is_file():
         return [inside]
     if ignored:
         listed = await anyio.to_thread.run_sync(lambda: list_folder(target.root, inside, recursive=True))
+        if listed.truncated:
+            call.remark(f"Truncated: only the first {len(listed.files)} files were searched.")
         return listed.files
     prefix = inside + "/" if inside else ""
     return sorted(path for path in target.tree.files if path.startswith(prefix))

@@ -11,7 +11,7 @@ from serena_central.symbols.kinds import kind_name
 from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
-from serena_central.tools.symbols import InFile, NamePath
+from serena_central.tools.symbols import InFile, NamePath, remark_answer
 
 Depth = Annotated[int, Meta(ge=1, le=10, description="Levels to follow")]
 
@@ -47,8 +47,7 @@ async def _hierarchy(
 ) -> Shaped:
     hit = await target.find_one(name_path, relative_path)
     nodes, remark = await target.relations.hierarchy(hit, direction, depth)
-    if remark:
-        call.remark(f"Possibly incomplete: {remark}")
+    remark_answer(call, remark)
     if _count(nodes) >= NODES_LIMIT:
         call.remark(f"Truncated: more than {NODES_LIMIT} symbols; ask with a smaller depth.")
     top = {"name_path": hit.name_path, "relative_path": hit.path}

@@ -19,7 +19,7 @@ from serena_central.core.errors import (
 from serena_central.core.text import Range
 from serena_central.files.pattern import Pattern
 from serena_central.projects.project import Project
-from serena_central.projects.views import ReferenceView, SymbolView
+from serena_central.projects.views import References, ReferenceView, SymbolView
 from serena_central.symbols.index import Hit
 from serena_central.symbols.indexer import Gap
 from serena_central.symbols.kinds import kind_name, kind_numbers
@@ -52,15 +52,27 @@ def location(span: Range) -> dict[str, int]:
     return {"start_line": span.start.line0, "end_line": span.end.line0, "start_column": span.start.column}
 
 
-def remark_gaps(call: ToolCall, project: Project, gaps: Iterable[Gap]) -> None:
+def remark_gaps(call: ToolCall, gaps: Iterable[Gap]) -> None:
     for gap in gaps:
-        files = "1 file" if gap.files == 1 else f"{gap.files} files"
-        call.remark(f"Incomplete: {files} of {project.name} could not be indexed: {gap.reason}")
+        call.remark(str(gap))
 
 
 def remark_tree(call: ToolCall, project: Project) -> None:
     if project.tree.remark:
-        call.remark(f"{project.name}: {project.tree.remark}")
+        call.remark(project.tree.remark)
+
+
+def remark_answer(call: ToolCall, remark: str | None, outside: int = 0) -> None:
+    """Says why a language server's answer may lack something, and how much of it is not shown."""
+    if remark:
+        call.remark(f"Possibly incomplete: {remark}")
+    if outside:
+        call.remark(f"{outside} more lie outside the project's files.")
+
+
+def remark_references(call: ToolCall, found: References) -> None:
+    remark_gaps(call, found.gaps)
+    remark_answer(call, found.remark, found.outside)
 
 
 def as_json(view: SymbolView) -> dict[str, Any]:
@@ -116,7 +128,7 @@ async def get_symbols_overview(
 ) -> Any:
     """Names of the symbols that a file defines, grouped by kind. The first look at an unknown file."""
     files, gaps = await target.overview(relative_path)
-    remark_gaps(call, target, gaps)
+    remark_gaps(call, gaps)
     remark_tree(call, target)
 
     def overview(path: str, file: FileSymbols) -> dict[str, Any]:
@@ -132,11 +144,12 @@ async def get_symbols_overview(
             Form("as counts per kind", lambda: Counter(kind_name(file.symbols[p].kind) for p in file.children(-1))),
             narrow="Ask for one symbol by find_symbol with depth=1.",
         )
+    filled = {path: file for path, file in files.items() if file.symbols}
     return shaped(
-        lambda: {path: overview(path, file) for path, file in files.items() if file.symbols},
-        Form("without nested symbols", lambda: {path: _overview(file, -1, 0) for path, file in files.items()}),
-        Form("as counts per file", lambda: {path: len(file.symbols) for path, file in files.items()}),
-        Form("as a total", lambda: f"{len(files)} files"),
+        lambda: {path: overview(path, file) for path, file in filled.items()},
+        Form("without nested symbols", lambda: {path: _overview(file, -1, 0) for path, file in filled.items()}),
+        Form("as counts per file", lambda: {path: len(file.symbols) for path, file in filled.items()}),
+        Form("as a total", lambda: f"{len(filled)} files"),
         narrow="Ask for a smaller folder or one file.",
     )
 
@@ -176,7 +189,7 @@ async def find_symbol(
     if 0 <= max_matches < len(hits):
         counts = Counter(hit.path for hit in hits)
         raise TooManyMatches(len(hits), max_matches, dict(counts.most_common(FILES_LISTED)))
-    remark_gaps(call, target, found.gaps)
+    remark_gaps(call, found.gaps)
     remark_tree(call, target)
     views: list[SymbolView] = []
     for hit in hits:
@@ -204,11 +217,7 @@ async def find_referencing_symbols(
     include, exclude = kind_numbers(include_kinds), kind_numbers(exclude_kinds)
     hit = await target.find_one(name_path, relative_path)
     found = await target.relations.references(hit)
-    remark_gaps(call, target, found.gaps)
-    if found.remark:
-        call.remark(f"Possibly incomplete: {found.remark}")
-    if found.outside:
-        call.remark(f"{found.outside} more references lie outside the project's files.")
+    remark_references(call, found)
     used = [use for use in found.references if _wanted(use.holder.kind if use.holder else 1, include, exclude)]
     per_file = Counter(use.path for use in used)
     return shaped(
@@ -241,16 +250,9 @@ async def find_implementations(
     """Symbols that implement an interface, abstract class or method."""
     hit = await target.find_one(name_path, relative_path)
     hits, outside, remark = await target.relations.implementations(hit)
-    _remark_answer(call, remark, outside)
+    remark_answer(call, remark, outside)
     own = [other for other in hits if (other.path, other.place) != (hit.path, hit.place)]
     return _shape_symbols([await target.view(other, info=include_info) for other in own])
-
-
-def _remark_answer(call: ToolCall, remark: str | None, outside: int) -> None:
-    if remark:
-        call.remark(f"Possibly incomplete: {remark}")
-    if outside:
-        call.remark(f"{outside} more lie outside the project's files.")
 
 
 @tool("Find declaration")
@@ -265,7 +267,7 @@ async def find_declaration(
 ) -> Any:
     """Where the name at a place is defined."""
     await target.fresh()
-    path = target.locate_file(relative_path)
+    path = target.locate_code(relative_path)
     text = (await target.read(path)).text
     first, last = 0, len(text.content)
     if containing_symbol_name_path:
@@ -273,7 +275,7 @@ async def find_declaration(
         first, last = text.offset(holder.symbol.range.start), text.offset(holder.symbol.range.end)
     position = text.position(first + await _one_group(regex, text.content[first:last], path))
     hits, outside, remark = await target.relations.definition(path, position)
-    _remark_answer(call, remark, 0)
+    remark_answer(call, remark)
     if not hits:
         places = [f"{place.path}:{place.range.start.line0}" for place in outside]
         if places:
@@ -305,6 +307,7 @@ async def get_symbol_context(call: ToolCall, target: Project, name_path: NamePat
     view = await target.view(hit, body=True)
     info = await target.relations.hover(hit)
     used = await target.relations.references(hit)
+    remark_references(call, used)
     callers = list(dict.fromkeys(f"{use.path}: {use.holder.name_path}" for use in used.references if use.holder))
     return {
         **as_json(view),
@@ -319,10 +322,11 @@ async def get_symbol_context(call: ToolCall, target: Project, name_path: NamePat
 async def _callees(call: ToolCall, target: Project, hit: Hit) -> list[str]:
     spec = target.languages.spec_for(hit.path)
     try:
-        nodes, _ = await target.relations.hierarchy(hit, "outgoing", 1)
+        nodes, remark = await target.relations.hierarchy(hit, "outgoing", 1)
     except Unsupported:
         call.remark(f"{spec.name if spec else 'The language server'} does not tell callees.")
         return []
+    remark_answer(call, remark)
     return list(dict.fromkeys(f"{node.path}: {node.name}" for node in nodes))[:FEW]
 
 
@@ -336,7 +340,7 @@ async def find_all_symbols(
     """Name paths of all symbols per file."""
     include = kind_numbers(include_kinds)
     files, gaps = await target.overview(relative_path)
-    remark_gaps(call, target, gaps)
+    remark_gaps(call, gaps)
     remark_tree(call, target)
     names = {
         path: [
