@@ -2,7 +2,7 @@
 
 It knows sessions, projects and tools, and no protocol: failures leave as errors of core/errors.py, for the two borders
 to translate. A call can end in five ways (answered, refused, deadline, cancelled by the client, cancelled by a person),
-and each is counted, published and timed.
+and each is counted, published and timed; a name that is no tool's is no call.
 """
 
 import difflib
@@ -69,6 +69,7 @@ class ToolCaller:
         running = RunningCall(call.id, tool.name, time.time(), anyio.CancelScope())
         session.running[call.id] = running
         try:
+            _check_allowed(tool, self._services.settings)
             parsed = tool.parse(arguments)
             with running.scope, reporting_to(on_progress or _nobody):
                 call.semantic_context = parsed["semantic_context"]
@@ -88,7 +89,6 @@ class ToolCaller:
         tool = CATALOGUE.get(name)
         if tool is None:
             raise UnknownTool(name, difflib.get_close_matches(name, CATALOGUE.names(), n=3))
-        _check_allowed(tool, self._services.settings)
         return tool
 
     async def _scope(self, tool: Tool, session: Session, parsed: dict[str, Any]) -> Scope:
@@ -127,14 +127,15 @@ class ToolCaller:
             (project,) = scope.projects
             return {project.name: await _on_project(tool, call, project, parsed)}
         results: dict[str, Any] = dict.fromkeys(_labels(scope.projects))
+        calls = {label: call.part() for label in results}
         places = anyio.CapacityLimiter(PROJECTS_AT_ONCE)
 
         async def one(label: str, project: Project) -> None:
             async with places:
                 try:
-                    results[label] = await _on_project(tool, call, project, parsed)
+                    results[label] = await _on_project(tool, calls[label], project, parsed)
                 except SerenaCentralError as error:
-                    results[label] = {"error": str(error)}
+                    results[label] = _failure(error)
                 except Exception:
                     logger.exception("%s: %s failed on %s", call.id, tool.name, project.root)
                     results[label] = {
@@ -142,9 +143,12 @@ class ToolCaller:
                     }
 
         async with anyio.create_task_group() as tasks:
-            for label, project in zip(results, scope.projects, strict=True):
+            for label, project in zip(calls, scope.projects, strict=True):
                 tasks.start_soon(one, label, project)
-        return results
+        for label, part in calls.items():
+            for remark in part.remarks:
+                call.remark(f"{label}: {remark}")
+        return results | {name: _failure(error) for name, error in scope.failures.items()}
 
     def _record(
         self, call: ToolCall, tool: Tool, project: str | None, started: float, failure: BaseException | None
@@ -196,6 +200,10 @@ def _until(call: ToolCall, seconds: float, what: str) -> Generator[None]:
         yield
     if scope.cancelled_caught:
         raise DeadlineExceeded(what, seconds)
+
+
+def _failure(error: SerenaCentralError) -> dict[str, str]:
+    return {"error": str(error)}
 
 
 def _check_allowed(tool: Tool, settings: SharedSettings) -> None:

@@ -1,6 +1,6 @@
 """What a tool function is handed: the session that called, the services it may use, and a place for remarks."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from serena_central.config.settings import ServerSettings
 from serena_central.core.events import EventBus
@@ -44,6 +44,10 @@ class ToolCall:
     semantic_context: str | None = None
     answer_chars: int = 0
     """Length of the answer, once there is one."""
+
+    def part(self) -> "ToolCall":
+        """This call as one of several projects sees it: with remarks of its own."""
+        return replace(self, remarks=[])
 
     def remark(self, text: str) -> None:
         """Adds a line to the answer's second block, once."""
