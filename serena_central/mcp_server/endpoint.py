@@ -31,10 +31,12 @@ class McpEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         # The SDK's manager decides by the same header: what is sent to it here, it takes for modern.
-        version = next((value for name, value in scope["headers"] if name == _VERSION_HEADER), None)
+        version = next((value.strip() for name, value in scope["headers"] if name == _VERSION_HEADER), None)
         if version is None or version in _HANDSHAKE_VERSIONS:
             await self._handshake.serve(scope, receive, send)
         else:
+            # White space around a value is no part of it (RFC 9110, 5.5); the HTTP parser leaves it there at the end.
+            scope = {**scope, "headers": [(name, value.strip(b" \t")) for name, value in scope["headers"]]}
             await self._modern.handle_request(scope, receive, send)
 
     def close_streams(self) -> None:

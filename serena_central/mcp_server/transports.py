@@ -49,6 +49,7 @@ class Openings(Protocol):
 
     def remember(self, conversation_id: str, body: bytes) -> None: ...
     def recall(self, conversation_id: str, credential: str) -> Awaitable[bytes | None]: ...
+    def forget(self, conversation_id: str) -> None: ...
 
 
 class HandshakeTransports:
@@ -95,6 +96,8 @@ class HandshakeTransports:
             return
         await self._pass(conversation, scope, receive, send)
         if conversation.transport.is_terminated:
+            if self._openings is not None:
+                self._openings.forget(conversation.id)  # who said goodbye is not taken back
             await self._end(conversation, "it said goodbye")
 
     def conversation(self, conversation_id: str) -> Conversation | None:

@@ -53,6 +53,14 @@ class SessionRecorder:
             return  # its session has another id: that one is found again by itself
         self._record(conversation_id)
 
+    def forget(self, conversation_id: str) -> None:
+        """Drops how a conversation began, because its client has ended it."""
+        try:
+            self._sessions.get(conversation_id).opening = None
+        except SessionNotFound:
+            return
+        self._record(conversation_id)
+
     async def recall(self, conversation_id: str, credential: str) -> bytes | None:
         """How a conversation of this credential began; None for what is unknown, or was killed."""
         try:

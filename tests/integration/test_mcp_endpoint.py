@@ -49,6 +49,9 @@ class Remembered:
     def remember(self, conversation_id: str, body: bytes) -> None:
         self.bodies[conversation_id, TOKEN.credential] = body
 
+    def forget(self, conversation_id: str) -> None:
+        self.bodies.pop((conversation_id, TOKEN.credential), None)
+
     async def recall(self, conversation_id: str, credential: str) -> bytes | None:
         return self.bodies.get((conversation_id, credential))
 

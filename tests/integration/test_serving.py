@@ -62,6 +62,16 @@ async def test_sessions_survive_a_restart_with_their_project_and_their_kill(tmp_
         assert (await http.get(f"/api/sessions/{victim_id}")).json()["terminated_by"] == "ann"
 
 
+async def test_a_client_that_said_goodbye_is_not_taken_back(tmp_path: Path) -> None:
+    async with running_central(tmp_path) as central, central.raw("handshake") as client:
+        headers = client.headers("", {})
+        assert (await client.http.delete("/mcp", headers=headers)).is_success
+        late = await client.http.post(
+            "/mcp", headers=headers, json={"jsonrpc": "2.0", "id": 9, "method": "tools/list", "params": {}}
+        )
+        assert late.status_code == 404
+
+
 async def test_a_stop_ends_open_streams_at_once(tmp_path: Path) -> None:
     async with (
         running_central(tmp_path) as central,
