@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, Insert, and_, delete
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
 from serena_central.store.rows import DailyTotalRow, Removal, Row, ToolCallRow
@@ -49,7 +49,12 @@ def _plain(row: Row) -> dict[str, Any]:
 @cache
 def _insert(dialect: str, kind: type[Row]) -> Insert:
     table = METADATA.tables[kind.table]
-    statement = postgresql.insert(table) if dialect == "postgresql" else sqlite.insert(table)
+    if dialect == "postgresql":
+        from sqlalchemy.dialects import postgresql  # a tenth of a second, for those who need it
+
+        statement = postgresql.insert(table)
+    else:
+        statement = sqlite.insert(table)
     if not kind.key:
         return statement
     new = statement.excluded
