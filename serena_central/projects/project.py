@@ -147,7 +147,10 @@ class Project:
         inside = self.locate(path)
         if (self.root / inside).is_file():
             self._check_indexable(inside)
-            return await self.symbols_of([inside])
+            files, gaps = await self.symbols_of([inside])
+            if gaps:
+                raise PathRefused(f"{path!r} could not be read for its symbols: {gaps[0].reason}")
+            return files, gaps
         prefix = inside + "/" if inside else ""
         paths = [file for file in self.tree.files if file.startswith(prefix) and self.languages.language_of(file)]
         return await self.symbols_of(sorted(paths))
