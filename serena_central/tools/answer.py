@@ -59,10 +59,9 @@ def fit(results: Mapping[str, Any], limit: int, *, grouped: bool) -> tuple[str, 
     text = ""
     for level in range(levels):
         text = _render(results, level, grouped=grouped)
-        if level:
-            text = f"{_excuse(results, level, limit)}\n{text}"
-        if len(text) <= limit:
-            return text, level > 0
+        shown = f"{_excuse(results, level, limit)}\n{text}" if level else text
+        if len(shown) <= limit:
+            return shown, level > 0
     return _cut(results, text, limit), True
 
 
@@ -106,5 +105,5 @@ def _excuse(results: Mapping[str, Any], level: int, limit: int) -> str:
 
 def _cut(results: Mapping[str, Any], text: str, limit: int) -> str:
     narrow = next((result.narrow for result in results.values() if isinstance(result, Shaped)), "Ask for less.")
-    note = f"The answer has {len(text)} characters, more than {limit}; it is cut. {narrow}\n"
+    note = f"Even the shortest form of the answer has {len(text)} characters and is cut to fit {limit}. {narrow}\n"
     return note + text[: max(limit - len(note), 0)]

@@ -94,8 +94,11 @@ class Tool:
                     continue
                 raise InvalidArguments(f"{self.name} has no parameter {name!r}. It takes: {', '.join(known)}.")
             # null means "not given": clients without optional parameters send it.
-            if value is not None:
-                renamed[real] = value
+            if value is None:
+                continue
+            if real in renamed:
+                raise InvalidArguments(f"{self.name}: {real} is given twice. It takes: {', '.join(known)}.")
+            renamed[real] = value
         try:
             parsed = msgspec.convert(renamed, self.params, strict=False)
         except msgspec.ValidationError as error:

@@ -82,10 +82,10 @@ async def read_file(
     read = await target.read(path)
     text = read.text
     last = text.line_count - 1 if end_line is None else end_line
-    if start_line > last:
-        raise InvalidArguments(f"start_line {start_line} lies behind the last line asked for ({last}).")
     if start_line >= text.line_count:
         raise InvalidArguments(f"{path} has {text.line_count} lines; start_line {start_line} lies behind its end.")
+    if start_line > last:
+        raise InvalidArguments(f"start_line {start_line} lies behind end_line {last}.")
     if read.invalid:
         call.remark(f"{path} holds bytes that are no {read.encoding}; they are shown as replacement characters.")
     whole = start_line == 0 and last >= text.line_count - 1

@@ -12,6 +12,8 @@ import httpx
 from serena_central.app import Central, CentralServer, build
 from serena_central.config.load import Sources, load_server_config
 from serena_central.core.places import Places
+from serena_central.sessions.claim import Claim
+from serena_central.sessions.session import Session
 from tests.support.mcp import Era, RawClient
 from tests.support.serving import serving
 
@@ -61,3 +63,16 @@ async def running_central(home: Path, settings: Mapping[str, Any] | None = None)
     with anyio.fail_after(60):
         async with serving(servers[0]) as url:
             yield RunningCentral(url, central, servers[0])
+
+
+@asynccontextmanager
+async def running_parts(home: Path, settings: Mapping[str, Any] | None = None) -> AsyncGenerator[Central]:
+    """All parts of a server below `home`, running, with no HTTP before them."""
+    central = build(load_server_config(settings or {}, sources_in(home)), Places(home / "home"), stop=lambda: None)
+    async with central.app.router.lifespan_context(central.app):
+        yield central
+
+
+def session_of(central: Central, **facts: Any) -> Session:
+    """The session of a client that names itself, as a border would find it."""
+    return central.sessions.identify(Claim(**{"credential": "me", "client_name": "test", "explicit_id": "s"} | facts))

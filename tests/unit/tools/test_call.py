@@ -1,0 +1,202 @@
+"""Every call ends in one of five ways, each is recorded, and one project's trouble is no other's."""
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from serena_central.app import Central
+from serena_central.core.errors import (
+    CallCancelled,
+    DeadlineExceeded,
+    InvalidArguments,
+    SessionTerminated,
+    ToolRefused,
+    UnknownProject,
+    UnknownTool,
+)
+from serena_central.projects.project import Project
+from serena_central.projects.registry import KnownProject
+from serena_central.tools import call as call_module
+from serena_central.tools import context as context_module
+from serena_central.tools.catalogue import Catalogue
+from serena_central.tools.context import ToolCall
+from tests.support.central import running_parts, session_of
+
+pytestmark = pytest.mark.anyio
+
+TOOLS = Catalogue()
+began = anyio.Event()
+
+
+@TOOLS.tool("Tell")
+async def tell(call: ToolCall, target: Project) -> str:
+    """Tells the project's name."""
+    call.remark("looked closely")
+    return target.name
+
+
+@TOOLS.tool("Try")
+async def attempt(call: ToolCall, target: Project) -> str:
+    """Does what the project's name says."""
+    match target.name:
+        case "refuses":
+            raise ToolRefused("not here")
+        case "breaks":
+            raise ValueError("a secret")
+        case "hangs":
+            await anyio.sleep_forever()
+        case _:
+            pass
+    return target.name
+
+
+@TOOLS.tool("Wait")
+async def wait(call: ToolCall) -> None:
+    """Waits for ever."""
+    began.set()
+    await anyio.sleep_forever()
+
+
+@TOOLS.tool("Edit", edits=True)
+async def edit(call: ToolCall) -> str:
+    """Counts as an edit."""
+    return "edited"
+
+
+@pytest.fixture(autouse=True)
+def own_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(call_module, "CATALOGUE", TOOLS)
+    monkeypatch.setattr(context_module, "CATALOGUE", TOOLS)
+    monkeypatch.setitem(globals(), "began", anyio.Event())
+
+
+@asynccontextmanager
+async def central_in(folder: Path, **settings: Any) -> AsyncGenerator[Central]:
+    with anyio.fail_after(20):
+        async with running_parts(folder, settings) as central:
+            yield central
+
+
+def project(folder: Path, name: str, settings: str = "") -> str:
+    (folder / name / ".serena").mkdir(parents=True)
+    (folder / name / ".serena" / "project.yml").write_text(settings)
+    return str(folder / name)
+
+
+def endings(central: Central) -> list[tuple[str, str]]:
+    finished = [event for event in central.bus.recent() if event.kind == "call.finished"]
+    return [(event.data["tool"], event.data["outcome"]) for event in finished]
+
+
+async def test_an_answer_is_counted_and_published(tmp_path: Path) -> None:
+    async with central_in(tmp_path) as central:
+        session = session_of(central)
+        answer = await central.caller.call(session, "tell", {"project": project(tmp_path, "app")})
+        assert answer.blocks == ["app", "looked closely"]
+        assert endings(central) == [("tell", "ok")]
+        assert (session.calls, session.errors, session.running) == (1, 0, {})
+
+
+async def test_a_refused_call_is_recorded_too(tmp_path: Path) -> None:
+    async with central_in(tmp_path, excluded_tools=["tell"], read_only=True) as central:
+        session = session_of(central)
+        with pytest.raises(ToolRefused, match="excluded_tools"):
+            await central.caller.call(session, "tell", {})
+        with pytest.raises(ToolRefused, match="read_only"):
+            await central.caller.call(session, "edit", {})
+        with pytest.raises(InvalidArguments):
+            await central.caller.call(session, "attempt", {"colour": "red"})
+        with pytest.raises(UnknownProject):
+            await central.caller.call(session, "attempt", {})
+        assert endings(central) == [("tell", "error"), ("edit", "error"), ("attempt", "error"), ("attempt", "error")]
+        assert (session.calls, session.errors) == (4, 4)
+        assert [tool.name for tool in central.caller.tools_for(session)] == ["attempt", "wait"]
+
+
+async def test_a_project_refuses_what_its_own_settings_forbid(tmp_path: Path) -> None:
+    async with central_in(tmp_path) as central:
+        root = project(tmp_path, "app", "excluded_tools: [tell]")
+        with pytest.raises(ToolRefused, match="excluded_tools"):
+            await central.caller.call(session_of(central), "tell", {"project": root})
+
+
+async def test_an_unknown_tool_names_what_is_close(tmp_path: Path) -> None:
+    async with central_in(tmp_path) as central:
+        with pytest.raises(UnknownTool, match="Did you mean tell"):
+            await central.caller.call(session_of(central), "tel", {})
+
+
+async def test_a_call_that_takes_too_long_ends_at_its_deadline(tmp_path: Path) -> None:
+    async with central_in(tmp_path, tool_timeout_s=1) as central:
+        with pytest.raises(DeadlineExceeded, match="wait"):
+            await central.caller.call(session_of(central), "wait", {})
+        assert endings(central) == [("wait", "deadline")]
+
+
+async def test_a_client_that_leaves_cancels_its_call(tmp_path: Path) -> None:
+    async with central_in(tmp_path) as central, anyio.create_task_group() as tasks:
+        session = session_of(central)
+        tasks.start_soon(central.caller.call, session, "wait", {})
+        await began.wait()
+        assert [running.tool for running in session.running.values()] == ["wait"]
+        tasks.cancel_scope.cancel()
+    assert endings(central) == [("wait", "cancelled")]
+    assert session.running == {}
+
+
+async def test_a_person_who_kills_the_session_ends_its_calls(tmp_path: Path) -> None:
+    async with central_in(tmp_path) as central:
+        session = session_of(central)
+        told: list[str] = []
+
+        async def calling() -> None:
+            with pytest.raises(CallCancelled) as caught:
+                await central.caller.call(session, "wait", {})
+            told.append(str(caught.value))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(calling)
+            await began.wait()
+            central.sessions.terminate(session.id, "Ada")
+        assert "Ada" in told[0]
+        assert endings(central) == [("wait", "cancelled")]
+        with pytest.raises(SessionTerminated):
+            await central.caller.call(session, "tell", {})
+
+
+async def test_one_projects_trouble_spoils_no_others_answer(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with central_in(tmp_path) as central:
+        hangs = project(tmp_path, "hangs", "tool_timeout_s: 1")
+        names = [project(tmp_path, name) for name in ("works", "refuses", "breaks")]
+        central.projects.remember(KnownProject("gone", str(tmp_path / "gone")))
+        asked = [*names, hangs, "gone"]
+        answer = await central.caller.call(session_of(central), "attempt", {"project": asked})
+        groups = json.loads(answer.blocks[0])
+        assert groups["works"] == "works"
+        assert groups["refuses"] == {"error": "not here"}
+        assert "a secret" not in groups["breaks"]["error"]
+        assert "1 s" in groups["hangs"]["error"]
+        assert "no project" in groups["gone"]["error"]
+        assert "a secret" in caplog.text
+
+
+async def test_remarks_of_several_projects_name_theirs(tmp_path: Path) -> None:
+    async with central_in(tmp_path) as central:
+        session = session_of(central)
+        for name in ("one", "two"):
+            await central.caller.call(session, "tell", {"project": project(tmp_path, name)})
+        answer = await central.caller.call(session, "tell", {"project": "*"})
+        assert json.loads(answer.blocks[0]) == {"one": "one", "two": "two"}
+        assert answer.blocks[1].splitlines() == ["one: looked closely", "two: looked closely"]
+
+
+async def test_projects_of_one_name_are_grouped_by_root(tmp_path: Path) -> None:
+    async with central_in(tmp_path) as central:
+        roots = [project(tmp_path / parent, "app") for parent in ("a", "b")]
+        answer = await central.caller.call(session_of(central), "tell", {"project": roots})
+        assert json.loads(answer.blocks[0]) == dict.fromkeys(roots, "app")

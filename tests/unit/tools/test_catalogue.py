@@ -1,0 +1,129 @@
+"""From one signature come a tool's schema, the check of its arguments, and what agents are told."""
+
+import json
+from typing import Annotated, Any
+
+import msgspec
+import pytest
+from msgspec import Meta
+
+from serena_central.core.errors import InvalidArguments
+from serena_central.tools import call as _families  # noqa: F401 - importing it fills the catalogue
+from serena_central.tools.catalogue import CATALOGUE, Tool
+
+EVERY_TOOL = pytest.mark.parametrize("tool", list(CATALOGUE), ids=lambda tool: tool.name)
+
+
+def find_symbol() -> Tool:
+    tool = CATALOGUE.get("find_symbol")
+    assert tool is not None
+    return tool
+
+
+@EVERY_TOOL
+def test_every_tool_and_parameter_is_described(tool: Tool) -> None:
+    assert tool.title
+    assert tool.description
+    assert all(part.get("description") for part in tool.schema["properties"].values())
+    assert {"project", "semantic_context"} <= tool.schema["properties"].keys()
+
+
+@EVERY_TOOL
+def test_schemas_are_flat_objects_without_references_and_nulls(tool: Tool) -> None:
+    text = json.dumps(tool.schema)
+    assert tool.schema["type"] == "object"
+    assert "$ref" not in text
+    assert '"null"' not in text
+    assert not any(part.get("default", "none") is None for part in tool.schema["properties"].values())
+
+
+def test_all_tools_together_stay_small() -> None:
+    listed = [{"name": t.name, "description": t.description, "inputSchema": t.schema} for t in CATALOGUE]
+    assert len(msgspec.json.encode(listed)) <= 30 * 1024
+
+
+def test_optional_tools_are_those_that_prompts_do_not_expect() -> None:
+    assert {tool.name for tool in CATALOGUE if tool.shown == "optional"} == {
+        "find_all_symbols",
+        "get_call_hierarchy",
+        "get_diagnostics_for_symbol",
+        "get_type_hierarchy",
+        "remove_project",
+        "restart_language_server",
+    }
+
+
+def test_defaults_are_filled_in() -> None:
+    assert find_symbol().parse({"name_path_pattern": "Foo"}) == {
+        "name_path_pattern": "Foo",
+        "depth": 0,
+        "relative_path": "",
+        "include_body": False,
+        "include_info": False,
+        "include_kinds": [],
+        "exclude_kinds": [],
+        "substring_matching": False,
+        "max_matches": -1,
+        "max_answer_chars": -1,
+        "project": None,
+        "semantic_context": None,
+    }
+
+
+@pytest.mark.parametrize("name", ["name_path_pattern", "name_path", "symbol", "name"])
+def test_a_symbol_may_be_named_by_any_alias(name: str) -> None:
+    assert find_symbol().parse({name: "Foo"})["name_path_pattern"] == "Foo"
+
+
+def test_aliases_are_not_listed() -> None:
+    assert not {"name_path", "symbol", "name", "semanticContext"} & find_symbol().schema["properties"].keys()
+
+
+def test_null_means_not_given() -> None:
+    parsed = find_symbol().parse({"name_path_pattern": "Foo", "relative_path": None, "depth": None, "project": None})
+    assert (parsed["relative_path"], parsed["depth"], parsed["project"]) == ("", 0, None)
+
+
+def test_numbers_and_truths_may_come_as_text() -> None:
+    parsed = find_symbol().parse({"name_path_pattern": "Foo", "depth": "2", "include_body": "true"})
+    assert (parsed["depth"], parsed["include_body"]) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({}, "name_path_pattern"),
+        ({"name_path_pattern": None}, "name_path_pattern"),
+        ({"name_path_pattern": "Foo", "colour": "red"}, "no parameter 'colour'"),
+        ({"name_path_pattern": "Foo", "depth": "deep"}, r"\$.depth"),
+        ({"name_path_pattern": "Foo", "depth": -1}, r">= 0.*\$.depth"),
+        ({"name_path_pattern": ["Foo"]}, r"\$.name_path_pattern"),
+        ({"name_path_pattern": "Foo", "name": "Bar"}, "name_path_pattern.*twice"),
+        ({"symbol": "Foo", "name": "Bar"}, "name_path_pattern.*twice"),
+    ],
+)
+def test_wrong_arguments_are_refused_with_what_is_allowed(arguments: dict[str, Any], says: str) -> None:
+    with pytest.raises(InvalidArguments, match=says) as caught:
+        find_symbol().parse(arguments)
+    assert "include_body" in str(caught.value)
+
+
+def test_an_ignored_argument_is_dropped() -> None:
+    tool = CATALOGUE.get("activate_project")
+    assert tool is not None
+    assert tool.parse({"project": "app", "session": "x"})["project"] == "app"
+
+
+def test_a_tool_is_found_by_its_other_name() -> None:
+    catalogue = type(CATALOGUE)()
+
+    @catalogue.tool("Test", also=("old_name",), reads=False, destructive=True)
+    async def new_name(call: object, count: Annotated[int | None, Meta(description="How many")] = None) -> None:
+        """Does nothing."""
+
+    tool = catalogue.get("old_name")
+    assert tool is catalogue.get("new_name")
+    assert tool is not None
+    assert (tool.read_only, tool.destructive, tool.idempotent) == (False, True, False)
+    assert tool.schema["properties"]["count"] == {"type": "integer", "description": "How many"}
+    assert catalogue.names() == ["new_name"]
