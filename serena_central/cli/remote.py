@@ -83,7 +83,8 @@ class Remote:
             ) from error
         if response.is_success:
             return answer
-        problem = cast("dict[str, dict[str, str]]", answer if isinstance(answer, dict) else {}).get("error", {})
+        found: Any = cast("dict[str, Any]", answer).get("error") if isinstance(answer, dict) else None
+        problem = cast("dict[str, str]", found) if isinstance(found, dict) else {}
         message = problem.get("message") or f"The server answered with status {response.status_code}."
         raise Refused(response.status_code, problem.get("kind", ""), message)
 

@@ -1,0 +1,277 @@
+"""The command line against a server that runs as a child; and against servers that fail, by scripted HTTP."""
+
+import json
+import sys
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import respx
+
+from serena_central.cli.main import main
+from tests.support.child import Child, Ended, run_command, serving_child, until_gone
+from tests.support.mcp import RawClient, text_of
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    root = tmp_path / "shop"
+    (root / ".git").mkdir(parents=True)
+    (root / "cart.py").write_text("class Cart:\n    def total(self) -> int:\n        return 0\n")
+    return root
+
+
+@pytest.fixture
+async def child(tmp_path: Path) -> AsyncGenerator[Child]:
+    async with serving_child(tmp_path) as serving:
+        yield serving
+
+
+@pytest.fixture(scope="module")
+async def serving(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Child]:
+    """One server for tests that disturb no other."""
+    async with serving_child(tmp_path_factory.mktemp("serving")) as child:
+        yield child
+
+
+async def test_calls_by_options_by_json_and_by_the_folder_one_stands_in(serving: Child, project: Path) -> None:
+    def found(ended: Ended) -> Any:
+        assert (ended.code, ended.err) == (0, "")
+        return ended.json
+
+    wanted = ["--name-path-pattern", "Cart/total", "--include-body"]
+    by_options = found(await run_command(serving.folder, "call", "find_symbol", "--project", str(project), *wanted))
+    assert by_options[0]["relative_path"] == "cart.py"
+    assert by_options[0]["body_location"] == {"start_line": 1, "end_line": 2, "start_column": 4}
+    assert by_options[0]["body"].startswith("def total(self)")
+    arguments = json.dumps({"name_path_pattern": "Cart/total", "include_body": True, "project": str(project)})
+    assert found(await run_command(serving.folder, "call", "find_symbol", "--arguments", arguments)) == by_options
+    here = await run_command(serving.folder, "call", "find_symbol", *wanted, "--json", cwd=project)
+    assert found(here) == {"answer": by_options, "remarks": []}
+    by_kind = await run_command(
+        serving.folder,
+        *("call", "find_symbol", "--name-path-pattern", "Cart"),
+        *("--include-kinds", "Class", "--include-kinds", "6", "--substring-matching"),
+        cwd=project,
+    )
+    assert [one["name_path"] for one in found(by_kind)] == ["Cart"]
+
+
+async def test_tools_tell_how_they_are_called(serving: Child) -> None:
+    listed = await run_command(serving.folder, "call")
+    assert listed.code == 0
+    assert "find_symbol" in listed.out
+    shown = await run_command(serving.folder, "call", "find_symbol", "--help")
+    assert shown.code == 0
+    for option in ("--name-path-pattern", "--include-body / --no-include-body", "--arguments", "--json", "[required]"):
+        assert option in shown.out
+    of_the_command = await run_command(serving.folder, "call", "--help")
+    assert of_the_command.code == 0
+    assert "Examples:" in of_the_command.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["no_such_tool"], 2, "There is no tool named 'no_such_tool'"),
+        (["find_symbol", "--nonsense", "1"], 2, "--nonsense"),
+        (["find_symbol", "--depth", "deep"], 2, "--depth"),
+        (["find_symbol", "--arguments", "{"], 2, "not JSON"),
+        (["find_symbol", "--arguments", "[1]"], 2, "JSON object"),
+        (["find_symbol", "--arguments", '{"nonsense": 1}'], 1, "no parameter 'nonsense'"),
+        (["find_symbol"], 1, "name_path_pattern"),
+        (["find_symbol", "--name-path-pattern", "A", "--project", "/"], 1, "can't be a project"),
+        (["read_file", "--relative-path", "none.py", "--project", "{project}"], 1, "does not exist"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+async def test_wrong_calls_end_with_a_reason_and_a_code(
+    serving: Child, project: Path, arguments: list[str], code: int, says: str
+) -> None:
+    asked = [argument.replace("{project}", str(project)) for argument in arguments]
+    ended = await run_command(serving.folder, "call", *asked)
+    assert (ended.code, ended.out) == (code, "")
+    assert says in ended.err
+    assert "Traceback" not in ended.err
+
+
+async def test_sessions_are_listed_and_killed(serving: Child, project: Path) -> None:
+    async with serving.http() as http:
+        client = RawClient(http, "handshake", name="victim")
+        await client.open()
+        await client.call("activate_project", project=str(project))
+        listed = await run_command(serving.folder, "sessions")
+        assert client.session_id is not None
+        (line,) = [line for line in listed.out.splitlines() if client.session_id in line]
+        assert "victim 1" in line
+        assert "shop" in line
+        as_json = (await run_command(serving.folder, "sessions", "--json")).json
+        assert client.session_id in [one["session_id"] for one in as_json]
+        killed = await run_command(serving.folder, "kill", client.session_id)
+        assert (killed.code, killed.out) == (0, f"{client.session_id} is terminated.\n")
+        refused = await client.call("list_projects")
+        assert refused["isError"]
+        assert "terminated by" in text_of(refused)
+        assert client.session_id in (await run_command(serving.folder, "sessions", "--state", "terminated")).out
+        bystander = RawClient(http, "modern", name="bystander")
+        assert "shop" in text_of(await bystander.call("list_projects"))
+    unknown = await run_command(serving.folder, "kill", "s-nobody")
+    assert unknown.code == 1
+    assert "no session 's-nobody'" in unknown.err
+
+
+async def test_status_and_projects_show_what_runs(child: Child, project: Path) -> None:
+    assert "No language server runs" in (await run_command(child.folder, "status")).out
+    assert "No projects yet" in (await run_command(child.folder, "projects")).out
+    await child.call("find_symbol", {"name_path_pattern": "Cart", "project": str(project)})
+    (server,) = await child.servers()
+    shown = (await run_command(child.folder, "status")).out
+    assert child.url in shown
+    (line,) = [line for line in shown.splitlines() if "ty" in line.split()]
+    assert str(project) in line
+    assert str(server["pid"]) in line.split()
+    status = (await run_command(child.folder, "status", "--json")).json
+    assert (status["status"], status["servers"][0]["pid"]) == ("ok", server["pid"])
+    listed = (await run_command(child.folder, "projects")).out
+    (line,) = [line for line in listed.splitlines() if line.startswith("shop ")]
+    assert "open" in line
+    (known,) = (await run_command(child.folder, "projects", "--json")).json
+    assert (known["root"], known["files"]) == (str(project), 1)
+
+
+async def test_stop_ends_the_server_and_all_that_it_started(child: Child, project: Path) -> None:
+    await child.call("find_symbol", {"name_path_pattern": "Cart", "project": str(project)})
+    tree = child.tree()
+    stopped = await run_command(child.folder, "stop", "--json")
+    assert (stopped.code, stopped.json) == (0, {"stopped": child.process.pid})
+    assert await child.process.wait() == 0
+    await until_gone(tree)
+    assert not child.server_file.exists()
+    again = await run_command(child.folder, "stop")
+    assert again.code == 3
+    assert "serena-central serve" in again.err
+
+
+@pytest.mark.parametrize("command", [["call", "list_projects"], ["status"], ["sessions"], ["kill", "x"], ["projects"]])
+async def test_every_command_that_needs_a_server_says_that_none_runs(tmp_path: Path, command: list[str]) -> None:
+    ended = await run_command(tmp_path, *command)
+    assert (ended.code, ended.out) == (3, "")
+    assert "serena-central serve" in ended.err
+
+
+async def test_settings_are_shown_with_their_origins(tmp_path: Path, project: Path) -> None:
+    (tmp_path / "user" / ".serena").mkdir(parents=True)
+    (tmp_path / "user" / ".serena" / "serena_config.yml").write_text("tool_timeout_s: 7\nread_only: true\n")
+    (project / ".serena").mkdir()
+    (project / ".serena" / "project.yml").write_text("project_name: store\ntool_timeout_s: 9\n")
+    more = {"SERENA_CENTRAL_SERVER_PORT": "4711"}
+    shown = await run_command(tmp_path, "config", "show", "--origins", "--json", **more)
+    settings = {row["key"]: row for row in shown.json["settings"]}
+    assert settings["tool_timeout_s"]["value"] == "7.0"
+    assert "serena_config.yml" in settings["tool_timeout_s"]["origin"]
+    assert settings["central_server_port"]["value"] == "4711"
+    assert "SERENA_CENTRAL_SERVER_PORT" in settings["central_server_port"]["origin"]
+    assert settings["central_server_host"]["origin"].startswith("default")
+    shown = await run_command(tmp_path, "config", "show", "--origins", "--json", "--project", str(project), **more)
+    settings = {row["key"]: row for row in shown.json["settings"]}
+    assert settings["tool_timeout_s"]["value"] == "9.0"
+    assert "project.yml" in settings["tool_timeout_s"]["origin"]
+    assert settings["project_name"]["value"] == '"store"'
+    assert settings["read_only"]["value"] == "true"
+    for_people = await run_command(tmp_path, "config", "show", "--origins")
+    assert for_people.out.splitlines()[0].split() == ["KEY", "VALUE", "ORIGIN"]
+    wrong = await run_command(tmp_path, "config", "show", SERENA_CENTRAL_SERVER_PORT="many")
+    assert wrong.code == 2
+    assert "SERENA_CENTRAL_SERVER_PORT" in wrong.err
+    assert (await run_command(tmp_path, "serve", SERENA_CENTRAL_SERVER_PORT="99999")).code == 2
+
+
+async def test_the_doctor_tells_what_is_there(serving: Child, tmp_path: Path) -> None:
+    healthy = await run_command(serving.folder, "doctor", "--json")
+    checks = {check["name"].partition(" ")[0]: check for check in healthy.json}
+    assert healthy.code == 0
+    assert checks["settings"]["ok"]
+    assert checks["token"]["ok"]
+    assert checks["server"]["ok"]
+    assert serving.url in checks["server"]["says"]
+    assert checks["ty"]["ok"]
+    without = await run_command(tmp_path, "doctor", "--json")
+    checks = {check["name"].partition(" ")[0]: check for check in without.json}
+    assert (without.code, checks["server"]["ok"]) == (0, None)
+    (tmp_path / "home").mkdir(exist_ok=True)
+    (tmp_path / "home" / "token").write_text("x" * 40)
+    (tmp_path / "home" / "token").chmod(0o644)
+    unsafe = await run_command(tmp_path, "doctor")
+    assert unsafe.code == 1
+    assert "FAILED token" in unsafe.out
+
+
+URL = "http://127.0.0.1:9"
+
+
+@pytest.fixture
+def announced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home whose `server.json` tells of a server; what it answers is up to the test."""
+    (tmp_path / "server.json").write_text(json.dumps({"url": f"{URL}/mcp", "pid": 1}))
+    (tmp_path / "token").write_text("secret")
+    monkeypatch.setenv("SERENA_CENTRAL_HOME", str(tmp_path))
+
+
+HEALTH = {"status": "ok", "version": "1", "uptime_s": 1.0}
+
+
+@pytest.mark.usefixtures("announced")
+@pytest.mark.parametrize(
+    ("answer", "code", "says"),
+    [
+        (httpx.Response(500, text="<html>oops</html>"), 1, "does not answer as a serena-central server"),
+        (httpx.Response(200, text="hello from another program"), 1, "does not answer as a serena-central server"),
+        (httpx.Response(500, json={"error": {"kind": "internal", "message": "It broke."}}), 1, "It broke."),
+        (httpx.Response(502, json=["no object"]), 1, "502"),
+        (httpx.Response(401, json={"error": {"kind": "unauthorized", "message": "Wrong token."}}), 1, "Wrong token."),
+        (httpx.Response(503), 1, "503"),
+        (httpx.Response(500, json={"error": "a string"}), 1, "500"),
+        (httpx.ConnectError("refused"), 3, "serena-central serve"),
+        (httpx.ReadError("reset"), 3, "serena-central serve"),
+        (httpx.RemoteProtocolError("nonsense"), 3, "serena-central"),
+        (httpx.ConnectTimeout("slow"), 3, "does not answer"),
+        (httpx.ReadTimeout("slow"), 3, "does not answer"),
+    ],
+    ids=repr,
+)
+def test_faults_of_the_server_end_a_command_in_words(
+    answer: httpx.Response | Exception,
+    code: int,
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["serena-central", "status"])
+    scripted = {"side_effect": answer} if isinstance(answer, Exception) else {"return_value": answer}
+    with respx.mock(base_url=URL) as server:
+        server.get("/health").mock(**scripted)
+        with pytest.raises(SystemExit) as ended:
+            main()
+    said = capsys.readouterr()
+    assert (ended.value.code, said.out) == (code, "")
+    assert says in said.err
+    assert "secret" not in said.err
+
+
+@pytest.mark.usefixtures("announced")
+def test_every_request_carries_the_token_and_the_folder(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["serena-central", "status", "--json"])
+    monkeypatch.chdir(tmp_path)
+    with respx.mock(base_url=URL) as scripted:
+        scripted.get("/health").respond(json=HEALTH)
+        servers = scripted.get("/api/servers").respond(json={"servers": []})
+        main()
+    assert json.loads(capsys.readouterr().out) == {"url": f"{URL}/mcp", **HEALTH, "servers": []}
+    sent = servers.calls.last.request.headers
+    assert (sent["authorization"], sent["x-serena-project"]) == ("Bearer secret", str(tmp_path))
