@@ -29,28 +29,35 @@ EVIL_REGEX = "(a|aa)+$"
 EVIL_TEXT = "a" * 60 + "b"
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    root = tmp_path / "shop"
+@pytest.fixture(scope="module")
+def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that holds the project, and what the project must not reach."""
+    return tmp_path_factory.mktemp("outside")
+
+
+@pytest.fixture(scope="module")
+def project(outside: Path) -> Path:
+    root = outside / "shop"
     root.mkdir()
     (root / "cart.py").write_text("class Cart:\n    def total(self) -> int:\n        return 0\n")
     (root / "evil.py").write_text(f"text = '{EVIL_TEXT}'\n")
     (root / "binary.py").write_bytes(bytes(range(256)) * 8)
     (root / "folder").mkdir()
     os.mkfifo(root / "pipe.py")
-    (tmp_path / "secret.py").write_text("class Secret: ...\n")
-    (tmp_path / "secrets").mkdir()
-    (tmp_path / "secrets" / "key.py").write_text("class Key: ...\n")
-    (root / "link.py").symlink_to(tmp_path / "secret.py")
-    (root / "linked").symlink_to(tmp_path / "secrets")
+    (outside / "secret.py").write_text("class Secret: ...\n")
+    (outside / "secrets").mkdir()
+    (outside / "secrets" / "key.py").write_text("class Key: ...\n")
+    (root / "link.py").symlink_to(outside / "secret.py")
+    (root / "linked").symlink_to(outside / "secrets")
     (root / "loop.py").symlink_to(root / "loop.py")
     (root / "dangling.py").symlink_to(root / "nowhere.py")
     return root
 
 
-@pytest.fixture
-async def central(tmp_path: Path) -> AsyncGenerator[RunningCentral]:
-    async with running_central(tmp_path, {"included_optional_tools": OPTIONAL}) as running:
+@pytest.fixture(scope="module")
+async def central(outside: Path) -> AsyncGenerator[RunningCentral]:
+    """One server for all: no wrong call may leave a trace in it."""
+    async with running_central(outside, {"included_optional_tools": OPTIONAL}, patience_s=600) as running:
         yield running
 
 
@@ -107,9 +114,9 @@ WITH_A_PATH: dict[str, dict[str, Any]] = {
     ],
 )
 async def test_no_tool_follows_a_path_out_of_the_project(
-    client: RawClient, project: Path, tmp_path: Path, path: str
+    client: RawClient, project: Path, outside: Path, path: str
 ) -> None:
-    asked = path.format(outside=tmp_path)
+    asked = path.format(outside=outside)
     for tool, arguments in WITH_A_PATH.items():
         said = await refused(client, tool, relative_path=asked, project=str(project), **arguments)
         assert "lies outside the project" in said or ("does not exist" in said and path == "~"), f"{tool}: {said}"

@@ -59,43 +59,35 @@ async def test_killing_the_server_leaves_no_process_and_the_next_one_starts(chil
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["Ctrl-C", "termination"]
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["interrupt", "termination"]
 )
-async def test_a_signal_stops_the_server_in_time_and_leaves_nothing(
+async def test_a_signal_stops_a_server_with_clients_in_time_and_leaves_nothing(
     child: Child, project: Path, number: int, code: int
 ) -> None:
     tree = await working(child, project)
-    with anyio.fail_after(5):
-        assert await child.end(number) == code
+    async with child.http() as http:
+        await http.get("/health")  # its connection stays open
+        with anyio.fail_after(5):
+            assert await child.end(number) == code
     assert not any(alive(pid) for pid in tree)
     assert not child.server_file.exists()
     assert "Traceback" not in (child.folder / "serve.log").read_text()
 
 
-async def test_a_signal_stops_a_server_that_clients_keep_connected(child: Child, project: Path) -> None:
+async def test_a_second_server_is_refused_and_ctrl_c_stops_the_first_with_its_process_group(
+    child: Child, project: Path
+) -> None:
     tree = await working(child, project)
-    async with child.http() as http:
-        await http.get("/health")  # its connection stays open
-        with anyio.fail_after(5):
-            assert await child.end(signal.SIGINT) == 130
-    assert not any(alive(pid) for pid in tree)
-
-
-async def test_ctrl_c_reaches_the_whole_process_group_and_still_stops_in_order(child: Child, project: Path) -> None:
-    tree = await working(child, project)
+    second = await run_command(child.folder, "serve", "--port", "0")
+    assert (second.code, second.out) == (1, "")
+    assert child.url in second.err
+    assert f"pid {child.process.pid}" in second.err
+    assert json.loads(child.server_file.read_text())["pid"] == child.process.pid
     os.killpg(child.process.pid, signal.SIGINT)  # as a terminal does
     with anyio.fail_after(5):
         assert await child.process.wait() == 130
     await until_gone(tree)
     assert "Traceback" not in (child.folder / "serve.log").read_text()
-
-
-async def test_a_second_server_says_that_one_runs(child: Child) -> None:
-    ended = await run_command(child.folder, "serve", "--port", "0")
-    assert ended.code == 1
-    assert child.url in ended.err
-    assert f"pid {child.process.pid}" in ended.err
-    assert json.loads(child.server_file.read_text())["pid"] == child.process.pid
 
 
 async def test_a_taken_port_is_told_with_the_program_that_has_it(tmp_path: Path) -> None:

@@ -50,8 +50,10 @@ def sources_in(folder: Path, environment: Mapping[str, str] | None = None) -> So
 
 
 @asynccontextmanager
-async def running_central(home: Path, settings: Mapping[str, Any] | None = None) -> AsyncGenerator[RunningCentral]:
-    """Runs a server below `home`; leaving the block stops it as a signal would."""
+async def running_central(
+    home: Path, settings: Mapping[str, Any] | None = None, *, patience_s: float = 60
+) -> AsyncGenerator[RunningCentral]:
+    """Runs a server below `home`; leaving the block stops it as a signal would. After `patience_s` the test failed."""
     loaded = load_server_config(settings or {}, sources_in(home))
     servers: list[CentralServer] = []
 
@@ -60,7 +62,7 @@ async def running_central(home: Path, settings: Mapping[str, Any] | None = None)
 
     central = build(loaded, Places(home / "home"), stop=stop)
     servers.append(CentralServer(central))
-    with anyio.fail_after(60):
+    with anyio.fail_after(patience_s):
         async with serving(servers[0]) as url:
             yield RunningCentral(url, central, servers[0])
 
