@@ -66,8 +66,9 @@ class Relations:
             hit.path, lambda server: server.references(path, position, candidates=candidates)
         )
         inside, outside = self._split(locations)
-        gaps = await self._indexer.ensure({path for path, _ in inside})
         texts = await self._texts({path for path, _ in inside})
+        # Last: from here on nothing waits, so that no file leaves the index before its symbols are named.
+        gaps = await self._indexer.ensure(texts)
         references = [self._reference(file, span, texts[file]) for file, span in inside if file in texts]
         return References(references, len(outside), gaps, remark)
 

@@ -1,0 +1,97 @@
+"""Sessions are kept in the store as they change, and come back as they were."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from serena_central.core.errors import SessionTerminated
+from serena_central.core.events import EventBus
+from serena_central.sessions.claim import Claim
+from serena_central.sessions.manager import SessionManager
+from serena_central.sessions.record import SessionRecorder
+from serena_central.sessions.session import ActiveProject, SessionState
+from serena_central.store.store import Store
+
+pytestmark = pytest.mark.anyio
+
+DJANGO = ActiveProject("django", "/src/django")
+
+
+class Nobody:
+    """Nobody wants to know which roots sessions work on."""
+
+    def attach(self, root: str) -> None: ...
+    def detach(self, root: str) -> None: ...
+
+
+class World:
+    """One run of a server, as far as sessions go."""
+
+    def __init__(self, store: Store, bus: EventBus) -> None:
+        self.sessions = SessionManager(bus=bus, interest=Nobody())
+        self.recorder = SessionRecorder(self.sessions, store, bus)
+
+
+@asynccontextmanager
+async def run_of(database: Path) -> AsyncGenerator[World]:
+    bus = EventBus()
+    store = Store(database, bus)
+    world = World(store, bus)
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as outer:
+            await outer.start(store.run)
+            async with anyio.create_task_group() as inner:
+                await inner.start(world.recorder.run)
+                yield world
+                # Recorded when the events are through.
+                await anyio.wait_all_tasks_blocked()
+                inner.cancel_scope.cancel()
+            outer.cancel_scope.cancel()
+
+
+def claim(**facts: object) -> Claim:
+    return Claim(**{"credential": "me", "client_name": "codex", **facts})  # type: ignore[arg-type]  # any facts, by name
+
+
+async def test_a_session_comes_back_disconnected_with_its_project(tmp_path: Path) -> None:
+    async with run_of(tmp_path / "x.db") as first:
+        session = first.sessions.identify(claim(explicit_id="p-1", working_folder="/src", context="ide"))
+        first.sessions.activate(session, DJANGO)
+    async with run_of(tmp_path / "x.db") as second:
+        (back,) = second.sessions.sessions()
+        assert second.sessions.snapshot(back).state is SessionState.DISCONNECTED
+        assert (back.id, back.active_project, back.working_folder, back.context) == ("p-1", DJANGO, "/src", "ide")
+        assert second.sessions.identify(claim(explicit_id="p-1")) is back
+        assert second.sessions.snapshot(back).state is SessionState.ACTIVE
+
+
+@pytest.mark.parametrize("by", ["explicit_id", "transport_id", "conversation_id"])
+async def test_a_killed_session_stays_killed(tmp_path: Path, by: str) -> None:
+    async with run_of(tmp_path / "x.db") as first:
+        first.sessions.terminate(first.sessions.identify(claim(**{by: "a"})).id, "Ada")
+    async with run_of(tmp_path / "x.db") as second:
+        with pytest.raises(SessionTerminated, match="Ada"):
+            second.sessions.identify(claim(**{by: "a"}))
+
+
+async def test_the_kill_of_a_shared_session_ends_with_the_server(tmp_path: Path) -> None:
+    async with run_of(tmp_path / "x.db") as first:
+        first.sessions.terminate(first.sessions.identify(claim()).id, "Ada")
+    async with run_of(tmp_path / "x.db") as second:
+        assert second.sessions.identify(claim()).shared
+
+
+async def test_a_handshake_is_recalled_for_its_own_credential_alone(tmp_path: Path) -> None:
+    async with run_of(tmp_path / "x.db") as first:
+        first.sessions.identify(claim(transport_id="t-1"))
+        first.recorder.remember("t-1", b"initialize")
+        first.recorder.remember("unknown", b"initialize")
+        assert await first.recorder.recall("t-1", "me") == b"initialize"
+        assert await first.recorder.recall("t-1", "you") is None
+        assert await first.recorder.recall("unknown", "me") is None
+        first.sessions.terminate("t-1", "Ada")
+        await anyio.wait_all_tasks_blocked()
+        assert await first.recorder.recall("t-1", "me") is None

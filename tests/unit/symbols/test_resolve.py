@@ -1,0 +1,94 @@
+"""A find is complete although the index is not; the one symbol that is meant is found, or the error says what to do."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from serena_central.core.errors import AmbiguousSymbol, SymbolNotFound
+from serena_central.symbols.namepath import parse_pattern
+from serena_central.symbols.resolve import Finder
+from tests.unit.symbols.test_indexer import World, world
+
+pytestmark = pytest.mark.anyio
+
+
+def finder(w: World) -> Finder:
+    return Finder(w.root, w.tree, w.index, w.indexer)
+
+
+async def test_only_files_that_hold_the_name_are_asked(tmp_path: Path) -> None:
+    for name, text in {"a": "one two", "b": "two", "c": "three", "d": "twofold"}.items():
+        (tmp_path / f"{name}.txt").write_text(text)
+    async with world(tmp_path) as w:
+        found = await finder(w).find(parse_pattern("two"), None)
+        assert [hit.path for hit in found.hits] == ["a.txt", "b.txt"]
+        assert sorted(w.source.asked) == ["a.txt", "b.txt"]
+        found = await finder(w).find(parse_pattern("two", substring=True), None)
+        assert [hit.name_path for hit in found.hits] == ["two", "two", "twofold"]
+
+
+async def test_a_find_stays_within_its_folder_or_file(tmp_path: Path) -> None:
+    for path in ("in/a.txt", "in/b.txt", "inside.txt"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text("word")
+    async with world(tmp_path) as w:
+        within = {
+            place: [hit.path for hit in (await finder(w).find(parse_pattern("word"), place)).hits]
+            for place in ("in", "in/b.txt", None)
+        }
+        assert within == {
+            "in": ["in/a.txt", "in/b.txt"],
+            "in/b.txt": ["in/b.txt"],
+            None: ["in/a.txt", "in/b.txt", "inside.txt"],
+        }
+
+
+async def test_several_that_fit_are_listed_and_the_rest_counted(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("word " * 50)
+    async with world(tmp_path) as w:
+        with pytest.raises(AmbiguousSymbol, match="matches 50 symbols") as caught:
+            await finder(w).find_one(parse_pattern("word"), None)
+        assert len(caught.value.candidates) == 50
+        assert str(caught.value).endswith("… and 10 more")
+        assert (await finder(w).find_one(parse_pattern("word[7]"), None)).name_path == "word[7]"
+
+
+async def test_what_is_not_found_names_close_matches(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("colour shape")
+    async with world(tmp_path) as w:
+        await w.indexer.ensure(["a.txt"])
+        for within in (None, "a.txt"):
+            with pytest.raises(SymbolNotFound, match=r"Close matches: colour\."):
+                await finder(w).find_one(parse_pattern("color"), within)
+
+
+async def test_what_is_not_found_names_the_files_that_could_not_be_asked(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("word")
+    async with world(tmp_path) as w:
+        w.source.broken.add("a.txt")
+        with pytest.raises(SymbolNotFound, match=r"Incomplete: 1 file could not be indexed: .*no words today"):
+            await finder(w).find_one(parse_pattern("word"), None)
+
+
+@pytest.mark.parametrize("known", [False])
+async def test_a_file_that_changes_while_another_is_read_is_read_again(tmp_path: Path, known: bool) -> None:
+    (tmp_path / "a.txt").write_text("one")
+    (tmp_path / "b.txt").write_text("one")
+    async with world(tmp_path) as w:
+        done: list[bool] = []
+        await w.indexer.ensure(["a.txt"] if known else [])
+
+        async def find() -> None:
+            found = await finder(w).find(parse_pattern("one"), None)
+            done.append([hit.path for hit in found.hits] == ["a.txt", "b.txt"] and not found.gaps)
+
+        async with anyio.create_task_group() as tasks:
+            w.source.gate = anyio.Event()
+            tasks.start_soon(find)
+            while len(w.source.asked) < 2:
+                await anyio.wait_all_tasks_blocked()
+            (tmp_path / "a.txt").write_text("one more")
+            await w.tree.fresh()
+            w.source.gate.set()
+        assert done == [True]
