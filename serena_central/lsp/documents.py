@@ -8,6 +8,7 @@ changed; `still_current` says afterwards whether the answer was about the same t
 import logging
 import re
 import time
+from codecs import BOM_UTF8
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
@@ -132,7 +133,9 @@ class Documents:
         """
         document = self._open.get(path)
         if document is None and not opened:
-            return await self._prepare_unopened(path)
+            reading = await self._prepare_unopened(path)
+            if reading is not None:
+                return reading
         if document is None:
             document = await self._did_open(path)
         elif self._may_differ(path, document) and await self._refresh(path, document):
@@ -175,8 +178,11 @@ class Documents:
             except (PathError, OSError) as error:
                 logger.debug("not opened: %s", error)
 
-    async def _prepare_unopened(self, path: Path) -> Reading:
+    async def _prepare_unopened(self, path: Path) -> Reading | None:
+        """None for a file that must be opened, because the server would read something else from the disk."""
         text, stamp = await self._read(path)
+        if not _looks_like_utf8(text, stamp):
+            return None
         known = self._unopened.get(path)
         if known is not None and known != stamp:
             await self._tell_watched([FileChange(path, "changed")])
@@ -267,6 +273,12 @@ def _stamp(path: Path) -> Stamp:
         return Stamp.of(path.stat())
     except OSError as error:
         raise PathNotFound(str(path)) from error
+
+
+def _looks_like_utf8(text: Text, stamp: Stamp) -> bool:
+    """Whether the file is as long as its text in UTF-8, which servers take every file for; other encodings differ."""
+    length = len(text.content) if text.content.isascii() else len(text.content.encode("utf-8", "surrogatepass"))
+    return stamp.size in (length, length + len(BOM_UTF8))
 
 
 def _is_settled(stamp: Stamp) -> bool:
