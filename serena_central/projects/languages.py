@@ -23,7 +23,7 @@ from serena_central.lsp.locate import locate
 from serena_central.lsp.roots import server_root
 from serena_central.pool.key import WantedServer
 from serena_central.pool.pool import LanguageServerPool
-from serena_central.symbols.indexer import AskSymbols
+from serena_central.symbols.indexer import Lent
 
 T = TypeVar("T")
 
@@ -120,13 +120,13 @@ class ProjectLanguages:
         spec = self.spec_for(path)
         return None if spec is None else self.wanted(spec, path).key
 
-    async def lend(self, path: str, work: Callable[[AskSymbols], Awaitable[None]]) -> None:
+    async def lend(self, path: str, work: Callable[[Lent], Awaitable[None]]) -> None:
         """Lets `work` ask the server for `path` about many files under one lease; again if the server crashes.
 
         Raises:
             LanguageServerError: no server, or it failed.
         """
-        await self.ask(path, lambda server: work(lambda file: server.document_symbols(self._root / file)))
+        await self.ask(path, lambda server: work(Lent(lambda file: server.document_symbols(self._root / file), server)))
 
     def changed(self, changes: Sequence[Change]) -> None:
         """Tells every server of this project what happened on disk, before anybody asks again."""

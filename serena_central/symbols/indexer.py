@@ -60,6 +60,13 @@ AskSymbols = Callable[[str], Awaitable[Sequence[DocumentSymbol]]]
 """Asks one server about a file. Raises LanguageServerError, or PathError when the file can't be read."""
 
 
+class Lent(NamedTuple):
+    """A server for some files: how to ask it, and the server itself, to tell it from the one after it."""
+
+    ask: AskSymbols
+    server: object
+
+
 class SymbolSource(Protocol):
     """Where symbols come from."""
 
@@ -71,7 +78,7 @@ class SymbolSource(Protocol):
         """Files with equal answers are read by one server."""
         ...
 
-    async def lend(self, path: str, work: Callable[[AskSymbols], Awaitable[None]]) -> None:
+    async def lend(self, path: str, work: Callable[[Lent], Awaitable[None]]) -> None:
         """Runs `work` with the server for `path`, again with a new one if `work` raises ServerCrashed.
 
         Raises LanguageServerError when there is no server, or none that stays.
@@ -117,7 +124,7 @@ class Indexer:
         self._cache = cache
         self._pending: dict[str, None] = {}
         self._failed: dict[str, tuple[float, str]] = {}
-        self._crashes: dict[str, int] = {}
+        self._crashes: dict[str, set[int]] = {}
         self._flights: dict[str, _Flight] = {}
         self._unsaved: set[str] = set()
         self._wakeup = anyio.Event()
@@ -197,6 +204,10 @@ class Indexer:
         reasons = Counter(self._failed[path][1] if path in self._failed else KEEPS_CHANGING for path in missing)
         return [Gap(reason, files) for reason, files in reasons.items()]
 
+    def gave_up(self, path: str) -> bool:
+        """Whether a pending file failed, and is left alone for now."""
+        return self._holds(path)
+
     async def run(self) -> None:
         """Fills the index for ever; belongs to the project's task group."""
         while True:
@@ -250,7 +261,7 @@ class Indexer:
             except LanguageServerError as error:
                 self._fail([path for path in group if path in self._pending], str(error))
 
-    async def _read(self, paths: list[str], at_once: int, gives_way: bool, ask: AskSymbols) -> None:
+    async def _read(self, paths: list[str], at_once: int, gives_way: bool, lent: Lent) -> None:
         """Asks one server about files, several at a time. Raises ServerCrashed."""
         queue = iter(paths)
         done = 0
@@ -264,7 +275,7 @@ class Indexer:
                     await self._give_way()
                 asking.add(path)
                 try:
-                    await self._make_certain(path, ask)
+                    await self._make_certain(path, lent.ask)
                 except ServerCrashed as error:
                     crash = error
                     tasks.cancel_scope.cancel()
@@ -278,7 +289,7 @@ class Indexer:
             for _ in range(min(at_once, len(paths))):
                 tasks.start_soon(worker)
         if crash is not None:
-            self._suspect(asking, str(crash))
+            self._suspect(asking, lent, str(crash))
             raise crash
 
     async def _make_certain(self, path: str, ask: AskSymbols) -> None:
@@ -291,11 +302,15 @@ class Indexer:
             else:
                 await self._ask(path, ask)
 
-    def _suspect(self, paths: Iterable[str], reason: str) -> None:
-        """One of these may have crashed its server; who was there twice is left alone, so that the rest is read."""
+    def _suspect(self, paths: Iterable[str], lent: Lent, reason: str) -> None:
+        """One of these may have crashed its server; who was there twice is left alone, so that the rest is read.
+
+        All callers of a server hear of its end: a server counts once.
+        """
         for path in paths:
-            self._crashes[path] = self._crashes.get(path, 0) + 1
-            if self._crashes[path] >= CRASHES_ALLOWED:
+            ended = self._crashes.setdefault(path, set())
+            ended.add(id(lent.server))
+            if len(ended) >= CRASHES_ALLOWED:
                 self._fail([path], reason)
 
     def _fail(self, paths: Iterable[str], reason: str) -> None:
@@ -316,6 +331,7 @@ class Indexer:
                 return
             symbols = await ask(path)
             if not flight.stale:
+                self._crashes.pop(path, None)
                 self._index.put(path, flatten(symbols), stamp=stamp, indexed_at_ns=now, source=source)
                 self._pending.pop(path, None)
                 self._unsaved.add(path)

@@ -6,7 +6,6 @@ text are the only ones that could define it, and they are asked first.
 
 import difflib
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +19,9 @@ from serena_central.symbols.indexer import Gap, Indexer
 from serena_central.symbols.namepath import Pattern
 
 _WORD = re.compile(r"\w+")
+
+ROUNDS = 10
+"""How often a find looks again for files that changed meanwhile: what changed after the call came may be left out."""
 
 NAMES_COMPARED = 50_000
 """Names looked through for close matches: about 0.3 s in a thread, spent on an error alone."""
@@ -43,8 +45,26 @@ class Finder:
 
     async def find(self, pattern: Pattern, within: str | None) -> Found:
         """Symbols that fit in the whole root, or `within` a file or folder (root-relative; None: everywhere)."""
-        gaps = await self._indexer.ensure(await self._candidates(pattern, within))
+        looked_at: set[str] = set()
+        gaps: list[Gap] = []
+        for _ in range(ROUNDS):
+            # A file that was indexed may change while another is asked about, and is then pending like any other.
+            pending = [path for path in self._pending(within) if path not in looked_at]
+            if not pending:
+                break
+            candidates = await self._candidates(pattern, pending)
+            looked_at.update(set(pending).difference(candidates))
+            gaps = await self._indexer.ensure(candidates)
+            looked_at.update(path for path in candidates if self._indexer.gave_up(path))
+        # No await between the last look at what is pending and this.
         return Found(list(self._index.find(pattern, within)), gaps)
+
+    def _pending(self, within: str | None) -> list[str]:
+        """Files of the search that are not indexed."""
+        if not self._indexer.pending:
+            return []
+        paths = self._indexer.pending_paths()
+        return paths if within is None else [path for path in paths if path == within or path.startswith(within + "/")]
 
     async def find_one(self, pattern: Pattern, within: str | None) -> Hit:
         """The one symbol that is meant: an exact path wins over suffix matches.
@@ -65,18 +85,11 @@ class Finder:
             raise AmbiguousSymbol(pattern.text, [f"{hit.path}: {hit.name_path}" for hit in hits])
         return hits[0]
 
-    async def _candidates(self, pattern: Pattern, within: str | None) -> Sequence[str]:
-        """Pending files that could define what is asked for."""
-        if not self._indexer.pending:
-            return ()
-        if within is not None and within in self._tree.files:
-            return (within,)
-        pending = self._indexer.pending_paths()
-        if within is not None:
-            pending = [path for path in pending if path.startswith(within + "/")]
+    async def _candidates(self, pattern: Pattern, pending: list[str]) -> list[str]:
+        """Those pending files that could define what is asked for."""
         # A name that is no single word (`<lambda>`, `operator ==`) is searched by its longest word.
         word = max(_WORD.findall(pattern.last.name), key=len, default="")
-        if not word or not pending:
+        if not word or len(pending) == 1:
             return pending
         whole = not pattern.substring and word == pattern.last.name
         return await anyio.to_thread.run_sync(lambda: files_containing(self._root, pending, word, whole=whole))

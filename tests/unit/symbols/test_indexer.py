@@ -13,7 +13,7 @@ from serena_central.files.tree import FileTree
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
 from serena_central.store.index_cache import IndexCache
 from serena_central.symbols.index import SymbolIndex
-from serena_central.symbols.indexer import RACY_NS, AskSymbols, Gap, Indexer
+from serena_central.symbols.indexer import RACY_NS, Gap, Indexer, Lent
 from serena_central.symbols.namepath import parse_pattern
 
 pytestmark = pytest.mark.anyio
@@ -31,6 +31,7 @@ class Words:
         self.crashing: set[str] = set()
         self.crashes_for_ever = False
         self.restarts = 0
+        self.server = object()
         self.gate = anyio.Event()
         self.gate.set()
 
@@ -40,12 +41,13 @@ class Words:
     def server_of(self, path: str) -> str | None:
         return self.identity(path)
 
-    async def lend(self, path: str, work: Callable[[AskSymbols], Awaitable[None]]) -> None:
+    async def lend(self, path: str, work: Callable[[Lent], Awaitable[None]]) -> None:
         while True:
             try:
-                return await work(self._ask)
+                return await work(Lent(self._ask, self.server))
             except ServerCrashed:
                 self.restarts += 1
+                self.server = object()
                 if not self.crashes_for_ever:
                     self.crashing = set()
 
