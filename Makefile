@@ -4,7 +4,7 @@ BIN := .venv/bin
 UV := $(BIN)/uv
 ARGS ?=
 
-.PHONY: setup serve test check check-wheel conformance format bench clean
+.PHONY: setup serve test check check-wheel conformance soak format bench clean
 
 setup: $(BIN)/.ready
 
@@ -41,6 +41,10 @@ conformance: setup
 	cd build/conformance && $(NODE)/bin/node $(NODE)/lib/node_modules/npm/bin/npm-cli.js ci \
 		--silent --ignore-scripts --no-audit --no-fund
 	$(BIN)/python -m tests.conformance build/conformance
+
+# Five minutes of many agents while language servers die and files change; ARGS="--seconds 60" for a short one.
+soak: setup
+	$(BIN)/python -m tests.soak $(ARGS)
 
 format: setup
 	$(BIN)/ruff format .

@@ -16,7 +16,7 @@ from serena_central.core.places import Places
 from serena_central.core.text import Text
 from serena_central.files.text import read_text
 from serena_central.files.tree import Change
-from serena_central.lsp.answers import FileChange
+from serena_central.lsp.answers import DocumentSymbol, FileChange
 from serena_central.lsp.catalogue import ServerSpec, catalogue
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.locate import locate
@@ -126,7 +126,14 @@ class ProjectLanguages:
         Raises:
             LanguageServerError: no server, or it failed.
         """
-        await self.ask(path, lambda server: work(Lent(lambda file: server.document_symbols(self._root / file), server)))
+
+        async def with_server(server: LanguageServer) -> None:
+            async def ask(file: str) -> Sequence[DocumentSymbol]:
+                return await server.document_symbols(self._root / file)
+
+            await work(Lent(ask, server))
+
+        await self.ask(path, with_server)
 
     def changed(self, changes: Sequence[Change]) -> None:
         """Tells every server of this project what happened on disk, before anybody asks again."""
