@@ -74,6 +74,7 @@ class Project:
         # Servers hear of a change before the index asks them about it.
         self.languages.changed(changes)
         self.indexer.changed(changes)
+        self._finder.changed(changes)
 
     # --- files ---------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,8 @@ text are the only ones that could define it, and they are asked first.
 
 import difflib
 import re
+from collections import OrderedDict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,12 +15,15 @@ import anyio
 
 from serena_central.core.errors import AmbiguousSymbol, SymbolNotFound
 from serena_central.files.search import files_containing
-from serena_central.files.tree import FileTree
+from serena_central.files.tree import Change, FileTree
 from serena_central.symbols.index import Hit, SymbolIndex
 from serena_central.symbols.indexer import Gap, Indexer
 from serena_central.symbols.namepath import Pattern
 
 _WORD = re.compile(r"\w+")
+
+WORDS_REMEMBERED = 64
+"""Words for which files that stay without symbols (their server is missing) are not read again by every find."""
 
 ROUNDS = 10
 """How often a find looks again for files that changed meanwhile: what changed after the call came may be left out."""
@@ -42,6 +47,9 @@ class Finder:
         self._tree = tree
         self._index = index
         self._indexer = indexer
+        self._lacking: OrderedDict[tuple[str, bool], set[str]] = OrderedDict()
+        """Word (as a whole or a part) → files that were read for it in vain, and have not changed since."""
+        self._batches = 0
 
     async def find(self, pattern: Pattern, within: str | None) -> Found:
         """Symbols that fit in the whole root, or `within` a file or folder (root-relative; None: everywhere)."""
@@ -85,6 +93,12 @@ class Finder:
             raise AmbiguousSymbol(pattern.text, [f"{hit.path}: {hit.name_path}" for hit in hits])
         return hits[0]
 
+    def changed(self, changes: Sequence[Change]) -> None:
+        """Takes note of what happened to files; to be called for every batch of the tree's changes."""
+        self._batches += 1
+        for lacking in self._lacking.values():
+            lacking.difference_update(change.path for change in changes)
+
     async def _candidates(self, pattern: Pattern, pending: list[str]) -> list[str]:
         """Those pending files that could define what is asked for."""
         # A name that is no single word (`<lambda>`, `operator ==`) is searched by its longest word.
@@ -92,7 +106,18 @@ class Finder:
         if not word or len(pending) == 1:
             return pending
         whole = not pattern.substring and word == pattern.last.name
-        return await anyio.to_thread.run_sync(lambda: files_containing(self._root, pending, word, whole=whole))
+        lacking = self._lacking.setdefault((word, whole), set())
+        self._lacking.move_to_end((word, whole))
+        if len(self._lacking) > WORDS_REMEMBERED:
+            self._lacking.popitem(last=False)
+        unread = [path for path in pending if path not in lacking]
+        if not unread:
+            return []
+        before = self._batches
+        found = await anyio.to_thread.run_sync(lambda: files_containing(self._root, unread, word, whole=whole))
+        if self._batches == before:  # else a file may have changed after it was read
+            lacking.update(set(unread).difference(found))
+        return found
 
     def _close_names(self, pattern: Pattern, within: str | None) -> list[str]:
         if within is not None and within in self._index:

@@ -6,6 +6,7 @@ import anyio
 import pytest
 
 from serena_central.core.errors import AmbiguousSymbol, SymbolNotFound
+from serena_central.files.search import files_containing
 from serena_central.symbols.namepath import parse_pattern
 from serena_central.symbols.resolve import Finder
 from tests.unit.symbols.test_indexer import World, world
@@ -92,3 +93,31 @@ async def test_a_file_that_changes_while_another_is_read_is_read_again(tmp_path:
             await w.tree.fresh()
             w.source.gate.set()
         assert done == [True]
+
+
+async def test_files_that_stay_unknown_are_read_once_for_a_name_until_they_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.txt").write_text("nothing here")
+    read: list[str] = []
+
+    def reading(root: Path, paths: list[str], word: str, *, whole: bool = True) -> list[str]:
+        read.extend(paths)
+        return files_containing(root, paths, word, whole=whole)
+
+    monkeypatch.setattr("serena_central.symbols.resolve.files_containing", reading)
+    async with world(tmp_path) as w:
+        w.source.broken = {"a.txt", "b.txt"}
+        await w.indexer.ensure(["a.txt", "b.txt"])
+        find = finder(w)
+        w.tree.subscribe(find.changed)
+        wanted = parse_pattern("wanted")
+        for _ in range(3):
+            assert await find.find(wanted, None) == ([], [])
+        assert sorted(read) == ["a.txt", "b.txt"]
+        (tmp_path / "b.txt").write_text("wanted here")
+        await w.tree.fresh()
+        found = await find.find(wanted, None)
+        assert [gap.files for gap in found.gaps] == [1]
+        assert sorted(read) == ["a.txt", "b.txt", "b.txt"]
