@@ -200,7 +200,11 @@ class Indexer:
                 break
             # Again: a file that was done may have changed while another server was asked about the rest.
             await self._work(waiting, ASKED_AT_ONCE)
-        missing = [path for path in wanted if path in self._pending]
+        return self.gaps(wanted)
+
+    def gaps(self, paths: Iterable[str]) -> list[Gap]:
+        """Those of `paths` whose symbols are not known, by reason. Only true of paths that `ensure` was asked for."""
+        missing = [path for path in paths if path in self._pending]
         reasons = Counter(self._failed[path][1] if path in self._failed else KEEPS_CHANGING for path in missing)
         return [Gap(reason, files) for reason, files in reasons.items()]
 

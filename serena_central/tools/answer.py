@@ -56,13 +56,13 @@ def fit(results: Mapping[str, Any], limit: int, *, grouped: bool) -> tuple[str, 
     """
     limit = min(limit, MAX_CHARS)
     levels = max((len(result.forms) for result in results.values() if isinstance(result, Shaped)), default=1)
-    text = ""
+    text = shown = ""
     for level in range(levels):
         text = _render(results, level, grouped=grouped)
         shown = f"{_excuse(results, level, limit)}\n{text}" if level else text
         if len(shown) <= limit:
             return shown, level > 0
-    return _cut(results, text, limit), True
+    return (shown if len(text) <= limit else _cut(results, text, limit)), True
 
 
 def _render(results: Mapping[str, Any], level: int, *, grouped: bool) -> str:

@@ -301,7 +301,9 @@ async def _one_group(regex: str, content: str, path: str) -> int:
 
 
 @tool("Symbol context", aliases={"name_path_pattern": "name_path"})
-async def get_symbol_context(call: ToolCall, target: Project, name_path: NamePath, relative_path: InFile = "") -> Any:
+async def get_symbol_context(
+    call: ToolCall, target: Project, name_path: NamePath, relative_path: InFile = ""
+) -> Shaped:
     """One symbol at a glance: signature, documentation, container, definition, first callers and callees."""
     hit = await target.find_one(name_path, relative_path)
     view = await target.view(hit, body=True)
@@ -309,7 +311,7 @@ async def get_symbol_context(call: ToolCall, target: Project, name_path: NamePat
     used = await target.relations.references(hit)
     remark_references(call, used)
     callers = list(dict.fromkeys(f"{use.path}: {use.holder.name_path}" for use in used.references if use.holder))
-    return {
+    context = {
         **as_json(view),
         "info": info,
         "container": hit.name_path.rpartition("/")[0] or None,
@@ -317,6 +319,13 @@ async def get_symbol_context(call: ToolCall, target: Project, name_path: NamePat
         "callers_total": len(callers),
         "callees": await _callees(call, target, hit),
     }
+    bare = {name: part for name, part in context.items() if name != "body"}
+    return shaped(
+        lambda: context,
+        Form("without its source", lambda: bare),
+        Form("without source and documentation", lambda: {**bare, "info": None}),
+        narrow="read_file shows some of its lines; find_symbol with depth=1 lists its members.",
+    )
 
 
 async def _callees(call: ToolCall, target: Project, hit: Hit) -> list[str]:

@@ -40,7 +40,11 @@ def test_forms_are_built_only_when_they_are_needed() -> None:
     assert fit({"p": shaped(lambda: "short", Form("never", never), narrow="")}, 10, grouped=False) == ("short", False)
 
 
-@pytest.mark.parametrize("limit", [0, 1, 50])
+def test_the_sentence_alone_keeps_no_form_from_fitting() -> None:
+    assert fit({"p": listed()}, 10, grouped=False)[0].endswith("as a total. Ask for less.\n100")
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2])
 def test_the_sentence_stays_whole_when_nothing_fits(limit: int) -> None:
     text, shortened = fit({"p": listed()}, limit, grouped=False)
     assert shortened
