@@ -54,7 +54,7 @@ class Finder:
     async def find(self, pattern: Pattern, within: str | None) -> Found:
         """Symbols that fit in the whole root, or `within` a file or folder (root-relative; None: everywhere)."""
         looked_at: set[str] = set()
-        gaps: list[Gap] = []
+        asked: set[str] = set()
         for _ in range(ROUNDS):
             # A file that was indexed may change while another is asked about, and is then pending like any other.
             pending = [path for path in self._pending(within) if path not in looked_at]
@@ -62,10 +62,11 @@ class Finder:
                 break
             candidates = await self._candidates(pattern, pending)
             looked_at.update(set(pending).difference(candidates))
-            gaps = await self._indexer.ensure(candidates)
+            asked.update(candidates)
+            await self._indexer.ensure(candidates)
             looked_at.update(path for path in candidates if self._indexer.gave_up(path))
         # No await between the last look at what is pending and this.
-        return Found(list(self._index.find(pattern, within)), gaps)
+        return Found(list(self._index.find(pattern, within)), self._indexer.gaps(asked))
 
     def _pending(self, within: str | None) -> list[str]:
         """Files of the search that are not indexed."""

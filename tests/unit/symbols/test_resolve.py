@@ -72,7 +72,7 @@ async def test_what_is_not_found_names_the_files_that_could_not_be_asked(tmp_pat
             await finder(w).find_one(parse_pattern("word"), None)
 
 
-@pytest.mark.parametrize("known", [False])
+@pytest.mark.parametrize("known", [True, False])
 async def test_a_file_that_changes_while_another_is_read_is_read_again(tmp_path: Path, known: bool) -> None:
     (tmp_path / "a.txt").write_text("one")
     (tmp_path / "b.txt").write_text("one")
@@ -121,3 +121,25 @@ async def test_files_that_stay_unknown_are_read_once_for_a_name_until_they_chang
         found = await find.find(wanted, None)
         assert [gap.files for gap in found.gaps] == [1]
         assert sorted(read) == ["a.txt", "b.txt", "b.txt"]
+
+
+async def test_a_gap_is_told_although_the_find_looked_again(tmp_path: Path) -> None:
+    for name in ("a", "b", "broken"):
+        (tmp_path / f"{name}.txt").write_text("one")
+    async with world(tmp_path) as w:
+        w.source.broken.add("broken.txt")
+        await w.indexer.ensure(["a.txt"])
+        gaps: list[int] = []
+
+        async def find() -> None:
+            gaps.extend(gap.files for gap in (await finder(w).find(parse_pattern("one"), None)).gaps)
+
+        async with anyio.create_task_group() as tasks:
+            w.source.gate = anyio.Event()
+            tasks.start_soon(find)
+            while len(w.source.asked) < 3:
+                await anyio.wait_all_tasks_blocked()
+            (tmp_path / "a.txt").write_text("one more")
+            await w.tree.fresh()
+            w.source.gate.set()
+        assert gaps == [1]
