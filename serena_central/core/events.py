@@ -39,6 +39,8 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     server: str | None = None
     message: str = ""
     data: dict[str, Any] = {}
+    keep: bool = True
+    """False for what happens with every call: news for those who listen now, not worth remembering."""
 
 
 class Subscription:
@@ -88,6 +90,7 @@ class EventBus:
         kind: str,
         message: str = "",
         *,
+        keep: bool = True,
         severity: Severity = Severity.INFO,
         session: str | None = None,
         project: str | None = None,
@@ -95,8 +98,9 @@ class EventBus:
         **data: Any,
     ) -> Event:
         self._seq += 1
-        event = Event(self._seq, self._clock(), kind, severity, session, project, server, message, data)
-        self._recent.append(event)
+        event = Event(self._seq, self._clock(), kind, severity, session, project, server, message, data, keep)
+        if keep:
+            self._recent.append(event)
         for subscription in self._subscriptions:
             subscription.push(event)
         return event

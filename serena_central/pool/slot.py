@@ -18,6 +18,7 @@ from serena_central.pool.policy import PoolPolicy
 from serena_central.pool.run import Run
 from serena_central.pool.state import Cause, Move, RunState
 
+_OF_EVERY_CALL = frozenset({Cause.LEASE_TAKEN, Cause.LEASE_RETURNED})
 _FAILURES = frozenset({Cause.START_FAILED, Cause.START_DEADLINE, Cause.CRASH, Cause.HANG})
 
 Spawn = Callable[[Callable[[], Awaitable[None]]], None]
@@ -189,12 +190,13 @@ class Slot:
             "server.moved",
             f"{move.source} → {move.to} ({reason})",
             Severity.WARNING if move.cause in _FAILURES else Severity.INFO,
+            keep=move.cause not in _OF_EVERY_CALL,
             **{"from": move.source.value, "to": move.to.value, "reason": reason, "pid": move.pid, "run": run.number},
         )
 
-    def _publish(self, kind: str, message: str, severity: Severity, **data: Any) -> None:
-        root = str(self.key.root)
-        self._bus.publish(kind, message, severity=severity, project=root, server=self.key.server, root=root, **data)
+    def _publish(self, kind: str, message: str, severity: Severity, *, keep: bool = True, **data: Any) -> None:
+        root, server = str(self.key.root), self.key.server
+        self._bus.publish(kind, message, keep=keep, severity=severity, project=root, server=server, root=root, **data)
 
     def _unavailable(self, why: str) -> ServerUnavailable:
         return ServerUnavailable(self.key.server, f"{self.key.server} for {self.key.root} is not available: {why}.")

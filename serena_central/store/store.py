@@ -93,16 +93,20 @@ class Store:
                 self._database = Database(self._path, self._url, tell=self._tell)
             return self._database
 
+    def _record(self, event: Event) -> None:
+        if event.keep:
+            self.writer.put(_row(event))
+
     async def _record_events(self, *, task_status: TaskStatus[None]) -> None:
         with self._bus.subscribe(EVENT_QUEUE) as news:
             task_status.started()
             try:
                 async for event in news:
-                    self.writer.put(_row(event))
+                    self._record(event)
             finally:
                 news.close()
                 async for event in news:  # what is left; never waits once it is closed
-                    self.writer.put(_row(event))
+                    self._record(event)
                 self.writer.count_lost("event", news.dropped)
 
     async def _look_after(self) -> None:

@@ -183,7 +183,7 @@ class ToolCaller:
             tool=tool.name,
             outcome=outcome,
             duration_ms=round(duration_ms, 3),
-            **({"semantic_context": call.semantic_context[:CONTEXT_KEPT]} if call.semantic_context else {}),
+            semantic_context=(call.semantic_context or "")[:CONTEXT_KEPT],
         )
 
 
