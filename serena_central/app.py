@@ -55,6 +55,9 @@ Run = Callable[..., Coroutine[Any, Any, None]]
 
 MCP_PATH = "/mcp"
 
+KEEP_ALIVE_S = 120
+"""An agent thinks between two calls; it should find its connection again."""
+
 CALLS_END_S = 4.0
 """How long running calls may go on once the server was told to stop; then they are answered with an error."""
 
@@ -196,6 +199,8 @@ class CentralServer(uvicorn.Server):
                 log_config=None,
                 access_log=False,
                 server_header=False,
+                proxy_headers=False,
+                timeout_keep_alive=KEEP_ALIVE_S,
                 timeout_graceful_shutdown=int(STOP_S),
             )
         )
