@@ -101,7 +101,7 @@ class Tool:
             renamed[real] = value
         try:
             parsed = msgspec.convert(renamed, self.params, strict=False)
-        except msgspec.ValidationError as error:
+        except (msgspec.ValidationError, UnicodeError) as error:  # the latter: half of a surrogate pair
             raise InvalidArguments(f"{self.name}: {error}. It takes: {', '.join(known)}.") from error
         return msgspec.structs.asdict(parsed)
 
