@@ -5,6 +5,7 @@ import fcntl
 import json
 import logging
 import os
+import shlex
 import signal
 import socket
 import sys
@@ -187,7 +188,11 @@ async def _serve(
 def _announce(places: Places, url: str) -> None:
     click.echo(f"serena-central {metadata.version('serena-central')} serves MCP at {url}")
     click.echo(f"Token: {places.token_file}   (clients send it as `Authorization: Bearer …`)")
-    click.echo('Connect a client: see README.md, "Connect a client".   Stop: Ctrl-C')
+    click.echo("Connect a client, for example Claude Code (README.md has others):")
+    click.echo(f"  claude mcp add --transport http serena {url} \\")
+    click.echo(f'    --header "Authorization: Bearer $(cat {shlex.quote(str(places.token_file))})" \\')
+    click.echo("    --header 'X-Serena-Project: ${PWD}'")
+    click.echo("Stop: Ctrl-C")
 
 
 def _exit_on_sigterm(_number: int, _frame: FrameType | None) -> None:

@@ -22,7 +22,7 @@ class Recognised(StrEnum):
     """What a conversation was recognised by, strongest first."""
 
     EXPLICIT = "explicit"
-    """X-Serena-Session: minted by serena-proxy, or set by a generated client config."""
+    """X-Serena-Session: set by the client's configuration, or by a bridge in front of it."""
     TRANSPORT = "transport"
     """Mcp-Session-Id of the handshake era."""
     CONVERSATION = "conversation"

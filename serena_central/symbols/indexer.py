@@ -124,7 +124,7 @@ class Indexer:
         self._cache = cache
         self._pending: dict[str, None] = {}
         self._failed: dict[str, tuple[float, str]] = {}
-        self._crashes: dict[str, set[int]] = {}
+        self._crashes: dict[str, set[object]] = {}
         self._flights: dict[str, _Flight] = {}
         self._unsaved: set[str] = set()
         self._wakeup = anyio.Event()
@@ -259,11 +259,15 @@ class Indexer:
         for path in paths:
             if path in self._pending and not self._holds(path):
                 of_server.setdefault(self._source.server_of(path), []).append(path)
-        for group in of_server.values():
-            try:
-                await self._source.lend(group[0], partial(self._read, group, at_once, gives_way))
-            except LanguageServerError as error:
-                self._fail([path for path in group if path in self._pending], str(error))
+        async with anyio.create_task_group() as tasks:  # a server that is slow to start holds up no other's files
+            for group in of_server.values():
+                tasks.start_soon(self._read_group, group, at_once, gives_way)
+
+    async def _read_group(self, group: list[str], at_once: int, gives_way: bool) -> None:
+        try:
+            await self._source.lend(group[0], partial(self._read, group, at_once, gives_way))
+        except LanguageServerError as error:
+            self._fail([path for path in group if path in self._pending], str(error))
 
     async def _read(self, paths: list[str], at_once: int, gives_way: bool, lent: Lent) -> None:
         """Asks one server about files, several at a time. Raises ServerCrashed."""
@@ -313,7 +317,7 @@ class Indexer:
         """
         for path in paths:
             ended = self._crashes.setdefault(path, set())
-            ended.add(id(lent.server))
+            ended.add(lent.server)
             if len(ended) >= CRASHES_ALLOWED:
                 self._fail([path], reason)
 

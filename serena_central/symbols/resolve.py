@@ -65,6 +65,8 @@ class Finder:
             asked.update(candidates)
             await self._indexer.ensure(candidates)
             looked_at.update(path for path in candidates if self._indexer.gave_up(path))
+        else:
+            asked.update(path for path in self._pending(within) if path not in looked_at)
         # No await between the last look at what is pending and this.
         return Found(list(self._index.find(pattern, within)), self._indexer.gaps(asked))
 

@@ -33,7 +33,7 @@ async def activate_project(
     if call.session.shared:
         raise ToolRefused(
             "This session may be shared by several windows, so that no project can be made its default. "
-            f"Pass project={opened.name!r} in each call, or connect through serena-proxy."
+            f"Pass project={opened.name!r} in each call, or have the client send a header X-Serena-Session of its own."
         )
     call.services.sessions.activate(call.session, ActiveProject(opened.name, str(opened.root)))
     prompt = f"\n{opened.settings.initial_prompt}" if opened.settings.initial_prompt else ""
