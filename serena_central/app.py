@@ -27,11 +27,11 @@ from serena_central.config.layers import Loaded
 from serena_central.config.load import load_project_config
 from serena_central.config.settings import ServerSettings
 from serena_central.core.events import EventBus, Severity
+from serena_central.core.logs import EventLog
 from serena_central.core.places import Places
 from serena_central.mcp_server.adapter import Adapter
 from serena_central.mcp_server.endpoint import McpEndpoint
 from serena_central.mcp_server.transports import HandshakeTransports
-from serena_central.pool.policy import PoolPolicy
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.languages import ProjectLanguages
 from serena_central.projects.project import Project
@@ -100,7 +100,7 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
     refuse_open_binding(settings.central_server_host, token)
     bus = EventBus()
     store = Store(places.database, bus, url=settings.database_url, policy=settings.retention)
-    pool = LanguageServerPool(bus=bus, places=places, policy=_pool_policy(settings))
+    pool = LanguageServerPool(bus=bus, places=places, policy=settings.pool)
     projects = ProjectRegistry(
         bus=bus,
         build=lambda root: _project(root, loaded, pool, places, bus),
@@ -122,7 +122,14 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
         middleware=[Middleware(Guard, token=token, hosts=_own_names(settings), open_paths=OPEN_PATHS)],
         exception_handlers={HTTPException: no_such_route},
         lifespan=lambda _app: _running_all(
-            store.run, pool.run, projects.run, project_recorder.run, recorder.run, sessions.run, endpoint.run
+            EventLog(bus).run,
+            store.run,
+            pool.run,
+            projects.run,
+            project_recorder.run,
+            recorder.run,
+            sessions.run,
+            endpoint.run,
         ),
     )
     return Central(token, bus, store, pool, projects, sessions, caller, endpoint, app)
@@ -163,22 +170,9 @@ def _project(
     return Project(root, settings, languages, IndexCache(places.cache, root))
 
 
-def _pool_policy(settings: ServerSettings) -> PoolPolicy:
-    asked = settings.pool
-    return PoolPolicy(
-        start_timeout_s=asked.start_timeout_s,
-        idle_timeout_s=asked.idle_ttl_s,
-        max_calls=asked.max_calls,
-        memory_budget_bytes=asked.memory_budget_mb * 1024 * 1024 if asked.memory_budget_mb else None,
-        breaker_failures=asked.breaker_failures,
-        breaker_open_s=asked.breaker_open_s,
-        sweep_interval_s=asked.idle_check_s,
-    )
-
-
 def _own_names(settings: ServerSettings) -> list[str]:
     """Names besides loopback that clients may call this server by."""
-    names = [settings.central_server_host]
+    names = [settings.central_server_host, *settings.central_server_names]
     if settings.central_server_url:
         names.append(urlsplit(settings.central_server_url).netloc)
     return names

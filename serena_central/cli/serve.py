@@ -3,7 +3,6 @@
 import errno
 import fcntl
 import json
-import logging
 import os
 import shlex
 import signal
@@ -14,7 +13,6 @@ import webbrowser
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from importlib import metadata
-from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
@@ -26,10 +24,8 @@ from serena_central.config.layers import Loaded
 from serena_central.config.load import load_server_config
 from serena_central.config.settings import ServerSettings
 from serena_central.core.errors import AlreadyRunning, ConfigError, SerenaCentralError
+from serena_central.core.logs import log_to
 from serena_central.core.places import Places
-
-LOG_BYTES, LOG_FILES = 10_000_000, 3
-"""A log file is set aside at this size; this many older ones are kept."""
 
 BACKLOG = 2048
 """Connections that may wait to be accepted; clients reconnect all at once after a restart."""
@@ -68,23 +64,13 @@ def command(*, host: str | None, port: int | None, projects: tuple[Path, ...], o
         raise ConfigError("central_server_enabled", "is off, so that no server is started; switch it on to serve")
     places = Places.of_user()
     places.create()
-    _log_to(places.logs / "server.log", loaded.value.log_level)
+    log_to(places.log_file, loaded.value.log_level, loaded.value.log_format)
     with _only_one(places), _listening(loaded.value) as listener:
         url = _url(listener, loaded.value.central_server_host)
         signal.signal(signal.SIGTERM, _exit_on_sigterm)
         with _announced(places, url):
             start = _Start(projects, open_page)
             anyio.run(_serve, loaded, places, listener, url, start, backend_options={"use_uvloop": True})
-
-
-def _log_to(file: Path, level: str) -> None:
-    """Everything of `level` and above goes to the file, which is rotated; warnings go to stderr as well."""
-    kept = RotatingFileHandler(file, maxBytes=LOG_BYTES, backupCount=LOG_FILES, encoding="utf-8", delay=True)
-    shown = logging.StreamHandler()
-    shown.setLevel(logging.WARNING)
-    logging.basicConfig(
-        level=level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s", handlers=[kept, shown]
-    )
 
 
 @contextmanager

@@ -12,9 +12,12 @@ def command(*, as_json: bool) -> None:
     """Show the server and each language server: state, process, memory, use."""
     remote = Remote()
     health = remote.get("/health")
-    servers = remote.get("/api/servers")["servers"]
+    pool = remote.get("/api/servers")
+    store = remote.get("/api/stats")["store"]
+    servers = pool["servers"]
     if as_json:
-        print_json({"url": remote.url, **health, "servers": servers})
+        policy = {**pool["policy"], "memory_budget_bytes": pool["memory_budget_bytes"]}
+        print_json({"url": remote.url, **health, "servers": servers, "policy": policy, "store": store})
         return
     click.echo(f"serena-central {health['version']} at {remote.url}, up {span(health['uptime_s'])}")
     rows = [
@@ -35,3 +38,11 @@ def command(*, as_json: bool) -> None:
     ]
     headers = ["ROOT", "LANGUAGE", "SERVER", "STATE", "PID", "MEMORY", "LEASES", "CALLS", "RESTARTS", "IDLE", "AGE"]
     print_table(headers, rows, empty="No language server runs; the first question about code starts one.")
+    policy = {key: value for key, value in pool["policy"].items() if value is not None}
+    held = megabytes(sum(one["memory_bytes"] for one in servers))
+    click.echo(f"Memory: {held} of {megabytes(pool['memory_budget_bytes'])} that all may use together")
+    click.echo(f"Policy: {', '.join(f'{key} {value:g}' for key, value in policy.items())}")
+    if lost := sum(store["dropped"].values()):
+        click.echo(f"Database: {lost} rows were not recorded since the start")
+    if store["problem"]:
+        click.echo(f"Database: {store['problem']}")

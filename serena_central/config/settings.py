@@ -19,24 +19,42 @@ SECRET = {"secret": True}
 Folder = Annotated[
     str, Meta(pattern=r"^(/|~|[A-Za-z]:[\\/])", extra={"allowed": "an absolute path, where ~ is the home folder"})
 ]
+HostName = Annotated[
+    str,
+    Meta(
+        max_length=253,
+        pattern=r"^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$",
+        extra={"allowed": "a host name or address, with or without :port"},
+    ),
+]
 Url = Annotated[str, Meta(pattern="^https?://", extra={"allowed": "a URL that begins with http:// or https://"})]
 
 
 class PoolPolicy(msgspec.Struct, kw_only=True, frozen=True):
-    """When language servers start, stop and are replaced."""
+    """Every bound of the pool of language servers. Counts are inclusive: the fifth failure opens the breaker."""
 
+    start_timeout_s: Annotated[
+        float, Meta(ge=0.1, le=3600, description="A language server that is not up after this many seconds has failed.")
+    ] = 60
     idle_ttl_s: Annotated[
         float, Meta(ge=1, description="A language server that nobody called for this many seconds is stopped.")
     ] = 300
+    session_quiet_s: Annotated[
+        float,
+        Meta(
+            ge=1, description="A session that has not called for so many seconds no longer keeps a server from idling."
+        ),
+    ] = 300
     idle_check_s: Annotated[
-        float, Meta(ge=0.05, le=600, description="How often idle language servers are looked at, in seconds.")
+        float, Meta(ge=0.05, le=600, description="How often language servers are measured and looked at, in seconds.")
     ] = 5
     max_calls: Annotated[
         int, Meta(ge=1, description="After this many calls a language server is replaced by a fresh one.")
     ] = 1000
-    start_timeout_s: Annotated[
-        float, Meta(ge=0.1, le=3600, description="A language server that is not up after this many seconds has failed.")
-    ] = 60
+    drain_timeout_s: Annotated[
+        float,
+        Meta(ge=0.1, le=86400, description="How long calls may end on a replaced language server, in seconds."),
+    ] = 300
     memory_budget_mb: Annotated[
         Annotated[int, Meta(ge=1)] | None,
         Meta(description="All language servers together, in MB. Unset: half of the machine's memory."),
@@ -47,6 +65,51 @@ class PoolPolicy(msgspec.Struct, kw_only=True, frozen=True):
     breaker_open_s: Annotated[
         float, Meta(ge=0.05, le=86400, description="How long a failing language server is not tried, in seconds.")
     ] = 60
+    read_retries: Annotated[
+        int, Meta(ge=0, le=10, description="How often a read is repeated after its language server crashed.")
+    ] = 3
+    restart_delay_s: Annotated[
+        float,
+        Meta(
+            ge=0.01,
+            le=600,
+            description="Pause before the start after a second failure in a row, in seconds; it doubles each time.",
+        ),
+    ] = 0.5
+    restart_delay_cap_s: Annotated[
+        float, Meta(ge=0.01, le=3600, description="The longest pause before a restart, in seconds.")
+    ] = 10
+    hang_calls: Annotated[
+        int,
+        Meta(ge=1, description="Calls in a row without an answer before a language server's health is doubted."),
+    ] = 3
+    health_timeout_s: Annotated[
+        float,
+        Meta(ge=0.05, le=600, description="A language server that answers no ping for so many seconds hangs."),
+    ] = 10
+    health_interval_s: Annotated[
+        float, Meta(ge=0.05, le=86400, description="How often an idle language server is pinged, in seconds.")
+    ] = 60
+    stop_timeout_s: Annotated[
+        float,
+        Meta(
+            ge=0.1,
+            le=600,
+            description="How long a stop or restart that was asked for waits until the process is gone, in seconds.",
+        ),
+    ] = 15
+    shutdown_timeout_s: Annotated[
+        float,
+        Meta(
+            ge=0.1,
+            le=60,
+            description="How long language servers may take to end when the server stops, before they are killed.",
+        ),
+    ] = 4
+    forget_after_s: Annotated[
+        float,
+        Meta(ge=1, description="How long a language server that runs no more is still shown, in seconds."),
+    ] = 3600
 
 
 class SessionPolicy(msgspec.Struct, kw_only=True, frozen=True):
@@ -128,6 +191,10 @@ class ServerSettings(SharedSettings, kw_only=True, frozen=True):
     central_server_url: Annotated[
         Url | None, Meta(description="Where clients find the server, if not at its host and port.")
     ] = None
+    central_server_names: Annotated[
+        list[HostName],
+        Meta(description="Further names that clients may call the server by (the Host header): name or name:port."),
+    ] = []
     database_url: Annotated[
         str | None,
         Meta(description="Where sessions, events and calls are kept. Unset: SQLite in the data folder.", extra=SECRET),
@@ -140,6 +207,10 @@ class ServerSettings(SharedSettings, kw_only=True, frozen=True):
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"], Meta(description="What is logged: this level and above.")
     ] = "info"
+    log_format: Annotated[
+        Literal["text", "json"],
+        Meta(description="How the log file is written: lines for people, or a JSON object per line."),
+    ] = "text"
     pool: Annotated[PoolPolicy, Meta(description="Language servers.")] = PoolPolicy()
     sessions: Annotated[SessionPolicy, Meta(description="Sessions.")] = SessionPolicy()
     retention: Annotated[RetentionPolicy, Meta(description="What the database keeps.")] = RetentionPolicy()

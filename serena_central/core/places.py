@@ -65,3 +65,8 @@ class Places:
     @property
     def logs(self) -> Path:
         return self.home / "logs"
+
+    @property
+    def log_file(self) -> Path:
+        """What the server logs; older ones stand beside it, numbered."""
+        return self.logs / "server.log"

@@ -7,7 +7,7 @@ that was answered is a success, since a server that crashes on its first request
 from collections.abc import Callable
 from enum import StrEnum
 
-from serena_central.pool.policy import PoolPolicy
+from serena_central.config.settings import PoolPolicy
 
 
 class BreakerState(StrEnum):

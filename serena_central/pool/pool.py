@@ -20,6 +20,7 @@ from anyio import TASK_STATUS_IGNORED
 from anyio.abc import TaskStatus
 from anyio.streams.memory import MemoryObjectSendStream
 
+from serena_central.config.settings import PoolPolicy
 from serena_central.core.errors import ServerCrashed, ServerUnavailable
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.places import Places
@@ -31,7 +32,6 @@ from serena_central.pool.budget import machine_memory_bytes
 from serena_central.pool.interest import Interests
 from serena_central.pool.key import ServerKey, WantedServer
 from serena_central.pool.ledger import OWNER_VARIABLE, Ledger
-from serena_central.pool.policy import PoolPolicy
 from serena_central.pool.reaper import Reaper
 from serena_central.pool.run import Run
 from serena_central.pool.slot import Slot
@@ -91,7 +91,8 @@ class LanguageServerPool:
         """`locate` finds a server's program, in a thread; `clock` is in seconds and never goes back."""
         self._bus = bus
         self._places = places
-        self._policy = policy
+        self.policy = policy
+        self.memory_budget_bytes = (policy.memory_budget_mb or 0) << 20 or machine_memory_bytes() // 2
         self._locate = locate
         self._clock = clock
         self._slots: dict[ServerKey, Slot] = {}
@@ -100,7 +101,7 @@ class LanguageServerPool:
         self._reaper = Reaper(
             self._slots,
             policy=policy,
-            budget_bytes=policy.memory_budget_bytes or machine_memory_bytes() // 2,
+            budget_bytes=self.memory_budget_bytes,
             interests=self._interests,
             ledger=self._ledger,
             clock=clock,
@@ -135,7 +136,7 @@ class LanguageServerPool:
 
         Only for what may be repeated. Raises what a lease raises and what `operation` raises.
         """
-        retries_left = self._policy.read_retries
+        retries_left = self.policy.read_retries
         while True:
             lease = Lease(self._slot(wanted))
             try:
@@ -202,7 +203,7 @@ class LanguageServerPool:
         return slot is not None
 
     async def sweep(self) -> None:
-        """One pass of the reaper, which otherwise comes every policy.sweep_interval_s."""
+        """One pass of the reaper, which otherwise comes every policy.idle_check_s."""
         await self._reaper.sweep()
 
     def _slot(self, wanted: WantedServer) -> Slot:
@@ -210,7 +211,7 @@ class LanguageServerPool:
         if slot is None:
             slot = self._slots[wanted.key] = Slot(
                 wanted,
-                self._policy,
+                self.policy,
                 bus=self._bus,
                 clock=self._clock,
                 admit=self._admit,
@@ -264,14 +265,14 @@ class LanguageServerPool:
         self._open = False
         for slot in self._slots.values():
             slot.expire(Cause.SHUTDOWN, "the pool ends")
-        self._shield.deadline = anyio.current_time() + self._policy.shutdown_timeout_s
+        self._shield.deadline = anyio.current_time() + self.policy.shutdown_timeout_s
         if self._orders is not None:
             self._orders.close()
             self._orders = None
 
     async def _sweep_for_ever(self) -> None:
         while True:
-            await anyio.sleep(self._policy.sweep_interval_s)
+            await anyio.sleep(self.policy.idle_check_s)
             await _at_the_border(self.sweep)
 
 

@@ -10,11 +10,11 @@ from functools import partial
 import anyio
 import anyio.to_thread
 
+from serena_central.config.settings import PoolPolicy
 from serena_central.pool.budget import make_room
 from serena_central.pool.interest import Interests
 from serena_central.pool.key import ServerKey
 from serena_central.pool.ledger import Ledger
-from serena_central.pool.policy import PoolPolicy
 from serena_central.pool.run import Run
 from serena_central.pool.slot import Slot
 from serena_central.pool.state import Cause, RunState
@@ -96,7 +96,7 @@ class Reaper:
                 run.stop()
 
     def _retire_idle(self) -> None:
-        limit_s = self._policy.idle_timeout_s
+        limit_s = self._policy.idle_ttl_s
         for run in self._idle():
             idle_since = run.life.facts.moved_at
             nobody_since = self._interests.idle_clock_start(run.wanted.root)

@@ -11,11 +11,11 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup, TaskStatus
 
+from serena_central.config.settings import PoolPolicy
 from serena_central.core.errors import LanguageServerError, ServerCrashed, ServerStartFailed, ServerUnavailable
 from serena_central.lsp.answers import FileChange
 from serena_central.lsp.client import LanguageServer
 from serena_central.pool.key import WantedServer
-from serena_central.pool.policy import PoolPolicy
 from serena_central.pool.state import Cause, Lifecycle, Move, RunState
 
 logger = logging.getLogger(__name__)

@@ -9,12 +9,12 @@ from typing import Any
 
 import anyio
 
+from serena_central.config.settings import PoolPolicy
 from serena_central.core import progress
 from serena_central.core.errors import DeadlineExceeded, ServerCrashed, ServerNotInstalled, ServerUnavailable
 from serena_central.core.events import EventBus, Severity
 from serena_central.pool.breaker import BreakerState, CircuitBreaker
 from serena_central.pool.key import WantedServer
-from serena_central.pool.policy import PoolPolicy
 from serena_central.pool.run import Run
 from serena_central.pool.state import Cause, Move, RunState
 

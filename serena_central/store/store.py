@@ -114,7 +114,6 @@ class Store:
         try:
             await anyio.to_thread.run_sync(lambda: self._loaded().open())
         except StoreError as error:
-            logger.error("%s", error)
             self._bus.publish("store.failed", str(error), severity=Severity.ERROR)
         while True:
             try:
@@ -130,7 +129,6 @@ class Store:
 
     def _tell(self, remark: str) -> None:
         """Called in a worker thread."""
-        logger.warning("%s", remark)
         publish = partial(self._bus.publish, "store.replaced", remark, severity=Severity.WARNING)
         anyio.from_thread.run_sync(publish)
 

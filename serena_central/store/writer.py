@@ -61,7 +61,15 @@ class Writer:
         self._failures = 0
         self._untold: Counter[str] = Counter()
         self._told_at = -tell_every_s
-        self.dropped = 0
+        self.dropped: Counter[str] = Counter()
+        """Rows that will never be written, by table; those that the database refused by `refused`."""
+        self.problem: str | None = None
+        """Why the database can't be written just now."""
+
+    @property
+    def queued(self) -> int:
+        """Rows that wait to be written."""
+        return len(self._pending)
 
     def put(self, row: Row) -> None:
         """Writes `row` soon. The writer owns it from now on: change a copy."""
@@ -76,7 +84,7 @@ class Writer:
         """Counts rows that will never be written; they are told with the next news."""
         if count:
             self._untold[table] += count
-            self.dropped += count
+            self.dropped[table] += count
 
     async def flush(self) -> None:
         """Returns when what was put before has been written or dropped; while the database fails, after one attempt.
@@ -155,14 +163,15 @@ class Writer:
 
     def _failed(self, error: StoreError) -> None:
         self._failures += 1
+        self.problem = str(error)
         if self._failures == FAILURES_TO_TELL:
-            logger.error("%s", error)
             self._bus.publish("store.failed", str(error), severity=Severity.ERROR)
 
     def _recovered(self) -> None:
         if self._failures >= FAILURES_TO_TELL:
             self._bus.publish("store.recovered", "The database can be written again.")
         self._failures = 0
+        self.problem = None
 
     def _drop(self, rows: Iterable[Row | Removal]) -> None:
         for row in rows:

@@ -26,7 +26,15 @@ from serena_central.store.store import Store
 from serena_central.tools.call import ToolCaller
 from serena_central.web.answers import body_of, number_in
 from serena_central.web.hangup import until_hung_up
-from serena_central.web.views import event_pages, server_named, server_view, session_details, tool_statistics, tool_view
+from serena_central.web.views import (
+    event_pages,
+    server_named,
+    server_view,
+    session_details,
+    store_view,
+    tool_statistics,
+    tool_view,
+)
 
 FOLDER_HEADER = "x-serena-project"
 
@@ -153,7 +161,7 @@ class Api:
         return {"projects": chosen[: _limit(request)], "total": len(chosen)}
 
     async def list_servers(self, request: Request) -> Any:
-        """`state`, `server` (its name) and `root` choose."""
+        """`state`, `server` (its name) and `root` choose. `policy` is what the pool goes by."""
         query = request.query_params
         chosen = [
             server_view(one)
@@ -162,7 +170,12 @@ class Api:
             and query.get("server", one.server) == one.server
             and query.get("root", str(one.root)) == str(one.root)
         ]
-        return {"servers": chosen[: _limit(request)], "total": len(chosen)}
+        return {
+            "servers": chosen[: _limit(request)],
+            "total": len(chosen),
+            "policy": self.pool.policy,
+            "memory_budget_bytes": self.pool.memory_budget_bytes,
+        }
 
     async def restart_server(self, request: Request) -> Any:
         key = server_named(self.pool, request.path_params["server"])
@@ -192,7 +205,7 @@ class Api:
             "calls": sum(session.calls for session in sessions),
             "errors": sum(session.errors for session in sessions),
             "running": sum(len(session.running) for session in sessions),
-            "rows_dropped": self.store.writer.dropped,
+            "store": store_view(self.store.writer),
             "tools": tool_statistics(sessions),
         }
 

@@ -15,6 +15,7 @@ from serena_central.pool.snapshot import ServerSnapshot
 from serena_central.sessions.session import Session
 from serena_central.store.answers import EventFilter
 from serena_central.store.store import Store
+from serena_central.store.writer import Writer
 from serena_central.tools.catalogue import Tool
 from serena_central.web.answers import NotFound
 
@@ -80,6 +81,11 @@ def server_named(pool: LanguageServerPool, server_id: str) -> ServerKey:
 def _server_id(key: ServerKey) -> str:
     where = f"{key.root}\0{key.settings_digest}".encode("utf-8", "surrogateescape")
     return f"{key.server}-{hashlib.blake2b(where, digest_size=6).hexdigest()}"
+
+
+def store_view(writer: Writer) -> dict[str, Any]:
+    """How recording goes: rows that wait, rows lost by table, and why nothing can be written just now."""
+    return {"queued": writer.queued, "dropped": writer.dropped, "problem": writer.problem}
 
 
 async def event_pages(store: Store, bus: EventBus, query: Mapping[str, str], limit: int) -> dict[str, Any]:

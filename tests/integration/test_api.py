@@ -194,3 +194,13 @@ async def test_shutdown_stops_the_server(central: RunningCentral) -> None:
     with anyio.fail_after(5):
         while central.server.servers[0].is_serving():
             await anyio.sleep(0.01)
+
+
+async def test_the_server_answers_to_the_names_it_was_given_and_to_no_others(tmp_path: Path) -> None:
+    names = {"central_server_names": ["box.example", "other.example:8443"]}
+    async with running_central(tmp_path, names) as central, central.http() as http:
+        statuses = {
+            host: (await http.get("/api/stats", headers={"host": host})).status_code
+            for host in ("box.example", "box.example:24280", "other.example:8443", "other.example", "evil.example")
+        }
+    assert list(statuses.values()) == [200, 200, 200, 403, 403]

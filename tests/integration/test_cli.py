@@ -136,6 +136,9 @@ async def test_status_and_projects_show_what_runs(child: Child, project: Path) -
     assert str(server["pid"]) in line.split()
     status = (await run_command(child.folder, "status", "--json")).json
     assert (status["status"], status["servers"][0]["pid"]) == ("ok", server["pid"])
+    assert status["policy"]["idle_ttl_s"] == 300
+    assert status["policy"]["memory_budget_bytes"] > 0
+    assert status["store"]["dropped"] == {}
     listed = (await run_command(child.folder, "projects")).out
     (line,) = [line for line in listed.splitlines() if line.startswith("shop ")]
     assert "open" in line
@@ -270,8 +273,13 @@ def test_every_request_carries_the_token_and_the_folder(
     monkeypatch.chdir(tmp_path)
     with respx.mock(base_url=URL) as scripted:
         scripted.get("/health").respond(json=HEALTH)
-        servers = scripted.get("/api/servers").respond(json={"servers": []})
+        pool = {"servers": [], "policy": {"max_calls": 7}, "memory_budget_bytes": 8}
+        servers = scripted.get("/api/servers").respond(json=pool)
+        store = {"queued": 0, "dropped": {}, "problem": None}
+        scripted.get("/api/stats").respond(json={"store": store})
         main()
-    assert json.loads(capsys.readouterr().out) == {"url": f"{URL}/mcp", **HEALTH, "servers": []}
+    policy = {"max_calls": 7, "memory_budget_bytes": 8}
+    shown = {"url": f"{URL}/mcp", **HEALTH, "servers": [], "policy": policy, "store": store}
+    assert json.loads(capsys.readouterr().out) == shown
     sent = servers.calls.last.request.headers
     assert (sent["authorization"], sent["x-serena-project"]) == ("Bearer secret", str(tmp_path))

@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 
+from serena_central.config.settings import PoolPolicy
 from serena_central.core.events import Event, EventBus, Subscription
 from serena_central.core.places import Places
 from serena_central.core.text import Position
@@ -15,7 +16,6 @@ from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.locate import Launch
 from serena_central.pool.key import WantedServer
-from serena_central.pool.policy import PoolPolicy
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.pool.snapshot import ServerSnapshot
 from tests.support.fakes import FAKE_SPEC, fake_launch, text_of
@@ -96,7 +96,7 @@ class PoolBox:
 async def pool_box(folder: Path, **policy: Any) -> AsyncGenerator[PoolBox]:
     """Runs a pool while the block is open; it sweeps only when it is told to."""
     bus = EventBus()
-    bounds = PoolPolicy(**{"sweep_interval_s": 3600.0, "restart_delay_s": 0.01, **policy})
+    bounds = PoolPolicy(**{"idle_check_s": 3600.0, "restart_delay_s": 0.01, **policy})
     with bus.subscribe() as news:
         box = PoolBox(folder, bounds, FakeClock(), bus, news)
         async with anyio.create_task_group() as tasks:

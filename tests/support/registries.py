@@ -6,10 +6,9 @@ from pathlib import Path
 
 import anyio
 
-from serena_central.config.settings import ProjectSettings
+from serena_central.config.settings import PoolPolicy, ProjectSettings
 from serena_central.core.events import EventBus
 from serena_central.core.places import Places
-from serena_central.pool.policy import PoolPolicy
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.languages import ProjectLanguages
 from serena_central.projects.project import Project

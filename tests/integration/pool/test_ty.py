@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
+from serena_central.config.settings import PoolPolicy
 from serena_central.core.events import EventBus
 from serena_central.core.places import Places
 from serena_central.core.text import Position
@@ -17,7 +18,6 @@ from serena_central.lsp.answers import FileChange
 from serena_central.lsp.catalogue import catalogue
 from serena_central.lsp.client import LanguageServer
 from serena_central.pool.key import WantedServer
-from serena_central.pool.policy import PoolPolicy
 from serena_central.pool.pool import LanguageServerPool
 from tests.support.fakes import text_of
 from tests.support.pools import until_gone

@@ -118,7 +118,7 @@ def test_no_two_keys_share_a_variable() -> None:
         ("central_server_port: 70000", "central_server_port", "a whole number from 0 to 65535, not 70000"),
         ("central_server_port: true", "central_server_port", "a whole number from 0 to 65535, not True"),
         ("pool: {idle_ttl_s: .nan}", "pool.idle_ttl_s", "a number, at least 1, not nan"),
-        ("pool: 7", "pool", "a mapping with idle_ttl_s, idle_check_s"),
+        ("pool: 7", "pool", "a mapping with start_timeout_s, idle_ttl_s"),
         ("log_level: loud", "log_level", "one of debug, error, info, warning, not 'loud'"),
         ("allowed_roots: [relative]", "allowed_roots", "a list, each item an absolute path"),
         ("read_only: maybe", "read_only", "true or false"),

@@ -2,8 +2,8 @@
 
 import pytest
 
+from serena_central.config.settings import PoolPolicy
 from serena_central.pool.breaker import BreakerState, CircuitBreaker
-from serena_central.pool.policy import PoolPolicy
 from tests.support.pools import FakeClock
 
 

@@ -12,10 +12,10 @@ import msgspec
 import psutil
 import pytest
 
+from serena_central.config.settings import PoolPolicy
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.places import Places
 from serena_central.pool.ledger import OWNER_VARIABLE, Child, Ledger
-from serena_central.pool.policy import PoolPolicy
 from serena_central.pool.pool import LanguageServerPool
 
 SLEEP = "import time; print(flush=True); time.sleep(3600)"

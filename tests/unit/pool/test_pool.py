@@ -7,12 +7,12 @@ from pathlib import Path
 import anyio
 import pytest
 
+from serena_central.config.settings import PoolPolicy
 from serena_central.core import progress
 from serena_central.core.errors import ServerNotInstalled, ServerStartFailed, ServerUnavailable
 from serena_central.core.events import EventBus
 from serena_central.core.places import Places
 from serena_central.lsp.answers import FileChange
-from serena_central.pool.policy import PoolPolicy
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.pool.state import Cause, RunState
 from tests.support.fakes import FAKE_SPEC, log_of, logged

@@ -57,7 +57,7 @@ async def test_attached_sessions_hold_it_until_they_leave_or_fall_silent(tmp_pat
 
 
 async def test_a_server_in_use_never_goes_for_idleness_or_memory(tmp_path: Path) -> None:
-    async with pool_box(tmp_path, memory_budget_bytes=1) as box, box.pool.lease(box.wanted("a")) as server:
+    async with pool_box(tmp_path, memory_budget_mb=1) as box, box.pool.lease(box.wanted("a")) as server:
         box.clock.advance(9999)
         await box.pool.sweep()
         assert box.shown(box.wanted("a")).state is RunState.IN_USE
@@ -171,14 +171,14 @@ async def test_the_least_recently_used_idle_server_makes_room(tmp_path: Path) ->
 
 
 async def test_a_sweep_retires_idle_servers_until_the_rest_fits(tmp_path: Path) -> None:
-    async with pool_box(tmp_path, memory_budget_bytes=MB) as box:
+    async with pool_box(tmp_path, memory_budget_mb=1) as box:
         await use(box)
         await box.pool.sweep()
         await box.moved("disconnected", reason="memory budget: all servers may use 1 MB together")
 
 
 async def test_a_start_is_refused_when_all_memory_is_in_use_and_admitted_once_one_is_idle(tmp_path: Path) -> None:
-    async with pool_box(tmp_path, memory_budget_bytes=MB) as box:
+    async with pool_box(tmp_path, memory_budget_mb=1) as box:
         async with box.pool.lease(box.wanted("a")):
             with pytest.raises(ServerUnavailable, match=r"hold \d+ MB of the 1 MB .* none is idle"):
                 async with box.pool.lease(box.wanted("b")):
@@ -189,7 +189,7 @@ async def test_a_start_is_refused_when_all_memory_is_in_use_and_admitted_once_on
 
 
 async def test_a_replacement_that_the_budget_refuses_waits_for_a_later_sweep(tmp_path: Path) -> None:
-    async with pool_box(tmp_path, max_calls=2, memory_budget_bytes=1) as box:
+    async with pool_box(tmp_path, max_calls=2, memory_budget_mb=1) as box:
         async with box.pool.lease(box.wanted("a")):
             await box.pool.sweep()
             async with box.pool.lease(box.wanted("a")) as server:
@@ -270,7 +270,7 @@ async def test_a_server_that_is_gone_for_an_hour_is_forgotten(tmp_path: Path) ->
 async def test_the_pool_sweeps_by_itself_and_survives_a_sweep_that_fails(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with pool_box(tmp_path, sweep_interval_s=0.01) as box:
+    async with pool_box(tmp_path, idle_check_s=0.01) as box:
         failed = anyio.Event()
 
         async def fail() -> None:

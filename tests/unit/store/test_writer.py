@@ -102,7 +102,7 @@ async def test_a_stop_writes_what_is_left() -> None:
     async with running(writer):
         writer.put(event(1))
     assert disk.rows == [event(1)]
-    assert writer.dropped == 0
+    assert writer.dropped.total() == 0
 
 
 async def test_what_does_not_fit_is_dropped_counted_and_told_once() -> None:
@@ -112,7 +112,7 @@ async def test_what_does_not_fit_is_dropped_counted_and_told_once() -> None:
     for number in range(25):
         writer.put(event(number))
     writer.put(project("/a", "new"))  # a row that is waiting already is replaced, whatever the bound
-    assert writer.dropped == 16
+    assert writer.dropped.total() == 16
     async with running(writer):
         await writer.flush()
         assert disk.rows == [project("/a", "new"), *(event(number) for number in range(9))]
@@ -163,7 +163,7 @@ async def test_a_failure_that_lasts_is_told_once_and_so_is_its_end() -> None:
                 writer.put(event(number))
             assert [(await anext(news)).kind for _ in range(2)] == ["store.recovered", "store.dropped"]
     assert disk.rows == [event(0), event(1), event(2)]
-    assert writer.dropped == 3
+    assert writer.dropped.total() == 3
     assert kinds(bus) == ["store.failed", "store.recovered", "store.dropped"]
 
 
@@ -188,7 +188,7 @@ async def test_rows_that_the_database_refuses_are_counted() -> None:
     async with running(writer):
         writer.put(event(1))
         await writer.flush()
-    assert writer.dropped == 2
+    assert writer.dropped.total() == 2
     assert bus.recent()[0].data == {"rows": {"refused": 2}}
 
 
@@ -208,7 +208,7 @@ async def test_an_unforeseen_error_costs_its_batch_and_not_the_writer(caplog: py
         writer.put(event(2))
         await writer.flush()
     assert disk.rows == [event(2)]
-    assert writer.dropped == 1
+    assert writer.dropped.total() == 1
     assert "unforeseen" in caplog.text
 
 

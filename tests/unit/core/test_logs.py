@@ -1,0 +1,88 @@
+"""The log's lines are whole, carry their keys, and can't be forged by the names in them."""
+
+import json
+import logging
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+from serena_central.core import logs
+from serena_central.core.events import EventBus, Severity
+from serena_central.core.logs import EventLog, JsonLines, TextLines, log_to
+
+
+def record(message: str, **keys: object) -> logging.LogRecord:
+    made = logging.LogRecord("serena_central.pool", logging.WARNING, __file__, 1, message, (), None)
+    made.__dict__.update(keys)
+    made.created, made.msecs = 1_700_000_000.042, 42.0
+    return made
+
+
+def test_a_line_for_people_names_what_it_is_about() -> None:
+    assert TextLines().format(record("it ended", action="server.moved", project="shop", session=None)) == (
+        "2023-11-14T22:13:20.042Z WARNING serena_central.pool: it ended [action=server.moved project=shop]"
+    )
+
+
+def test_a_name_with_line_breaks_makes_no_lines_of_its_own() -> None:
+    line = TextLines().format(record("one\ntwo\x1b[31m", project="a\nb"))
+    assert line.splitlines() == [line]
+    assert "\x1b" not in line
+
+
+def test_a_json_line_holds_the_keys_and_the_trace_of_an_exception() -> None:
+    try:
+        raise ValueError("half a pair: \udcff")
+    except ValueError:
+        broken = record("it broke", session="s-1")
+        broken.exc_info = sys.exc_info()
+    line = JsonLines().format(broken)
+    said = json.loads(line)
+    assert "\n" not in line
+    assert said["time"] == "2023-11-14T22:13:20.042Z"
+    assert (said["level"], said["logger"], said["message"]) == ("warning", "serena_central.pool", "it broke")
+    assert said["session"] == "s-1"
+    assert said["trace"].endswith("ValueError: half a pair: \udcff")
+
+
+def test_the_file_is_rotated_and_old_ones_are_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root_logger = logging.getLogger()
+    monkeypatch.setattr(root_logger, "handlers", [])
+    monkeypatch.setattr(root_logger, "level", logging.WARNING)
+    monkeypatch.setattr(logs, "LOG_BYTES", 2000)
+    log_to(tmp_path / "server.log", "info", "json")
+    for number in range(100):
+        root_logger.info("line %d %s", number, "x" * 100)
+    root_logger.debug("nobody asked for this")
+    for handler in root_logger.handlers:
+        handler.close()
+    assert sorted(file.name for file in tmp_path.iterdir()) == [
+        "server.log",
+        *(f"server.log.{number}" for number in range(1, logs.LOG_FILES + 1)),
+    ]
+    lines = [json.loads(line) for line in (tmp_path / "server.log").read_text().splitlines()]
+    assert lines[-1]["message"].startswith("line 99")
+    assert (tmp_path / "server.log").stat().st_size <= 2000
+
+
+async def test_events_are_logged_with_their_keys_and_calls_without_the_callers_words(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG, "serena_central.core.logs")
+    bus = EventBus()
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(EventLog(bus).run)
+        bus.publish("server.moved", "it crashed", severity=Severity.ERROR, server="ty", project="shop")
+        bus.publish("server.moved", "of every call", keep=False)
+        bus.publish("call.finished", session="s-1", tool="find", outcome="ok", semantic_context="private words")
+        bus.publish("call.finished", severity=Severity.WARNING, session="s-1", tool="find", outcome="error")
+        tasks.cancel_scope.cancel()
+    found = [(line.levelname, line.getMessage(), line.__dict__.get("action")) for line in caplog.records]
+    assert found == [
+        ("ERROR", "it crashed", "server.moved"),
+        ("DEBUG", "call.finished tool=find outcome=ok", "call.finished"),
+        ("INFO", "call.finished tool=find outcome=error", "call.finished"),
+    ]
+    assert (caplog.records[0].__dict__["server"], caplog.records[1].__dict__["session"]) == ("ty", "s-1")
