@@ -45,7 +45,9 @@ from serena_central.tools import diagnostics, files, hierarchies, symbols, workf
 from serena_central.tools.call import Services, ToolCaller
 from serena_central.web.answers import no_such_route
 from serena_central.web.api import Api
+from serena_central.web.metrics import Metrics
 from serena_central.web.routes import OPEN_PATHS, routes
+from serena_central.web.tally import Tally
 
 TOOL_FAMILIES = (symbols, hierarchies, diagnostics, files, workflow)
 """Importing a family puts its tools into the catalogue."""
@@ -76,6 +78,7 @@ class Central:
     projects: ProjectRegistry
     sessions: SessionManager
     caller: ToolCaller
+    metrics: Metrics
     endpoint: McpEndpoint
     app: Starlette
 
@@ -116,13 +119,17 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
     recorder = SessionRecorder(sessions, store, bus)
     project_recorder = ProjectRecorder(projects, store, bus)
     endpoint = McpEndpoint(adapter.server, HandshakeTransports(adapter.server, sessions=sessions, openings=recorder))
-    api = Api(version, bus, store, pool, projects, sessions, caller, stop, started_at=time.time())
+    started_at = time.time()
+    api = Api(version, bus, store, pool, projects, sessions, caller, stop, started_at)
+    tally = Tally(bus)
+    metrics = Metrics(version, started_at, tally, store, pool, projects, sessions)
     app = Starlette(
-        routes=[Route(MCP_PATH, endpoint), *routes(api)],
+        routes=[Route(MCP_PATH, endpoint), *routes(api, metrics)],
         middleware=[Middleware(Guard, token=token, hosts=_own_names(settings), open_paths=OPEN_PATHS)],
         exception_handlers={HTTPException: no_such_route},
         lifespan=lambda _app: _running_all(
             EventLog(bus).run,
+            tally.run,
             store.run,
             pool.run,
             projects.run,
@@ -132,7 +139,7 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
             endpoint.run,
         ),
     )
-    return Central(token, bus, store, pool, projects, sessions, caller, endpoint, app)
+    return Central(token, bus, store, pool, projects, sessions, caller, metrics, endpoint, app)
 
 
 @asynccontextmanager

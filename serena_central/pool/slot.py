@@ -191,7 +191,9 @@ class Slot:
             f"{move.source} → {move.to} ({reason})",
             Severity.WARNING if move.cause in _FAILURES else Severity.INFO,
             keep=move.cause not in _OF_EVERY_CALL,
-            **{"from": move.source.value, "to": move.to.value, "reason": reason, "pid": move.pid, "run": run.number},
+            **{"from": move.source.value, "to": move.to.value, "cause": move.cause.value, "reason": reason},
+            pid=move.pid,
+            run=run.number,
         )
 
     def _publish(self, kind: str, message: str, severity: Severity, *, keep: bool = True, **data: Any) -> None:

@@ -4,13 +4,15 @@ from starlette.routing import BaseRoute, Route
 
 from serena_central.web.answers import answering
 from serena_central.web.api import Api
+from serena_central.web.metrics import Metrics
 
 OPEN_PATHS = ("/health",)
 """What needs no token: it says nothing that a stranger may not know."""
 
 
-def routes(api: Api) -> list[BaseRoute]:
+def routes(api: Api, metrics: Metrics) -> list[BaseRoute]:
     return [
+        Route("/metrics", metrics.answer, methods=["GET"]),
         Route("/health", answering(api.health), methods=["GET"]),
         Route("/api/sessions", answering(api.list_sessions), methods=["GET"]),
         Route("/api/sessions", answering(api.open_session, status=201), methods=["POST"]),

@@ -1,0 +1,167 @@
+"""/metrics in the text formats of Prometheus, collected when it is asked for from the tally and the parts' snapshots.
+
+The library is imported by the first scrape: a server that nobody scrapes does not pay for it. No label has a value that
+grows with sessions, projects or callers.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import anyio.to_thread
+from starlette.requests import Request
+from starlette.responses import Response
+
+from serena_central.pool.breaker import BreakerState
+from serena_central.pool.pool import LanguageServerPool
+from serena_central.pool.snapshot import ServerSnapshot
+from serena_central.pool.state import RunState
+from serena_central.projects.registry import ProjectRegistry
+from serena_central.sessions.manager import SessionManager
+from serena_central.sessions.session import SessionState
+from serena_central.store.store import Store
+from serena_central.web.tally import BUCKETS_S, Tally
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
+
+PREFIX = "serena_central_"
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """Collects from the parts that it was given. `collect` belongs to the event loop's thread and never waits."""
+
+    version: str
+    started_at: float
+    tally: Tally
+    store: Store
+    pool: LanguageServerPool
+    projects: ProjectRegistry
+    sessions: SessionManager
+
+    async def answer(self, request: Request) -> Response:
+        """One scrape, in the format that the scraper asks for."""
+        from prometheus_client import CollectorRegistry
+        from prometheus_client.exposition import choose_encoder
+
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(_Collected([*self.collect(), *await anyio.to_thread.run_sync(_of_process)]))
+        encode, content_type = choose_encoder(request.headers.get("accept", ""))
+        return Response(encode(registry), headers={"content-type": content_type})
+
+    def collect(self) -> Iterator["Metric"]:
+        yield _gauge("info", "The version that runs.", ["version"], {(self.version,): 1})
+        yield _gauge("uptime_seconds", "Since the start of the server.", [], {(): time.time() - self.started_at})
+        yield from self._calls()
+        yield from self._sessions()
+        yield from self._servers(self.pool.snapshot())
+        yield from self._store()
+        yield from self._projects()
+
+    def _calls(self) -> Iterator["Metric"]:
+        from prometheus_client.metrics_core import HistogramMetricFamily
+
+        calls = HistogramMetricFamily(
+            f"{PREFIX}tool_call_duration_seconds", "Calls of tools.", labels=["tool", "outcome"]
+        )
+        for kind, durations in sorted(self.tally.calls.items()):
+            bounds = [*map(str, BUCKETS_S), "+Inf"]
+            calls.add_metric(kind, list(zip(bounds, accumulate(durations.counts), strict=True)), durations.total_s)
+        yield calls
+        running = sum(len(session.running) for session in self.sessions.sessions())
+        yield _gauge("tool_calls_running", "Calls that run now.", [], {(): running})
+        missed = {(): self.tally.events_missed}
+        yield _counter("events_missed", "Events that came too fast to be counted here.", [], missed)
+
+    def _sessions(self) -> Iterator["Metric"]:
+        states = Counter(one.state for one in self.sessions.snapshots())
+        yield _gauge("sessions", "Sessions.", ["state"], {(state,): states[state] for state in SessionState})
+
+    def _servers(self, servers: list[ServerSnapshot]) -> Iterator["Metric"]:
+        shown = [one for one in servers if one.state is not RunState.DISCONNECTED]
+        yield _gauge(
+            "language_servers",
+            "Language servers that run, by state.",
+            ["server", "state"],
+            Counter((one.server, one.state) for one in shown),
+        )
+        memory: Counter[tuple[str, ...]] = Counter()
+        for one in shown:
+            memory[(one.server,)] += one.memory_bytes
+        yield _gauge("language_server_memory_bytes", "Their process trees (PSS), as measured last.", ["server"], memory)
+        budget = {(): self.pool.memory_budget_bytes}
+        yield _gauge("language_server_memory_budget_bytes", "What all may use together.", [], budget)
+        starts = {(server,): count for server, count in self.tally.starts.items()}
+        yield _counter("language_server_starts", "Starts of language servers.", ["server"], starts)
+        # Two runs of one key share its restarts and its breaker.
+        keys = {one.key: one for one in reversed(servers)}
+        restarts: Counter[tuple[str, ...]] = Counter()
+        for one in keys.values():
+            restarts[(one.server,)] += one.restarts
+        yield _gauge("language_server_restarts", "Starts but the first, of those still shown.", ["server"], restarts)
+        ends = "How runs of language servers ended."
+        yield _counter("language_server_ends", ends, ["server", "cause"], self.tally.ends)
+        breakers = Counter(one.breaker.state for one in keys.values())
+        states = {(state,): breakers[state] for state in BreakerState}
+        yield _gauge("breakers", "Circuit breakers, one for each server key.", ["state"], states)
+        changes = "Moves of circuit breakers, by server and new state."
+        yield _counter("breaker_changes", changes, ["server", "state"], self.tally.breaker_changes)
+
+    def _store(self) -> Iterator["Metric"]:
+        writer = self.store.writer
+        yield _gauge("store_queue_rows", "Rows that wait to be written.", [], {(): writer.queued})
+        dropped = {(table,): count for table, count in writer.dropped.items()}
+        yield _counter("store_dropped_rows", "Rows that were never written.", ["table"], dropped)
+        failing = {(): int(writer.problem is not None)}
+        yield _gauge("store_failing", "Whether the database can't be written just now.", [], failing)
+
+    def _projects(self) -> Iterator["Metric"]:
+        projects = [one for one in self.projects.snapshots() if one.open]
+        yield _gauge("projects_open", "Projects that are open.", [], {(): len(projects)})
+        files = {
+            ("seen",): sum(one.files for one in projects),
+            ("indexed",): sum(one.indexed for one in projects),
+            ("pending",): sum(one.pending for one in projects),
+        }
+        yield _gauge("index_files", "Files of open projects: in all, indexed, waiting for it.", ["state"], files)
+
+
+class _Collected:
+    """What was collected, as the registry wants to ask for it."""
+
+    def __init__(self, metrics: list["Metric"]) -> None:
+        self._metrics = metrics
+
+    def collect(self) -> list["Metric"]:
+        return self._metrics
+
+
+def _of_process() -> list["Metric"]:
+    """Memory, processor time, descriptors and start of this process; reads /proc, hence a thread."""
+    from prometheus_client import CollectorRegistry, ProcessCollector
+
+    return list(ProcessCollector(registry=CollectorRegistry()).collect())
+
+
+def _gauge(name: str, says: str, labels: Sequence[str], values: Mapping[Any, float]) -> "Metric":
+    """`values` maps the labels' values, a tuple in their order, to what was measured."""
+    from prometheus_client.metrics_core import GaugeMetricFamily
+
+    gauge = GaugeMetricFamily(f"{PREFIX}{name}", says, labels=labels)
+    for of, value in values.items():
+        gauge.add_metric(of, value)
+    return gauge
+
+
+def _counter(name: str, says: str, labels: Sequence[str], values: Mapping[Any, float]) -> "Metric":
+    """As `_gauge`, of what only grows; its samples are called `NAME_total`."""
+    from prometheus_client.metrics_core import CounterMetricFamily
+
+    counter = CounterMetricFamily(f"{PREFIX}{name}", says, labels=labels)
+    for of, value in values.items():
+        counter.add_metric(of, value)
+    return counter

@@ -1,0 +1,85 @@
+"""What is counted from the news on the bus, for /metrics: calls by tool and outcome, starts and ends of servers.
+
+Nothing here stands in the way of a call: the counters follow behind it. What a flood of events would make them miss
+is counted too. Labels come from closed sets alone (tools, outcomes, servers of the catalogue, causes).
+"""
+
+from bisect import bisect_left
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import anyio
+from anyio.abc import TaskStatus
+
+from serena_central.core.events import Event, EventBus
+from serena_central.pool.state import Cause, RunState
+
+BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
+"""Upper bounds of the durations that are told apart: from an answer out of the index to the longest deadlines."""
+
+QUEUE = 8192
+"""Events that counting may be behind."""
+
+
+class CallKind(NamedTuple):
+    """`outcome` is `ok`, `error`, `cancelled` or `deadline`."""
+
+    tool: str
+    outcome: str
+
+
+@dataclass
+class Durations:
+    """A histogram: `counts[i]` are those up to `BUCKETS_S[i]` and above the bound before; the last are all others."""
+
+    counts: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS_S) + 1))
+    total_s: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        self.counts[bisect_left(BUCKETS_S, seconds)] += 1
+        self.total_s += seconds
+
+
+class Tally:
+    """The counters since the start of this server."""
+
+    def __init__(self, bus: EventBus) -> None:
+        self._bus = bus
+        self.calls: dict[CallKind, Durations] = {}
+        self.starts: Counter[str] = Counter()
+        """Starts of language servers, by server."""
+        self.ends: Counter[tuple[str, str]] = Counter()
+        """How runs of language servers ended, by server and cause."""
+        self.breaker_changes: Counter[tuple[str, str]] = Counter()
+        """By server and the breaker's new state."""
+        self.events_missed = 0
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Counts until cancelled."""
+        with self._bus.subscribe(QUEUE) as news:
+            task_status.started()
+            async for event in news:
+                self._take(event)
+                self.events_missed = news.dropped
+
+    def _take(self, event: Event) -> None:
+        match event.kind:
+            case "call.finished":
+                kind = CallKind(event.data["tool"], event.data["outcome"])
+                durations = self.calls.get(kind)
+                if durations is None:
+                    durations = self.calls[kind] = Durations()
+                durations.add(event.data["duration_ms"] / 1000)
+            case "server.moved" if event.keep:
+                self._moved(event.server or "", event.data["to"], event.data["cause"])
+            case "server.breaker":
+                self.breaker_changes[event.server or "", event.data["state"]] += 1
+            case _:
+                pass
+
+    def _moved(self, server: str, to: str, cause: str) -> None:
+        if to == RunState.CONNECTING:
+            self.starts[server] += 1
+        elif to == RunState.EXPIRED or (to == RunState.DISCONNECTED and cause != Cause.TREE_GONE):
+            self.ends[server, cause] += 1
