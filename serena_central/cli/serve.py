@@ -11,7 +11,7 @@ import sys
 import time
 import webbrowser
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from importlib import metadata
 from pathlib import Path
 from types import FrameType
@@ -23,6 +23,7 @@ import click
 from serena_central.config.layers import Loaded
 from serena_central.config.load import load_server_config
 from serena_central.config.settings import ServerSettings
+from serena_central.core import tracing
 from serena_central.core.errors import AlreadyRunning, ConfigError, SerenaCentralError
 from serena_central.core.logs import log_to
 from serena_central.core.places import Places
@@ -68,7 +69,8 @@ def command(*, host: str | None, port: int | None, projects: tuple[Path, ...], o
     with _only_one(places), _listening(loaded.value) as listener:
         url = _url(listener, loaded.value.central_server_host)
         signal.signal(signal.SIGTERM, _exit_on_sigterm)
-        with _announced(places, url):
+        sending = tracing.exporting(metadata.version("serena-central")) if loaded.value.tracing else nullcontext()
+        with sending, _announced(places, url):
             start = _Start(projects, open_page)
             anyio.run(_serve, loaded, places, listener, url, start, backend_options={"use_uvloop": True})
 

@@ -211,6 +211,9 @@ class ServerSettings(SharedSettings, kw_only=True, frozen=True):
         Literal["text", "json"],
         Meta(description="How the log file is written: lines for people, or a JSON object per line."),
     ] = "text"
+    tracing: Annotated[
+        bool, Meta(description="Sends OpenTelemetry spans of calls; the standard OTEL_* variables say where to.")
+    ] = False
     pool: Annotated[PoolPolicy, Meta(description="Language servers.")] = PoolPolicy()
     sessions: Annotated[SessionPolicy, Meta(description="Sessions.")] = SessionPolicy()
     retention: Annotated[RetentionPolicy, Meta(description="What the database keeps.")] = RetentionPolicy()

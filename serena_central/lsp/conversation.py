@@ -13,6 +13,7 @@ import anyio
 import msgspec
 from anyio.abc import ByteReceiveStream, ByteSendStream
 
+from serena_central.core import tracing
 from serena_central.core.errors import DeadlineExceeded, RequestFailed, ServerBusy, Unsupported
 from serena_central.core.text import Position, Text
 from serena_central.lsp.answers import FileChange
@@ -244,6 +245,10 @@ class Conversation:
         )
 
     async def _ask_once(self, method: str, question: Question, shape: Any) -> tuple[Reading, Any]:
+        with tracing.step_span(f"{self._spec.name} {method}"):
+            return await self._exchange(method, question, shape)
+
+    async def _exchange(self, method: str, question: Question, shape: Any) -> tuple[Reading, Any]:
         async with self._sending:
             await self.documents.tell_changes()
             await self.documents.open_many(question.open_first)

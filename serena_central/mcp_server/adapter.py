@@ -15,6 +15,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 
+from serena_central.core import tracing
 from serena_central.core.errors import ToolRefused
 from serena_central.core.progress import Listener
 from serena_central.mcp_server.conversation import exchange_of, scope_of
@@ -65,6 +66,8 @@ class Adapter:
             get_tool_input_schema=_nothing_in_headers,
         )
         self.server.middleware.append(self._border)
+        if tracing.enabled():
+            self.server.middleware.insert(0, _continue_trace)  # before the SDK opens its span
         self._register()
 
     def _register(self) -> None:
@@ -165,6 +168,13 @@ def _listed(tool: Tool) -> dict[str, Any]:
             **({} if tool.read_only else {"destructiveHint": tool.destructive}),
         },
     }
+
+
+async def _continue_trace(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """Takes the caller's trace over from the request's headers; the SDK looks into `_meta` alone, which wins."""
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope_of(ctx.request)["headers"]}
+    with tracing.continuing(headers):
+        return await call_next(ctx)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any
 import anyio
 
 from serena_central.config.settings import SharedSettings
+from serena_central.core import tracing
 from serena_central.core.errors import CallCancelled, DeadlineExceeded, SerenaCentralError, ToolRefused, UnknownTool
 from serena_central.core.events import Severity
 from serena_central.core.ids import new_call_id
@@ -38,6 +39,10 @@ CONTEXT_KEPT = 500
 
 PROJECTS_AT_ONCE = 8
 """Projects of one call that are asked at the same time: enough to hide a slow one, few enough to leave others room."""
+
+
+CALL, SESSION, PROJECTS = "serena.call", "serena.session", "serena.projects"
+"""Attributes of a call's span: the ids that events and the log know it by."""
 
 
 class ToolCaller:
@@ -71,11 +76,12 @@ class ToolCaller:
         try:
             _check_allowed(tool, self._services.settings)
             parsed = tool.parse(arguments)
-            with running.scope, reporting_to(on_progress or _nobody):
+            with running.scope, reporting_to(on_progress or _nobody), tracing.call_span(f"tool {tool.name}"):
                 call.semantic_context = parsed["semantic_context"]
-                with _until(call, self._services.settings.tool_timeout_s, tool.name):
+                with tracing.step_span("scope"), _until(call, self._services.settings.tool_timeout_s, tool.name):
                     scope = await self._scope(tool, session, parsed)
                 scope_name = ", ".join(project.name for project in scope.projects) or None
+                tracing.note(**{CALL: call.id, SESSION: session.id, PROJECTS: scope_name or ""})
                 return await self._run(tool, call, scope, parsed)
             raise CallCancelled(running.cancelled_because or "The call was cancelled.")
         except BaseException as error:

@@ -14,6 +14,7 @@ import msgspec
 from starlette.requests import Request
 
 from serena_central.access.guard import credential_of
+from serena_central.core import tracing
 from serena_central.core.errors import InvalidArguments
 from serena_central.core.events import EventBus
 from serena_central.core.ids import new_session_id
@@ -135,9 +136,10 @@ class Api:
     async def call_tool(self, request: Request) -> Any:
         asked = await body_of(request, CallTool)
         session = self._session_of(request, asked.session)
-        answer = await until_hung_up(
-            request, lambda: self.caller.call(session, request.path_params["tool"], asked.arguments)
-        )
+        with tracing.continuing(request.headers):
+            answer = await until_hung_up(
+                request, lambda: self.caller.call(session, request.path_params["tool"], asked.arguments)
+            )
         return {"blocks": answer.blocks, "shortened": answer.shortened, "token_estimate": answer.token_estimate}
 
     def _session_of(self, request: Request, session_id: str | None) -> Session:
