@@ -18,6 +18,10 @@ Errors hold data and a message for the reader, who is often a language model. Th
     ├── SymbolNotFound           names close matches
     ├── AmbiguousSymbol          lists the candidates
     ├── TooManyMatches           lists counts per file
+    ├── EditError
+    │   ├── EditConflict         a symbol changed since this session read it: by whom, when, and what it is now
+    │   ├── FileChanged          a file changed between the plan of an edit and its writing
+    │   └── WriteFailed          the disk refused; says that nothing changed, or which files did
     ├── SessionError
     │   ├── SessionNotFound
     │   └── SessionTerminated    killed by a person: who and when
@@ -152,6 +156,28 @@ class TooManyMatches(SerenaCentralError):
             f"{total} symbols match, more than max_matches={limit}. Narrow the pattern or give relative_path:\n{listed}"
         )
         self.per_file = per_file
+
+
+class EditError(SerenaCentralError):
+    """An edit was not made."""
+
+
+class FileChanged(EditError):
+    """A file is not any more what an edit was planned on. Nothing was changed."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path!r} changed while it was being edited; nothing was changed. Look at it and call again.")
+        self.path = path
+
+
+class WriteFailed(EditError):
+    """The disk refused. `changed` names files that could not be brought back to what they were."""
+
+    def __init__(self, path: str, reason: str, changed: Sequence[str] = ()) -> None:
+        state = f"These could not be put back: {', '.join(changed)}." if changed else "No file was changed."
+        super().__init__(f"{path!r} could not be written: {reason}. {state}")
+        self.path = path
+        self.changed = list(changed)
 
 
 class SessionError(SerenaCentralError):

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from serena_central.files.walk import TEMPORARY
+
 MAX_ENTRIES = 100_000
 """Entries listed at the most: a node_modules holds as many, and nobody reads more."""
 
@@ -33,7 +35,11 @@ def list_folder(root: Path, folder: str, *, recursive: bool, ignored: Callable[[
         for entry in _entries(root / inside):
             path = f"{inside}/{entry.name}" if inside else entry.name
             is_folder = entry.is_dir()
-            if entry.name in ALWAYS_HIDDEN or (ignored is not None and ignored(path + "/" if is_folder else path)):
+            if (
+                entry.name in ALWAYS_HIDDEN
+                or entry.name.startswith(TEMPORARY)
+                or (ignored is not None and ignored(path + "/" if is_folder else path))
+            ):
                 continue
             if len(folders) + len(files) >= MAX_ENTRIES:
                 return Listing(sorted(folders), sorted(files), truncated=True)

@@ -5,8 +5,8 @@ somebody takes them. It is the model of one walker at a time: whoever calls it, 
 learns about changes by being told where to look (`examine`, `look`); who tells it is `watch`'s and `tree`'s business.
 
 Not part of a root: symlinks (their targets are listed where they are, or lie outside), what is no regular file, names
-that are not valid Unicode (no answer could carry them), what is ignored, and nested repositories, submodules and
-worktrees (folders with a `.git` of their own), which are roots of their own.
+that are not valid Unicode (no answer could carry them), what edits put beside files, what is ignored, and nested
+repositories, submodules and worktrees (folders with a `.git` of their own), which are roots of their own.
 """
 
 import os
@@ -17,6 +17,9 @@ from typing import Protocol
 from serena_central.files.ignore import Rules, ignores, read_patterns
 from serena_central.files.repository import IGNORE_FILE, OuterRules
 from serena_central.files.stamp import Stamp
+
+TEMPORARY = ".serena-central-"
+"""What the names of files begin with that stand beside others while those are edited."""
 
 Findings = dict[str, Stamp | None]
 """Root-relative POSIX path → stamp of the file that is there, None when it is gone or ignored now."""
@@ -113,7 +116,7 @@ class Survey:
             self._drop(folder, path)
             return
         is_folder = stat.S_ISDIR(status.st_mode)
-        if folder.nested or not _is_unicode(name) or ignores(folder.rules, path, name, is_folder):
+        if folder.nested or not _is_listed(name) or ignores(folder.rules, path, name, is_folder):
             self._drop(folder, path)
         elif is_folder:
             self._meet_folder(folder, path, status.st_ino)
@@ -194,7 +197,7 @@ class Survey:
         path = folder.path + name
         try:
             is_folder = entry.is_dir(follow_symlinks=False)
-            if not _is_unicode(name) or ignores(folder.rules, path, name, is_folder):
+            if not _is_listed(name) or ignores(folder.rules, path, name, is_folder):
                 return
             if is_folder:
                 folders.add(path + "/")
@@ -237,5 +240,8 @@ def _parent(path: str) -> str:
     return path[: path.rfind("/", 0, -1) + 1]
 
 
-def _is_unicode(name: str) -> bool:
+def _is_listed(name: str) -> bool:
+    """Whether a name can be told in an answer, and is no temporary file of an edit."""
+    if name.startswith(TEMPORARY):
+        return False
     return name.isascii() or not any("\ud800" <= char <= "\udfff" for char in name)

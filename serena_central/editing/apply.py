@@ -1,0 +1,181 @@
+"""Makes an operation's changes on the disk: all of them, or none.
+
+Under the locks of its files: compare each with what the edit was planned on, write the journal, put the new texts
+beside the old ones, then rename. What fails before the first rename leaves nothing behind; what fails later is taken
+back. `recover` does the same for what a crash left. An operation of which no file was renamed is dropped by it: nobody
+got an answer about it. It knows neither symbols nor projects.
+"""
+
+import logging
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from serena_central.core.errors import InvalidArguments, WriteFailed
+from serena_central.editing.change import FileChange, Operation
+from serena_central.editing.disk import Disk
+from serena_central.editing.journal import Entry, Journal, Past, Step
+from serena_central.editing.steps import can_go_on, check, commit, is_waiting, state_of, sweep, take_back
+from serena_central.editing.writing import PlannedStep, Writing, reason_of
+from serena_central.files.text import MAX_BYTES, digest_of
+from serena_central.files.walk import TEMPORARY
+
+logger = logging.getLogger(__name__)
+
+WRITERS = 4
+"""Operations that write at the same time."""
+
+
+class Applier:
+    """One for the whole server: a file may belong to several projects. `open` first."""
+
+    def __init__(self, journal: Journal, *, disk: Disk | None = None) -> None:
+        self._journal = journal
+        self._disk = disk or Disk()
+        self._locks: dict[Path, _FileLock] = {}
+        self._threads = anyio.CapacityLimiter(WRITERS)
+
+    def open(self) -> list[Past]:
+        """Opens the journal, mends what a crash left, and tells the operations that stand in it. Blocks.
+
+        Raises:
+            StoreError: the journal can't be used.
+        """
+        return [self._recovered(past) for past in self._journal.open()]
+
+    def close(self) -> None:
+        self._journal.close()
+
+    async def apply(self, operation: Operation) -> None:
+        """Makes all changes; shielded from cancellation, since half of them is nothing.
+
+        Raises:
+            FileChanged: a file is not what the edit was planned on.
+            PathError: one can't be replaced: read-only, owned by somebody else, in the way.
+            InvalidArguments: a character that the file's encoding doesn't have, or too large a text.
+            WriteFailed: the disk refused.
+        """
+        steps = [
+            step for number, change in enumerate(operation.changes) for step in _planned(operation, number, change)
+        ]
+        async with self._holding(Path(step.step.path) for step in steps):
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(self._apply, operation, steps, limiter=self._threads)
+
+    @asynccontextmanager
+    async def _holding(self, paths: Iterable[Path]) -> AsyncGenerator[None]:
+        """Holds the files' locks, taken in the order of their paths: two operations never wait for each other."""
+        async with AsyncExitStack() as stack:
+            for path in sorted(set(paths)):
+                lock = self._locks.setdefault(path, _FileLock())
+                lock.users += 1
+                stack.callback(self._let_go, path, lock)
+                await stack.enter_async_context(lock.lock)
+            yield
+
+    def _let_go(self, path: Path, lock: "_FileLock") -> None:
+        lock.users -= 1
+        if not lock.users:
+            del self._locks[path]
+
+    def _apply(self, operation: Operation, planned: Sequence[PlannedStep]) -> None:
+        stamps = [check(one.step) for one in planned]
+        steps = [one.step for one in planned]
+        try:
+            self._journal.begin(Entry(operation.id, steps, operation.record))
+        except OSError as error:
+            raise WriteFailed(str(self._journal.path), reason_of(error)) from error
+        applied = False
+        try:
+            Writing(self._disk, planned, stamps).run()
+            applied = True
+        except WriteFailed as error:
+            if error.changed:
+                raise  # stays open in the journal: the next start tries again
+            self._journal.end(operation.id, applied=False)
+            raise
+        except BaseException:
+            self._journal.end(operation.id, applied=False)
+            raise
+        if applied:
+            self._journal.end(operation.id, applied=True)
+
+    def _recovered(self, past: Past) -> Past:
+        if past.applied is not None:
+            return past
+        steps = past.entry.steps
+        try:
+            applied = self._completed(steps)
+            sweep(steps)
+        except OSError as error:
+            logger.error("the edit %s could not be mended: %s", past.entry.id, error)
+            return past
+        logger.warning("the edit %s was cut off: %s", past.entry.id, "completed" if applied else "taken back")
+        self._journal.end(past.entry.id, applied=applied)
+        return Past(past.entry, applied)
+
+    def _completed(self, steps: Sequence[Step]) -> bool:
+        """Brings an operation that was cut off to one of its two ends, and tells which. What somebody has changed
+        since stays as it is."""
+        done = [step for step in steps if state_of(step) == "new"]
+        waiting = [step for step in steps if is_waiting(step)]
+        if done and all(map(can_go_on, waiting)):
+            for step in waiting:
+                commit(self._disk, step)
+            return True
+        for step in done:
+            take_back(self._disk, step)
+        return False
+
+
+class _FileLock:
+    """A lock and how many hold it or wait for it."""
+
+    def __init__(self) -> None:
+        self.lock = anyio.Lock()
+        self.users = 0
+
+
+def _planned(operation: Operation, number: int, change: FileChange) -> list[PlannedStep]:
+    """The steps of one change: a move makes one file and deletes another."""
+    data = _encoded(change)
+    old = change.before.digest if change.before else None
+    several = len(operation.changes) > 1 or change.moved_to is not None
+    target = change.moved_to or change.path
+    name = f"{TEMPORARY}{operation.id}-{number}"
+    made = PlannedStep(
+        Step(
+            path=str(target),
+            old=None if change.moved_to else old,
+            new=None if data is None else digest_of(data),
+            fresh=None if data is None else str(target.with_name(f"{name}.new")),
+            kept=str(target.with_name(f"{name}.old")) if several and old and not change.moved_to else None,
+        ),
+        data,
+        change.path if change.before else None,
+    )
+    if change.moved_to is None:
+        return [made]
+    gone = Step(path=str(change.path), old=old, new=None, fresh=None, kept=str(change.path.with_name(f"{name}.old")))
+    return [made, PlannedStep(gone, None, None)]
+
+
+def _encoded(change: FileChange) -> bytes | None:
+    if change.after is None:
+        return None
+    try:
+        data = change.before.encode(change.after) if change.before else change.after.encode(change.encoding)
+    except UnicodeEncodeError as error:
+        wrong = change.after[error.start : error.start + 1]
+        raise InvalidArguments(
+            f"{change.path.name} is written in {error.encoding}, which has no {wrong!r}; nothing was changed."
+        ) from error
+    if len(data) > MAX_BYTES:
+        raise InvalidArguments(
+            f"{change.path.name} would have {len(data) / 1e6:.1f} MB, more than the {MAX_BYTES / 1e6:g} MB that can be "
+            "read again as text; nothing was changed."
+        )
+    return data

@@ -1,0 +1,46 @@
+"""What an edit is, as plain data: the files that it changes, and who asked for it.
+
+Paths are absolute, with all symlinks followed: a linked file is changed where it really is.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from serena_central.files.text import DEFAULT_ENCODING, FileText
+
+
+class Author(msgspec.Struct, frozen=True, kw_only=True):
+    """Who asked for an edit. `editing` knows no sessions: to it these are words."""
+
+    session: str
+    client: str = ""
+    tool: str
+    call: str
+    repeat: str | None = None
+    """By what a repetition of the same call is recognised; None where none can be."""
+
+
+class FileChange(NamedTuple):
+    """What becomes of one file.
+
+    `before` is the reading that the change was planned on, None for a file that must not exist yet; the change is made
+    only if the file is still the same. `after` is the whole new text, None to delete the file. With `moved_to` the text
+    goes there, where nothing may be yet, and the file goes away here.
+    """
+
+    path: Path
+    before: FileText | None
+    after: str | None
+    moved_to: Path | None = None
+    encoding: str = DEFAULT_ENCODING
+    """Of a file that is created; others keep theirs."""
+
+
+class Operation(NamedTuple):
+    """Changes that are made all or not at all. `record` is kept with it in the journal, for whoever recovers it."""
+
+    id: str
+    changes: tuple[FileChange, ...]
+    record: bytes = b""

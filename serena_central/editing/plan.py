@@ -1,0 +1,159 @@
+"""From a text and what is to change in it to the new text, and how the two differ. Pure: it never touches the disk.
+
+Positions are code points (core/text.py). Texts keep their line ends; `with_newlines` gives what callers bring the line
+ends of the file that it goes into.
+"""
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from serena_central.core.errors import InvalidArguments
+from serena_central.core.text import Range, Text
+
+_LINE_END = re.compile(r"\r\n|\n|\r")
+
+DIFF_CONTEXT = 3
+"""Unchanged lines shown before and after each change of a diff."""
+
+
+class TextEdit(NamedTuple):
+    """What stands in `range` is replaced by `new_text`."""
+
+    range: Range
+    new_text: str
+
+
+class LineCounts(NamedTuple):
+    added: int
+    removed: int
+
+
+def apply_edits(text: Text, edits: Iterable[TextEdit]) -> str:
+    """The text after all edits, whose ranges all mean the text as it was. Insertions at one place keep their order.
+
+    Raises:
+        InvalidArguments: two edits overlap.
+    """
+    spans = sorted(
+        ((text.offset(edit.range.start), text.offset(edit.range.end), edit.new_text) for edit in edits),
+        key=lambda span: span[:2],
+    )
+    parts: list[str] = []
+    reached = 0
+    for start, end, new_text in spans:
+        if start < reached or end < start:
+            raise InvalidArguments(f"Two edits overlap at line {text.position(start).line0}; nothing was changed.")
+        parts += (text.content[reached:start], new_text)
+        reached = end
+    parts.append(text.content[reached:])
+    return "".join(parts)
+
+
+def with_newlines(text: str, newline: str) -> str:
+    """The text with all its line ends written as `newline`."""
+    return _LINE_END.sub(lambda _: newline, text) if newline != "\n" or "\r" in text else text
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text with their line ends; the last one has none if the text doesn't end in one."""
+    ends = [match.end() for match in _LINE_END.finditer(text)]
+    if not ends or ends[-1] < len(text):
+        ends.append(len(text))
+    starts = [0, *ends[:-1]]
+    return [text[start:end] for start, end in zip(starts, ends, strict=True) if end > start]
+
+
+def unified_diff(path: str, before: str | None, after: str | None, *, new_path: str | None = None) -> str:
+    """A diff as git shows it, for people and models; None: there is no file. Empty if nothing differs.
+
+    Carriage returns are left out of the lines, so that a diff reads the same whatever the file's line ends are.
+    """
+    source = f"a/{path}" if before is not None else "/dev/null"
+    target = f"b/{new_path or path}" if after is not None else "/dev/null"
+    old, new = lines_of(before or ""), lines_of(after or "")
+    body = "".join(_shown(line) for line in _diff_lines(old, new))
+    if not body and source.partition("/")[2] == target.partition("/")[2]:
+        return ""
+    return f"--- {source}\n+++ {target}\n{body}"
+
+
+def line_counts(before: str | None, after: str | None) -> LineCounts:
+    """How many lines a diff of the two adds and removes."""
+    added = removed = 0
+    for tag, first, last, new_first, new_last in _changes(lines_of(before or ""), lines_of(after or "")):
+        if tag != "equal":
+            removed += last - first
+            added += new_last - new_first
+    return LineCounts(added, removed)
+
+
+def _diff_lines(old: Sequence[str], new: Sequence[str]) -> Iterable[str]:
+    for group in _grouped(_changes(old, new)):
+        first, last = group[0], group[-1]
+        yield f"@@ -{_span(first[1], last[2])} +{_span(first[3], last[4])} @@\n"
+        for tag, start, end, new_start, new_end in group:
+            if tag == "equal":
+                yield from (f" {line}" for line in old[start:end])
+            else:
+                yield from (f"-{line}" for line in old[start:end])
+                yield from (f"+{line}" for line in new[new_start:new_end])
+
+
+Change = tuple[str, int, int, int, int]
+"""As difflib's opcodes: tag, lines of the old text, lines of the new one."""
+
+
+def _changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
+    """What differs. Only the middle, between equal heads and tails, is compared: edits are small and files are not."""
+    head = 0
+    shorter = min(len(old), len(new))
+    while head < shorter and old[head] == new[head]:
+        head += 1
+    tail = 0
+    while tail < shorter - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    middle = difflib.SequenceMatcher(None, old[head : len(old) - tail], new[head : len(new) - tail], autojunk=False)
+    found: list[Change] = [("equal", 0, head, 0, head)] if head else []
+    found += [
+        (tag, first + head, last + head, new_first + head, new_last + head)
+        for tag, first, last, new_first, new_last in middle.get_opcodes()
+    ]
+    if tail:
+        found.append(("equal", len(old) - tail, len(old), len(new) - tail, len(new)))
+    return found
+
+
+def _grouped(changes: list[Change]) -> Iterable[list[Change]]:
+    """Changes with the unchanged lines around them, those that are near each other together."""
+    group: list[Change] = []
+    for place, (tag, start, end, new_start, new_end) in enumerate(changes):
+        if tag != "equal":
+            group.append((tag, start, end, new_start, new_end))
+            continue
+        length = end - start
+        is_first, is_last = place == 0, place == len(changes) - 1
+        if group and (is_last or length > 2 * DIFF_CONTEXT):
+            shown = min(length, DIFF_CONTEXT)
+            group.append((tag, start, start + shown, new_start, new_start + shown))
+            yield group
+            group = []
+        if not is_last:
+            shown = length if group and not is_first else min(length, DIFF_CONTEXT)
+            group.append((tag, end - shown, end, new_end - shown, new_end))
+    if any(change[0] != "equal" for change in group):
+        yield group
+
+
+def _span(start: int, end: int) -> str:
+    """Lines of one side of a hunk, 1-based as in every diff."""
+    length = end - start
+    if length == 1:
+        return str(start + 1)
+    return f"{start + 1 if length else start},{length}"
+
+
+def _shown(line: str) -> str:
+    bare = line.rstrip("\r\n")
+    return f"{bare}\n" if bare != line else f"{bare}\n\\ No newline at end of file\n"

@@ -1,0 +1,279 @@
+"""Operations on real files: all of them or none, whatever fails."""
+
+import errno
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+from serena_central.core.errors import FileChanged, InvalidArguments, PathRefused, WriteFailed
+from serena_central.editing.apply import Applier
+from serena_central.editing.change import FileChange
+from serena_central.editing.journal import Journal
+from serena_central.files.text import read_text
+from tests.support.editing import FailingDisk, applier_in, contents, operation, replacing
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "root"
+    folder.mkdir()
+    for name in ("a", "b", "c"):
+        (folder / name).write_text(f"old {name}\n")
+    return folder
+
+
+async def test_files_are_changed_made_deleted_and_moved_together(root: Path, tmp_path: Path) -> None:
+    (root / "d").write_text("moves\n")
+    changes = operation(
+        replacing(root / "a", "new a\n"),
+        replacing(root / "b", None),
+        replacing(root / "d", "moved\n", moved_to=root / "deep" / "er" / "d"),
+        FileChange(root / "made", None, "made\n"),
+    )
+    with applier_in(tmp_path / "home") as applier:
+        await applier.apply(changes)
+
+    assert contents(root) == {"a": "new a\n", "c": "old c\n", "deep/er/d": "moved\n", "made": "made\n"}
+
+
+@pytest.mark.parametrize(
+    ("data", "encoding"),
+    [
+        (b"\xef\xbb\xbfa\r\nb", "utf-8"),
+        (b"\xff\xfea\x00\r\x00\n\x00", "utf-8"),
+        (b"caf\xe9\n", "latin-1"),
+        (b"bad \xff byte\r", "utf-8"),
+    ],
+)
+async def test_mark_encoding_line_ends_and_invalid_bytes_stay(
+    root: Path, tmp_path: Path, data: bytes, encoding: str
+) -> None:
+    path = root / "a"
+    path.write_bytes(data)
+    read = read_text(path, encoding=encoding)
+    with applier_in(tmp_path / "home") as applier:
+        await applier.apply(operation(FileChange(path, read, "x" + read.text.content)))
+        await applier.apply(operation(FileChange(path, read_text(path, encoding=encoding), read.text.content)))
+
+    assert path.read_bytes() == data
+
+
+async def test_mode_owner_and_attributes_stay(root: Path, tmp_path: Path) -> None:
+    path = root / "a"
+    path.chmod(0o751)
+    if os.geteuid() == 0:
+        os.chown(path, 12345, 54321)
+    before = path.stat()
+    with applier_in(tmp_path / "home") as applier:
+        await applier.apply(operation(replacing(path, "new\n")))
+    after = path.stat()
+
+    assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
+    assert after.st_ino != before.st_ino
+
+
+async def test_a_read_only_file_is_refused(root: Path, tmp_path: Path) -> None:
+    (root / "b").chmod(0o444)
+    with applier_in(tmp_path / "home") as applier, pytest.raises(PathRefused, match="read-only"):
+        await applier.apply(operation(replacing(root / "a", "x"), replacing(root / "b", "x")))
+
+    assert contents(root) == {name: f"old {name}\n" for name in "abc"}
+    assert stat.S_IMODE((root / "b").stat().st_mode) == 0o444
+
+
+async def test_a_file_that_changed_since_the_plan_is_left_alone(root: Path, tmp_path: Path) -> None:
+    changes = operation(replacing(root / "a", "x"), replacing(root / "b", "x"))
+    (root / "b").write_text("outside\n")
+    with applier_in(tmp_path / "home") as applier, pytest.raises(FileChanged):
+        await applier.apply(changes)
+
+    assert contents(root) == {"a": "old a\n", "b": "outside\n", "c": "old c\n"}
+
+
+async def test_a_file_is_never_made_over_another(root: Path, tmp_path: Path) -> None:
+    with applier_in(tmp_path / "home") as applier:
+        for change in (FileChange(root / "a", None, "x"), replacing(root / "b", "x", moved_to=root / "c")):
+            with pytest.raises(FileChanged):
+                await applier.apply(operation(change))
+
+    assert contents(root) == {name: f"old {name}\n" for name in "abc"}
+
+
+async def test_a_path_that_became_a_symlink_is_refused(root: Path, tmp_path: Path) -> None:
+    change = replacing(root / "a", "x")
+    (root / "a").rename(tmp_path / "elsewhere")
+    (root / "a").symlink_to(tmp_path / "elsewhere")
+    with applier_in(tmp_path / "home") as applier, pytest.raises(FileChanged):
+        await applier.apply(operation(change))
+
+    assert (tmp_path / "elsewhere").read_text() == "old a\n"
+
+
+async def test_a_character_that_the_encoding_lacks_changes_nothing(root: Path, tmp_path: Path) -> None:
+    read = read_text(root / "a", encoding="latin-1")
+    with applier_in(tmp_path / "home") as applier, pytest.raises(InvalidArguments, match="latin-1, which has no"):
+        await applier.apply(operation(replacing(root / "b", "x"), FileChange(root / "a", read, "𝒳")))
+
+    assert contents(root) == {name: f"old {name}\n" for name in "abc"}
+
+
+async def test_a_text_too_large_to_be_read_again_is_refused(root: Path, tmp_path: Path) -> None:
+    with applier_in(tmp_path / "home") as applier, pytest.raises(InvalidArguments, match="MB"):
+        await applier.apply(operation(replacing(root / "a", "x" * 20_000_001)))
+
+
+OPERATION = ("a", "b", "c", "made")
+
+
+def _everything(root: Path) -> list[FileChange]:
+    return [
+        replacing(root / "a", "new a\n"),
+        replacing(root / "b", None),
+        replacing(root / "c", "new c\n", moved_to=root / "folder" / "moved"),
+        FileChange(root / "made", None, "made\n"),
+    ]
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EACCES, errno.EIO])
+async def test_whatever_call_fails_all_files_are_as_before(root: Path, tmp_path: Path, code: int) -> None:
+    before = contents(root)
+    for failing in range(100):
+        count = 0
+
+        def fault(_what: str, _path: Path, failing: int = failing) -> None:
+            nonlocal count
+            count += 1
+            if count == failing + 1:
+                raise OSError(code, os.strerror(code))
+
+        with applier_in(tmp_path / "home", FailingDisk(fault)) as applier:
+            try:
+                await applier.apply(operation(*_everything(root)))
+                break
+            except WriteFailed as error:
+                assert not error.changed  # noqa: PT017 - it may come or not
+        assert contents(root) == before
+    assert failing >= 9
+    assert contents(root) == {"a": "new a\n", "folder/moved": "new c\n", "made": "made\n"}
+
+
+async def test_what_could_not_be_put_back_is_named_and_mended_by_the_next_start(root: Path, tmp_path: Path) -> None:
+    before = contents(root)
+    broken = False
+
+    def fault(what: str, path: Path) -> None:
+        nonlocal broken
+        broken = broken or (what, path.name) == ("replace", "b")
+        if broken:
+            raise OSError(errno.EIO, "the disk is gone")
+
+    home = tmp_path / "home"
+    with (
+        applier_in(home, FailingDisk(fault)) as applier,
+        pytest.raises(WriteFailed, match="could not be put back") as e,
+    ):
+        await applier.apply(operation(*(replacing(root / name, f"new {name}\n") for name in "abc")))
+    assert e.value.changed == [str(root / "a")]
+
+    (past,) = Applier(Journal(home / "edits.journal")).open()
+
+    assert past.applied
+    assert contents(root) == {name: f"new {name}\n" for name in "abc"} != before
+
+
+async def test_two_operations_on_the_same_files_wait_for_each_other(root: Path, tmp_path: Path) -> None:
+    with applier_in(tmp_path / "home") as applier:
+        outcomes: list[str] = []
+
+        async def one(number: int, *names: str) -> None:
+            try:
+                await applier.apply(
+                    operation(*(replacing(root / name, f"{number}\n") for name in names), name=f"e{number}")
+                )
+                outcomes.append("applied")
+            except FileChanged:
+                outcomes.append("refused")
+
+        with anyio.fail_after(10):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(one, 1, "a", "b")
+                tasks.start_soon(one, 2, "b", "a")
+
+        assert sorted(outcomes) == ["applied", "refused"]
+        assert len(set(contents(root).values()) - {"old c\n"}) == 1
+
+
+_CUT_OFF = """
+import os, signal, sys
+from pathlib import Path
+import anyio
+from tests.support.editing import FailingDisk, applier_in, operation, replacing
+from serena_central.editing.change import FileChange
+root, home, die_at = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+calls = 0
+def fault(what, path):
+    global calls
+    calls += 1
+    if calls == die_at:
+        os.kill(os.getpid(), signal.SIGKILL)
+async def main():
+    with applier_in(home, FailingDisk(fault)) as applier:
+        await applier.apply(operation(
+            replacing(root / "a", "new a\\n"), replacing(root / "b", None),
+            replacing(root / "c", "new c\\n", moved_to=root / "moved"), FileChange(root / "made", None, "made\\n")))
+anyio.run(main)
+"""
+
+
+async def test_killed_anywhere_the_next_start_has_all_old_or_all_new(root: Path, tmp_path: Path) -> None:
+    old = contents(root)
+    new = {"a": "new a\n", "moved": "new c\n", "made": "made\n"}
+    ends: set[bool | None] = set()
+    for die_at in range(1, 40):
+        home = tmp_path / f"home{die_at}"
+        home.mkdir()
+        ended = await anyio.run_process(
+            [sys.executable, "-c", _CUT_OFF, str(root), str(home), str(die_at)],
+            check=False,
+            stderr=subprocess.STDOUT,
+            cwd=Path(__file__).parents[3],
+        )
+        if ended.returncode == 0:
+            break
+        assert ended.returncode == -signal.SIGKILL, ended.stdout.decode()
+
+        past = Applier(Journal(home / "edits.journal")).open()
+
+        assert contents(root) == (new if past[0].applied else old)
+        ends.add(past[0].applied)
+        for path in root.iterdir():
+            path.unlink()
+        for name, text in old.items():
+            (root / name).write_text(text)
+    else:
+        pytest.fail("it never ran to its end")
+    assert ends == {True, False}
+
+
+async def test_a_torn_journal_is_read_up_to_the_tear(root: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with applier_in(home) as applier:
+        await applier.apply(operation(replacing(root / "a", "1\n"), name="e1"))
+        await applier.apply(operation(replacing(root / "a", "2\n"), name="e2"))
+    journal = home / "edits.journal"
+    data = journal.read_bytes()
+    for cut in range(len(data)):
+        journal.write_bytes(data[:cut] + b"\x07garbage")
+        applier = Applier(Journal(journal))
+        past = applier.open()
+        applier.close()
+        assert [one.entry.id for one in past] == ["e1", "e2"][: len(past)]
+        assert all(one.applied for one in past[:-1])

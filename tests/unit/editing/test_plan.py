@@ -1,0 +1,103 @@
+"""Edits on texts, and how texts differ."""
+
+import difflib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from serena_central.core.errors import InvalidArguments
+from serena_central.core.text import Position, Range, Text
+from serena_central.editing.plan import (
+    LineCounts,
+    TextEdit,
+    apply_edits,
+    line_counts,
+    lines_of,
+    unified_diff,
+    with_newlines,
+)
+
+TEXTS = st.text(alphabet="ab\n\r 𝒳", max_size=40)
+
+
+def edit(start: tuple[int, int], end: tuple[int, int], text: str) -> TextEdit:
+    return TextEdit(Range(Position(*start), Position(*end)), text)
+
+
+def test_edits_mean_the_text_as_it_was_whatever_their_order() -> None:
+    text = Text("one\r\ntwo 𝒳\r\nthree")
+    edits = [edit((2, 0), (2, 5), "3"), edit((0, 0), (0, 3), "1"), edit((1, 4), (1, 5), "!")]
+
+    assert apply_edits(text, edits) == "1\r\ntwo !\r\n3"
+
+
+def test_insertions_at_one_place_keep_their_order() -> None:
+    assert apply_edits(Text("ab"), [edit((0, 1), (0, 1), "1"), edit((0, 1), (0, 1), "2")]) == "a12b"
+
+
+def test_overlapping_edits_are_refused() -> None:
+    with pytest.raises(InvalidArguments, match="overlap at line 0"):
+        apply_edits(Text("abcd"), [edit((0, 0), (0, 3), ""), edit((0, 2), (0, 4), "")])
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_line_ends_become_those_of_the_file(newline: str) -> None:
+    assert with_newlines("a\nb\r\nc\rd", newline) == newline.join("abcd")
+
+
+@given(TEXTS)
+def test_lines_add_up_to_the_text(text: str) -> None:
+    assert "".join(lines_of(text)) == text
+
+
+@given(TEXTS, TEXTS)
+def test_the_counts_are_those_of_the_diff(before: str, after: str) -> None:
+    lines = unified_diff("f", before, after).splitlines()[2:]
+    shown = LineCounts(
+        sum(line.startswith("+") for line in lines),
+        sum(line.startswith("-") for line in lines),
+    )
+
+    assert line_counts(before, after) == shown
+
+
+@given(st.lists(st.sampled_from("abcdefg"), max_size=60), st.lists(st.sampled_from("abcdefg"), max_size=60))
+def test_a_diff_covers_what_the_standard_library_s_does(old: list[str], new: list[str]) -> None:
+    before, after = "".join(f"{line}\n" for line in old), "".join(f"{line}\n" for line in new)
+    ours = unified_diff("f", before, after).splitlines()
+    theirs = list(difflib.unified_diff(old, new, "a/f", "b/f", lineterm=""))
+
+    assert bool(ours) == bool(theirs)
+    assert _played(ours, old) == new
+
+
+def _played(diff: list[str], old: list[str]) -> list[str]:
+    """What a diff makes of the old lines, by its hunks' own numbers."""
+    result: list[str] = []
+    reached = 0
+    for line in diff[2:]:
+        if line.startswith("@@"):
+            first, _, count = line.split()[1].removeprefix("-").partition(",")
+            start = int(first) - (0 if count == "0" else 1)
+            result += old[reached:start]
+            reached = start
+        elif line.startswith("+"):
+            result.append(line[1:])
+        else:
+            assert old[reached] == line[1:]
+            reached += 1
+            if line.startswith(" "):
+                result.append(line[1:])
+    return result + old[reached:]
+
+
+def test_a_missing_line_end_a_new_file_and_a_move_are_told() -> None:
+    assert unified_diff("f.py", "a\r\nb", "a\r\nc") == (
+        "--- a/f.py\n+++ b/f.py\n@@ -1,2 +1,2 @@\n"
+        " a\n-b\n\\ No newline at end of file\n+c\n\\ No newline at end of file\n"
+    )
+    assert unified_diff("f.py", None, "a\n") == "--- /dev/null\n+++ b/f.py\n@@ -0,0 +1 @@\n+a\n"
+    assert unified_diff("f.py", "a\n", None) == "--- a/f.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n"
+    assert unified_diff("f.py", "a\n", "a\n", new_path="g.py") == "--- a/f.py\n+++ b/g.py\n"
+    assert unified_diff("f.py", "a\n", "a\n") == ""
