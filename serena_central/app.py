@@ -4,6 +4,7 @@ Nothing else knows all parts. Parts start from the bottom up and stop from the t
 stands on, and what is said while stopping is still recorded.
 """
 
+import logging
 import socket
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
@@ -48,6 +49,8 @@ from serena_central.web.api import Api
 from serena_central.web.metrics import Metrics
 from serena_central.web.routes import OPEN_PATHS, routes
 from serena_central.web.tally import Tally
+
+logger = logging.getLogger(__name__)
 
 TOOL_FAMILIES = (symbols, hierarchies, diagnostics, files, workflow)
 """Importing a family puts its tools into the catalogue."""
@@ -128,6 +131,7 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
         middleware=[Middleware(Guard, token=token, hosts=_own_names(settings), open_paths=OPEN_PATHS)],
         exception_handlers={HTTPException: no_such_route},
         lifespan=lambda _app: _running_all(
+            stop,
             EventLog(bus).run,
             tally.run,
             store.run,
@@ -143,12 +147,20 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
 
 
 @asynccontextmanager
-async def _running_all(*runs: Run) -> AsyncGenerator[None]:
-    """The one lifespan: starts each part when the one before it says that it runs, and ends them in reverse order."""
-    async with AsyncExitStack() as stack:
-        for run in runs:
-            await stack.enter_async_context(_running(run))
-        yield
+async def _running_all(stop: Callable[[], None], *runs: Run) -> AsyncGenerator[None]:
+    """The one lifespan: starts each part when the one before it says that it runs, and ends them in reverse order.
+
+    A part that fails ends them all: a server that answers without one of its parts would answer wrongly.
+    """
+    try:
+        async with AsyncExitStack() as stack:
+            for run in runs:
+                await stack.enter_async_context(_running(run))
+            yield
+    except Exception:
+        logger.exception("A part of the server failed, and so the server stops")
+        stop()
+        raise
 
 
 @asynccontextmanager

@@ -171,6 +171,8 @@ async def _serve(
 
     server = Announcing(central)
     await server.serve(sockets=[listener])
+    if server.lifespan.error_occurred:
+        raise SystemExit(1)  # the log says of what
 
 
 def _announce(places: Places, url: str) -> None:

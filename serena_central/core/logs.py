@@ -15,6 +15,7 @@ import anyio
 from anyio.abc import TaskStatus
 
 from serena_central.core.events import Event, EventBus, Severity
+from serena_central.core.repeating import follow
 
 logger = logging.getLogger(__name__)
 
@@ -79,12 +80,10 @@ class EventLog:
         with self._bus.subscribe() as news:
             task_status.started()
             try:
-                async for event in news:
-                    _log(event)
+                await follow("logging events", news, _log)
             finally:
                 news.close()
-                async for event in news:  # never waits once it is closed
-                    _log(event)
+                await follow("logging events", news, _log)  # never waits once it is closed
                 if news.dropped:
                     logger.warning("%d events came too fast to be logged", news.dropped)
 

@@ -130,6 +130,11 @@ class LanguageServer:
         return self._initialized and not self._ending.is_set()
 
     @property
+    def proven(self) -> bool:
+        """It has answered a question since its handshake: there is no crash loop."""
+        return self._conversation.proven
+
+    @property
     def pid(self) -> int | None:
         """The language server's own process, not its guard."""
         return self._process.pid if self._process else None

@@ -89,6 +89,8 @@ class Conversation:
         self._published: dict[Path, LspPublishedDiagnostics] = {}
         self._diagnostics_moved = anyio.Event()
         self.offer = Offer()
+        self.proven = False
+        """It has answered a question since its handshake."""
         self.readiness = ReadinessTracker(spec.readiness, spec.title)
         watchers = Watchers(root, spec.watch)
         self._callbacks = Callbacks(
@@ -257,7 +259,9 @@ class Conversation:
             params = question.params if "item" in question.params else self._params(question, reading.text)
             pending = await self.connection.request(method, params, shared=True)
         with self.documents.held(question.path):
-            return reading, await pending.answer(shape)
+            answer = await pending.answer(shape)
+        self.proven = True
+        return reading, answer
 
     def _params(self, question: Question, text: Text) -> dict[str, Any]:
         params: dict[str, Any] = {"textDocument": {"uri": uri_of(question.path)}, **question.params}

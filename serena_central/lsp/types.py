@@ -28,6 +28,10 @@ class LspLocation(msgspec.Struct, rename="camel"):
     target_range: LspRange | None = None
     target_selection_range: LspRange | None = None
 
+    def __post_init__(self) -> None:
+        if not (self.uri or self.target_uri):
+            raise ValueError("a place without a uri")  # msgspec tells it as an answer of another shape
+
 
 class LspSymbol(msgspec.Struct, rename="camel"):
     """DocumentSymbol (`range`, `selectionRange`, `children`), or SymbolInformation (`location`, `containerName`)."""

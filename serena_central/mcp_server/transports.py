@@ -21,6 +21,7 @@ from starlette.types import Receive, Scope, Send
 from serena_central.access.guard import credential_of
 from serena_central.core.errors import SessionNotFound, SessionTerminated
 from serena_central.core.ids import new_session_id
+from serena_central.core.repeating import repeat
 from serena_central.mcp_server.conversation import (
     Conversation,
     Opening,
@@ -79,9 +80,7 @@ class HandshakeTransports:
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             task_status.started()
-            while True:
-                await anyio.sleep(self._policy.check_every_s)
-                await self.check()
+            await repeat("checking conversations", self.check, every_s=self._policy.check_every_s)
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one HTTP request."""

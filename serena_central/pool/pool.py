@@ -24,6 +24,7 @@ from serena_central.config.settings import PoolPolicy
 from serena_central.core.errors import ServerCrashed, ServerUnavailable
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.places import Places
+from serena_central.core.repeating import repeat
 from serena_central.lsp.answers import FileChange
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.client import LanguageServer
@@ -120,7 +121,7 @@ class LanguageServerPool:
             self._open = True
             task_status.started()
             try:
-                await self._sweep_for_ever()
+                await repeat("sweeping language servers", self.sweep, every_s=self.policy.idle_check_s)
             finally:
                 self._close()
 
@@ -269,11 +270,6 @@ class LanguageServerPool:
         if self._orders is not None:
             self._orders.close()
             self._orders = None
-
-    async def _sweep_for_ever(self) -> None:
-        while True:
-            await anyio.sleep(self.policy.idle_check_s)
-            await _at_the_border(self.sweep)
 
 
 async def _at_the_border(work: Work) -> None:

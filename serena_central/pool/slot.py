@@ -87,7 +87,8 @@ class Slot:
         """Returns a lease; what the call met tells how the server fares."""
         if error is None:
             run.unanswered = 0
-            if self.breaker.failures:
+            # A lease that asked nothing, or came back from a run that has crashed meanwhile, is no success.
+            if self.breaker.failures and run.life.usable and run.server.proven:
                 self.breaker.close()
         elif isinstance(error, ServerCrashed):
             run.usable()  # a death is noticed before anybody asks again

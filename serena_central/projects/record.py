@@ -8,6 +8,7 @@ from anyio.abc import TaskStatus
 
 from serena_central.core.errors import StoreError
 from serena_central.core.events import Event, EventBus
+from serena_central.core.repeating import follow
 from serena_central.projects.registry import KnownProject, ProjectRegistry
 from serena_central.store.rows import ProjectRow
 from serena_central.store.store import Store
@@ -31,8 +32,7 @@ class ProjectRecorder:
         with self._bus.subscribe() as news:
             await self._restore()
             task_status.started()
-            async for event in news:
-                self._record(event)
+            await follow("recording projects", news, self._record)
 
     async def _restore(self) -> None:
         with anyio.move_on_after(RESTORE_S):

@@ -18,6 +18,7 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from serena_central.core.errors import ProjectRefused, SerenaCentralError, UnknownProject
 from serena_central.core.events import EventBus, Severity
+from serena_central.core.repeating import repeat
 from serena_central.projects.project import Project
 
 logger = logging.getLogger(__name__)
@@ -96,9 +97,7 @@ class ProjectRegistry:
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             task_status.started()
-            while True:
-                await anyio.sleep(SWEEP_EVERY_S)
-                self.sweep(time.time())
+            await repeat("sweeping projects", lambda: self.sweep(time.time()), every_s=SWEEP_EVERY_S)
 
     def sweep(self, now: float) -> None:
         """Closes projects that nobody needs."""

@@ -14,6 +14,7 @@ from anyio.abc import TaskStatus
 from serena_central.config.settings import SessionPolicy
 from serena_central.core.errors import SessionNotFound, SessionTerminated
 from serena_central.core.events import EventBus
+from serena_central.core.repeating import repeat
 from serena_central.sessions.claim import Claim, Recognised
 from serena_central.sessions.session import (
     ActiveProject,
@@ -199,9 +200,7 @@ class SessionManager:
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Sweeps for ever; belongs to the composition root's task group."""
         task_status.started()
-        while True:
-            await anyio.sleep(self.policy.sweep_s)
-            self.sweep()
+        await repeat("sweeping sessions", self.sweep, every_s=self.policy.sweep_s)
 
     def _sync_interest(self, session: Session) -> None:
         """Brings what projects believe in line with what the session is now; the only place that tells them."""

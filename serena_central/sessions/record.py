@@ -12,7 +12,8 @@ import anyio
 from anyio.abc import TaskStatus
 
 from serena_central.core.errors import SessionNotFound, StoreError
-from serena_central.core.events import EventBus
+from serena_central.core.events import Event, EventBus
+from serena_central.core.repeating import follow
 from serena_central.sessions.claim import Claim, Recognised
 from serena_central.sessions.manager import TOMBSTONES_KEPT_S, SessionManager
 from serena_central.sessions.session import ActiveProject, Session, Termination
@@ -41,9 +42,11 @@ class SessionRecorder:
         with self._bus.subscribe() as news:
             await self._restore()
             task_status.started()
-            async for event in news:
-                if event.session is not None and event.kind.startswith(("session.", "call.")):
-                    self._record(event.session)
+            await follow("recording sessions", news, self._take)
+
+    def _take(self, event: Event) -> None:
+        if event.session is not None and event.kind.startswith(("session.", "call.")):
+            self._record(event.session)
 
     def remember(self, conversation_id: str, body: bytes) -> None:
         """Keeps the `initialize` request that began a conversation."""

@@ -19,6 +19,7 @@ from anyio.abc import TaskStatus
 from serena_central.config.settings import RetentionPolicy
 from serena_central.core.errors import StoreError
 from serena_central.core.events import Event, EventBus, Severity
+from serena_central.core.repeating import follow
 from serena_central.store.rows import EventRow
 from serena_central.store.writer import Writer
 
@@ -101,12 +102,10 @@ class Store:
         with self._bus.subscribe(EVENT_QUEUE) as news:
             task_status.started()
             try:
-                async for event in news:
-                    self._record(event)
+                await follow("recording events", news, self._record)
             finally:
                 news.close()
-                async for event in news:  # what is left; never waits once it is closed
-                    self._record(event)
+                await follow("recording events", news, self._record)  # what is left; never waits once it is closed
                 self.writer.count_lost("event", news.dropped)
 
     async def _look_after(self) -> None:
@@ -120,6 +119,8 @@ class Store:
                 await self.ask(lambda queries: queries.sweep(self._policy, time.time()))
             except StoreError as error:
                 logger.warning("old rows were not deleted: %s", error)
+            except Exception:
+                logger.exception("old rows were not deleted")
             await anyio.sleep(self._policy.sweep_s)
 
     def _close(self) -> None:

@@ -13,6 +13,7 @@ import anyio
 from anyio.abc import TaskStatus
 
 from serena_central.core.events import Event, EventBus
+from serena_central.core.repeating import follow
 from serena_central.pool.state import Cause, RunState
 
 BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
@@ -59,9 +60,12 @@ class Tally:
         """Counts until cancelled."""
         with self._bus.subscribe(QUEUE) as news:
             task_status.started()
-            async for event in news:
-                self._take(event)
+
+            def take(event: Event) -> None:
                 self.events_missed = news.dropped
+                self._take(event)
+
+            await follow("counting events", news, take)
 
     def _take(self, event: Event) -> None:
         match event.kind:

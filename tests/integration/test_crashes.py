@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from tests.support.central import running_central
-from tests.support.child import Child, alive, run_command, serving_child, until_gone
+from tests.support.child import Child, run_command, serving_child, until_gone
 from tests.support.mcp import text_of
 
 pytestmark = pytest.mark.anyio
@@ -56,22 +56,6 @@ async def test_killing_the_server_leaves_no_process_and_the_next_one_starts(chil
     assert "serena-central serve" in ended.err
     async with serving_child(child.folder) as after:
         await working(after, project)
-
-
-@pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["interrupt", "termination"]
-)
-async def test_a_signal_stops_a_server_with_clients_in_time_and_leaves_nothing(
-    child: Child, project: Path, number: int, code: int
-) -> None:
-    tree = await working(child, project)
-    async with child.http() as http:
-        await http.get("/health")  # its connection stays open
-        with anyio.fail_after(5):
-            assert await child.end(number) == code
-    assert not any(alive(pid) for pid in tree)
-    assert not child.server_file.exists()
-    assert "Traceback" not in (child.folder / "serve.log").read_text()
 
 
 async def test_a_second_server_is_refused_and_ctrl_c_stops_the_first_with_its_process_group(

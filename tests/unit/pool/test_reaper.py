@@ -278,13 +278,13 @@ async def test_the_pool_sweeps_by_itself_and_survives_a_sweep_that_fails(
             raise RuntimeError("a bug")
 
         with monkeypatch.context() as patch:
-            patch.setattr(box.pool, "sweep", fail)
+            patch.setattr(box.pool._reaper, "sweep", fail)
             with anyio.fail_after(5):
                 await failed.wait()
         await use(box)
         box.clock.advance(300)
         await box.moved("disconnected", reason="idle timeout")
-    assert "A task of the pool failed" in caplog.text
+    assert "sweeping language servers failed" in caplog.text
 
 
 async def test_snapshots_are_plain_data(tmp_path: Path) -> None:

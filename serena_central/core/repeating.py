@@ -1,0 +1,35 @@
+"""Work that comes round again and again, and work that follows the news: what fails is logged, and the next is done.
+
+Both stand at the border of a task: one that ended would take the whole server with it, or leave it without its part.
+"""
+
+import logging
+from collections.abc import AsyncIterable, Awaitable, Callable
+from typing import TypeVar
+
+import anyio
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+async def repeat(what: str, work: Callable[[], Awaitable[None] | None], *, every_s: float) -> None:
+    """Does `work` for ever: first after `every_s`, then that long after it was done. The log says `what` failed."""
+    while True:
+        await anyio.sleep(every_s)
+        try:
+            doing = work()
+            if doing is not None:
+                await doing
+        except Exception:
+            logger.exception("%s failed; it is tried again in %g s", what, every_s)
+
+
+async def follow(what: str, news: AsyncIterable[T], take: Callable[[T], None]) -> None:
+    """Gives each piece of news to `take`, until there are no more."""
+    async for item in news:
+        try:
+            take(item)
+        except Exception:
+            logger.exception("%s failed on %.200r", what, item)

@@ -1,0 +1,45 @@
+"""What comes round again survives its own failures, and says so."""
+
+import anyio
+import pytest
+
+from serena_central.core.events import EventBus
+from serena_central.core.repeating import follow, repeat
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("waits", [False, True], ids=["plain", "async"])
+async def test_work_that_failed_is_done_again(waits: bool, caplog: pytest.LogCaptureFixture) -> None:
+    done: list[int] = []
+    enough = anyio.Event()
+
+    def work() -> None:
+        done.append(len(done))
+        if len(done) == 1:
+            raise ZeroDivisionError("a bug")
+        enough.set()
+
+    async def waiting() -> None:
+        work()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(lambda: repeat("counting", waiting if waits else work, every_s=0))
+        with anyio.fail_after(5):
+            await enough.wait()
+        tasks.cancel_scope.cancel()
+    assert "counting failed" in caplog.text
+    assert "ZeroDivisionError: a bug" in caplog.text
+
+
+async def test_news_after_one_that_could_not_be_taken_are_taken(caplog: pytest.LogCaptureFixture) -> None:
+    bus = EventBus()
+    taken: list[str] = []
+    with bus.subscribe() as news:
+        for kind in ("a.happened", "b.happened", "c.happened"):
+            bus.publish(kind)
+        news.close()
+        with anyio.fail_after(5):
+            await follow("noting", news, lambda event: taken.append({"a.happened": "a", "c.happened": "c"}[event.kind]))
+    assert taken == ["a", "c"]
+    assert "noting failed on Event(" in caplog.text
