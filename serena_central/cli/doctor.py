@@ -88,6 +88,5 @@ def _language_server(spec: ServerSpec, places: Places) -> Check:
         launch = locate(spec, Path("/"), places)
     except ServerNotInstalled as error:
         # Only what comes with the installation must be there.
-        bundled = any(recipe.via == "bundled" for recipe in spec.install)
-        return Check(name, False if bundled else None, f"missing; to get it: {error.how_to_get}")
+        return Check(name, False if spec.bundled else None, f"missing; to get it: {error.how_to_get}")
     return Check(name, True, f"{launch.command[0]} {launch.version}".strip())

@@ -22,6 +22,7 @@ COMMANDS = {
     "projects": "List projects.",
     "call": "Call a tool.",
     "config": "Show or create the settings.",
+    "languages": "List languages and their language servers.",
     "doctor": "Check what is installed and what is missing.",
 }
 """Command → help line: enough for `--help` without importing any command."""

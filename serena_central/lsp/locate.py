@@ -121,8 +121,14 @@ def _own_folders(spec: ServerSpec, places: Places) -> Iterator[tuple[Path, str]]
     except OSError:
         return
     for folder in versions:
-        for inside in ("bin", "node_modules/.bin", "Scripts", ""):
+        for inside in _inside(spec):
             yield folder / inside, folder.name
+
+
+def _inside(spec: ServerSpec) -> list[str]:
+    """Where the recipes say that they put programs, and where package managers do."""
+    named = [recipe.binary.rpartition("/")[0] for recipe in spec.install if recipe.binary]
+    return list(dict.fromkeys([*named, "bin", "node_modules/.bin", "Scripts", ""]))
 
 
 def _sortable(version: str) -> list[int]:
@@ -132,7 +138,7 @@ def _sortable(version: str) -> list[int]:
 
 def _distribution_version(spec: ServerSpec) -> str:
     for recipe in spec.install:
-        if recipe.via in ("bundled", "pip"):
+        if recipe.via == "pip":
             try:
                 return metadata.version(recipe.package)
             except metadata.PackageNotFoundError:

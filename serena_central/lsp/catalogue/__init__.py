@@ -1,15 +1,23 @@
 """The catalogue of languages and their servers: data in TOML, validated when it is loaded."""
 
 from serena_central.lsp.catalogue.registry import Catalogue, Language, catalogue
-from serena_central.lsp.catalogue.spec import Documents, Launching, Readiness, Recipe, Roots, ServerSpec, Watching
+from serena_central.lsp.catalogue.spec import (
+    Documents,
+    InstallRecipe,
+    Launching,
+    Readiness,
+    Roots,
+    ServerSpec,
+    Watching,
+)
 
 __all__ = [
     "Catalogue",
     "Documents",
+    "InstallRecipe",
     "Language",
     "Launching",
     "Readiness",
-    "Recipe",
     "Roots",
     "ServerSpec",
     "Watching",

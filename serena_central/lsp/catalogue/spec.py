@@ -4,6 +4,7 @@ Placeholders in `launch` and `settings` are filled by `locate`: `{bin:NAME}` a p
 root, `{cache}` a folder of its own for that root, `{cpus}` how many processors it may use.
 """
 
+import re
 from typing import Any, Literal
 
 import msgspec
@@ -96,16 +97,62 @@ class Watching(Part, frozen=True):
     """The server watches the disk on its own and needs no notification."""
 
 
-class Recipe(Part, frozen=True):
-    """One way to get the program. `text` is the command, or the page, that a person is shown."""
+class InstallRecipe(Part, frozen=True):
+    """One way to get the program, for `serena-central languages install` and for the person who is told of it.
 
-    via: Literal["bundled", "pip", "npm", "go", "cargo", "apt", "toolchain", "path", "manual"]
-    text: str
-    package: str = ""
+    What pip, npm, go and cargo fetch is pinned exactly, each as its tool spells it: `pyrefly==1.4.1`,
+    `typescript@7.0.2`, `golang.org/x/tools/gopls@v0.23.0`, `vhdl_ls@0.88.0`.
+    """
+
+    via: Literal["pip", "npm", "go", "cargo", "apt", "toolchain", "path", "manual"]
+    """`toolchain`: a part of the language's own tools; `path`: comes with them; `manual`: from its makers alone."""
+    packages: tuple[str, ...] = ()
+    """The server's own package first, then what it needs beside it."""
+    components: tuple[str, ...] = ()
+    """What `rustup component add` takes, for `toolchain`."""
+    binary: str = ""
+    """The program's path, relative to the folder that was installed into: `bin/pyrefly`, `node_modules/.bin/tsc`."""
     version: str = ""
+    """Name of the folder that it is installed into."""
     at_least: str = ""
     """An older program that is found does not count."""
+    scripts: bool = False
+    """Its npm packages' install scripts have to run."""
     needs: tuple[str, ...] = ()
+    """Programs that it can't be installed or run without: `node>=18`."""
+    url: str = ""
+    """Its makers' page, for `manual`."""
+    hint: str = ""
+    """What to know or to do, for people."""
+
+    @property
+    def text(self) -> str:
+        """What a person is shown: a command, or a page."""
+        doing = _COMMANDS.get(self.via)
+        if self.via == "toolchain" and self.components:
+            said = f"rustup component add {' '.join(self.components)}"
+        else:
+            said = f"{doing} {' '.join(self.packages)}" if doing else self.url
+        needs = f"needs {', '.join(self.needs)}" if self.needs else ""
+        rest = "; ".join(filter(None, (self.hint, needs)))
+        return f"{said} ({rest})" if said and rest else said or rest
+
+    @property
+    def package(self) -> str:
+        """The name of the server's own package, without its version."""
+        return _PINS.sub("", self.packages[0]) if self.packages else ""
+
+
+_COMMANDS = {
+    "pip": "pip install",
+    "npm": "npm install -g",
+    "go": "go install",
+    "cargo": "cargo install --locked",
+    "apt": "apt install",
+}
+
+_PINS = re.compile(r"(?<=.)@[^/@]*$|==.*$|\[.*$")
+"""The version behind a package's name, and extras; npm's scopes begin with an @ as well."""
 
 
 class ServerSpec(Part, frozen=True):
@@ -130,7 +177,10 @@ class ServerSpec(Part, frozen=True):
     """Offered by the server, and not to be used: its answers there are wrong."""
     unadvertised: tuple[Feature, ...] = ()
     """Answered by the server, although it does not say so."""
-    install: tuple[Recipe, ...] = ()
+    install: tuple[InstallRecipe, ...] = ()
+    """In the order of preference."""
+    bundled: bool = False
+    """It is installed together with this product."""
     platforms: tuple[str, ...] = ("linux", "darwin", "win32")
     memory_mb: int = 500
     """A hint for the memory budget before anything is measured."""

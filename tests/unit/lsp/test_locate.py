@@ -6,7 +6,7 @@ import pytest
 
 from serena_central.core.errors import ServerNotInstalled
 from serena_central.core.places import Places
-from serena_central.lsp.catalogue import Launching, Recipe, catalogue
+from serena_central.lsp.catalogue import InstallRecipe, Launching, catalogue
 from serena_central.lsp.locate import installed, locate
 from tests.support.fakes import FAKE_SPEC
 
@@ -15,7 +15,10 @@ SPEC = msgspec.structs.replace(
     launch=Launching(
         command=("{bin:fake-ls}", "--root={root}", "-j={cpus}", "--data", "{cache}"), env={"TOOL": "{bin:fake-ls}"}
     ),
-    install=(Recipe(via="npm", text="npm install fake-ls"), Recipe(via="manual", text="https://fake.example")),
+    install=(
+        InstallRecipe(via="npm", packages=("fake-ls@1.0",)),
+        InstallRecipe(via="manual", url="https://fake.example"),
+    ),
 )
 
 
@@ -52,7 +55,7 @@ def test_placeholders_are_filled(tmp_path: Path, places: Places) -> None:
 
 
 def test_what_is_nowhere_is_not_installed_and_the_error_says_how_to_get_it(tmp_path: Path, places: Places) -> None:
-    with pytest.raises(ServerNotInstalled, match=r"npm install fake-ls; or https://fake.example"):
+    with pytest.raises(ServerNotInstalled, match=r"npm install -g fake-ls@1.0; or https://fake.example"):
         locate(SPEC, Path("/r"), places, path=str(tmp_path))
     assert installed([SPEC], places) == {}
 
@@ -67,7 +70,7 @@ def npm_package(modules: Path, version: str) -> Path:
 
 
 def test_an_npm_package_tells_its_version_and_too_old_ones_do_not_count(tmp_path: Path, places: Places) -> None:
-    recipe = Recipe(via="npm", package="@fake/ls", at_least="7", text="npm install @fake/ls@7")
+    recipe = InstallRecipe(via="npm", packages=("@fake/ls@7.0.2",), at_least="7")
     spec = msgspec.structs.replace(SPEC, install=(recipe,))
     new = npm_package(tmp_path / "new" / "node_modules", "7.0.2")
     old = npm_package(tmp_path / "old" / "node_modules", "5.9.3")
@@ -78,7 +81,7 @@ def test_an_npm_package_tells_its_version_and_too_old_ones_do_not_count(tmp_path
 
 
 def test_the_native_program_beside_an_npm_package_is_run_itself(tmp_path: Path, places: Places) -> None:
-    recipe = Recipe(via="npm", package="@fake/ls", text="")
+    recipe = InstallRecipe(via="npm", packages=("@fake/ls@1.0",))
     launching = Launching(command=("{bin:fake-ls}", "--lsp"), native="@fake/ls-{os}/bin/ls")
     spec = msgspec.structs.replace(SPEC, install=(recipe,), launch=launching)
     modules = tmp_path / "node_modules"

@@ -1,0 +1,79 @@
+"""`serena-central languages`: what languages are known, and which language server answers for each.
+
+`list` shows the catalogue as it is, with what was found on this machine; it asks no server and starts nothing.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from serena_central.cli.output import json_option, print_json, print_table
+from serena_central.core.errors import ServerNotInstalled
+from serena_central.core.places import Places
+from serena_central.lsp.catalogue import Catalogue, ServerSpec, catalogue
+from serena_central.lsp.locate import locate
+
+FILES_CHARS = 34
+"""How much of the file patterns a table shows; `--json` has all."""
+
+OTHERS_CHARS = 30
+"""How much of the alternatives' names a table shows."""
+
+
+@click.group(name="languages")
+def command() -> None:
+    """Languages and their language servers."""
+
+
+@command.command(name="list", epilog="Example: serena-central languages list --json")
+@json_option
+def list_languages(*, as_json: bool) -> None:
+    """List languages: files, default server, alternatives, how to get it, and whether it is here."""
+    known = catalogue()
+    places = Places.of_user()
+    languages = [_described(known, name, places) for name in sorted(known.languages)]
+    if as_json:
+        print_json(languages)
+        return
+    rows = [
+        [
+            one["language"],
+            shortened(one["patterns"], FILES_CHARS),
+            one["server"] or "-",
+            shortened(one["alternatives"], OTHERS_CHARS) or "-",
+            one["install"][0]["via"] if one["install"] else "-",
+            "yes" if one["found"] else "no",
+        ]
+        for one in languages
+    ]
+    print_table(["LANGUAGE", "FILES", "SERVER", "OTHERS", "GET BY", "HERE"], rows, empty="The catalogue is empty.")
+    click.echo(f"\n{len(rows)} languages. HERE: the default server was found on this machine. More with --json.")
+
+
+def shortened(words: list[str], limit: int) -> str:
+    """The words in a row, as many as fit, with `…` for the rest."""
+    text = " ".join(words)
+    return text if len(text) <= limit else text[: limit - 1].rpartition(" ")[0] + " …"
+
+
+def _described(known: Catalogue, name: str, places: Places) -> dict[str, Any]:
+    language = known.languages[name]
+    default, *others = known.servers_of(name)
+    return {
+        "language": name,
+        "title": language.title,
+        "patterns": [pattern for patterns in language.files.values() for pattern in patterns],
+        "server": default.name,
+        "alternatives": [server.name for server in others],
+        "install": [{"via": recipe.via, "how": recipe.text} for recipe in default.install],
+        "found": _found(default, places),
+    }
+
+
+def _found(spec: ServerSpec, places: Places) -> str | None:
+    """Where the server's program is, or None."""
+    try:
+        return locate(spec, Path("/"), places).command[0]
+    except ServerNotInstalled:
+        return None
