@@ -25,7 +25,8 @@ from starlette.routing import Route
 from serena_central.access.guard import Guard, refuse_open_binding
 from serena_central.access.token import Token, obtain_token
 from serena_central.config.layers import Loaded
-from serena_central.config.load import load_project_config
+from serena_central.config.load import load_project_config, serena_home
+from serena_central.config.profiles import Profiles, load_profiles
 from serena_central.config.settings import ServerSettings
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.logs import EventLog
@@ -42,8 +43,8 @@ from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.record import SessionRecorder
 from serena_central.store.index_cache import IndexCache
 from serena_central.store.store import Store
-from serena_central.tools import diagnostics, files, hierarchies, symbols, workflow
 from serena_central.tools.call import Services, ToolCaller
+from serena_central.tools.offer import Offer
 from serena_central.web.answers import no_such_route
 from serena_central.web.api import Api
 from serena_central.web.metrics import Metrics
@@ -51,9 +52,6 @@ from serena_central.web.routes import OPEN_PATHS, routes
 from serena_central.web.tally import Tally
 
 logger = logging.getLogger(__name__)
-
-TOOL_FAMILIES = (symbols, hierarchies, diagnostics, files, workflow)
-"""Importing a family puts its tools into the catalogue."""
 
 Run = Callable[..., Coroutine[Any, Any, None]]
 """A part's `run`: takes `task_status`, and runs until it is cancelled."""
@@ -115,7 +113,14 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
         known=[KnownProject(Path(root).name, root) for root in settings.projects],
     )
     sessions = SessionManager(bus=bus, interest=projects, policy=settings.sessions)
-    services = Services(projects=projects, sessions=sessions, pool=pool, settings=settings, bus=bus)
+    services = Services(
+        projects=projects,
+        sessions=sessions,
+        pool=pool,
+        settings=settings,
+        bus=bus,
+        offer=Offer(settings, _profiles(bus), projects),
+    )
     caller = ToolCaller(services, record=store.writer.put)
     version = metadata.version("serena-central")
     adapter = Adapter(sessions=sessions, caller=caller, version=version)
@@ -187,6 +192,13 @@ def _project(
         encoding=settings.encoding,
     )
     return Project(root, settings, languages, IndexCache(places.cache, root))
+
+
+def _profiles(bus: EventBus) -> Profiles:
+    profiles = load_profiles(serena_home())
+    for problem in profiles.problems:
+        bus.publish("server.settings", problem, severity=Severity.WARNING)
+    return profiles
 
 
 def _own_names(settings: ServerSettings) -> list[str]:

@@ -27,6 +27,12 @@ NOT_SETTINGS = frozenset({HOME_VARIABLE})
 """Variables with our prefix that other parts read."""
 
 
+def serena_home(environment: Mapping[str, str] = os.environ) -> Path:
+    """The user's folder for configuration and memories, shared with Serena: SERENA_HOME, else `~/.serena`."""
+    named = environment.get("SERENA_HOME")
+    return Path(named).expanduser().absolute() if named else Path.home() / ".serena"
+
+
 @dataclass(frozen=True, slots=True)
 class Sources:
     """What is read beside the flags; tests name their own."""

@@ -165,9 +165,23 @@ class SharedSettings(msgspec.Struct, kw_only=True, frozen=True):
     encoding: Annotated[
         str | None, Meta(description="Encoding of source files. Unset: UTF-8, or what a file's first bytes say.")
     ] = None
+    default_modes: Annotated[list[str], Meta(description="Modes of a session that has not switched to others.")] = (
+        msgspec.field(default_factory=lambda: ["interactive", "editing"])
+    )
+    read_only_memory_patterns: Annotated[
+        list[str],
+        Meta(description="Memories whose whole name fits one of these patterns can't be changed.", extra=ADD),
+    ] = []
+    ignored_memory_patterns: Annotated[
+        list[str], Meta(description="Memories whose whole name fits one of these patterns don't exist.", extra=ADD)
+    ] = []
     tool_timeout_s: Annotated[
         float, Meta(ge=0.1, le=86400, description="A tool call that takes longer than this many seconds is ended.")
     ] = 60
+    tool_timeouts_s: Annotated[
+        dict[str, Annotated[float, Meta(ge=0.1, le=86400)]],
+        Meta(description="The same for single tools, by their names. execute_shell_command has 240."),
+    ] = {}
     max_answer_chars: Annotated[
         int, Meta(ge=100, le=5_000_000, description="Longer answers are shortened, and say so. In characters.")
     ] = 150_000
@@ -204,6 +218,13 @@ class ServerSettings(SharedSettings, kw_only=True, frozen=True):
         Meta(description="Folders that projects may lie in. Unset: any that the user may read; needed off loopback."),
     ] = []
     projects: Annotated[list[Folder], Meta(description="Roots of projects that are known from the start.")] = []
+    default_context: Annotated[
+        str, Meta(description="Context of clients that name none and for whose own name none is made.")
+    ] = "agent"
+    execute_shell: Annotated[
+        bool,
+        Meta(description="Offers execute_shell_command: agents may run any command as you, in projects' folders."),
+    ] = False
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"], Meta(description="What is logged: this level and above.")
     ] = "info"

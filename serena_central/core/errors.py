@@ -15,6 +15,8 @@ Errors hold data and a message for the reader, who is often a language model. Th
     │   ├── PathOutsideProject
     │   ├── PathNotFound
     │   └── PathRefused          NUL, device, folder where a file is needed, unreadable, too large, binary
+    ├── MemoryNotFound           lists the names there are
+    ├── MemoryChanged            not what the session has seen: what it is now
     ├── SymbolNotFound           names close matches
     ├── AmbiguousSymbol          lists the candidates
     ├── TooManyMatches           lists counts per file
@@ -39,6 +41,9 @@ Errors hold data and a message for the reader, who is often a language model. Th
 """
 
 from collections.abc import Sequence
+
+CONTENT_SHOWN = 20_000
+"""Characters of a text that a refusal shows."""
 
 CANDIDATES_LISTED = 40
 """Lines of one message: more say no more than their number."""
@@ -123,6 +128,27 @@ class PathNotFound(PathError):
 
 class PathRefused(PathError):
     """Something is at this path, but it can't be used for this: the message says why."""
+
+
+class MemoryNotFound(SerenaCentralError):
+    """No memory has this name."""
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        names = ", ".join(known[:CANDIDATES_LISTED]) or "none yet"
+        super().__init__(f"There is no memory {name!r}. Memories: {names}.")
+        self.name = name
+
+
+class MemoryChanged(SerenaCentralError):
+    """A memory is not what the session has seen of it. `digest` belongs to `content`, what it is now."""
+
+    def __init__(self, name: str, content: str, digest: str) -> None:
+        super().__init__(
+            f"Nothing was changed: memory {name!r} holds something that this session has not seen. It says now:\n"
+            f"{content[:CONTENT_SHOWN]}\n---\nTake that into account and call again."
+        )
+        self.name = name
+        self.digest = digest
 
 
 class SymbolNotFound(SerenaCentralError):

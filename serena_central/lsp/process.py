@@ -7,7 +7,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -89,6 +89,13 @@ class GuardedProcess:
         finally:
             self._drained.set()
 
+    async def wait(self) -> int:
+        """Waits until the program has ended by itself and all its last words are read; returns its exit code."""
+        code = await self._process.wait()
+        with anyio.move_on_after(_DRAIN_S):
+            await self._drained.wait()
+        return code
+
     async def end(self) -> None:
         """Closes stdin, then terminates, then kills; returns when the guard and so the whole tree is reaped."""
         with anyio.move_on_after(GRACE_S):
@@ -125,15 +132,20 @@ class GuardedProcess:
 
 
 @asynccontextmanager
-async def guarded(launch: Launch, cwd: Path) -> AsyncGenerator[GuardedProcess]:
-    """Runs a program under the guard while the block is open. Raises: OSError when not even the guard can start."""
+async def guarded(
+    launch: Launch, cwd: Path, *, environment: Mapping[str, str] | None = None
+) -> AsyncGenerator[GuardedProcess]:
+    """Runs a program under the guard while the block is open, in `environment` or else in this process's own.
+
+    Raises: OSError when not even the guard can start.
+    """
     watched_end, lifeline = os.pipe()  # not inheritable: no child ever holds the write end
     try:
         command = [sys.executable, "-I", "-S", str(GUARD), str(watched_end), *launch.command]
         started = await anyio.open_process(
             command,
             cwd=cwd,
-            env={**os.environ, **launch.env},
+            env={**(os.environ if environment is None else environment), **launch.env},
             pass_fds=[watched_end],
             start_new_session=True,  # a Ctrl-C in the terminal is for this server, which ends its children in order
         )

@@ -55,7 +55,7 @@ class Adapter:
     def __init__(self, *, sessions: SessionManager, caller: ToolCaller, version: str) -> None:
         self._sessions = sessions
         self._caller = caller
-        self._listings: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+        self._listings: dict[tuple[bool | str, ...], list[dict[str, Any]]] = {}
         self.server: Server[Any] = Server(
             SERVER_NAME,
             version=version,
@@ -112,11 +112,12 @@ class Adapter:
         return session
 
     async def _list_tools(self, context: Context, _params: types.PaginatedRequestParams) -> HandlerResult:
-        tools = self._caller.tools_for(self._identify(context))
-        shown = tuple(tool.name for tool in tools)
+        session = self._identify(context)
+        tools, plain = self._caller.tools_for(session), self._caller.wants_plain_schemas(session)
+        shown = (plain, *(tool.name for tool in tools))
         listing = self._listings.get(shown)
         if listing is None:
-            listing = self._listings[shown] = [_listed(tool) for tool in tools]
+            listing = self._listings[shown] = [_listed(tool, plain=plain) for tool in tools]
         return wire({"tools": listing})
 
     async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> HandlerResult:
@@ -135,7 +136,11 @@ class Adapter:
         """One call to its result. Every failure is a result, too, so that the model gets to read it."""
         try:
             session = self._identify(context)
+            before = session.modes, session.active_project
             answer = await self._caller.call(session, params.name, params.arguments or {}, on_progress=on_progress)
+            # Modern clients hear of it by the short life of their list.
+            if before != (session.modes, session.active_project) and session.era == "handshake":
+                await context.session.send_tool_list_changed()
         except Exception as error:  # noqa: BLE001 (the border of a call: failed_result logs what is not ours)
             return failed_result(error)
         return wire(
@@ -155,12 +160,12 @@ def _client(context: Context) -> Client:
     return Client(said.client_info.name, said.client_info.version) if said else Client()
 
 
-def _listed(tool: Tool) -> dict[str, Any]:
+def _listed(tool: Tool, *, plain: bool) -> dict[str, Any]:
     return {
         "name": tool.name,
         "title": tool.title,
         "description": tool.description,
-        "inputSchema": tool.schema,
+        "inputSchema": tool.plain_schema if plain else tool.schema,
         "annotations": {
             "title": tool.title,
             "readOnlyHint": tool.read_only,

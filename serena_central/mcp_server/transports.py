@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import anyio
 import anyio.abc
 import msgspec
-from mcp.server.lowlevel import Server
+from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.runner import serve_loop
 from sse_starlette.sse import AppStatus
 from starlette.types import Receive, Scope, Send
@@ -168,7 +168,14 @@ class HandshakeTransports:
         async with conversation.transport.connect() as (incoming, outgoing):
             task_status.started()
             try:
-                await serve_loop(self._server, incoming, outgoing, lifespan_state={}, session_id=conversation.id)
+                await serve_loop(
+                    self._server,
+                    incoming,
+                    outgoing,
+                    lifespan_state={},
+                    session_id=conversation.id,
+                    init_options=self._server.create_initialization_options(_CHANGES),
+                )
             except Exception:
                 logger.exception("a conversation failed", extra={"session": conversation.session_id})
             finally:
@@ -209,5 +216,8 @@ class HandshakeTransports:
             logger.info("took back a conversation", extra={"session": conversation_id})
             return conversation
 
+
+_CHANGES = NotificationOptions(tools_changed=True)
+"""What these clients are told of: switching modes or projects changes the tools they are offered."""
 
 _INITIALIZED = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'

@@ -12,6 +12,7 @@ from pathlib import Path
 import anyio
 from anyio.abc import TaskStatus
 
+from serena_central.config.load import serena_home
 from serena_central.config.settings import ProjectSettings
 from serena_central.core.errors import PathRefused, SymbolNotFound
 from serena_central.core.text import Text
@@ -19,6 +20,7 @@ from serena_central.files.boundary import relative, resolve_inside
 from serena_central.files.text import FileText, read_text
 from serena_central.files.tree import Change, FileTree
 from serena_central.projects.languages import ProjectLanguages
+from serena_central.projects.memories import Memories
 from serena_central.projects.relations import Relations
 from serena_central.projects.views import SymbolView, view_of
 from serena_central.store.index_cache import IndexCache
@@ -53,6 +55,7 @@ class Project:
         self.indexer = Indexer(root, self.tree, self.index, languages, cache)
         self._finder = Finder(root, self.tree, self.index, self.indexer)
         self.relations = Relations(root, self.tree, self.index, self.indexer, languages, self.read)
+        self.memories = Memories(root, serena_home(), settings)
         self.opened_at = time.time()
         self.last_used = time.time()
 

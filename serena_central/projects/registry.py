@@ -167,6 +167,11 @@ class ProjectRegistry:
     def open_projects(self) -> list[Project]:
         return [opening.project for opening in self._openings.values() if opening.project is not None]
 
+    def opened(self, root: str) -> Project | None:
+        """The project of this root, if it is open."""
+        opening = self._openings.get(Path(root))
+        return opening.project if opening else None
+
     # --- opening and closing -------------------------------------------------------------------------------------
 
     async def open(self, root: Path) -> Project:

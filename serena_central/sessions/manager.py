@@ -5,7 +5,7 @@ nor HTTP. Killing is enforced here: `identify` refuses a terminated session what
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 import anyio
@@ -124,6 +124,11 @@ class SessionManager:
         session.active_project = project
         self._sync_interest(session)
         self._bus.publish("session.activated", session=session.id, project=project.name, root=project.root)
+
+    def switch_modes(self, session: Session, modes: Sequence[str]) -> None:
+        """Gives the session these modes; none means the default ones. Callers refuse this for shared sessions."""
+        session.modes = tuple(modes)
+        self._bus.publish("session.modes", ", ".join(modes) or "the default ones", session=session.id)
 
     def forget_project(self, root: str) -> None:
         """Takes a removed project away from every session that had it active."""

@@ -101,6 +101,8 @@ class Session:
         self.calls = 0
         self.errors = 0
         self.edits = 0
+        self.memories_seen: dict[tuple[str, str], str] = {}
+        """Memories by (root, name) → digest of what this session last saw of them."""
         self.tools: dict[str, ToolStatistics] = {}
         self.running: dict[str, RunningCall] = {}
         self.log: deque[LogLine] = deque(maxlen=LOG_LINES)

@@ -24,14 +24,14 @@ from serena_central.projects.project import Project
 from serena_central.projects.scope import Ask, Scope, resolve_scope
 from serena_central.sessions.session import RunningCall, Session
 from serena_central.store.rows import ToolCallRow
-from serena_central.tools import diagnostics, files, hierarchies, symbols, workflow
+from serena_central.tools import diagnostics, files, guidance, hierarchies, memories, shell, symbols, workflow
 from serena_central.tools.answer import Answer, fit
 from serena_central.tools.catalogue import CATALOGUE, PATH_PARAMETERS, Tool
 from serena_central.tools.context import Services, ToolCall
 
 logger = logging.getLogger(__name__)
 
-FAMILIES = (symbols, files, diagnostics, hierarchies, workflow)
+FAMILIES = (symbols, files, diagnostics, hierarchies, workflow, guidance, memories, shell)
 """Importing a family puts its tools into the catalogue."""
 
 CONTEXT_KEPT = 500
@@ -55,7 +55,11 @@ class ToolCaller:
 
     def tools_for(self, session: Session) -> list[Tool]:
         """The tools that a session is shown, in the catalogue's order."""
-        return self._services.tools_for(session)
+        return self._services.offer.listed(session)
+
+    def wants_plain_schemas(self, session: Session) -> bool:
+        """Whether its client's schemas know neither integers nor alternatives."""
+        return self._services.offer.context(session).plain_schemas
 
     async def call(
         self, session: Session, name: str, arguments: Mapping[str, Any], *, on_progress: Listener | None = None
@@ -66,7 +70,7 @@ class ToolCaller:
             SerenaCentralError: anything the caller should know; its text says what to do next.
         """
         tool = self._find(name)
-        call = ToolCall(new_call_id(), session, self._services, began=anyio.current_time())
+        call = ToolCall(new_call_id(), session, self._services, began=anyio.current_time(), run=self.call)
         started = time.perf_counter()
         failure: BaseException | None = None
         scope_name: str | None = None
@@ -74,11 +78,11 @@ class ToolCaller:
         running = RunningCall(call.id, tool.name, time.time(), anyio.CancelScope())
         session.running[call.id] = running
         try:
-            _check_allowed(tool, self._services.settings)
+            _check(self._services.offer.refusal(tool, session))
             parsed = tool.parse(arguments)
             with running.scope, reporting_to(on_progress or _nobody), tracing.call_span(f"tool {tool.name}"):
                 call.semantic_context = parsed["semantic_context"]
-                with tracing.step_span("scope"), _until(call, self._services.settings.tool_timeout_s, tool.name):
+                with tracing.step_span("scope"), _until(call, _timeout_of(tool, self._services.settings), tool.name):
                     scope = await self._scope(tool, session, parsed)
                 scope_name = ", ".join(project.name for project in scope.projects) or None
                 tracing.note(**{CALL: call.id, SESSION: session.id, PROJECTS: scope_name or ""})
@@ -120,7 +124,7 @@ class ToolCaller:
         if tool.on_project:
             results = await self._on_projects(tool, call, scope, parsed)
         else:
-            with _until(call, settings.tool_timeout_s, tool.name):
+            with _until(call, _timeout_of(tool, settings), tool.name):
                 results = {"": await tool.function(call, **parsed)}
         text, shortened = fit(results, settings.max_answer_chars if limit < 0 else limit, grouped=scope.grouped)
         answer = Answer([text, "\n".join(call.remarks)] if call.remarks else [text], shortened)
@@ -194,9 +198,14 @@ class ToolCaller:
 
 
 async def _on_project(tool: Tool, call: ToolCall, project: Project, parsed: dict[str, Any]) -> Any:
-    _check_allowed(tool, project.settings)
-    with _until(call, project.settings.tool_timeout_s, tool.name), project.indexer.caller():
+    _check(tool.refusal(project.settings))
+    with _until(call, _timeout_of(tool, project.settings), tool.name), project.indexer.caller():
         return await tool.function(call, project, **parsed)
+
+
+def _timeout_of(tool: Tool, settings: SharedSettings) -> float:
+    """Seconds that a call of this tool may take."""
+    return settings.tool_timeouts_s.get(tool.name, tool.timeout_s or settings.tool_timeout_s)
 
 
 @contextmanager
@@ -212,8 +221,7 @@ def _failure(error: SerenaCentralError) -> dict[str, str]:
     return {"error": str(error)}
 
 
-def _check_allowed(tool: Tool, settings: SharedSettings) -> None:
-    refusal = tool.refusal(settings)
+def _check(refusal: str | None) -> None:
     if refusal is not None:
         raise ToolRefused(refusal)
 

@@ -56,6 +56,10 @@ class Tool:
     destructive: bool
     idempotent: bool
     shown: Shown
+    needs: str | None
+    """Name of the server's setting that must be switched on for it; such a tool is listed where that is so."""
+    timeout_s: float | None
+    """Seconds that a call may take, where that is not the setting tool_timeout_s."""
     aliases: Mapping[str, str]
     ignored: frozenset[str]
 
@@ -70,6 +74,12 @@ class Tool:
             "properties": {name: _plain(part) for name, part in properties.items()},
             **({"required": schema["required"]} if schema.get("required") else {}),
         }
+
+    @cached_property
+    def plain_schema(self) -> dict[str, Any]:
+        """The same for clients that know neither integers nor alternatives: numbers, and the first alternative."""
+        properties: dict[str, dict[str, Any]] = self.schema["properties"]
+        return {**self.schema, "properties": {name: _plainest(part) for name, part in properties.items()}}
 
     def refusal(self, settings: SharedSettings) -> str | None:
         """Why the settings, of the server or of one project, forbid this tool; None if they don't."""
@@ -116,6 +126,17 @@ def _plain(part: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in part.items() if not (key == "default" and value is None)}
 
 
+def _plainest(part: dict[str, Any]) -> dict[str, Any]:
+    plain = {key: value for key, value in part.items() if key != "anyOf"}
+    if "anyOf" in part:
+        plain |= part["anyOf"][0]
+    if plain.get("type") == "integer":
+        plain["type"] = "number"
+    if isinstance(plain.get("items"), dict):
+        plain["items"] = _plainest(plain["items"])
+    return plain
+
+
 class Catalogue:
     """Tools by name, filled by the decorator `tool` while the families are imported."""
 
@@ -142,6 +163,8 @@ class Catalogue:
         destructive: bool = False,
         idempotent: bool | None = None,
         shown: Shown = "always",
+        needs: str | None = None,
+        timeout_s: float | None = None,
         also: tuple[str, ...] = (),
         aliases: Mapping[str, str] | None = None,
         ignored: tuple[str, ...] = (),
@@ -165,6 +188,8 @@ class Catalogue:
                 destructive=destructive,
                 idempotent=reads if idempotent is None else idempotent,
                 shown=shown,
+                needs=needs,
+                timeout_s=timeout_s,
                 aliases={**ALIASES, **(aliases or {})},
                 ignored=frozenset(ignored),
             )

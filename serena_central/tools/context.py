@@ -1,6 +1,8 @@
 """What a tool function is handed: the session that called, the services it may use, and a place for remarks."""
 
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from serena_central.config.settings import ServerSettings
 from serena_central.core.events import EventBus
@@ -8,7 +10,8 @@ from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.registry import ProjectRegistry
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
-from serena_central.tools.catalogue import CATALOGUE, Tool
+from serena_central.tools.answer import Answer
+from serena_central.tools.offer import Offer
 
 
 @dataclass(frozen=True)
@@ -20,15 +23,7 @@ class Services:
     pool: LanguageServerPool
     settings: ServerSettings
     bus: EventBus
-
-    def tools_for(self, session: Session) -> list[Tool]:
-        """The tools that a session is shown, in the catalogue's order."""
-        shown: list[Tool] = []
-        for tool in CATALOGUE:
-            optional = tool.shown != "always" and tool.name not in self.settings.included_optional_tools
-            if not optional and tool.refusal(self.settings) is None:
-                shown.append(tool)
-        return shown
+    offer: Offer
 
 
 @dataclass
@@ -40,6 +35,8 @@ class ToolCall:
     services: Services
     began: float
     """When the call came, by the event loop's clock."""
+    run: Callable[[Session, str, Mapping[str, Any]], Awaitable[Answer]]
+    """Runs another tool as a call of its own, for tools that pass a question on."""
     remarks: list[str] = field(default_factory=list[str])
     semantic_context: str | None = None
     answer_chars: int = 0

@@ -1,26 +1,15 @@
-"""Tools about the session and its projects: activate, list, restart, and how to work here."""
+"""Tools about the session and its projects: activate, list, switch modes, restart."""
 
 from typing import Annotated, Any
 
+import msgspec
 from msgspec import Meta
 
 from serena_central.core.errors import InvalidArguments, ToolRefused
 from serena_central.projects.project import Project
 from serena_central.sessions.session import ActiveProject
-from serena_central.tools.catalogue import tool
+from serena_central.tools.catalogue import CATALOGUE, tool
 from serena_central.tools.context import ToolCall
-
-INSTRUCTIONS = """\
-These tools read code by symbol instead of by text. Work from the outline to the detail:
-1. get_symbols_overview shows what a file or folder defines; find_symbol finds a definition anywhere by its name path
-   (Class/method), with include_body=true its source, with depth=1 its members.
-2. find_referencing_symbols shows who uses a symbol, find_implementations who implements it, find_declaration where a
-   name comes from, get_symbol_context all of it at a glance. get_diagnostics_for_file tells errors.
-3. search_for_pattern, find_file, list_dir and read_file are for what is no symbol: texts, configuration, documents.
-Read whole files only when you need all of them. Lines are counted from 0.
-Which project a call means: its `project` argument (name, path, list or "*"), else the session's active project
-(activate_project), else the folder you were started in. Lines after an answer qualify it: read them.
-"""
 
 
 @tool("Activate project", reads=False, idempotent=True, ignored=("session",))
@@ -44,7 +33,7 @@ async def activate_project(
 @tool("Current configuration")
 async def get_current_config(call: ToolCall) -> dict[str, Any]:
     """This session: its id, client, active project, modes, tools, and the known projects."""
-    session = call.session
+    session, offer = call.session, call.services.offer
     active = session.active_project
     return {
         "session": session.id,
@@ -52,9 +41,10 @@ async def get_current_config(call: ToolCall) -> dict[str, Any]:
         "shared": session.shared,
         "active_project": {"name": active.name, "root": active.root} if active else None,
         "working_folder": session.working_folder,
-        "modes": list(session.modes),
+        "context": offer.context(session).name,
+        "modes": [mode.name for mode in offer.modes(session)],
         "projects": call.services.projects.known_names(),
-        "tools": [tool.name for tool in call.services.tools_for(session)],
+        "tools": [tool.name for tool in offer.listed(session)],
     }
 
 
@@ -115,7 +105,50 @@ async def restart_language_server(
     return {"restarted": [server.server for server in chosen]}
 
 
-@tool("How to use these tools")
-async def initial_instructions(call: ToolCall) -> str:
-    """How to work with these tools. Read it once at the start of a conversation."""
-    return INSTRUCTIONS
+@tool("Switch modes", reads=False, idempotent=True)
+async def switch_modes(
+    call: ToolCall,
+    modes: Annotated[list[str], Meta(description="Names of all modes from now on; none: the default ones")],
+) -> str:
+    """Changes how this session works: which tools it is offered, and what it is told."""
+    offer, session = call.services.offer, call.session
+    unknown = [name for name in modes if name not in offer.profiles.modes]
+    if unknown:
+        raise InvalidArguments(f"There is no mode {unknown[0]!r}. Modes: {', '.join(sorted(offer.profiles.modes))}.")
+    if session.shared:
+        raise ToolRefused(
+            "This session may be shared by several windows, so that its modes can't be switched. "
+            "Have the client send a header X-Serena-Session of its own, or connect through serena-proxy."
+        )
+    call.services.sessions.switch_modes(session, list(dict.fromkeys(modes)))
+    now = offer.modes(session)
+    names = ", ".join(mode.name for mode in now) or "none"
+    tools = ", ".join(tool.name for tool in offer.listed(session))
+    return "\n".join([f"Modes: {names}.", *(mode.prompt.strip() for mode in now), f"Tools: {tools}."])
+
+
+@tool("Ask another project", shown="optional")
+async def query_project(
+    call: ToolCall,
+    project_name: Annotated[str, Meta(description="Name or absolute path of the project")],
+    tool_name: Annotated[str, Meta(description="Name of a tool that only reads")],
+    tool_params_json: Annotated[str, Meta(description="The tool's arguments as a JSON object")] = "{}",
+) -> str:
+    """Runs a reading tool on another project. The argument `project` of that tool does the same."""
+    asked = CATALOGUE.get(tool_name)
+    if asked is not None and not (asked.read_only and asked.on_project):
+        raise ToolRefused(f"{asked.name} can't be passed on: query_project is for tools that read a project.")
+    try:
+        arguments = msgspec.json.decode(tool_params_json, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeError) as error:
+        raise InvalidArguments(f"query_project: tool_params_json is no JSON object: {error}.") from error
+    answer = await call.run(call.session, tool_name, {**arguments, "project": project_name})
+    for remark in answer.blocks[1:]:
+        call.remark(remark)
+    return answer.blocks[0]
+
+
+@tool("List projects that can be asked", shown="optional")
+async def list_queryable_projects(call: ToolCall) -> list[str]:
+    """Names of the projects that query_project and the argument `project` of every tool accept."""
+    return call.services.projects.known_names()

@@ -51,6 +51,9 @@ class ScriptedTools(ToolCaller):
     def tools_for(self, session: Session | None = None) -> list[Tool]:
         return list(self.catalogue)
 
+    def wants_plain_schemas(self, session: Session) -> bool:
+        return False
+
     async def call(
         self, session: Session, name: str, arguments: Mapping[str, Any], *, on_progress: Listener | None = None
     ) -> Answer:

@@ -22,7 +22,7 @@ from serena_central.core.errors import (
 from serena_central.projects.project import Project
 from serena_central.projects.registry import KnownProject
 from serena_central.tools import call as call_module
-from serena_central.tools import context as context_module
+from serena_central.tools import offer as offer_module
 from serena_central.tools.catalogue import Catalogue
 from serena_central.tools.context import ToolCall
 from tests.support.central import running_parts, session_of
@@ -71,7 +71,7 @@ async def edit(call: ToolCall) -> str:
 @pytest.fixture(autouse=True)
 def own_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(call_module, "CATALOGUE", TOOLS)
-    monkeypatch.setattr(context_module, "CATALOGUE", TOOLS)
+    monkeypatch.setattr(offer_module, "CATALOGUE", TOOLS)
     monkeypatch.setitem(globals(), "began", anyio.Event())
 
 

@@ -44,10 +44,13 @@ def test_all_tools_together_stay_small() -> None:
 
 def test_optional_tools_are_those_that_prompts_do_not_expect() -> None:
     assert {tool.name for tool in CATALOGUE if tool.shown == "optional"} == {
+        "execute_shell_command",
         "find_all_symbols",
         "get_call_hierarchy",
         "get_diagnostics_for_symbol",
         "get_type_hierarchy",
+        "list_queryable_projects",
+        "query_project",
         "remove_project",
         "restart_language_server",
     }

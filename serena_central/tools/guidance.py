@@ -1,0 +1,73 @@
+"""Tools that answer with guidance: how to work here, getting to know a project, and questions to ask oneself.
+
+The texts lie in `prompts/`; they are short, because every one of them is paid for by somebody's context.
+"""
+
+from functools import cache
+from pathlib import Path
+
+from serena_central.projects.project import Project
+from serena_central.tools.catalogue import tool
+from serena_central.tools.context import ToolCall
+
+PROMPTS = Path(__file__).with_name("prompts")
+
+
+@cache
+def prompt(name: str) -> str:
+    """One of our texts."""
+    return (PROMPTS / f"{name}.md").read_text(encoding="utf-8").strip()
+
+
+@tool("How to use these tools")
+async def initial_instructions(call: ToolCall) -> str:
+    """How to work with these tools. Read it once at the start of a conversation."""
+    offer, session = call.services.offer, call.session
+    parts = [prompt("instructions"), offer.context(session).prompt, *(mode.prompt for mode in offer.modes(session))]
+    active = session.active_project
+    project = call.services.projects.opened(active.root) if active else None
+    if active is not None:
+        parts.append(f"Active project: {active.name}, {active.root}.")
+    if project is not None:
+        names = await project.memories.names()
+        parts += [f"Memories: {', '.join(names)}." if names else "", project.settings.initial_prompt]
+    return "\n".join(part.strip() for part in parts if part.strip())
+
+
+@tool("Was the project looked at before?")
+async def check_onboarding_performed(call: ToolCall, target: Project) -> str:
+    """Whether there are memories about the project already. Call it after activating one."""
+    names = await target.memories.names()
+    if names:
+        return f"Onboarding was done. Memories: {', '.join(names)}. Read those that concern the task."
+    return "Onboarding was not done yet: there are no memories. Call onboarding if you will work here for a while."
+
+
+@tool("Get to know the project")
+async def onboarding(call: ToolCall, target: Project) -> str:
+    """What to find out about a project that has no memories yet."""
+    return f"Project: {target.name}, {target.root}.\n{prompt('onboarding')}"
+
+
+@tool("Prepare for a new conversation")
+async def prepare_for_new_conversation(call: ToolCall) -> str:
+    """What to write down before a conversation ends, so that the next one can go on."""
+    return prompt("new_conversation")
+
+
+@tool("Think about what was found")
+async def think_about_collected_information(call: ToolCall) -> str:
+    """Questions to ask yourself after a search."""
+    return prompt("collected_information")
+
+
+@tool("Think about the task", also=("think_about_task",))
+async def think_about_task_adherence(call: ToolCall) -> str:
+    """Questions to ask yourself before you change code."""
+    return prompt("task_adherence")
+
+
+@tool("Think about whether all is done", also=("think_about_verification",))
+async def think_about_whether_you_are_done(call: ToolCall) -> str:
+    """Questions to ask yourself before you say that you are done."""
+    return prompt("done")

@@ -1,0 +1,121 @@
+"""Tools on memories. A session may replace what it has seen; what another one wrote meanwhile is shown to it first."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from serena_central.core.errors import MemoryChanged
+from serena_central.editing.replacing import Mode
+from serena_central.projects.memories import checked_name
+from serena_central.projects.project import Project
+from serena_central.tools.catalogue import tool
+from serena_central.tools.context import ToolCall
+
+Name = Annotated[str, Meta(description="Name, e.g. commands or backend/conventions; global/… is for all projects")]
+
+
+@tool("Write a memory", reads=False)
+async def write_memory(
+    call: ToolCall,
+    target: Project,
+    memory_name: Name,
+    content: Annotated[str, Meta(description="Markdown")],
+) -> str:
+    """Writes down what later conversations about this project should know. Short, one topic each."""
+    name = checked_name(memory_name)
+    with _seeing(call, target):
+        written = await target.memories.write(name, content, seen=_seen(call, target, name))
+    _note(call, target, name, written.digest)
+    return f"Memory {name!r} is written."
+
+
+@tool("Read a memory")
+async def read_memory(call: ToolCall, target: Project, memory_name: Name) -> str:
+    """What was written down under a name. Read it if the name says that it concerns the task."""
+    memory = await target.memories.read(memory_name)
+    _note(call, target, memory.name, memory.digest)
+    return memory.content
+
+
+@tool("List memories")
+async def list_memories(
+    call: ToolCall, target: Project, topic: Annotated[str, Meta(description="Only those below this topic")] = ""
+) -> dict[str, Any]:
+    """Names of the project's memories and of the global ones."""
+    names = await target.memories.names(topic)
+    kept = [name for name in names if not target.memories.changeable(name)]
+    return {"memories": names, **({"read_only_memories": kept} if kept else {})}
+
+
+@tool("Delete a memory", reads=False, destructive=True)
+async def delete_memory(call: ToolCall, target: Project, memory_name: Name) -> str:
+    """Deletes a memory. Only if the person asks for it, or what it says is no longer so."""
+    name = checked_name(memory_name)
+    with _seeing(call, target):
+        await target.memories.delete(name, seen=_seen(call, target, name))
+    call.session.memories_seen.pop((str(target.root), name), None)
+    return f"Memory {name!r} is deleted."
+
+
+@tool("Rename a memory", reads=False)
+async def rename_memory(
+    call: ToolCall,
+    target: Project,
+    old_name: Name,
+    new_name: Annotated[str, Meta(description="New name; another topic moves it")],
+) -> str:
+    """Renames a memory, or moves it to another topic."""
+    old, new = checked_name(old_name), checked_name(new_name)
+    await target.memories.rename(old, new)
+    seen = call.session.memories_seen.pop((str(target.root), old), None)
+    if seen is not None:
+        _note(call, target, new, seen)
+    return f"Memory {old!r} is now {new!r}."
+
+
+@tool("Edit a memory", reads=False)
+async def edit_memory(
+    call: ToolCall,
+    target: Project,
+    memory_name: Name,
+    needle: Annotated[str, Meta(description="Text or pattern to replace")],
+    repl: Annotated[str, Meta(description="What stands instead; $!1 is the pattern's first group")],
+    mode: Annotated[Mode, Meta(description="literal, or regex (DOTALL, MULTILINE)")],
+    allow_multiple_occurrences: Annotated[bool, Meta(description="Replace every match")] = False,
+) -> str:
+    """Replaces text inside a memory."""
+    name = checked_name(memory_name)
+    with _seeing(call, target):
+        written = await target.memories.edit(
+            name, needle, repl, mode, several=allow_multiple_occurrences, seen=_seen(call, target, name)
+        )
+    _note(call, target, name, written.digest)
+    return f"Memory {name!r} is changed."
+
+
+MOST_SEEN = 500
+"""Memories that a session is known to have seen; the oldest are forgotten, and then shown again before a change."""
+
+
+def _seen(call: ToolCall, target: Project, name: str) -> str | None:
+    return call.session.memories_seen.get((str(target.root), name))
+
+
+def _note(call: ToolCall, target: Project, name: str, digest: str) -> None:
+    seen = call.session.memories_seen
+    seen.pop((str(target.root), name), None)
+    seen[str(target.root), name] = digest
+    if len(seen) > MOST_SEEN:
+        del seen[next(iter(seen))]
+
+
+@contextmanager
+def _seeing(call: ToolCall, target: Project) -> Generator[None]:
+    """Around a change: a refusal shows the session what is there now, so that it may try again."""
+    try:
+        yield
+    except MemoryChanged as error:
+        _note(call, target, error.name, error.digest)
+        raise

@@ -1,0 +1,67 @@
+"""What a session may call, and what of that is listed for it: settings, its context, its modes, in one place.
+
+Settings and modes forbid; a context only keeps its client's list short. An optional tool that only reads can be called
+without being listed, because old prompts know it; one that changes something has to be included first.
+"""
+
+from serena_central.config.profiles import Context, Mode, Profiles
+from serena_central.config.settings import ServerSettings, SharedSettings
+from serena_central.projects.registry import ProjectRegistry
+from serena_central.sessions.session import Session
+from serena_central.tools.catalogue import CATALOGUE, Tool
+
+
+class Offer:
+    """Belongs to the event loop's thread; nothing in it waits."""
+
+    def __init__(self, settings: ServerSettings, profiles: Profiles, projects: ProjectRegistry) -> None:
+        self._settings = settings
+        self._projects = projects
+        self.profiles = profiles
+
+    def context(self, session: Session) -> Context:
+        return self.profiles.context_for(session.context, session.client_name, self._settings.default_context)
+
+    def modes(self, session: Session) -> list[Mode]:
+        """The session's own modes, else the default ones; names that nobody defined are left out."""
+        names = session.modes or self._project_settings(session).default_modes
+        return [mode for name in names if (mode := self.profiles.modes.get(name))]
+
+    def listed(self, session: Session) -> list[Tool]:
+        """The tools that a session is shown, in the catalogue's order."""
+        project, context = self._project_settings(session), self.context(session)
+        included = self._included(session)
+        return [
+            tool
+            for tool in CATALOGUE
+            if (tool.shown == "always" or tool.name in included)
+            and tool.name not in context.excluded_tools
+            and tool.refusal(project) is None
+            and self.refusal(tool, session) is None
+        ]
+
+    def refusal(self, tool: Tool, session: Session) -> str | None:
+        """Why this session may not call a tool on any project; None if it may."""
+        refused = tool.refusal(self._settings)
+        if refused is not None:
+            return refused
+        if tool.needs is not None and not getattr(self._settings, tool.needs):
+            return f"{tool.name} is off. The person can allow it: {tool.needs}: true in ~/.serena/serena_config.yml."
+        for mode in self.modes(session):
+            if tool.name in mode.excluded_tools or (mode.read_only and tool.edits):
+                return (
+                    f"{tool.name} is not offered in the mode {mode.name!r}. switch_modes changes this session's modes."
+                )
+        if tool.shown == "optional" and not tool.read_only and tool.name not in self._included(session):
+            return f"{tool.name} is optional and not included. The setting included_optional_tools adds it."
+        return None
+
+    def _included(self, session: Session) -> set[str]:
+        parts = (self._settings, self._project_settings(session), self.context(session), *self.modes(session))
+        allowed = {tool.name for tool in CATALOGUE if tool.needs and getattr(self._settings, tool.needs)}
+        return allowed.union(*(part.included_optional_tools for part in parts))
+
+    def _project_settings(self, session: Session) -> SharedSettings:
+        """Settings of the active project, if it is open; else the server's."""
+        project = self._projects.opened(session.active_project.root) if session.active_project else None
+        return project.settings if project else self._settings
