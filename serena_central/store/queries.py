@@ -27,9 +27,6 @@ DAY_S = 86_400
 SWEEP_ROWS = 5000
 """Rows deleted in one transaction, so that the writer never waits long behind the sweep."""
 
-VACUUM_PAGES = 1000
-"""Pages given back per sweep: 4 MB."""
-
 _SESSION, _VIEW, _CALL, _EDIT, _EVENT, _PROJECT, _RUN, _TOTAL = (
     METADATA.tables[kind.table]
     for kind in (SessionRow, SymbolViewRow, ToolCallRow, EditRow, EventRow, ProjectRow, ServerRunRow, DailyTotalRow)
@@ -148,7 +145,7 @@ class Queries:
             _RUN: and_(_RUN.columns.started_at < calls_before, _RUN.columns.ended_at.is_not(None)),
         }
         deleted = sum(self._delete_in_parts(table, condition) for table, condition in old.items())
-        self._database.vacuum(VACUUM_PAGES)
+        self._database.vacuum()
         return deleted
 
     def _delete_in_parts(self, table: Table, condition: ColumnElement[bool]) -> int:

@@ -12,6 +12,10 @@ from serena_central.store.tables import METADATA, SCHEMA_VERSION
 _VERSION_TABLE = "alembic_version"
 
 
+def is_up_to_date(connection: Connection) -> bool:
+    return _version(connection) == SCHEMA_VERSION
+
+
 def bring_up_to_date(connection: Connection) -> None:
     """The caller holds the write lock, so that two servers can't do this at once. Raises: StoreError."""
     found = _version(connection)

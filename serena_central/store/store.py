@@ -72,14 +72,15 @@ class Store:
                     writing.cancel()  # after the last event was handed over, so that the last flush has them all
         finally:
             with anyio.move_on_after(CLOSE_S, shield=True):
-                await anyio.to_thread.run_sync(self._close)
+                await anyio.to_thread.run_sync(self._close, abandon_on_cancel=True)
 
     async def ask(self, query: "Callable[[Queries], Answer]") -> Answer:
         """Runs one of the named queries: `await store.ask(lambda queries: queries.projects())`.
 
         Raises: StoreError.
         """
-        return await anyio.to_thread.run_sync(lambda: query(self._queries()))
+        # Whoever gives up waiting need not wait for the thread: a query changes nothing but old rows.
+        return await anyio.to_thread.run_sync(lambda: query(self._queries()), abandon_on_cancel=True)
 
     def _queries(self) -> "Queries":
         from serena_central.store.queries import Queries

@@ -100,7 +100,10 @@ async def event_pages(store: Store, bus: EventBus, query: Mapping[str, str], lim
         limit=limit,
     )
     try:
-        await store.writer.flush()
+        if store.writer.problem is None:
+            await store.writer.flush()
+        if store.writer.problem is not None:  # the database can still be read, but lacks what is new
+            raise StoreError(store.writer.problem)
         page = await store.ask(lambda queries: queries.events(wanted))
     except StoreError as error:
         events = [event for event in reversed(bus.recent()) if _fits(event, wanted)]

@@ -1,7 +1,9 @@
 """The store as a whole, on a real file: it records, answers, sweeps, and never stops the server."""
 
+import sqlite3
+import time
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import anyio
@@ -11,14 +13,16 @@ from serena_central.config.settings import RetentionPolicy
 from serena_central.core.errors import StoreError
 from serena_central.core.events import EventBus
 from serena_central.store import EventFilter, Store
-from serena_central.store.rows import EventRow, ProjectRow
+from serena_central.store.database import Database
+from serena_central.store.queries import DAY_S
+from serena_central.store.rows import EventRow, ProjectRow, ToolCallRow
 
 pytestmark = pytest.mark.anyio
 
 
 @asynccontextmanager
 async def running(store: Store) -> AsyncGenerator[None]:
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             await tasks.start(store.run)
             yield
@@ -81,3 +85,34 @@ async def test_old_rows_are_swept_from_time_to_time(tmp_path: Path) -> None:
         await store.writer.flush()
         while (await store.ask(lambda queries: queries.events(EventFilter()))).events:
             await anyio.lowlevel.checkpoint()
+
+
+async def test_a_hundred_thousand_old_rows_go_while_new_ones_come_and_their_space_is_given_back(tmp_path: Path) -> None:
+    path, now = tmp_path / "x.db", time.time()
+    with closing(Database(path)) as database:
+        database.write([ToolCallRow(id="old", at=now - 8 * DAY_S, session="s", tool="find", duration_ms=1.0)])
+    with closing(sqlite3.connect(path)) as raw:
+        insert = "INSERT INTO event (seq, at, kind, severity, message, data) VALUES (?, ?, 'a.b', 'info', ?, '{}')"
+        with raw:
+            raw.executemany(insert, ((number, now - 15 * DAY_S, "x" * 100) for number in range(100_000)))
+        full = path.stat().st_size
+        store = Store(path, bus := EventBus())
+        put = put_meanwhile = 0
+        async with running(store):
+            while old_events(raw):
+                bus.publish("new.event")
+                put += 1
+                await anyio.lowlevel.checkpoint()  # to the store's subscription
+                await store.writer.flush()
+                put_meanwhile += old_events(raw) > 0
+            while path.stat().st_size > full / 10:
+                await anyio.sleep(0.01)
+            assert await store.ask(lambda queries: queries.calls_of_session("s")) == []
+            assert [total.calls for total in await store.ask(lambda queries: queries.daily_totals(""))] == [1]
+        assert put_meanwhile > 0
+        assert store.writer.dropped.total() == 0
+        assert raw.execute("SELECT count(*) FROM event").fetchone() == (put,)
+
+
+def old_events(raw: sqlite3.Connection) -> int:
+    return raw.execute("SELECT count(*) FROM event WHERE kind = 'a.b'").fetchone()[0]
