@@ -4,7 +4,7 @@ BIN := .venv/bin
 UV := $(BIN)/uv
 ARGS ?=
 
-.PHONY: setup serve test check check-wheel conformance soak format bench clean
+.PHONY: setup serve test servers check check-wheel conformance soak format bench clean
 
 setup: $(BIN)/.ready
 
@@ -22,6 +22,11 @@ serve: setup
 
 test: setup
 	$(BIN)/python -m pytest $(ARGS)
+
+# The core language servers that tests need, got as users get them; what is there already stays.
+SERVERS_HOME ?= $(CURDIR)/build/servers-home
+servers: setup
+	SERENA_CENTRAL_HOME=$(SERVERS_HOME) $(BIN)/serena-central languages install --all-core $(ARGS)
 
 check: setup
 	$(BIN)/ruff format --check .

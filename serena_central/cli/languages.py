@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from serena_central.cli.installing import install_command, uninstall_command
 from serena_central.cli.output import json_option, print_json, print_table
 from serena_central.core.errors import ServerNotInstalled
 from serena_central.core.places import Places
@@ -24,6 +25,10 @@ OTHERS_CHARS = 30
 @click.group(name="languages")
 def command() -> None:
     """Languages and their language servers."""
+
+
+command.add_command(install_command)
+command.add_command(uninstall_command)
 
 
 @command.command(name="list", epilog="Example: serena-central languages list --json")

@@ -29,6 +29,7 @@ Errors hold data and a message for the reader, who is often a language model. Th
     │   └── SessionTerminated    killed by a person: who and when
     ├── LanguageServerError
     │   ├── ServerNotInstalled   with the one command that gets it
+    │   ├── InstallFailed        why, with the tail of the installer's output
     │   ├── ServerStartFailed
     │   ├── ServerCrashed        exit code and the tail of its stderr
     │   ├── ServerUnavailable    the pool refuses for now, and says why
@@ -242,6 +243,10 @@ class ServerNotInstalled(LanguageServerError):
             server, f"The language server {server} for {language} is not installed. To get it: {how_to_get}"
         )
         self.how_to_get = how_to_get
+
+
+class InstallFailed(LanguageServerError):
+    """A language server could not be installed; nothing of the attempt is left."""
 
 
 class ServerStartFailed(LanguageServerError):

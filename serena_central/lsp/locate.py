@@ -11,17 +11,21 @@ import re
 import shutil
 import sys
 import sysconfig
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
 
 import msgspec
 
 from serena_central.core.errors import ServerNotInstalled
 from serena_central.core.places import Places
 from serena_central.lsp.catalogue import ServerSpec
+from serena_central.lsp.installers.record import installation_in
 
 _PROGRAM = re.compile(r"\{bin:([^}]+)\}")
+_HIDDEN = "."
 _VERSION_FOLDER = re.compile(r"\d+(?:\.\d+)*")
 
 
@@ -41,46 +45,80 @@ class Launch(msgspec.Struct, frozen=True):
     version: str = ""
 
 
-def locate(spec: ServerSpec, root: Path, places: Places, *, path: str | None = None) -> Launch:
+class _Found(NamedTuple):
+    """A program that was found: its absolute path, version ("" when unknown) and what its environment needs."""
+
+    program: str
+    version: str = ""
+    env: Mapping[str, str] = MappingProxyType({})
+
+
+def locate(
+    spec: ServerSpec, root: Path, places: Places, *, path: str | None = None, prefix: Path | None = None
+) -> Launch:
     """Finds the programs that the entry names. `path` stands in for the environment's PATH.
+
+    `prefix` stands in for all that was installed into the `servers` folder.
 
     Raises: ServerNotInstalled.
     """
-    version = ""
-    programs: dict[str, str] = {}
+    folders = [prefix] if prefix else newest_first(places.servers / spec.name)
+    found: dict[str, _Found] = {}
     for name in _PROGRAM.findall(" ".join(spec.launch.command)):
-        found = _find(spec, name, places, path)
-        if found is None:
+        one = _find(spec, name, folders, path)
+        if one is None:
             raise ServerNotInstalled(spec.name, ", ".join(spec.languages), spec.how_to_get)
-        programs[name], version = found[0], version or found[1]
+        found[name] = one
+    programs = {name: one.program for name, one in found.items()}
     values = _values(spec, root, places)
+    env = {name: value for one in found.values() for name, value in one.env.items()}
     return Launch(
         [_fill(part, programs, values) for part in spec.launch.command],
-        {name: _fill(value, programs, values) for name, value in spec.launch.env.items()},
-        version,
+        {**env, **{name: _fill(value, programs, values) for name, value in spec.launch.env.items()}},
+        next((one.version for one in found.values() if one.version), ""),
     )
 
 
-def _find(spec: ServerSpec, program: str, places: Places, path: str | None) -> tuple[str, str] | None:
-    """The program's absolute path and its version, or None."""
-    for found, version in _candidates(spec, program, places, path):
-        package = _npm_package(spec, Path(found))
-        version = version or (_npm_version(package) if package else "")  # noqa: PLW2901 - what the package says
+def newest_first(home: Path) -> list[Path]:
+    """The installed versions of a server, `servers/<name>/<version>`; what is not finished is hidden."""
+    try:
+        versions = [folder for folder in home.iterdir() if not folder.name.startswith(_HIDDEN)]
+    except OSError:
+        return []
+    return sorted(versions, key=lambda folder: _sortable(folder.name), reverse=True)
+
+
+def _find(spec: ServerSpec, program: str, folders: Sequence[Path], path: str | None) -> _Found | None:
+    for found in _candidates(spec, program, folders, path):
+        package = _npm_package(spec, Path(found.program))
+        version = found.version or (_npm_version(package) if package else "")
         if _is_too_old(spec, version):
             continue
         native = _native(spec, package) if package else None
-        return native or found, version
+        return found._replace(program=native or found.program, version=version)
     return None
 
 
-def _candidates(spec: ServerSpec, program: str, places: Places, path: str | None) -> Iterator[tuple[str, str]]:
-    for folder, version in _own_folders(spec, places):
-        if found := shutil.which(program, path=str(folder)):
-            yield found, version
+def _candidates(spec: ServerSpec, program: str, folders: Sequence[Path], path: str | None) -> Iterator[_Found]:
+    for folder in folders:
+        for inside in _inside(spec):
+            if found := shutil.which(program, path=str(folder / inside)):
+                installation = installation_in(folder)
+                version = "" if folder.name.startswith(_HIDDEN) else folder.name
+                yield _Found(found, version, installation.env_in(folder) if installation else {})
     if found := shutil.which(program, path=sysconfig.get_path("scripts")):
-        yield found, _distribution_version(spec)
-    if found := shutil.which(program, path=path):
-        yield str(Path(found).absolute()), ""
+        yield _Found(found, _distribution_version(spec))
+    found = shutil.which(program, path=path)
+    if found and not _is_empty_proxy(Path(found)):
+        yield _Found(str(Path(found).absolute()))
+
+
+def _is_empty_proxy(program: Path) -> bool:
+    """rustup puts a proxy of each tool on PATH, also of those that none of its toolchains has."""
+    if program.name == "rustup" or program.resolve().name != "rustup":
+        return False
+    toolchains = Path(os.environ.get("RUSTUP_HOME", "~/.rustup")).expanduser() / "toolchains"
+    return not any(toolchains.glob(f"*/bin/{program.name}"))
 
 
 def _is_too_old(spec: ServerSpec, version: str) -> bool:
@@ -110,19 +148,6 @@ def _native(spec: ServerSpec, package: Path) -> str | None:
     arch = _NODE_ARCHITECTURES.get(platform.machine().lower(), platform.machine())
     native = modules / spec.launch.native.replace("{os}", sys.platform).replace("{arch}", arch)
     return str(native) if os.access(native, os.X_OK) else None
-
-
-def _own_folders(spec: ServerSpec, places: Places) -> Iterator[tuple[Path, str]]:
-    """The places inside `servers/<name>/<version>/` where the package managers put programs, newest version first."""
-    try:
-        versions = sorted(
-            (places.servers / spec.name).iterdir(), key=lambda folder: _sortable(folder.name), reverse=True
-        )
-    except OSError:
-        return
-    for folder in versions:
-        for inside in _inside(spec):
-            yield folder / inside, folder.name
 
 
 def _inside(spec: ServerSpec) -> list[str]:

@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import sys
+import sysconfig
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -145,7 +146,7 @@ async def guarded(
         started = await anyio.open_process(
             command,
             cwd=cwd,
-            env={**(os.environ if environment is None else environment), **launch.env},
+            env={**(_inherited() if environment is None else environment), **launch.env},
             pass_fds=[watched_end],
             start_new_session=True,  # a Ctrl-C in the terminal is for this server, which ends its children in order
         )
@@ -167,6 +168,17 @@ async def guarded(
             finally:
                 process.cut()
                 tasks.cancel_scope.cancel()
+
+
+def _inherited() -> dict[str, str]:
+    return {**os.environ, "PATH": search_path(os.environ)}
+
+
+def search_path(environment: Mapping[str, str]) -> str:
+    """PATH for children: without relative folders, which are other ones in each project, and with the folder of what
+    was installed beside this product, such as a Node.js."""
+    folders = [*environment.get("PATH", os.defpath).split(os.pathsep), sysconfig.get_path("scripts")]
+    return os.pathsep.join(folder for folder in folders if Path(folder).is_absolute())
 
 
 def _memory_of(process: psutil.Process) -> int:

