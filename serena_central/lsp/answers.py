@@ -46,7 +46,8 @@ class SymbolKind(IntEnum):
 class DocumentSymbol(msgspec.Struct):
     """A symbol of one file. `kind` is an LSP SymbolKind, or a number that the server made up.
 
-    `range` is the whole definition as the server draws it, `selection` its name.
+    `range` is the whole definition as the server draws it, `selection` its name. `scope` are the containers, outermost
+    first, of a symbol that stands outside of them: the class of a method that is defined elsewhere.
     """
 
     name: str
@@ -55,6 +56,7 @@ class DocumentSymbol(msgspec.Struct):
     selection: Range
     detail: str = ""
     children: list["DocumentSymbol"] = []
+    scope: tuple[str, ...] = ()
 
 
 class Location(msgspec.Struct, frozen=True):

@@ -4,9 +4,9 @@ How it is talked to is `conversation`'s business. It knows nothing of pools, ses
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -51,8 +51,13 @@ from serena_central.lsp.wire import ConnectionLost, WireError
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 REAPING_S = 6.0
 """How long a caller whose server ended waits to learn how; longer than the whole stop ladder."""
+
+REREAD_TRIES = 3
+"""How often an answer is asked for again because it points into files that the server knows as they were."""
 
 LARGE_ANSWER = 500
 """Answers with more symbols or places than this are converted in a thread: it takes more than a millisecond."""
@@ -168,6 +173,11 @@ class LanguageServer:
         """Waits until its answers can be believed; a remark when the wait was cut short, else None."""
         return await self._conversation.readiness.wait()
 
+    @property
+    def shortfall(self) -> str | None:
+        """A remark when the server has not read all that the last answer needed, else None."""
+        return self._conversation.shortfall
+
     def files_changed(self, changes: Sequence[FileChange]) -> None:
         """Takes note of changes on disk; the server hears of them before any later request."""
         self._conversation.note(changes)
@@ -196,12 +206,11 @@ class LanguageServer:
     ) -> list[Location]:
         """Every place that names what stands at `position`; that place itself only with `include_declaration`.
 
-        `candidates` are files that hold the name as a word; they are opened first where the server needs that.
+        `candidates` are files that hold the name as a word: for servers that must be shown them first.
         """
         # Always with declarations: to some servers an import is one, and would be missing.
         context = {"context": {"includeDeclaration": True}}
-        open_first = candidates if self.spec.documents.open_candidates else ()
-        found = await self._locations(Question("references", path, position, params=context, open_first=open_first))
+        found = await self._locations(Question("references", path, position, params=context, open_first=candidates))
         if include_declaration:
             return found
         return [place for place in found if place.path != path or not place.range.contains(position)]
@@ -212,8 +221,10 @@ class LanguageServer:
     async def declaration(self, path: Path, position: Position) -> list[Location]:
         return await self._locations(Question("declaration", path, position))
 
-    async def implementation(self, path: Path, position: Position) -> list[Location]:
-        return await self._locations(Question("implementation", path, position))
+    async def implementation(
+        self, path: Path, position: Position, *, candidates: Sequence[Path] = ()
+    ) -> list[Location]:
+        return await self._locations(Question("implementation", path, position, open_first=candidates))
 
     async def hover(self, path: Path, position: Position) -> str | None:
         """Markdown or plain text, or None."""
@@ -241,15 +252,21 @@ class LanguageServer:
     async def prepare_call_hierarchy(self, path: Path, position: Position) -> list[HierarchyItem]:
         return await self._items(Question("call_hierarchy", path, position))
 
-    async def incoming_calls(self, item: HierarchyItem) -> list[HierarchyCall]:
-        question = _follow_up("call_hierarchy", "callHierarchy/incomingCalls", item)
-        _, found = await self._ask(question, list[LspIncomingCall] | None)
-        return await self._calls([(call.caller, call.from_ranges) for call in found or ()], None)
+    async def incoming_calls(self, item: HierarchyItem, *, candidates: Sequence[Path] = ()) -> list[HierarchyCall]:
+        question = _follow_up("call_hierarchy", "callHierarchy/incomingCalls", item, candidates)
+
+        def parts(call: LspIncomingCall) -> tuple[msgspec.Raw, list[LspRange]]:
+            return call.caller, call.from_ranges
+
+        return await self._calls(question, list[LspIncomingCall] | None, parts, own=False)
 
     async def outgoing_calls(self, item: HierarchyItem) -> list[HierarchyCall]:
         question = _follow_up("call_hierarchy", "callHierarchy/outgoingCalls", item)
-        _, found = await self._ask(question, list[LspOutgoingCall] | None)
-        return await self._calls([(call.callee, call.from_ranges) for call in found or ()], item.path)
+
+        def parts(call: LspOutgoingCall) -> tuple[msgspec.Raw, list[LspRange]]:
+            return call.callee, call.from_ranges
+
+        return await self._calls(question, list[LspOutgoingCall] | None, parts, own=True)
 
     async def prepare_type_hierarchy(self, path: Path, position: Position) -> list[HierarchyItem]:
         return await self._items(Question("type_hierarchy", path, position))
@@ -257,8 +274,8 @@ class LanguageServer:
     async def supertypes(self, item: HierarchyItem) -> list[HierarchyItem]:
         return await self._items(_follow_up("type_hierarchy", "typeHierarchy/supertypes", item))
 
-    async def subtypes(self, item: HierarchyItem) -> list[HierarchyItem]:
-        return await self._items(_follow_up("type_hierarchy", "typeHierarchy/subtypes", item))
+    async def subtypes(self, item: HierarchyItem, *, candidates: Sequence[Path] = ()) -> list[HierarchyItem]:
+        return await self._items(_follow_up("type_hierarchy", "typeHierarchy/subtypes", item, candidates))
 
     async def _ask(self, question: Question, shape: Any) -> tuple[Reading, Any]:
         try:
@@ -267,28 +284,56 @@ class LanguageServer:
             raise await self._end() from error
 
     async def _locations(self, question: Question) -> list[Location]:
-        _, found = await self._ask(question, list[LspLocation] | LspLocation | None)
-        # The files that the places lie in are read: not in the loop's thread.
-        return await anyio.to_thread.run_sync(self._converter().locations, found) if found else []
+        async def ask() -> list[Location]:
+            _, found = await self._ask(question, list[LspLocation] | LspLocation | None)
+            # The files that the places lie in are read: not in the loop's thread.
+            return await anyio.to_thread.run_sync(self._converter().locations, found) if found else []
+
+        return await self._settled(ask, lambda place: place.path)
 
     async def _items(self, question: Question) -> list[HierarchyItem]:
-        _, found = await self._ask(question, list[msgspec.Raw] | None)
-        return await anyio.to_thread.run_sync(self._converter().items, found) if found else []
+        async def ask() -> list[HierarchyItem]:
+            _, found = await self._ask(question, list[msgspec.Raw] | None)
+            return await anyio.to_thread.run_sync(self._converter().items, found) if found else []
 
-    async def _calls(self, calls: list[tuple[msgspec.Raw, list[LspRange]]], origin: Path | None) -> list[HierarchyCall]:
-        """`origin` is the file that the calls stand in, None for each caller's own."""
-        converter = self._converter()
+        return await self._settled(ask, lambda item: item.path)
 
-        def convert() -> list[HierarchyCall]:
-            items = [(converter.item(raw), spans) for raw, spans in calls]
-            return [
-                HierarchyCall(item, converter.ranges_in(origin or item.path, spans)) for item, spans in items if item
-            ]
+    async def _calls(
+        self, question: Question, shape: Any, parts: Callable[[Any], tuple[msgspec.Raw, list[LspRange]]], *, own: bool
+    ) -> list[HierarchyCall]:
+        """`parts`: a call's item, and its places, which lie in the asked item's file (`own`) or in each caller's."""
 
-        return await anyio.to_thread.run_sync(convert) if calls else []
+        async def ask() -> list[HierarchyCall]:
+            converter = self._converter()
+            _, found = await self._ask(question, shape)
+            calls = [parts(call) for call in found or ()]
+
+            def convert() -> list[HierarchyCall]:
+                items = [(converter.item(raw), spans) for raw, spans in calls]
+                return [
+                    HierarchyCall(item, converter.ranges_in(question.path if own else item.path, spans))
+                    for item, spans in items
+                    if item
+                ]
+
+            return await anyio.to_thread.run_sync(convert) if calls else []
+
+        return await self._settled(ask, lambda call: call.item.path)
+
+    async def _settled(self, ask: Callable[[], Awaitable[list[T]]], file_of: Callable[[T], Path]) -> list[T]:
+        """Asks again while the answer points into files that have changed since the server read them."""
+        found = await ask()
+        for _ in range(REREAD_TRIES):
+            try:
+                if not await self._conversation.read_again({file_of(part) for part in found}):
+                    break
+            except ConnectionLost as error:
+                raise await self._end() from error
+            found = await ask()
+        return found
 
     def _converter(self) -> Converter:
-        return Converter(self._conversation.offer.encoding, self._conversation.documents.text_of)
+        return Converter(self._conversation.offer.encoding, self._conversation.documents.text_of, self.spec.naming)
 
     async def _connect(self, process: GuardedProcess) -> None:
         await self._conversation.run(process.stdout, process.stdin)
@@ -314,5 +359,5 @@ class LanguageServer:
         return f"The language server {self.spec.name} did not start: {how}.{tail}"
 
 
-def _follow_up(feature: Feature, method: str, item: HierarchyItem) -> Question:
-    return Question(feature, item.path, method=method, params={"item": item.raw})
+def _follow_up(feature: Feature, method: str, item: HierarchyItem, candidates: Sequence[Path] = ()) -> Question:
+    return Question(feature, item.path, method=method, params={"item": item.raw}, open_first=candidates)

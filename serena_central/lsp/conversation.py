@@ -4,8 +4,7 @@ It joins connection, documents, callbacks and readiness. It knows no process and
 """
 
 import logging
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from serena_central.lsp.conversion import lsp_position, path_of, uri_of
 from serena_central.lsp.documents import Documents, Reading
 from serena_central.lsp.handshake import METHODS, Offer, initialize_params, merged, offer_of
 from serena_central.lsp.readiness import ReadinessTracker
+from serena_central.lsp.settling import Settling
 from serena_central.lsp.types import LspInitializeResult, LspPublishedDiagnostics
 from serena_central.lsp.watching import Watchers
 from serena_central.lsp.wire import (
@@ -49,9 +49,6 @@ CURRENT_TRIES = 4
 
 WITHIN_ONE_FILE: frozenset[Feature] = frozenset({"document_symbols", "hover", "signature", "diagnostics"})
 """Features whose answer needs no other file to be known."""
-
-SETTLE_S = 20.0
-"""How long the server's work on freshly opened files is waited for."""
 
 PUBLISHED_S = 10.0
 """How long diagnostics that the server sends by itself are waited for."""
@@ -84,9 +81,10 @@ class Conversation:
         self._noted = anyio.Event()
         # Around "bring the documents up to date, then send": nothing may get in between.
         self._sending = anyio.Lock()
-        self._settled: dict[Path, int] = {}
-        """The version of each candidate that the server has worked on."""
+        self._settling = Settling(self._show) if spec.documents.settle_candidates else None
         self._published: dict[Path, LspPublishedDiagnostics] = {}
+        self._names_versions = False
+        """The server says which version of a document its diagnostics are about."""
         self._diagnostics_moved = anyio.Event()
         self.offer = Offer()
         self.proven = False
@@ -144,6 +142,10 @@ class Conversation:
 
     def note(self, changes: Sequence[FileChange]) -> None:
         self.documents.note(changes)
+        if self._settling is not None:
+            self._settling.note(changes)
+            if any(self.documents.is_included(change.path) for change in changes):
+                self._settling.forget()
         self._noted.set()
 
     async def tell_news(self) -> None:
@@ -203,37 +205,55 @@ class Conversation:
         self._diagnostics_moved.set()
         self._diagnostics_moved = anyio.Event()
 
+    async def read_again(self, paths: Collection[Path]) -> bool:
+        """Makes the server read those of `paths` that changed since it did; whether there were any."""
+        outdated = self._settling.outdated(paths) if self._settling is not None else []
+        if self._settling is not None and outdated:
+            await self._settling.read(outdated)
+        return bool(outdated)
+
+    @property
+    def shortfall(self) -> str | None:
+        """What the last question's answer may lack, if the server did not get as far as it should."""
+        unread = self._settling.unread if self._settling is not None else 0
+        return f"{self._spec.title} has not read {unread} files yet that may matter; ask again" if unread else None
+
     async def _warm_up(self, question: Question) -> None:
         """Opens what an answer from several files needs, and waits for the work that begins in the server then."""
-        settling = self._spec.documents.settle_candidates and question.open_first
-        if not settling and not self._spec.readiness.after_open:
-            return
-        asked: list[Pending] = []
-        async with self._sending:
-            await self.documents.tell_changes()
-            self._settled = {path: done for path, done in self._settled.items() if self.documents.version_of(path)}
-            await self.documents.open_many([*question.open_first, question.path])
-            for path in (*question.open_first, question.path) if settling else ():
-                version = self.documents.version_of(path)
-                if version is not None and self._settled.get(path) != version:
-                    self._settled[path] = version
-                    method = METHODS["document_symbols"][0]
-                    asked.append(await self.connection.request(method, {"textDocument": {"uri": uri_of(path)}}))
         if self._spec.readiness.after_open:
+            async with self._sending:
+                await self.documents.tell_changes()
+                await self.documents.open_many([question.path])
             self.readiness.start_clock(opened=True)
             await self.readiness.wait()
-        with anyio.move_on_after(SETTLE_S):
-            for pending in asked:
-                with suppress(ErrorAnswer, AnswerUnreadable):
-                    await pending.answer(msgspec.Raw)
+        if self._settling is not None and question.open_first:
+            await self._settling.read([*question.open_first, question.path])
+
+    async def _show(self, paths: Sequence[Path]) -> list[Pending]:
+        """Opens files, and asks for the symbols of each: a server that answers has read it."""
+        async with self._sending:
+            await self.documents.tell_changes()
+            await self.documents.open_many(paths)
+            return [
+                await self.connection.request(METHODS["document_symbols"][0], {"textDocument": {"uri": uri_of(path)}})
+                for path in paths
+                if self.documents.version_of(path) is not None
+            ]
 
     async def _ask_patiently(self, question: Question, shape: Any) -> tuple[Reading, Any]:
-        """Asks again, after a pause, while the server cancels or finds the content modified."""
+        """Asks again, after a pause, while the server cancels or finds the content modified.
+
+        A server that fails for a file it was not shown is shown it: it may not have read its folders yet.
+        """
         method = question.method or METHODS[question.feature][0]
+        opened = question.feature not in self._spec.documents.unopened
         for pause in (*RETRY_PAUSES_S, None):
             try:
-                return await self._ask_once(method, question, shape)
+                return await self._ask_once(method, question, shape, opened=opened)
             except ErrorAnswer as error:
+                if not opened and error.code not in (METHOD_NOT_FOUND, *self._spec.retry_codes):
+                    opened = True
+                    continue
                 if error.code == METHOD_NOT_FOUND:
                     raise Unsupported(self._spec.name, method) from error
                 if error.code not in self._spec.retry_codes:
@@ -246,15 +266,15 @@ class Conversation:
             self._spec.name, f"The language server {self._spec.name} is busy and gave {method} up; ask again."
         )
 
-    async def _ask_once(self, method: str, question: Question, shape: Any) -> tuple[Reading, Any]:
+    async def _ask_once(self, method: str, question: Question, shape: Any, *, opened: bool) -> tuple[Reading, Any]:
         with tracing.step_span(f"{self._spec.name} {method}"):
-            return await self._exchange(method, question, shape)
+            return await self._exchange(method, question, shape, opened=opened)
 
-    async def _exchange(self, method: str, question: Question, shape: Any) -> tuple[Reading, Any]:
+    async def _exchange(self, method: str, question: Question, shape: Any, *, opened: bool) -> tuple[Reading, Any]:
         async with self._sending:
             await self.documents.tell_changes()
-            await self.documents.open_many(question.open_first)
-            opened = question.feature not in self._spec.documents.unopened
+            if self._settling is None and self._spec.documents.open_candidates:
+                await self.documents.open_many(question.open_first)
             reading = await self.documents.prepare(question.path, opened=opened)
             params = question.params if "item" in question.params else self._params(question, reading.text)
             pending = await self.connection.request(method, params, shared=True)
@@ -281,6 +301,10 @@ class Conversation:
         version = self.documents.version_of(path) if path is not None else None
         if path is None or version is None:
             return
+        if published.version is not None:
+            self._names_versions = True
+        elif self._names_versions:
+            return  # it takes back what it said of a document that was closed
         # A server that names no version means the newest that it was told.
         published.version = published.version or version
         self._published = {known: kept for known, kept in self._published.items() if self.documents.version_of(known)}

@@ -5,6 +5,7 @@ Pure but for `text_of`, by which the texts of other files are read; whoever conv
 
 import logging
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -15,6 +16,7 @@ import msgspec
 from serena_central.core.errors import PathError
 from serena_central.core.text import Encoding, Position, Range, Text
 from serena_central.lsp.answers import Diagnostic, DocumentSymbol, HierarchyItem, Location, Signature
+from serena_central.lsp.catalogue import Naming
 from serena_central.lsp.types import (
     LspDiagnostic,
     LspHierarchyItem,
@@ -29,6 +31,8 @@ logger = logging.getLogger(__name__)
 
 ERROR = 1
 """The severity of a diagnostic that carries none (LSP 3.17 leaves it to the client)."""
+
+_TEMPLATE_ARGUMENTS = re.compile(r"<[^<>]*>")
 
 _decode_item = msgspec.json.Decoder(LspHierarchyItem).decode
 
@@ -48,12 +52,16 @@ def lsp_position(text: Text, position: Position, encoding: Encoding) -> dict[str
     return {"line": line, "character": character}
 
 
+_PLAIN = Naming()
+
+
 class Converter:
     """Converts the parts of one answer. Each file's text is read once. Belongs to one task or thread."""
 
-    def __init__(self, encoding: Encoding, text_of: Callable[[Path], Text]) -> None:
+    def __init__(self, encoding: Encoding, text_of: Callable[[Path], Text], naming: Naming = _PLAIN) -> None:
         self._encoding: Encoding = encoding
         self._text_of = text_of
+        self._naming = naming
         self._texts: dict[Path, Text | None] = {}
         self._paths: dict[str, Path | None] = {}
 
@@ -63,7 +71,8 @@ class Converter:
     def symbols(self, text: Text, symbols: Sequence[LspSymbol]) -> list[DocumentSymbol]:
         if any(symbol.range is None for symbol in symbols):
             return self._nested(text, symbols)
-        return [self._symbol(text, symbol) for symbol in symbols]
+        found = [self._symbol(text, symbol) for symbol in symbols]
+        return without_imports(found, text, self._naming.imports) if self._naming.imports else found
 
     def locations(self, found: Sequence[LspLocation] | LspLocation | None) -> list[Location]:
         """Each place once, in the server's order; places in what is no readable file are left out."""
@@ -116,7 +125,8 @@ class Converter:
         whole = self.range(text, symbol.range)
         name = self.range(text, symbol.selection_range) if symbol.selection_range else whole
         children = [self._symbol(text, child) for child in symbol.children or () if child.range is not None]
-        return DocumentSymbol(symbol.name, symbol.kind, whole, name, symbol.detail or "", children)
+        bare, scope = scoped_name(symbol.name, self._naming)
+        return DocumentSymbol(bare, symbol.kind, whole, name, symbol.detail or "", children, scope)
 
     def _nested(self, text: Text, symbols: Sequence[LspSymbol]) -> list[DocumentSymbol]:
         """The tree that a flat list of SymbolInformation means: by enclosing ranges, else by the container's name."""
@@ -155,6 +165,28 @@ class Converter:
                 logger.debug("left out what was found in %s: %s", path, error)
                 self._texts[path] = None
         return self._texts[path]
+
+
+def scoped_name(name: str, naming: Naming) -> tuple[str, tuple[str, ...]]:
+    """A symbol's own name, and the containers that the server wrote before it, without their template arguments."""
+    match = re.fullmatch(naming.scoped, name) if naming.scoped else None
+    if match is None:
+        return name, ()
+    scope, before = match["scope"], ""
+    while scope != before:
+        scope, before = _TEMPLATE_ARGUMENTS.sub("", scope), scope
+    return match["name"], tuple(scope.split(naming.separator) if naming.separator else [scope])
+
+
+def without_imports(symbols: Sequence[DocumentSymbol], text: Text, pattern: str) -> list[DocumentSymbol]:
+    """Leaves out the symbols that lie inside the matches of `pattern`."""
+    imports = [
+        Range(text.position(match.start()), text.position(match.end())) for match in re.finditer(pattern, text.content)
+    ]
+    kept = [symbol for symbol in symbols if not any(span.encloses(symbol.range) for span in imports)]
+    for symbol in kept:
+        symbol.children = without_imports(symbol.children, text, pattern) if symbol.children else []
+    return kept
 
 
 def plain(contents: Any) -> str:

@@ -12,6 +12,7 @@ from codecs import BOM_UTF8
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,9 @@ logger = logging.getLogger(__name__)
 
 MAX_OPEN = 200
 """Documents open at once; servers keep the syntax tree of each in memory."""
+
+MAX_CANDIDATES = MAX_OPEN - 1
+"""Files that are opened for one question, beside the one that it is about."""
 
 RACY_NS = 50_000_000
 """A file that changed less than this before it was read may change again under the same mtime: it is read again."""
@@ -62,6 +66,8 @@ class _Document(msgspec.Struct):
     settled: bool
     version: int = 1
     users: int = 0
+    outdated: bool = False
+    """A file that is part of it has changed: the server takes that in when it is opened anew."""
 
 
 class Documents:
@@ -88,11 +94,18 @@ class Documents:
     def note(self, changes: Iterable[FileChange]) -> None:
         """Takes changes to be told before the next request. What cancels out is told as a change."""
         for change in changes:
+            if self.is_included(change.path):
+                for document in self._open.values():
+                    document.outdated = True
             before = self._news.get(change.path)
             if before is not None and before.kind != change.kind:
                 kind = "deleted" if change.kind == "deleted" else "created" if before.kind == "created" else "changed"
                 change = FileChange(change.path, kind)  # noqa: PLW2901 - the merged change takes its place
             self._news[change.path] = change
+
+    def is_included(self, path: Path) -> bool:
+        """Whether the text of other files may depend on this one's."""
+        return any(fnmatchcase(path.name, pattern) for pattern in self._spec.documents.included)
 
     async def tell_changes(self) -> None:
         """Brings the server up to date with everything noted. Raises: ConnectionLost."""
@@ -101,7 +114,7 @@ class Documents:
         for change in news.values():
             self._unopened.pop(change.path, None)
             if change.path not in self._open:
-                if self._spec.documents.trusts_mtime and change.kind == "changed":
+                if self._must_be_poked(change):
                     poked.append(change.path)
                 continue
             try:
@@ -111,14 +124,24 @@ class Documents:
         await self._tell_watched(list(news.values()))
         await self._poke(poked)
 
-    async def _poke(self, paths: Sequence[Path]) -> None:
-        """Opens and closes changed files, for a server that takes a file with the mtime it knows for unchanged.
+    def _must_be_poked(self, change: FileChange) -> bool:
+        quirks = self._spec.documents
+        if not (quirks.reads_late and change.kind != "deleted") and not (
+            quirks.trusts_mtime and change.kind == "changed"
+        ):
+            return False
+        return catalogue().language_of(change.path.name) in self._spec.languages
 
-        Of many files only those that may have kept their mtime: few of thousands do, and each costs a reading.
+    async def _poke(self, paths: Sequence[Path]) -> None:
+        """Opens and closes changed files, for a server that does not read them, or not at once, when it is told.
+
+        Of many files a server that trusts mtimes is shown only those that may have kept theirs: few of thousands do,
+        and each costs a reading.
         """
+        some_suffice = len(paths) > MAX_OPEN and not self._spec.documents.reads_late
         for path in paths:
             try:
-                if len(paths) > MAX_OPEN and not _mtime_says_little(_stamp(path)):
+                if some_suffice and not _mtime_says_little(_stamp(path)):
                     continue
                 await self._did_open(path)
             except (PathError, OSError) as error:
@@ -138,6 +161,9 @@ class Documents:
                 return reading
         if document is None:
             document = await self._did_open(path)
+        elif document.outdated:
+            await self._close(path)
+            document = await self._did_open(path, version=document.version + 1)
         elif self._may_differ(path, document) and await self._refresh(path, document):
             await self._tell_watched([FileChange(path, "changed")])
         self._open.move_to_end(path)
@@ -172,7 +198,7 @@ class Documents:
 
     async def open_many(self, paths: Sequence[Path]) -> None:
         """Opens files that a request is about without naming them; those that can't be read are left out."""
-        for path in paths[: MAX_OPEN - 1]:
+        for path in paths[:MAX_CANDIDATES]:
             try:
                 await self.prepare(path, opened=True)
             except (PathError, OSError) as error:
@@ -189,13 +215,13 @@ class Documents:
         self._unopened[path] = stamp
         return Reading(path, text, stamp)
 
-    async def _did_open(self, path: Path) -> _Document:
+    async def _did_open(self, path: Path, *, version: int = 1) -> _Document:
         await self._make_room()
         text, stamp = await self._read(path)
         known = self._unopened.pop(path, None)
         if known is not None and known != stamp:
             await self._tell_watched([FileChange(path, "changed")])
-        document = _Document(uri_of(path), text, stamp, _is_settled(stamp))
+        document = _Document(uri_of(path), text, stamp, _is_settled(stamp), version)
         item = {
             "uri": document.uri,
             "languageId": catalogue().identifier_of(path.name) or self._spec.languages[0],

@@ -18,6 +18,7 @@ from serena_central.files.text import FileText
 from serena_central.files.tree import FileTree
 from serena_central.lsp.answers import Diagnostic, HierarchyItem, Location
 from serena_central.lsp.client import LanguageServer
+from serena_central.lsp.documents import MAX_CANDIDATES
 from serena_central.projects.languages import ProjectLanguages
 from serena_central.projects.views import DiagnosticView, HierarchyNode, References, ReferenceView, view_of
 from serena_central.symbols.index import Hit, SymbolIndex
@@ -61,7 +62,7 @@ class Relations:
     async def references(self, hit: Hit) -> References:
         """Uses of a symbol, its own definition excepted, by file and position."""
         path, position = self._root / hit.path, hit.symbol.name_position
-        candidates = await self._candidates(hit)
+        candidates, unopened = await self._candidates(hit.path, hit.symbol.name)
         locations, remark = await self._when_ready(
             hit.path, lambda server: server.references(path, position, candidates=candidates)
         )
@@ -70,7 +71,7 @@ class Relations:
         # Last: from here on nothing waits, so that no file leaves the index before its symbols are named.
         gaps = await self._indexer.ensure(texts)
         references = [self._reference(file, span, texts[file]) for file, span in inside if file in texts]
-        return References(references, len(outside), gaps, remark)
+        return References(references, len(outside), gaps, remark or unopened)
 
     async def _texts(self, paths: Iterable[str]) -> dict[str, Text]:
         """Texts by path; without files that were deleted while they were asked about."""
@@ -80,14 +81,20 @@ class Relations:
                 texts[path] = (await self._read(path)).text
         return texts
 
-    async def _candidates(self, hit: Hit) -> list[Path]:
-        """Files to open first, for servers whose references cover opened files only."""
-        spec = self._languages.spec_for(hit.path)
+    async def _candidates(self, path: str, name: str) -> tuple[list[Path], str | None]:
+        """Files to show the server for `path` first, for those whose answers cover only what they were shown.
+
+        And a remark when the server takes fewer at once.
+        """
+        spec = self._languages.spec_for(path)
         if spec is None or not spec.documents.open_candidates:
-            return []
-        paths = [path for path in self._tree.files if self._languages.spec_for(path) is spec]
-        found = await anyio.to_thread.run_sync(files_containing, self._root, paths, hit.symbol.name)
-        return [self._root / path for path in found]
+            return [], None
+        paths = [other for other in self._tree.files if self._languages.spec_for(other) is spec]
+        found = await anyio.to_thread.run_sync(files_containing, self._root, paths, name)
+        remark = None
+        if len(found) > MAX_CANDIDATES and not spec.documents.settle_candidates:
+            remark = f"{name} stands in {len(found)} files, of which {spec.title} was shown {MAX_CANDIDATES}"
+        return [self._root / other for other in found], remark
 
     def _reference(self, path: str, span: Range, text: Text) -> ReferenceView:
         holder = self.holder(path, span.start)
@@ -103,9 +110,12 @@ class Relations:
     async def implementations(self, hit: Hit) -> tuple[list[Hit], int, str | None]:
         """Symbols that implement one; how many lie outside the project; a remark."""
         path, position = self._root / hit.path, hit.symbol.name_position
-        locations, remark = await self._when_ready(hit.path, lambda server: server.implementation(path, position))
+        candidates, unopened = await self._candidates(hit.path, hit.symbol.name)
+        locations, remark = await self._when_ready(
+            hit.path, lambda server: server.implementation(path, position, candidates=candidates)
+        )
         hits, outside = await self._defined_at(locations)
-        return hits, outside, remark
+        return hits, outside, remark or unopened
 
     async def definition(self, path: str, position: Position) -> tuple[list[Hit], list[Location], str | None]:
         """Symbols that are defined where the name at `position` leads; places outside the project; a remark."""
@@ -159,31 +169,42 @@ class Relations:
         above: tuple[object, ...],
         budget: list[int],
     ) -> list[HierarchyNode]:
-        nodes: list[HierarchyNode] = []
-        for next_item in await self._languages.ask(asked, lambda server: _step(server, item, direction)):
+        candidates: list[Path] = []
+        if direction in ("incoming", "subtypes"):
+            candidates, _ = await self._candidates(asked, item.name)
+        nodes: dict[object, HierarchyNode] = {}
+        for next_item in await self._languages.ask(asked, lambda server: _step(server, item, direction, candidates)):
             if budget[0] <= 0:
                 break
-            budget[0] -= 1
-            node = self._node(next_item)
-            nodes.append(node)
-            key = _key(next_item)
-            node.cycle = key in above
-            if node.cycle:
+            node, key = self._node(next_item), _key(next_item)
+            # A library's overloads are one to whoever only wants to know what is used of it.
+            shown = (node.name, node.path) if node.outside else key
+            if shown in nodes:
                 continue
-            if depth > 1 and budget[0] > 0:
+            budget[0] -= 1
+            nodes[shown] = node
+            node.cycle = key in above
+            if depth > 1 and budget[0] > 0 and not node.cycle and not node.outside:
                 node.below = await self._below(asked, next_item, direction, depth - 1, (*above, key), budget)
-        return nodes
+        return list(nodes.values())
 
     def _node(self, item: HierarchyItem) -> HierarchyNode:
-        path = self._inside(item.path) or str(item.path)
-        return HierarchyNode(name=item.name, kind=item.kind, path=path, line=item.selection.start.line0)
+        inside = self._inside(item.path)
+        return HierarchyNode(
+            name=item.name,
+            kind=item.kind,
+            path=inside or str(item.path),
+            line=item.selection.start.line0,
+            outside=inside is None,
+        )
 
     async def _when_ready(self, path: str, question: Callable[[LanguageServer], Awaitable[T]]) -> tuple[T, str | None]:
         """Asks once the server can be believed; a remark when that wait was cut short."""
 
         async def ask(server: LanguageServer) -> tuple[T, str | None]:
             remark = await server.ready()
-            return await question(server), remark
+            answer = await question(server)
+            return answer, remark or server.shortfall
 
         return await self._languages.ask(path, ask)
 
@@ -219,13 +240,15 @@ def _key(item: HierarchyItem) -> object:
     return item.name, item.path, item.selection
 
 
-async def _step(server: LanguageServer, item: HierarchyItem, direction: Direction) -> list[HierarchyItem]:
+async def _step(
+    server: LanguageServer, item: HierarchyItem, direction: Direction, candidates: Sequence[Path]
+) -> list[HierarchyItem]:
     match direction:
         case "incoming":
-            return [call.item for call in await server.incoming_calls(item)]
+            return [call.item for call in await server.incoming_calls(item, candidates=candidates)]
         case "outgoing":
             return [call.item for call in await server.outgoing_calls(item)]
         case "supertypes":
             return await server.supertypes(item)
         case "subtypes":
-            return await server.subtypes(item)
+            return await server.subtypes(item, candidates=candidates)

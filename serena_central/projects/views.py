@@ -50,14 +50,23 @@ class DiagnosticView(msgspec.Struct, frozen=True):
 
 
 class HierarchyNode(msgspec.Struct, kw_only=True):
-    """One symbol in a call or type hierarchy. `cycle`: it stands above itself, and is not followed again."""
+    """One symbol in a call or type hierarchy. `cycle`: it stands above itself, and is not followed again.
+
+    `outside`: it belongs to a library or another project; its path is absolute, and it is not followed either.
+    """
 
     name: str
     kind: int
     path: str
     line: int
+    outside: bool = False
     cycle: bool = False
     below: list["HierarchyNode"] = []
+
+    @property
+    def in_short(self) -> str:
+        """Where it is, and its name."""
+        return f"{'outside the project' if self.outside else self.path}: {self.name}"
 
 
 def view_of(hit: Hit, depth: int = 0, *, body: str | None = None, info: str | None = None) -> SymbolView:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 logger = logging.getLogger(__name__)
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Kept as the file's user_version; another one means that the file is dropped."""
 
 BUSY_TIMEOUT_S = 2.0

@@ -15,7 +15,10 @@ from serena_central.symbols.namepath import Part
 
 
 class Symbol(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One symbol. `container` is the place of its container in the file's list, -1 at the top level."""
+    """One symbol. `container` is the place of its container in the file's list, -1 at the top level.
+
+    `scope` are the containers between that one and the symbol which are not in this file, joined by `/`.
+    """
 
     name: str
     kind: int
@@ -28,6 +31,7 @@ class Symbol(msgspec.Struct, frozen=True, array_like=True, gc=False):
     name_line: int
     name_column: int
     detail: str = ""
+    scope: str = ""
 
     @property
     def range(self) -> Range:
@@ -55,6 +59,8 @@ class FileSymbols(msgspec.Struct, frozen=True, gc=False):
         while place >= 0:
             symbol = self.symbols[place]
             parts.append(symbol.part)
+            if symbol.scope:
+                parts.extend(map(Part, reversed(symbol.scope.split("/"))))
             place = symbol.container
         parts.reverse()
         return parts
@@ -94,11 +100,13 @@ def flatten(tree: Sequence[DocumentSymbol]) -> FileSymbols:
 
 
 def _flatten(siblings: Sequence[DocumentSymbol], container: int, symbols: list[Symbol]) -> None:
-    count = Counter(sibling.name for sibling in siblings)
-    seen: Counter[str] = Counter()
+    siblings = _brought_home(siblings)
+    count = Counter((sibling.scope, sibling.name) for sibling in siblings)
+    seen: Counter[tuple[tuple[str, ...], str]] = Counter()
     for sibling in siblings:
-        overload = seen[sibling.name] if count[sibling.name] > 1 else None
-        seen[sibling.name] += 1
+        key = sibling.scope, sibling.name
+        overload = seen[key] if count[key] > 1 else None
+        seen[key] += 1
         place = len(symbols)
         symbols.append(
             Symbol(
@@ -110,6 +118,30 @@ def _flatten(siblings: Sequence[DocumentSymbol], container: int, symbols: list[S
                 *sibling.range.end,
                 *sibling.selection.start,
                 sibling.detail,
+                "/".join(sibling.scope),
             )
         )
         _flatten(sibling.children, place, symbols)
+
+
+def _brought_home(siblings: Sequence[DocumentSymbol]) -> Sequence[DocumentSymbol]:
+    """Symbols that stand outside of their container are put into it, where it is in the same file."""
+    if not any(sibling.scope for sibling in siblings):
+        return siblings
+    kept: list[DocumentSymbol] = []
+    for sibling in siblings:
+        home = _container_named(siblings, sibling.scope) if sibling.scope else None
+        if home is None:
+            kept.append(sibling)
+        else:
+            home.children = [*home.children, msgspec.structs.replace(sibling, scope=())]
+    return kept
+
+
+def _container_named(siblings: Sequence[DocumentSymbol], scope: Sequence[str]) -> DocumentSymbol | None:
+    for sibling in siblings:
+        if sibling.name == scope[0] and not sibling.scope:
+            found = _container_named(sibling.children, scope[1:]) if len(scope) > 1 else sibling
+            if found is not None:
+                return found
+    return None

@@ -53,7 +53,7 @@ async def _hierarchy(
     top = {"name_path": hit.name_path, "relative_path": hit.path}
     return shaped(
         lambda: {**top, direction: [_as_json(node, direction) for node in nodes]},
-        Form("without deeper levels", lambda: {**top, direction: [f"{node.path}: {node.name}" for node in nodes]}),
+        Form("without deeper levels", lambda: {**top, direction: [node.in_short for node in nodes]}),
         Form("as a total", lambda: f"{_count(nodes)} symbols"),
         narrow="Ask with a smaller depth.",
     )
@@ -64,12 +64,10 @@ def _count(nodes: list[HierarchyNode]) -> int:
 
 
 def _as_json(node: HierarchyNode, direction: Direction) -> dict[str, Any]:
-    answer: dict[str, Any] = {
-        "name": node.name,
-        "kind": kind_name(node.kind),
-        "relative_path": node.path,
-        "line": node.line,
-    }
+    answer: dict[str, Any] = {"name": node.name, "kind": kind_name(node.kind)}
+    if node.outside:
+        return {**answer, "outside_project": f"{node.path}:{node.line}"}
+    answer |= {"relative_path": node.path, "line": node.line}
     if node.cycle:
         answer["cycle"] = True
     if node.below:

@@ -158,7 +158,8 @@ def _overview(file: FileSymbols, container: int, depth: int) -> dict[str, list[A
     by_kind: dict[str, list[Any]] = defaultdict(list)
     for place in file.children(container):
         below = _overview(file, place, depth - 1) if depth > 0 else {}
-        name = str(file.symbols[place].part)
+        symbol = file.symbols[place]
+        name = f"{symbol.scope}/{symbol.part}" if symbol.scope else str(symbol.part)
         by_kind[kind_name(file.symbols[place].kind)].append({name: below} if below else name)
     return by_kind
 
@@ -336,7 +337,7 @@ async def _callees(call: ToolCall, target: Project, hit: Hit) -> list[str]:
         call.remark(f"{spec.name if spec else 'The language server'} does not tell callees.")
         return []
     remark_answer(call, remark)
-    return list(dict.fromkeys(f"{node.path}: {node.name}" for node in nodes))[:FEW]
+    return list(dict.fromkeys(node.in_short for node in sorted(nodes, key=lambda node: node.outside)))[:FEW]
 
 
 @tool("All symbols of a folder", shown="optional")

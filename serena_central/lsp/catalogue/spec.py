@@ -81,11 +81,28 @@ class Documents(Part, frozen=True):
     open_candidates: bool = False
     """References are complete only in files that are open: those that may hold the name are opened first."""
     settle_candidates: bool = False
-    """An opened file counts only once the server has worked on it: it is asked for its symbols, and that awaited."""
+    """What it knows of other files is of the time when it read them, which an opened file makes it do: it is asked for
+    the file's symbols, and that awaited. It remembers what it read when the file is closed."""
+    included: tuple[str, ...] = ()
+    """Names (globs) of files whose text is part of others: when one changes, open files are closed and opened anew."""
     ranged_edits_only: bool = False
     """A didChange that carries the full text is ignored: it is sent as one edit that replaces everything."""
     trusts_mtime: bool = False
     """A closed file with the mtime that it knows is not read again, whatever it is told: it is opened for a moment."""
+    reads_late: bool = False
+    """It reads a file some time after it was told of a change: the file is opened for a moment, with its text."""
+
+
+class Naming(Part, frozen=True):
+    """Where what the server lists as symbols differs from what people call the definitions of a file."""
+
+    scoped: str = ""
+    """A regex that fits names of symbols which stand outside of their container and name it: its groups `scope` and
+    `name` are the two parts (`Square::area`, `(*Square).Area`)."""
+    separator: str = ""
+    """Between the names of a scope of several."""
+    imports: str = ""
+    """A regex that fits the statements in which a server takes imported names for definitions."""
 
 
 class Watching(Part, frozen=True):
@@ -173,6 +190,7 @@ class ServerSpec(Part, frozen=True):
     encodings: tuple[Encoding, ...] = ("utf-8", "utf-32", "utf-16")
     readiness: Readiness = Readiness()
     documents: Documents = Documents()
+    naming: Naming = Naming()
     watch: Watching = Watching()
     retry_codes: tuple[int, ...] = (-32801, -32802, -32800)
     deny: tuple[Feature, ...] = ()

@@ -180,6 +180,56 @@ async def test_a_server_that_trusts_mtime_gets_a_changed_file_opened_for_a_momen
     assert asked == ["didOpen", "didClose", "documentSymbol"]
 
 
+async def test_a_server_that_reads_late_is_shown_what_is_new_of_its_own_language(file: Path, log: Path) -> None:
+    spec = msgspec.structs.replace(FAKE_SPEC, documents=Documents(unopened=("document_symbols",), reads_late=True))
+    notes = file.with_name("notes.md")
+    notes.write_text("", encoding="utf-8")
+    async with running(fake_server(file.parent, spec, log=str(log))) as server:
+        server.files_changed([FileChange(file, "created"), FileChange(notes, "changed")])
+        await server.document_symbols(file)
+    asked = [method.rpartition("/")[2] for method in methods_of(log) if method.startswith("textDocument/")]
+    assert asked == ["didOpen", "didClose", "documentSymbol"]
+
+
+async def test_a_server_that_does_not_know_a_file_from_the_disk_yet_is_shown_it(file: Path, log: Path) -> None:
+    spec = msgspec.structs.replace(FAKE_SPEC, documents=Documents(unopened=("document_symbols",)))
+    errors = {"textDocument/documentSymbol": [-32603]}
+    async with running(fake_server(file.parent, spec, log=str(log), errors=errors)) as server:
+        assert await server.document_symbols(file) == []
+    asked = [method.rpartition("/")[2] for method in methods_of(log) if method.startswith("textDocument/")]
+    assert asked == ["documentSymbol", "didOpen", "documentSymbol"]
+
+
+async def test_an_answer_that_points_into_a_changed_file_is_asked_again_once_that_was_read(
+    file: Path, log: Path
+) -> None:
+    spec = msgspec.structs.replace(FAKE_SPEC, documents=Documents(open_candidates=True, settle_candidates=True))
+    other = file.with_name("other.py")
+    other.write_text("x", encoding="utf-8")
+    span = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}}
+    answers = {"textDocument/references": [{"uri": other.as_uri(), "range": span}]}
+    async with running(fake_server(file.parent, spec, log=str(log), answers=answers)) as server:
+        for kind in ("changed", None):
+            if kind:
+                server.files_changed([FileChange(other, kind)])
+            assert [place.path for place in await server.references(file, START)] == [other]
+        assert server.shortfall is None
+    asked = [method.rpartition("/")[2] for method in methods_of(log) if method.startswith("textDocument/")]
+    assert asked == ["didOpen", "references", "didOpen", "documentSymbol", "references", "references"]
+
+
+async def test_what_includes_a_changed_file_is_opened_anew(file: Path, log: Path) -> None:
+    documents = Documents(open_candidates=True, settle_candidates=True, included=("*.h",))
+    spec = msgspec.structs.replace(FAKE_SPEC, documents=documents)
+    async with running(fake_server(file.parent, spec, log=str(log))) as server:
+        await server.references(file, START, candidates=[file])
+        server.files_changed([FileChange(file.with_name("x.h"), "changed")])
+        await server.references(file, START, candidates=[file])
+    asked = [method.rpartition("/")[2] for method in methods_of(log) if method.startswith("textDocument/")]
+    once = ["didOpen", "documentSymbol", "references"]
+    assert asked == [*once, "didClose", *once]
+
+
 async def test_candidates_are_opened_and_worked_on_before_the_question_once(file: Path, log: Path) -> None:
     spec = msgspec.structs.replace(FAKE_SPEC, documents=Documents(open_candidates=True, settle_candidates=True))
     other = file.with_name("other.py")

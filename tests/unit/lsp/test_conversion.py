@@ -6,7 +6,8 @@ import pytest
 from serena_central.core.errors import PathNotFound
 from serena_central.core.text import Encoding, Position, Range, Text
 from serena_central.lsp.answers import DocumentSymbol, Location
-from serena_central.lsp.conversion import Converter, lsp_position, path_of, plain, uri_of
+from serena_central.lsp.catalogue import catalogue
+from serena_central.lsp.conversion import Converter, lsp_position, path_of, plain, scoped_name, uri_of
 from serena_central.lsp.types import LspDiagnostic, LspLocation, LspPosition, LspRange, LspSymbol
 
 WIDE = Text("a😀b\nüber\n")
@@ -132,3 +133,56 @@ def test_a_diagnostic_without_severity_is_an_error_and_codes_are_text() -> None:
 )
 def test_hovers_of_every_form_are_text(contents: object, text: str) -> None:
     assert plain(contents) == text
+
+
+@pytest.mark.parametrize(
+    ("server", "name", "expected"),
+    [
+        ("gopls", "(Square).Area", ("Area", ("Square",))),
+        ("gopls", "(*List[K, V]).Push", ("Push", ("List",))),
+        ("gopls", "Area", ("Area", ())),
+        ("clangd", "Square::area", ("area", ("Square",))),
+        ("clangd", "ns::Box<std::pair<A, B>>::In::deep", ("deep", ("ns", "Box", "In"))),
+        ("clangd", "ns::Box<T>::~Box", ("~Box", ("ns", "Box"))),
+        ("clangd", "Box::operator std::string", ("operator std::string", ("Box",))),
+        ("clangd", "Box::operator<", ("operator<", ("Box",))),
+        ("clangd", "ns::Box<int>", ("Box<int>", ("ns",))),
+        ("clangd", "area", ("area", ())),
+        ("ty", "a.b", ("a.b", ())),
+    ],
+)
+def test_a_name_that_says_its_container_is_taken_apart(
+    server: str, name: str, expected: tuple[str, tuple[str, ...]]
+) -> None:
+    assert scoped_name(name, catalogue().server(server).naming) == expected
+
+
+def test_what_an_import_names_is_no_definition() -> None:
+    code = """\
+import first, { second as third } from "./b.js";
+import type { Fourth } from './b.js'
+import fifth = require("./b.js");
+export { sixth } from "./b.js";
+const seventh = await import("./b.js"), eighth = 1;
+declare module "x" {
+  import { ninth } from "y";
+  let tenth: number;
+}
+export const eleventh = { twelfth: 1 };
+"""
+    text = Text(code)
+
+    def symbol(name: str, *children: LspSymbol) -> LspSymbol:
+        line, character = text.to_lsp(text.position(code.index(name)), "utf-16")
+        span = lsp_span(line, character, character + len(name))
+        return LspSymbol(name, 13, range=span, selection_range=span, children=list(children))
+
+    module = LspSymbol("module", 2, range=lsp_lines(5, 8), children=[symbol("ninth"), symbol("tenth")])
+    found = [symbol(name) for name in ("first", "third", "Fourth", "fifth", "sixth", "seventh", "eighth")]
+    converter = Converter("utf-16", lambda path: text, catalogue().server("typescript").naming)
+    assert names(converter.symbols(text, [*found, module, symbol("eleventh")])) == [
+        ("seventh", []),
+        ("eighth", []),
+        ("module", [("tenth", [])]),
+        ("eleventh", []),
+    ]

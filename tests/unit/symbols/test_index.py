@@ -97,3 +97,30 @@ def test_entries_survive_the_cache_and_broken_ones_are_refused() -> None:
     with pytest.raises(msgspec.DecodeError):
         other.restore("y.py", Entry(STAMP, 1, "fake 1", b"\xff"))
     assert found(other, "Shop") == ["x.py:Shop"]
+
+
+def method(name: str, line: int, *scope: str) -> DocumentSymbol:
+    return msgspec.structs.replace(symbol(name, line, line, kind=SymbolKind.METHOD), scope=scope)
+
+
+def test_a_method_that_stands_outside_of_its_class_has_the_class_in_its_name_path() -> None:
+    file = flatten([method("area", 0, "Square"), method("area", 1, "Tile"), symbol("area", 2, 2)])
+    assert [file.name_path(place) for place in range(3)] == ["Square/area", "Tile/area", "area"]
+    assert found(filled(a=file), "Square/area") == ["a:Square/area"]
+    assert found(filled(a=file), "/area") == ["a:area"]
+    assert file.place_of("Tile/area") == 1
+
+
+def test_a_method_that_stands_beside_its_class_becomes_its_child() -> None:
+    inner = symbol("ns", 4, 9, symbol("Square", 5, 6, symbol("side", 6, 6)))
+    file = flatten([method("area", 0, "ns", "Square"), inner, method("area", 10, "ns", "Tile")])
+    assert [file.name_path(place) for place in range(5)] == [
+        "ns",
+        "ns/Square",
+        "ns/Square/side",
+        "ns/Square/area",
+        "ns/Tile/area",
+    ]
+    place = file.enclosing(Position(0, 3))
+    assert place is not None
+    assert file.name_path(place) == "ns/Square/area"

@@ -1,0 +1,6 @@
+#include "shapes.hpp"
+
+int wrong() {
+    int number = "three";
+    return total(nullptr, number);
+}

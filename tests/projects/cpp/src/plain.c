@@ -1,0 +1,7 @@
+static int twice(int number) {
+    return number + number;
+}
+
+int four(void) {
+    return twice(2);
+}

@@ -1,0 +1,3 @@
+from shapes.base import Shape
+
+__all__ = ["Shape"]

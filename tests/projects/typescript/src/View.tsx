@@ -1,0 +1,3 @@
+import { total } from "./base.js";
+
+export const View = () => String(total([]));

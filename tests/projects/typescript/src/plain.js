@@ -1,0 +1,5 @@
+import { total } from "./base.js";
+
+export function plain() {
+  return total([]);
+}
