@@ -31,16 +31,20 @@ from serena_central.config.settings import ServerSettings
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.logs import EventLog
 from serena_central.core.places import Places
+from serena_central.editing.apply import Applier
+from serena_central.editing.journal import Journal
 from serena_central.mcp_server.adapter import Adapter
 from serena_central.mcp_server.endpoint import McpEndpoint
 from serena_central.mcp_server.transports import HandshakeTransports
 from serena_central.pool.pool import LanguageServerPool
+from serena_central.projects.history import EditHistory
 from serena_central.projects.languages import ProjectLanguages
 from serena_central.projects.project import Project
 from serena_central.projects.record import ProjectRecorder
 from serena_central.projects.registry import KnownProject, ProjectRegistry
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.record import SessionRecorder
+from serena_central.sessions.views import SymbolViews
 from serena_central.store.index_cache import IndexCache
 from serena_central.store.store import Store
 from serena_central.tools.call import Services, ToolCaller
@@ -105,9 +109,11 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
     bus = EventBus()
     store = Store(places.database, bus, url=settings.database_url, policy=settings.retention)
     pool = LanguageServerPool(bus=bus, places=places, policy=settings.pool)
+    applier = Applier(Journal(places.journal))
+    history = EditHistory(applier, store, bus)
     projects = ProjectRegistry(
         bus=bus,
-        build=lambda root: _project(root, loaded, pool, places, bus),
+        build=lambda root: _project(root, loaded, pool, places, bus, applier, history),
         interest=pool,
         allowed_roots=map(Path, settings.allowed_roots),
         known=[KnownProject(Path(root).name, root) for root in settings.projects],
@@ -119,6 +125,7 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
         pool=pool,
         settings=settings,
         bus=bus,
+        views=SymbolViews(store),
         offer=Offer(settings, _profiles(bus), projects),
     )
     caller = ToolCaller(services, record=store.writer.put)
@@ -141,6 +148,7 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
             tally.run,
             store.run,
             pool.run,
+            history.run,
             projects.run,
             project_recorder.run,
             recorder.run,
@@ -177,7 +185,13 @@ async def _running(run: Run) -> AsyncGenerator[None]:
 
 
 def _project(
-    root: Path, loaded: Loaded[ServerSettings], pool: LanguageServerPool, places: Places, bus: EventBus
+    root: Path,
+    loaded: Loaded[ServerSettings],
+    pool: LanguageServerPool,
+    places: Places,
+    bus: EventBus,
+    applier: Applier,
+    history: EditHistory,
 ) -> Project:
     found = load_project_config(root, loaded)
     for problem in found.problems:
@@ -191,7 +205,7 @@ def _project(
         chosen=settings.language_servers,
         encoding=settings.encoding,
     )
-    return Project(root, settings, languages, IndexCache(places.cache, root))
+    return Project(root, settings, languages, IndexCache(places.cache, root), applier=applier, edited=history.applied)
 
 
 def _profiles(bus: EventBus) -> Profiles:

@@ -185,6 +185,14 @@ class SharedSettings(msgspec.Struct, kw_only=True, frozen=True):
     max_answer_chars: Annotated[
         int, Meta(ge=100, le=5_000_000, description="Longer answers are shortened, and say so. In characters.")
     ] = 150_000
+    edit_conflicts: Annotated[
+        Literal["refuse", "warn"],
+        Meta(description="What becomes of an edit of a symbol that changed since the session looked at it."),
+    ] = "refuse"
+    edit_diagnostics_s: Annotated[
+        float,
+        Meta(ge=0, le=30, description="How long an edit waits for the errors that it caused, in seconds; 0: not."),
+    ] = 2
     language_servers: Annotated[
         dict[str, Any], Meta(description="Per language or language server: which one is used, and its options.")
     ] = {}

@@ -189,6 +189,24 @@ class EditError(SerenaCentralError):
     """An edit was not made."""
 
 
+class EditConflict(EditError):
+    """A symbol is not any more what the session saw. `changed_by` names a session and client, or is `outside`; `at` is
+    ISO 8601 (UTC), None if that can't be known; `current` is its source now, None for a whole file."""
+
+    def __init__(self, symbol: str, path: str, changed_by: str, at: str | None, current: str | None) -> None:
+        when = f" at {at}" if at else ""
+        shown = f" It is now:\n{current}" if current is not None else ""
+        super().__init__(
+            f"{symbol} in {path} was changed by {changed_by}{when}, after this session last looked at it. Nothing was "
+            f"changed. Make the edit again from what it is now, having looked at it.{shown}"
+        )
+        self.symbol = symbol
+        self.path = path
+        self.changed_by = changed_by
+        self.at = at
+        self.current = current
+
+
 class FileChanged(EditError):
     """A file is not any more what an edit was planned on. Nothing was changed."""
 

@@ -11,3 +11,8 @@ def new_session_id() -> str:
 def new_call_id() -> str:
     """A call id; unique among the calls of one server."""
     return "c-" + secrets.token_hex(8)
+
+
+def new_edit_id() -> str:
+    """An edit id; short enough to be typed, unique among the edits that are kept."""
+    return "e-" + secrets.token_hex(6)

@@ -53,6 +53,11 @@ class Places:
         return self.home / "serena-central.db"
 
     @property
+    def journal(self) -> Path:
+        """What edits are being made, so that a crash in the middle can be mended."""
+        return self.home / "edits.journal"
+
+    @property
     def cache(self) -> Path:
         """Symbol indexes, one SQLite file per root."""
         return self.home / "cache"

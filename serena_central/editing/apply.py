@@ -7,14 +7,13 @@ got an answer about it. It knows neither symbols nor projects.
 """
 
 import logging
-from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
+from collections.abc import Sequence
 
 import anyio
 import anyio.to_thread
 
 from serena_central.core.errors import InvalidArguments, WriteFailed
+from serena_central.core.locks import KeyedLocks
 from serena_central.editing.change import FileChange, Operation
 from serena_central.editing.disk import Disk
 from serena_central.editing.journal import Entry, Journal, Past, Step
@@ -35,7 +34,7 @@ class Applier:
     def __init__(self, journal: Journal, *, disk: Disk | None = None) -> None:
         self._journal = journal
         self._disk = disk or Disk()
-        self._locks: dict[Path, _FileLock] = {}
+        self._locks = KeyedLocks()
         self._threads = anyio.CapacityLimiter(WRITERS)
 
     def open(self) -> list[Past]:
@@ -61,25 +60,9 @@ class Applier:
         steps = [
             step for number, change in enumerate(operation.changes) for step in _planned(operation, number, change)
         ]
-        async with self._holding(Path(step.step.path) for step in steps):
+        async with self._locks.holding(step.step.path for step in steps):
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(self._apply, operation, steps, limiter=self._threads)
-
-    @asynccontextmanager
-    async def _holding(self, paths: Iterable[Path]) -> AsyncGenerator[None]:
-        """Holds the files' locks, taken in the order of their paths: two operations never wait for each other."""
-        async with AsyncExitStack() as stack:
-            for path in sorted(set(paths)):
-                lock = self._locks.setdefault(path, _FileLock())
-                lock.users += 1
-                stack.callback(self._let_go, path, lock)
-                await stack.enter_async_context(lock.lock)
-            yield
-
-    def _let_go(self, path: Path, lock: "_FileLock") -> None:
-        lock.users -= 1
-        if not lock.users:
-            del self._locks[path]
 
     def _apply(self, operation: Operation, planned: Sequence[PlannedStep]) -> None:
         stamps = [check(one.step) for one in planned]
@@ -129,14 +112,6 @@ class Applier:
         for step in done:
             take_back(self._disk, step)
         return False
-
-
-class _FileLock:
-    """A lock and how many hold it or wait for it."""
-
-    def __init__(self) -> None:
-        self.lock = anyio.Lock()
-        self.users = 0
 
 
 def _planned(operation: Operation, number: int, change: FileChange) -> list[PlannedStep]:

@@ -89,6 +89,35 @@ def line_counts(before: str | None, after: str | None) -> LineCounts:
     return LineCounts(added, removed)
 
 
+def changed_hunks(before: str, after: str) -> list[tuple[int, str, str]]:
+    """Where the texts differ, with a few equal lines around: 0-based line in the new text, old lines, new lines."""
+    old, new = lines_of(before), lines_of(after)
+    return [
+        (group[0][3], "".join(old[group[0][1] : group[-1][2]]), "".join(new[group[0][3] : group[-1][4]]))
+        for group in _grouped(_changes(old, new))
+    ]
+
+
+def changed_span(before: str, after: str) -> tuple[int, int, int]:
+    """The one stretch that holds all differences, in offsets: its start, its end in the old text and in the new one."""
+    shorter = min(len(before), len(after))
+    head = _common(before, after, shorter)
+    tail = _common(before[head:][::-1], after[head:][::-1], shorter - head)
+    return head, len(before) - tail, len(after) - tail
+
+
+def _common(one: str, other: str, most: int) -> int:
+    """Length of the common head, by halving: comparing slices is far quicker than characters."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
 def _diff_lines(old: Sequence[str], new: Sequence[str]) -> Iterable[str]:
     for group in _grouped(_changes(old, new)):
         first, last = group[0], group[-1]

@@ -6,7 +6,7 @@ than the call that asked for it; then the index or a language server answers. It
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import anyio
@@ -15,10 +15,12 @@ from anyio.abc import TaskStatus
 from serena_central.config.load import serena_home
 from serena_central.config.settings import ProjectSettings
 from serena_central.core.errors import PathRefused, SymbolNotFound
-from serena_central.core.text import Text
+from serena_central.editing.apply import Applier
 from serena_central.files.boundary import relative, resolve_inside
 from serena_central.files.text import FileText, read_text
 from serena_central.files.tree import Change, FileTree
+from serena_central.projects.aftermath import Aftermath
+from serena_central.projects.edits import AppliedEdit, Edits
 from serena_central.projects.languages import ProjectLanguages
 from serena_central.projects.memories import Memories
 from serena_central.projects.relations import Relations
@@ -40,8 +42,16 @@ class Project:
     """One root, its files, symbols and language servers. Belongs to the event loop's thread."""
 
     def __init__(
-        self, root: Path, settings: ProjectSettings, languages: ProjectLanguages, cache: IndexCache | None = None
+        self,
+        root: Path,
+        settings: ProjectSettings,
+        languages: ProjectLanguages,
+        cache: IndexCache | None = None,
+        *,
+        applier: Applier,
+        edited: Callable[[AppliedEdit], None],
     ) -> None:
+        """`applier` writes what is edited, and `edited` is told of it; it must neither wait nor raise."""
         self.root = root
         self.name = settings.project_name or root.name
         self.settings = settings
@@ -56,6 +66,24 @@ class Project:
         self._finder = Finder(root, self.tree, self.index, self.indexer)
         self.relations = Relations(root, self.tree, self.index, self.indexer, languages, self.read)
         self.memories = Memories(root, serena_home(), settings)
+        self.edits = Edits(
+            root,
+            self.tree,
+            applier,
+            Aftermath(
+                root,
+                self.index,
+                self.indexer,
+                self.relations,
+                languages,
+                self.read,
+                diagnostics_s=settings.edit_diagnostics_s,
+            ),
+            read=self.read,
+            settled=self.settled,
+            applied=edited,
+            refuses_conflicts=settings.edit_conflicts == "refuse",
+        )
         self.opened_at = time.time()
         self.last_used = time.time()
 
@@ -181,13 +209,18 @@ class Project:
         """The symbol as it is on disk now; its text and positions belong together."""
         text = None
         if body:
-            hit, text = await self._settled(hit)
+            hit, read = await self.settled(hit.path, hit.name_path)
+            text = read.text
         hover = await self.relations.hover(hit) if info and not body else None
         return view_of(hit, depth, body=text.slice(hit.symbol.range) if text else None, info=hover)
 
-    async def _settled(self, hit: Hit) -> tuple[Hit, Text]:
-        """The symbol and its file's text, both of the same moment, however often the file changes meanwhile."""
-        name_path, path = hit.name_path, hit.path
+    async def settled(self, path: str, name_path: str) -> tuple[Hit, FileText]:
+        """A symbol and its file's text, both of the same moment, however often the file changes meanwhile.
+
+        Raises:
+            SymbolNotFound: the file, as it is now, has no symbol of exactly this name path.
+            PathError: it can't be read, or does not settle.
+        """
         for _ in range(ATTEMPTS):
             read = await self.read(path)
             entry = self.index.entry(path)
@@ -196,7 +229,7 @@ class Project:
                 place = file.place_of(name_path)
                 if place is None:
                     raise SymbolNotFound(name_path, path)
-                return Hit(path, file, place), read.text
+                return Hit(path, file, place), read
             await self.tree.fresh()
             if entry is not None and self.index.entry(path) is entry:
                 # No event came (a change through a hard link): the stamps differ, which is reason enough.

@@ -12,6 +12,7 @@ import anyio
 from anyio.abc import TaskStatus
 
 from serena_central.config.settings import SessionPolicy
+from serena_central.core.clock import utc
 from serena_central.core.errors import SessionNotFound, SessionTerminated
 from serena_central.core.events import EventBus
 from serena_central.core.repeating import repeat
@@ -23,7 +24,6 @@ from serena_central.sessions.session import (
     SessionState,
     Termination,
     snapshot,
-    utc,
 )
 
 TOMBSTONES_KEPT_S = 24 * 3600

@@ -136,6 +136,7 @@ def _session(row: SessionRow) -> Session:
     session.modes = tuple(row.modes)
     session.calls = row.tool_call_count
     session.opening = row.initialize
+    session.views_in_store = True
     if row.project_root is not None:
         session.active_project = ActiveProject(row.project_name or "", row.project_root)
     # The kill of a shared session runs out by itself; after a restart nobody knows when.

@@ -4,8 +4,7 @@ A session owns no language server and no project: it holds the root of its activ
 is in its session and its arguments.
 """
 
-import time
-from collections import deque
+from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -13,6 +12,7 @@ from typing import NamedTuple
 import anyio
 import msgspec
 
+from serena_central.core.clock import utc
 from serena_central.core.errors import SessionTerminated
 from serena_central.sessions.claim import Claim, Recognised, shortened
 
@@ -48,6 +48,14 @@ class Termination(NamedTuple):
 class ActiveProject(NamedTuple):
     name: str
     root: str
+
+
+class SeenPlace(NamedTuple):
+    """A symbol that a session saw: its project's root, its file (root-relative), its name path (`""`: all of it)."""
+
+    root: str
+    path: str
+    name_path: str
 
 
 @dataclass(slots=True)
@@ -105,6 +113,10 @@ class Session:
         """Memories by (root, name) → digest of what this session last saw of them."""
         self.tools: dict[str, ToolStatistics] = {}
         self.running: dict[str, RunningCall] = {}
+        self.views: OrderedDict[SeenPlace, str] = OrderedDict()
+        """Hashes of what it last saw of symbols, the oldest first; kept by sessions/views.py."""
+        self.views_in_store = False
+        """An earlier run of the server wrote views that were not read yet."""
         self.log: deque[LogLine] = deque(maxlen=LOG_LINES)
 
     @property
@@ -199,8 +211,3 @@ def snapshot(session: Session, now: float, idle_after_s: float) -> SessionSnapsh
         running=[call.tool for call in session.running.values()],
         terminated_by=session.termination.by if session.termination else None,
     )
-
-
-def utc(at: float) -> str:
-    """Unix seconds as ISO 8601 in UTC."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))

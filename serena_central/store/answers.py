@@ -23,6 +23,16 @@ class EventPage(msgspec.Struct, frozen=True):
     next_before: int | None
 
 
+class EditFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which edits. `project` is a root; `since` is Unix time; `repeatable`: only those that may be asked for again."""
+
+    session: str | None = None
+    project: str | None = None
+    since: float = 0.0
+    repeatable: bool = False
+    limit: int = 100
+
+
 class ToolStatistics(msgspec.Struct, frozen=True, kw_only=True):
     """Calls of one tool in a window of time, with their durations in milliseconds."""
 

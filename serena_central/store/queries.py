@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 from sqlalchemy import ColumnElement, Select, Table, and_, case, delete, func, select, tuple_
 
 from serena_central.config.settings import RetentionPolicy
-from serena_central.store.answers import EventFilter, EventPage, ToolStatistics
+from serena_central.store.answers import EditFilter, EventFilter, EventPage, ToolStatistics
 from serena_central.store.database import Database
 from serena_central.store.rows import (
     DailyTotalRow,
@@ -110,11 +110,21 @@ class Queries:
         chosen = select(_CALL).where(columns.session == session_id).order_by(columns.at.desc()).limit(limit)
         return self._rows(ToolCallRow, chosen)
 
-    def edits_of_session(self, session_id: str, limit: int = 1000) -> list[EditRow]:
+    def edits(self, wanted: EditFilter) -> list[EditRow]:
         """The newest first."""
         columns = _EDIT.columns
-        chosen = select(_EDIT).where(columns.session == session_id).order_by(columns.at.desc()).limit(limit)
+        chosen = select(_EDIT).where(columns.at >= wanted.since).order_by(columns.at.desc()).limit(wanted.limit)
+        if wanted.session is not None:
+            chosen = chosen.where(columns.session == wanted.session)
+        if wanted.project is not None:
+            chosen = chosen.where(columns.project_root == wanted.project)
+        if wanted.repeatable:
+            chosen = chosen.where(columns.repeat.is_not(None))
         return self._rows(EditRow, chosen)
+
+    def edit(self, edit_id: str) -> EditRow | None:
+        found = self._rows(EditRow, select(_EDIT).where(_EDIT.columns.id == edit_id))
+        return found[0] if found else None
 
     def projects(self) -> list[ProjectRow]:
         """Every project that is known, the last used first."""

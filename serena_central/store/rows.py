@@ -71,18 +71,23 @@ class ToolCallRow(Row, kw_only=True):
 
 
 class EditRow(Row, kw_only=True):
-    """One file that one edit changed. `patch` is a unified diff."""
+    """One edit. `files`: what became of each, as answers show it; `patches`: how to take it back (MessagePack, zlib),
+    None once that is too old or was too large. `repeat` tells a repetition of the call that made it, `answer` is what
+    that gets (JSON). `undoes`: the edit that this one took back."""
 
     table = "edit"
     id: str
     at: float
     call: str
+    tool: str
     session: str
+    client: str = ""
     project_root: str
-    relative_path: str
-    old_hash: str | None = None
-    new_hash: str | None = None
-    patch: str
+    files: list[dict[str, Any]] = []
+    patches: bytes | None = None
+    repeat: str | None = None
+    answer: str | None = None
+    undoes: str | None = None
 
 
 class EventRow(Row, kw_only=True):

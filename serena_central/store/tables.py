@@ -11,7 +11,7 @@ from sqlalchemy import JSON, Column, Index
 from sqlalchemy.orm import declared_attr
 from sqlmodel import Field, SQLModel
 
-SCHEMA_VERSION = "0001"
+SCHEMA_VERSION = "0002"
 """Alembic's newest revision."""
 
 
@@ -72,16 +72,22 @@ class ToolCallTable(StoreTable, table=True):
 
 
 class EditTable(StoreTable, table=True):
-    __table_args__ = (Index("ix_edit_session_at", "session", "at"),)
+    __table_args__ = (
+        Index("ix_edit_session_at", "session", "at"),
+        Index("ix_edit_project_root_at", "project_root", "at"),
+    )
     id: str = Field(primary_key=True)
     at: float = Field(index=True)
     call: str
+    tool: str
     session: str
+    client: str
     project_root: str
-    relative_path: str
-    old_hash: str | None
-    new_hash: str | None
-    patch: str
+    files: list[dict[str, Any]] = Field(sa_column=Column(JSON, nullable=False))
+    patches: bytes | None
+    repeat: str | None
+    answer: str | None
+    undoes: str | None
 
 
 class EventTable(StoreTable, table=True):

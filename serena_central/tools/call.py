@@ -28,10 +28,11 @@ from serena_central.tools import diagnostics, files, guidance, hierarchies, memo
 from serena_central.tools.answer import Answer, fit
 from serena_central.tools.catalogue import CATALOGUE, PATH_PARAMETERS, Tool
 from serena_central.tools.context import Services, ToolCall
+from serena_central.tools.edits import symbol_edits
 
 logger = logging.getLogger(__name__)
 
-FAMILIES = (symbols, files, diagnostics, hierarchies, workflow, guidance, memories, shell)
+FAMILIES = (symbols, symbol_edits, files, diagnostics, hierarchies, workflow, guidance, memories, shell)
 """Importing a family puts its tools into the catalogue."""
 
 CONTEXT_KEPT = 500
@@ -70,7 +71,7 @@ class ToolCaller:
             SerenaCentralError: anything the caller should know; its text says what to do next.
         """
         tool = self._find(name)
-        call = ToolCall(new_call_id(), session, self._services, began=anyio.current_time(), run=self.call)
+        call = ToolCall(new_call_id(), tool.name, session, self._services, began=anyio.current_time(), run=self.call)
         started = time.perf_counter()
         failure: BaseException | None = None
         scope_name: str | None = None

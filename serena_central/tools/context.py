@@ -6,10 +6,12 @@ from typing import Any
 
 from serena_central.config.settings import ServerSettings
 from serena_central.core.events import EventBus
+from serena_central.editing.change import Author
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.registry import ProjectRegistry
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
+from serena_central.sessions.views import SymbolViews
 from serena_central.tools.answer import Answer
 from serena_central.tools.offer import Offer
 
@@ -24,6 +26,7 @@ class Services:
     settings: ServerSettings
     bus: EventBus
     offer: Offer
+    views: SymbolViews
 
 
 @dataclass
@@ -31,6 +34,7 @@ class ToolCall:
     """One call while it runs: who called, what may be used, and the remarks that will qualify its answer."""
 
     id: str
+    tool: str
     session: Session
     services: Services
     began: float
@@ -39,8 +43,21 @@ class ToolCall:
     """Runs another tool as a call of its own, for tools that pass a question on."""
     remarks: list[str] = field(default_factory=list[str])
     semantic_context: str | None = None
+    repeat: str | None = None
+    """By what a repetition of this very call would be recognised; None where none could."""
     answer_chars: int = 0
     """Length of the answer, once there is one."""
+
+    @property
+    def author(self) -> Author:
+        """Who is responsible for what this call changes."""
+        return Author(
+            session=self.session.id,
+            client=self.session.client_name,
+            tool=self.tool,
+            call=self.id,
+            repeat=self.repeat,
+        )
 
     def part(self) -> "ToolCall":
         """This call as one of several projects sees it: with remarks of its own."""

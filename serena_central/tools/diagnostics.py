@@ -1,5 +1,6 @@
 """Tools that tell what language servers complain about."""
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -79,14 +80,15 @@ def _selected(found: list[DiagnosticView], first: int, last: int, min_severity: 
 def _shape(found: dict[str, list[DiagnosticView]]) -> Shaped:
     total = sum(map(len, found.values()))
     return shaped(
-        lambda: _grouped(found),
+        lambda: grouped(found),
         Form("as counts per file", lambda: {path: len(views) for path, views in found.items()}),
         Form("as a total", lambda: f"{total} diagnostics"),
         narrow="Give start_line and end_line, or a stricter min_severity.",
     )
 
 
-def _grouped(found: dict[str, list[DiagnosticView]]) -> Grouped:
+def grouped(found: Mapping[str, Sequence[DiagnosticView]]) -> Grouped:
+    """Diagnostics per file as answers show them: by severity and symbol."""
     answer: Grouped = {}
     for path, views in found.items():
         by_severity = answer.setdefault(path, {})

@@ -9,6 +9,8 @@ import anyio
 from serena_central.config.settings import PoolPolicy, ProjectSettings
 from serena_central.core.events import EventBus
 from serena_central.core.places import Places
+from serena_central.editing.apply import Applier
+from serena_central.editing.journal import Journal
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.languages import ProjectLanguages
 from serena_central.projects.project import Project
@@ -27,6 +29,7 @@ class Registered:
         places = Places(self.home / "central")
         self.pool = LanguageServerPool(bus=self.bus, places=places, policy=PoolPolicy())
         self.places = places
+        self.applier = Applier(Journal(places.journal))
         self.registry = ProjectRegistry(
             bus=self.bus,
             build=self._build,
@@ -39,7 +42,8 @@ class Registered:
     def _build(self, root: Path) -> Project:
         self.before_build()
         self.built.append(root)
-        return Project(root, ProjectSettings(), ProjectLanguages(root, self.pool, self.places))
+        languages = ProjectLanguages(root, self.pool, self.places)
+        return Project(root, ProjectSettings(), languages, applier=self.applier, edited=lambda _edit: None)
 
     def kinds(self) -> list[str]:
         return [event.kind for event in self.bus.recent() if event.kind.startswith("project.")]

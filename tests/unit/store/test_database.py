@@ -133,12 +133,12 @@ def test_a_schema_from_the_future_is_refused_and_left_alone(path: Path) -> None:
         assert connection.execute("SELECT root FROM project").fetchall() == [("/a",)]
 
 
-NEXT_MIGRATION = """
+NEXT_MIGRATION = f"""
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0002"
-down_revision = "0001"
+revision = "9999"
+down_revision = "{schema.SCHEMA_VERSION}"
 
 
 def upgrade():
@@ -152,14 +152,14 @@ def test_an_older_schema_is_upgraded_in_place(path: Path, tmp_path: Path, monkey
         database.write([project("/a")])
     folder = tmp_path / "migrations"
     shutil.copytree(migrations_folder(), folder)
-    (folder / "versions" / "0002_colour.py").write_text(NEXT_MIGRATION)
-    monkeypatch.setattr(schema, "SCHEMA_VERSION", "0002")
+    (folder / "versions" / "9999_colour.py").write_text(NEXT_MIGRATION)
+    monkeypatch.setattr(schema, "SCHEMA_VERSION", "9999")
     monkeypatch.setattr(schema, "migrations_folder", lambda: folder)
     with opened(path) as database:
         database.open()
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT root, colour FROM project").fetchall() == [("/a", "blue")]
-        assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [("0002",)]
+        assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [("9999",)]
 
 
 def test_a_migration_that_fails_leaves_the_database_as_it_was(
@@ -169,14 +169,15 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(
         database.write([project("/a")])
     folder = tmp_path / "migrations"
     shutil.copytree(migrations_folder(), folder)
+    before = schema.SCHEMA_VERSION
     failing = NEXT_MIGRATION + '    op.execute("INSERT INTO missing VALUES (1)")\n'
-    (folder / "versions" / "0002_colour.py").write_text(failing)
-    monkeypatch.setattr(schema, "SCHEMA_VERSION", "0002")
+    (folder / "versions" / "9999_colour.py").write_text(failing)
+    monkeypatch.setattr(schema, "SCHEMA_VERSION", "9999")
     monkeypatch.setattr(schema, "migrations_folder", lambda: folder)
     with opened(path) as database, pytest.raises(StoreError, match="no such table: missing"):
         database.open()
     with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [("0001",)]
+        assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [(before,)]
         assert "colour" not in str(connection.execute("SELECT sql FROM sqlite_master").fetchall())
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from serena_central.config.settings import RetentionPolicy
 from serena_central.store import EventFilter
+from serena_central.store.answers import EditFilter
 from serena_central.store.database import Database
 from serena_central.store.queries import DAY_S, SWEEP_ROWS, Queries
 from serena_central.store.rows import EditRow, EventRow, ServerRunRow, SessionRow, SymbolViewRow, ToolCallRow
@@ -112,12 +113,12 @@ def test_calls_edits_views_and_runs_are_found_by_their_session(database: Databas
     view = SymbolViewRow(
         session="s", project_root="/p", relative_path="a.py", name_path="A", body_hash="1", seen_at=1.0
     )
-    edit = EditRow(id="e", at=1.0, call="c", session="s", project_root="/p", relative_path="a.py", patch="-a\n+b\n")
+    edit = EditRow(id="e", at=1.0, call="c", tool="t", session="s", project_root="/p", files=[{"path": "a.py"}])
     run = ServerRunRow(id="r", server="ty", project_root="/p", started_at=5.0)
     database.write([call(1, at=1.0), call(2, at=2.0), view, edit, run])
     queries = Queries(database)
     assert [row.id for row in queries.calls_of_session("s", limit=1)] == ["c-2"]
-    assert (queries.edits_of_session("s"), queries.symbol_views("s")) == ([edit], [view])
+    assert (queries.edits(EditFilter(session="s")), queries.symbol_views("s")) == ([edit], [view])
     assert (queries.server_runs_since(1.0), queries.server_runs_since(6.0)) == ([run], [])
 
 

@@ -21,6 +21,8 @@ pytestmark = pytest.mark.anyio
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.txt"))
 
+EDIT_ID = re.compile(r"\be-[0-9a-f]{12}\b")
+
 HEAD = re.compile(r"^=== (?P<kind>file|call) (?P<what>.*)\n", re.MULTILINE)
 
 
@@ -80,7 +82,8 @@ async def _answer(central: Central, root: Path, tool: str, arguments: str = "{}"
             _readable(answer.blocks[0]),
             *(f"remark: {line}" for block in answer.blocks[1:] for line in block.splitlines()),
         ]
-    return "\n".join(lines).replace(str(root), "PROJECT").replace("\r", "␍")
+    text = "\n".join(lines).replace(str(root), "PROJECT").replace("\r", "␍")
+    return EDIT_ID.sub("EDIT", text)
 
 
 def _readable(text: str) -> str:

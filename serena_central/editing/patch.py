@@ -1,0 +1,70 @@
+"""Patches that can be taken back: what an edit made of a file, small enough to keep, exact to the last byte.
+
+A patch is taken back where its new lines still stand, wherever other changes have moved them. Pure.
+"""
+
+import msgspec
+
+from serena_central.editing.plan import changed_hunks, lines_of
+
+_SURVIVES = ("utf-8", "surrogatepass")
+"""Texts may hold lone surrogates, for bytes that were no text."""
+
+
+class Hunk(msgspec.Struct, frozen=True, array_like=True):
+    """A stretch of lines with a few unchanged ones around it; `line0` is where `after` begins in the new text."""
+
+    line0: int
+    before: bytes
+    after: bytes
+
+
+class FilePatch(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one file. Paths are root-relative; `old_hash` covers the bytes that were on disk."""
+
+    path: str
+    moved_to: str | None = None
+    created: bool = False
+    deleted: bool = False
+    old_hash: str | None = None
+    encoding: str = "utf-8"
+    bom: bool = False
+    hunks: list[Hunk] = []
+
+
+class MovedOn(Exception):
+    """The lines that a patch made are not there any more; the message says which."""
+
+
+def hunks_between(before: str, after: str) -> list[Hunk]:
+    return [
+        Hunk(line0, old.encode(*_SURVIVES), new.encode(*_SURVIVES)) for line0, old, new in changed_hunks(before, after)
+    ]
+
+
+def taken_back(text: str, hunks: list[Hunk]) -> str:
+    """The text without what the hunks made of it. Raises MovedOn."""
+    lines = lines_of(text)
+    moved = 0
+    for hunk in hunks:
+        before, after = lines_of(hunk.before.decode(*_SURVIVES)), lines_of(hunk.after.decode(*_SURVIVES))
+        start = _find(lines, after, hunk.line0 + moved)
+        lines[start : start + len(after)] = before
+        moved += len(before) - len(after) + start - (hunk.line0 + moved)
+    return "".join(lines)
+
+
+def _find(lines: list[str], wanted: list[str], expected: int) -> int:
+    """Where the lines stand: at the expected place, else at the one place where they do. Raises MovedOn."""
+    if not wanted and lines:
+        raise MovedOn("the file was emptied by the edit, and holds something now")
+    if lines[expected : expected + len(wanted)] == wanted:
+        return expected
+    last = len(lines) - len(wanted)
+    places = [
+        start for start in range(last + 1) if lines[start] == wanted[0] and lines[start : start + len(wanted)] == wanted
+    ]
+    if len(places) != 1:
+        shown = wanted[len(wanted) // 2].strip()[:80]
+        raise MovedOn(f"the lines around {shown!r} changed since" if not places else f"{shown!r} stands several times")
+    return places[0]

@@ -1,0 +1,109 @@
+"""Where the text of a symbol goes, and with what space around it: the rules of replacing and inserting by symbol. Pure.
+
+Line ends become those of the file. What stands around is never touched, but that a new definition is set apart by one
+blank line at least where its neighbour is a definition; blank lines that the caller gives are kept.
+"""
+
+import re
+from typing import NamedTuple
+
+from serena_central.core.errors import InvalidArguments
+from serena_central.core.text import Position, Range, Text
+from serena_central.editing.plan import TextEdit, with_newlines
+from serena_central.editing.strings import lines_inside_strings
+
+_CLOSING = re.compile(r"\s*(?:[)\]}]|end\b)")
+"""What ends a container: no blank line is wanted before it."""
+
+
+class Style(NamedTuple):
+    """What the file and the neighbour ask for. `set_apart`: a blank line belongs around a definition like this."""
+
+    newline: str
+    language: str | None
+    set_apart: bool
+
+
+def replaced(span: Range, body: str, style: Style) -> TextEdit:
+    """The whole definition, from its first to its last character, becomes `body`; space around it stays.
+
+    Raises:
+        InvalidArguments: the body is empty.
+    """
+    return TextEdit(span, with_newlines(_stripped(body).strip(" \t"), style.newline))
+
+
+def inserted_after(text: Text, span: Range, body: str, style: Style) -> TextEdit:
+    """`body` as whole lines behind the last line of a definition. Raises InvalidArguments for an empty body."""
+    last0 = span.end.line0
+    if span.end.column == 0 and last0 > span.start.line0:
+        last0 -= 1  # some servers let a definition end where the next line begins
+    lines = _Lines(body, _indentation(text, span), style)
+    at_end = last0 + 1 >= text.line_count
+    place = Position(last0, len(text.line(last0))) if at_end else Position(last0 + 1, 0)
+    following = _first_filled(text, last0 + 1)
+    gap = following - last0 - 1 if following is not None else None
+    behind = lines.behind
+    if following is not None and not _CLOSING.match(text.line(following)):
+        behind = max(behind, style.set_apart - (gap or 0))
+    new_lines = [*[""] * max(lines.before, style.set_apart), *lines.filled, *[""] * behind]
+    joined = style.newline.join(new_lines)
+    # A file whose last line has no end keeps it that way.
+    return TextEdit(Range(place, place), style.newline + joined if at_end else joined + style.newline)
+
+
+def inserted_before(text: Text, span: Range, body: str, style: Style) -> TextEdit:
+    """`body` as whole lines before the first line of a definition. Raises InvalidArguments for an empty body."""
+    first0 = span.start.line0
+    own = _indentation(text, span)
+    lines = _Lines(body, own, style)
+    place = Position(first0, 0)
+    above = text.line(first0 - 1) if first0 else ""
+    # Behind a neighbour, and not behind the head of what contains both.
+    crowded = bool(above.strip()) and _width(above) >= _width(own) and not above.rstrip().endswith(("{", "(", "["))
+    before = max(lines.before, style.set_apart and crowded)
+    new_lines = [*[""] * before, *lines.filled, *[""] * max(lines.behind, style.set_apart)]
+    return TextEdit(Range(place, place), style.newline.join(new_lines) + style.newline)
+
+
+class _Lines:
+    """A body as lines: blank ones before and behind, and what stands between, indented like the neighbour."""
+
+    def __init__(self, body: str, indentation: str, style: Style) -> None:
+        lines = with_newlines(body, "\n").split("\n")
+        core = _stripped(body)
+        self.before = next(number for number, line in enumerate(lines) if line.strip())
+        blank_behind = next(number for number, line in enumerate(reversed(lines)) if line.strip())
+        self.behind = max(blank_behind - 1, 0)  # one newline at the end ends the last line
+        self.filled = core.split("\n")
+        if indentation and self.filled[0][:1] not in (" ", "\t"):
+            inside = lines_inside_strings(core, style.language)
+            self.filled = [
+                indentation + line if line.strip() and number not in inside else line
+                for number, line in enumerate(self.filled)
+            ]
+
+
+def _stripped(body: str) -> str:
+    """A body without blank lines around it, with plain line ends. Raises InvalidArguments if nothing is left."""
+    lines = with_newlines(body, "\n").split("\n")
+    while lines and not lines[0].strip():
+        del lines[0]
+    while lines and not lines[-1].strip():
+        del lines[-1]
+    if not lines:
+        raise InvalidArguments("The body is empty; give the source of the whole definition.")
+    return "\n".join(lines)
+
+
+def _indentation(text: Text, span: Range) -> str:
+    line = text.line(span.start.line0)
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _first_filled(text: Text, line0: int) -> int | None:
+    return next((number for number in range(line0, text.line_count) if text.line(number).strip()), None)
+
+
+def _width(line: str) -> int:
+    return len(line) - len(line.lstrip(" \t"))

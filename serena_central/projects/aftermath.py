@@ -1,0 +1,226 @@
+"""What an edit brought about: symbols with other bodies than before, and errors that were not there.
+
+Both are asked of the language server, which may be slow: neither delays an answer beyond its bound, and what is not
+known by then is said. What a server said after one edit counts as the state before the next one.
+"""
+
+import logging
+from collections import Counter, OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio
+import msgspec
+
+from serena_central.core.errors import DeadlineExceeded, LanguageServerError, PathError
+from serena_central.core.text import Text
+from serena_central.editing.change import FileChange
+from serena_central.editing.plan import changed_span
+from serena_central.files.text import FileText
+from serena_central.projects.guard import BodyChange
+from serena_central.projects.languages import ProjectLanguages
+from serena_central.projects.relations import Relations
+from serena_central.projects.views import DiagnosticView
+from serena_central.symbols.bodies import body_hash
+from serena_central.symbols.index import SymbolIndex
+from serena_central.symbols.indexer import Indexer
+from serena_central.symbols.symbol import FileSymbols
+
+logger = logging.getLogger(__name__)
+
+FOLLOWED_FILES = 8
+"""Files of one edit whose symbols and errors are looked at at once; of more only that they changed is known."""
+
+SYMBOLS_S = 1.0
+"""How long an edit waits for the symbols of what it wrote."""
+
+REMEMBERED_FILES = 256
+"""Files whose errors are remembered for the next edit."""
+
+ERROR = 1
+"""LSP DiagnosticSeverity."""
+
+
+class Consequences(msgspec.Struct, frozen=True, kw_only=True):
+    """`bodies`: symbols that the edit touched, as far as they are known. `unknown`: files whose symbols are not.
+    `errors`: those that the edit brought, by root-relative path. `remarks`: what may be missing."""
+
+    bodies: list[BodyChange] = []
+    unknown: list[str] = []
+    errors: dict[str, list[DiagnosticView]] = {}
+    remarks: list[str] = []
+
+
+class Before(NamedTuple):
+    """What was known about one file before it was changed."""
+
+    symbols: FileSymbols | None
+    errors: "Counter[_Key] | None"
+
+
+_Key = tuple[str, str, str]
+"""What two reports of one error have in common, wherever it moved: message, code, source."""
+
+
+class Aftermath:
+    """Belongs to the event loop's thread."""
+
+    def __init__(
+        self,
+        root: Path,
+        index: SymbolIndex,
+        indexer: Indexer,
+        relations: Relations,
+        languages: ProjectLanguages,
+        read: Callable[[str], Awaitable[FileText]],
+        *,
+        diagnostics_s: float,
+    ) -> None:
+        """`diagnostics_s` bounds the wait for diagnostics; 0 asks for none."""
+        self._root = root
+        self._index = index
+        self._indexer = indexer
+        self._relations = relations
+        self._languages = languages
+        self._read = read
+        self._diagnostics_s = diagnostics_s
+        self._known_errors: OrderedDict[tuple[str, str], Counter[_Key]] = OrderedDict()
+
+    async def before(self, changes: Sequence[FileChange]) -> dict[str, Before]:
+        """What is known about files that are about to be changed, by root-relative path."""
+        known: dict[str, Before] = {}
+
+        async def look(path: str, read: FileText) -> None:
+            known[path] = Before(self._symbols(path, read), await self._errors_before(path, read))
+
+        async with anyio.create_task_group() as tasks:
+            for change in changes[:FOLLOWED_FILES]:
+                path = self._inside(change.path)
+                if change.before is not None and self._languages.language_of(path):
+                    tasks.start_soon(look, path, change.before)
+        return known
+
+    async def after(self, changes: Sequence[FileChange], before: dict[str, Before]) -> Consequences:
+        """What became of it, within the bounds. The tree has seen the changes."""
+        started = anyio.current_time()
+        written = {self._inside(one.moved_to or one.path): one for one in changes if one.after is not None}
+        followed = [path for path in written if self._languages.language_of(path)][:FOLLOWED_FILES]
+        with anyio.move_on_after(SYMBOLS_S):
+            await self._indexer.ensure(followed)
+        bodies: list[BodyChange] = []
+        unknown = [path for path in written if path not in followed]
+        for path in followed:
+            found = await self._bodies(path, written[path], before.get(self._inside(written[path].path)))
+            if found is None:
+                unknown.append(path)
+            else:
+                bodies += found
+        news = _News({}, list[str]())
+        with anyio.move_on_after(self._diagnostics_s - (anyio.current_time() - started)) as scope:
+            async with anyio.create_task_group() as tasks:
+                for path in followed if self._diagnostics_s else ():
+                    tasks.start_soon(self._look_for_errors, path, written[path], before, news)
+        if scope.cancelled_caught:
+            news.remarks.append(f"Errors that this edit may cause were not known within {self._diagnostics_s:g} s.")
+        return Consequences(bodies=bodies, unknown=unknown, errors=news.errors, remarks=news.remarks)
+
+    async def _bodies(self, path: str, change: FileChange, before: Before | None) -> list[BodyChange] | None:
+        """Symbols that the change touched; None if the file's symbols are not known, or somebody was quicker."""
+        try:
+            read = await self._read(path)
+        except PathError:
+            return None
+        symbols = self._symbols(path, read)
+        if symbols is None or change.after is None or read.text.content != change.after:
+            return None
+        old = change.before.text if change.before else Text("")
+        start, old_end, new_end = changed_span(old.content, change.after)
+        hashes: dict[str, str] = {}
+        if before is not None and before.symbols is not None:
+            hashes = _touched(old, before.symbols, start, old_end)
+        return [
+            BodyChange(path, name_path, hashes.get(name_path), now)
+            for name_path, now in _touched(read.text, symbols, start, new_end).items()
+        ]
+
+    def _symbols(self, path: str, read: FileText) -> FileSymbols | None:
+        """The symbols that belong to this very text, if they are known."""
+        entry = self._index.entry(path)
+        return self._index.file(path) if entry is not None and entry.stamp == read.stamp else None
+
+    async def _errors_before(self, path: str, read: FileText) -> "Counter[_Key] | None":
+        if not self._diagnostics_s:
+            return None
+        known = self._known_errors.get((path, read.digest))
+        if known is None:
+            with anyio.move_on_after(self._diagnostics_s / 2):
+                found = await self._errors(path)
+                known = None if found is None else Counter(map(_key, found))
+        return known
+
+    async def _look_for_errors(self, path: str, change: FileChange, before: dict[str, Before], news: "_News") -> None:
+        found = await self._errors(path)
+        if found is None:
+            return
+        try:
+            read = await self._read(path)
+        except PathError:
+            return
+        if read.text.content != change.after:
+            return  # somebody was quicker; the errors are not this edit's alone
+        self._known_errors[path, read.digest] = Counter(map(_key, found))
+        while len(self._known_errors) > REMEMBERED_FILES:
+            self._known_errors.popitem(last=False)
+        old = change.before.text.content if change.before else ""
+        start, _, end = changed_span(old, read.text.content)
+        first, last = read.text.position(start).line0, read.text.position(end).line0
+        known = before.get(self._inside(change.path))
+        news.add(path, found, known.errors if known else None, range(first, last + 1))
+
+    async def _errors(self, path: str) -> list[DiagnosticView] | None:
+        try:
+            found, _ = await self._relations.diagnostics(path)
+        except (LanguageServerError, PathError, DeadlineExceeded) as error:
+            logger.debug("no diagnostics of %s after an edit: %s", path, error)
+            return None
+        return [view for view in found if view.diagnostic.severity == ERROR]
+
+    def _inside(self, path: Path) -> str:
+        return path.relative_to(self._root).as_posix()
+
+
+class _News(NamedTuple):
+    """What the followed files' errors tell."""
+
+    errors: dict[str, list[DiagnosticView]]
+    remarks: list[str]
+    """What may lack."""
+
+    def add(self, path: str, found: list[DiagnosticView], before: "Counter[_Key] | None", changed: range) -> None:
+        """Takes those errors that were not there before. Of equal ones those in the changed lines are the new ones;
+        if nothing is known of before, all in the changed lines are."""
+        inside = [view for view in found if view.diagnostic.range.start.line0 in changed]
+        new = inside if before is None else []
+        left = Counter(before or {})
+        for view in [] if before is None else sorted(found, key=inside.__contains__):
+            if left[_key(view)] > 0:
+                left[_key(view)] -= 1
+            else:
+                new.append(view)
+        if new:
+            self.errors[path] = new
+
+
+def _key(view: DiagnosticView) -> _Key:
+    found = view.diagnostic
+    return found.message, str(found.code), found.source or ""
+
+
+def _touched(text: Text, file: FileSymbols, start: int, end: int) -> dict[str, str]:
+    """Name path → hash of the body, of symbols that reach into a stretch of the text."""
+    return {
+        file.name_path(place): body_hash(text, symbol)
+        for place, symbol in enumerate(file.symbols)
+        if text.offset(symbol.range.start) <= end and start <= text.offset(symbol.range.end)
+    }

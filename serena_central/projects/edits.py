@@ -1,0 +1,263 @@
+"""Changing the files of one project: what is planned on a text is written only if that text is still there.
+
+The way of every edit: the tree's barrier → read the file as it is on disk → find the symbol in that very text → plan →
+write → let tree, language servers and index see it, before anything else is answered → what it broke. Whoever changes
+a file waits for others who change it; an outside writer makes the plan start again. It knows authors as plain data,
+and no sessions.
+"""
+
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio
+import msgspec
+
+from serena_central.core.errors import EditConflict, FileChanged, PathRefused
+from serena_central.core.ids import new_edit_id
+from serena_central.core.locks import KeyedLocks
+from serena_central.core.text import Text
+from serena_central.editing.apply import Applier
+from serena_central.editing.change import Author, FileChange, Operation
+from serena_central.editing.patch import FilePatch, hunks_between
+from serena_central.editing.plan import TextEdit, apply_edits, line_counts, unified_diff
+from serena_central.files.text import FileText
+from serena_central.files.tree import FileTree
+from serena_central.projects.aftermath import Aftermath, Consequences
+from serena_central.projects.guard import Guard
+from serena_central.symbols.index import Hit
+
+ATTEMPTS = 8
+"""How often an edit is planned again because somebody outside wrote the file meanwhile."""
+
+TURN_S = 10.0
+"""How long an edit waits for others of the same file; after that it goes ahead, and the digests decide."""
+
+
+class Site(NamedTuple):
+    """Where a symbol stands: its file's text as it is on disk, and its place in that very text."""
+
+    hit: Hit
+    read: FileText
+
+    @property
+    def text(self) -> Text:
+        return self.read.text
+
+
+class ChangedFile(msgspec.Struct, frozen=True, kw_only=True):
+    """One file of an edit. `path` is root-relative; `moved_to` is where it went."""
+
+    path: str
+    moved_to: str | None = None
+    created: bool = False
+    deleted: bool = False
+    added: int = 0
+    removed: int = 0
+    """Lines of the diff."""
+
+
+class AppliedEdit(msgspec.Struct, frozen=True, kw_only=True):
+    """An edit that was made: what history keeps of it. `at` is Unix time."""
+
+    id: str
+    at: float
+    author: Author
+    root: str
+    files: list[ChangedFile]
+    patches: list[FilePatch]
+    undoes: str | None = None
+    """The edit that this one takes back."""
+
+
+class Edited(msgspec.Struct, frozen=True, kw_only=True):
+    """What an edit did. `id` is None if nothing was written: a dry run, or no difference. `diff` is a unified diff.
+    `conflicts` are those that the settings let pass."""
+
+    id: str | None
+    files: list[ChangedFile]
+    diff: str
+    consequences: Consequences = Consequences()
+    conflicts: list[EditConflict] = []
+
+
+Plan = Callable[[], Awaitable[Sequence[FileChange]]]
+"""Makes the changes from what is on disk at the moment of the call; called again when that has changed."""
+
+
+class Edits:
+    """Edits of one project. Belongs to the event loop's thread."""
+
+    def __init__(
+        self,
+        root: Path,
+        tree: FileTree,
+        applier: Applier,
+        aftermath: Aftermath,
+        *,
+        refuses_conflicts: bool,
+        read: Callable[[str], Awaitable[FileText]],
+        settled: Callable[[str, str], Awaitable[tuple[Hit, FileText]]],
+        applied: Callable[[AppliedEdit], None],
+    ) -> None:
+        """`read` reads a root-relative file; `settled` gives the symbol of a path and name path together with the text
+        that it stands in; `applied` is told of every edit, and must neither wait nor raise."""
+        self._root = root
+        self._tree = tree
+        self._applier = applier
+        self._aftermath = aftermath
+        self._read = read
+        self._settled = settled
+        self._applied = applied
+        self._refuses = refuses_conflicts
+        self._guard = Guard()
+        self._turns = KeyedLocks()
+
+    async def change_symbol(
+        self,
+        path: str,
+        name_path: str,
+        plan: Callable[[Site], Sequence[TextEdit]],
+        author: Author,
+        *,
+        seen: str | None = None,
+        dry_run: bool = False,
+    ) -> Edited:
+        """Changes the file of one symbol by edits that are planned on its place. `plan` may raise, to refuse. `seen`
+        is the hash of the body that the author knows (symbols/bodies.py); None: nothing is compared.
+
+        Raises:
+            SymbolNotFound: it is gone.
+            EditConflict: it is not any more what the author knows, and the settings say to refuse.
+            PathError, EditError, InvalidArguments: the file can't be changed.
+        """
+        conflicts: list[EditConflict] = []
+
+        async def changes() -> list[FileChange]:
+            conflicts.clear()
+            site = Site(*await self._settled(path, name_path))
+            conflicts.extend(self.conflicts(site, seen))
+            after = apply_edits(site.text, plan(site))
+            return [FileChange(self._root / path, site.read, after)]
+
+        edited = await self.change_files([path], changes, author, dry_run=dry_run)
+        return msgspec.structs.replace(edited, conflicts=conflicts)
+
+    def conflicts(self, site: Site, seen: str | None) -> list[EditConflict]:
+        """What stands against changing a symbol of which the author knows the body with the hash `seen`.
+
+        Raises:
+            EditConflict: something does, and the setting `edit_conflicts` says to refuse.
+        """
+        found = self._guard.conflict(site.hit, site.text, site.read.stamp, seen)
+        if found is not None and self._refuses:
+            raise found
+        return [found] if found is not None else []
+
+    async def change_text(
+        self, path: str, plan: Callable[[FileText], str], author: Author, *, dry_run: bool = False
+    ) -> Edited:
+        """Changes one file, root-relative, to what `plan` makes of it. `plan` may raise, to refuse."""
+
+        async def changes() -> list[FileChange]:
+            read = await self._read(path)
+            return [FileChange(self._root / path, read, plan(read))]
+
+        return await self.change_files([path], changes, author, dry_run=dry_run)
+
+    async def change_files(self, paths: Sequence[str], plan: Plan, author: Author, *, dry_run: bool = False) -> Edited:
+        """Makes all planned changes, or none. `paths` are those files, as far as they are known before, that the plan
+        reads: nobody else in this server changes them meanwhile."""
+        path = ""
+        async with self._turn(paths):
+            for _ in range(ATTEMPTS):
+                await self._tree.fresh()
+                changes = [change for change in await plan() if _differs(change)]
+                if dry_run or not changes:
+                    return Edited(id=None, files=[self._changed(one) for one in changes], diff=self._diff(changes))
+                try:
+                    return await self._make(changes, author)
+                except FileChanged as error:
+                    path = error.path
+        raise PathRefused(f"{self._shown(Path(path))!r} keeps changing; call again when it has settled.")
+
+    def check_editable(self, path: str) -> None:
+        """Raises PathRefused for a root-relative path that is ignored: nobody looks after what happens there."""
+        if self._tree.is_ignored(path):
+            raise PathRefused(
+                f"{path!r} is ignored (by git, by ignored_paths, or as a nested repository), and is not edited here."
+            )
+
+    @asynccontextmanager
+    async def _turn(self, paths: Sequence[str]) -> AsyncGenerator[None]:
+        async with AsyncExitStack() as stack:
+            with anyio.move_on_after(TURN_S):
+                await stack.enter_async_context(self._turns.holding(paths))
+            yield
+
+    async def _make(self, changes: Sequence[FileChange], author: Author) -> Edited:
+        before = await self._aftermath.before(changes)
+        edit = AppliedEdit(
+            id=new_edit_id(),
+            at=time.time(),
+            author=author,
+            root=str(self._root),
+            files=[self._changed(change) for change in changes],
+            patches=[self._patch(change) for change in changes],
+        )
+        consequences = Consequences()
+        with anyio.CancelScope(shield=True):  # from the first file on, until it is known what became of it
+            await self._applier.apply(Operation(edit.id, tuple(changes), msgspec.msgpack.encode(edit)))
+            await self._tree.fresh()
+            self._applied(edit)
+            consequences = await self._aftermath.after(changes, before)
+            self._guard.note(author, edit.at, consequences.bodies)
+        return Edited(id=edit.id, files=edit.files, diff=self._diff(changes), consequences=consequences)
+
+    def _changed(self, change: FileChange) -> ChangedFile:
+        counts = line_counts(_content(change), change.after)
+        return ChangedFile(
+            path=self._shown(change.path),
+            moved_to=self._shown(change.moved_to) if change.moved_to else None,
+            created=change.before is None,
+            deleted=change.after is None,
+            added=counts.added,
+            removed=counts.removed,
+        )
+
+    def _patch(self, change: FileChange) -> FilePatch:
+        read = change.before
+        return FilePatch(
+            path=self._shown(change.path),
+            moved_to=self._shown(change.moved_to) if change.moved_to else None,
+            old_hash=read.digest if read else None,
+            encoding=read.encoding if read else change.encoding,
+            bom=bool(read and read.bom),
+            created=read is None,
+            deleted=change.after is None,
+            hunks=hunks_between(_content(change) or "", change.after or ""),
+        )
+
+    def _diff(self, changes: Sequence[FileChange]) -> str:
+        return "".join(
+            unified_diff(
+                self._shown(change.path),
+                _content(change),
+                change.after,
+                new_path=self._shown(change.moved_to) if change.moved_to else None,
+            )
+            for change in changes
+        )
+
+    def _shown(self, path: Path) -> str:
+        return path.relative_to(self._root).as_posix()
+
+
+def _content(change: FileChange) -> str | None:
+    return change.before.text.content if change.before else None
+
+
+def _differs(change: FileChange) -> bool:
+    return change.moved_to is not None or _content(change) != change.after

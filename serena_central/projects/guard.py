@@ -1,0 +1,70 @@
+"""The conflict guard of one project: whether a symbol is still what a session saw, and who changed it if not.
+
+What a session saw comes as a hash of the body; the guard compares and explains. Who changed what is remembered from the
+edits of this server's run; what is not among them came from outside: an editor, git, a server before this one.
+"""
+
+from collections import OrderedDict
+from typing import NamedTuple
+
+import msgspec
+
+from serena_central.core.clock import utc
+from serena_central.core.errors import EditConflict
+from serena_central.core.text import Text
+from serena_central.editing.change import Author
+from serena_central.files.stamp import Stamp
+from serena_central.symbols.bodies import body_hash
+from serena_central.symbols.index import Hit
+
+CHANGES_REMEMBERED = 10_000
+"""Symbols of which is known who changed them last: about 3 MB at the most."""
+
+OUTSIDE = "outside of this server (an editor, git, another program)"
+
+
+class BodyChange(msgspec.Struct, frozen=True):
+    """What an edit made of one symbol's body. `before` is None for a symbol that was not there."""
+
+    path: str
+    name_path: str
+    before: str | None
+    after: str
+
+
+class _Change(NamedTuple):
+    after: str
+    session: str
+    client: str
+    at: float
+
+
+class Guard:
+    """Belongs to the event loop's thread."""
+
+    def __init__(self) -> None:
+        self._changes: OrderedDict[tuple[str, str], _Change] = OrderedDict()
+
+    def note(self, author: Author, at: float, changes: list[BodyChange]) -> None:
+        """Remembers who changed symbols."""
+        for change in changes:
+            key = change.path, change.name_path
+            self._changes[key] = _Change(change.after, author.session, author.client, at)
+            self._changes.move_to_end(key)
+        while len(self._changes) > CHANGES_REMEMBERED:
+            self._changes.popitem(last=False)
+
+    def conflict(self, hit: Hit, text: Text, stamp: Stamp, seen: str | None) -> EditConflict | None:
+        """What stands against an edit of a symbol by somebody who saw its body with the hash `seen`, None for who
+        never looked at it: it is named by its path, and nothing is known that could be overwritten unseen."""
+        if seen is None:
+            return None
+        current = body_hash(text, hit.symbol)
+        if current == seen:
+            return None
+        change = self._changes.get((hit.path, hit.name_path))
+        if change is not None and change.after == current:
+            by, at = f"session {change.session} ({change.client})", change.at
+        else:
+            by, at = OUTSIDE, stamp.mtime_ns / 1e9
+        return EditConflict(hit.name_path, hit.path, by, utc(at), text.slice(hit.symbol.range))

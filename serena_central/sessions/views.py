@@ -1,0 +1,86 @@
+"""What each session saw of symbols, as hashes of their bodies: the conflict guard compares with it.
+
+Kept in memory and written behind to the store, so that it survives a restart of the server. It knows no files: who
+shows a symbol to a session says so here, and who changes one asks.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+
+from serena_central.core.errors import StoreError
+from serena_central.sessions.session import SeenPlace, Session
+from serena_central.store.rows import SymbolViewRow
+from serena_central.store.store import Store
+
+logger = logging.getLogger(__name__)
+
+VIEWS_PER_SESSION = 2000
+"""Symbols remembered per session, the last seen ones: half a megabyte at the most."""
+
+
+class SymbolViews:
+    """Keeps `Session.views`. Belongs to the event loop's thread."""
+
+    def __init__(self, store: Store, *, clock: Callable[[], float] = time.time) -> None:
+        self._store = store
+        self._clock = clock
+
+    def saw(self, session: Session, root: str, path: str, hashes: Mapping[str, str], *, in_full: bool = True) -> None:
+        """A session was shown symbols of a file: name path → hash. Those whose bodies it was not shown (`in_full`) are
+        remembered only if it knows nothing of them yet: it may still have an older body in mind."""
+        for name_path, body_hash in hashes.items():
+            place = SeenPlace(root, path, name_path)
+            if in_full or place not in session.views:
+                self._set(session, place, body_hash)
+        while len(session.views) > VIEWS_PER_SESSION:
+            self._remove(session, next(iter(session.views)))
+
+    def forget(self, session: Session, root: str, path: str) -> None:
+        """What a session saw of a file counts no more: it was shown something newer whose symbols are not known."""
+        for place in [place for place in session.views if place.path == path and place.root == root]:
+            self._remove(session, place)
+
+    async def seen(self, session: Session, root: str, path: str, name_path: str) -> str | None:
+        """The hash of what a session last saw of a symbol; None if it never did."""
+        if session.views_in_store:
+            await self._load(session)
+        return session.views.get(SeenPlace(root, path, name_path))
+
+    def known(self, session: Session, root: str, path: str, name_path: str) -> str | None:
+        """Like `seen`, for who has asked that in the same call."""
+        return session.views.get(SeenPlace(root, path, name_path))
+
+    def _set(self, session: Session, place: SeenPlace, body_hash: str) -> None:
+        changed = session.views.get(place) != body_hash
+        session.views[place] = body_hash
+        session.views.move_to_end(place)
+        if changed:
+            self._store.writer.put(
+                SymbolViewRow(
+                    session=session.id,
+                    project_root=place.root,
+                    relative_path=place.path,
+                    name_path=place.name_path,
+                    body_hash=body_hash,
+                    seen_at=self._clock(),
+                )
+            )
+
+    def _remove(self, session: Session, place: SeenPlace) -> None:
+        del session.views[place]
+        self._store.writer.remove(SymbolViewRow, session.id, *place)
+
+    async def _load(self, session: Session) -> None:
+        """Reads what an earlier run of the server wrote; what was seen since then is newer."""
+        try:
+            rows = await self._store.ask(lambda queries: queries.symbol_views(session.id))
+        except StoreError as error:
+            logger.warning("what a session saw before is not known: %s", error, extra={"session": session.id})
+            rows = []
+        for row in sorted(rows, key=lambda row: row.seen_at, reverse=True):
+            place = SeenPlace(row.project_root, row.relative_path, row.name_path)
+            if place not in session.views:
+                session.views[place] = row.body_hash
+                session.views.move_to_end(place, last=False)
+        session.views_in_store = False

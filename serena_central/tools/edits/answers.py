@@ -1,0 +1,49 @@
+"""How an edit is answered, and what the session then knows: shared by all tools that change files."""
+
+from typing import Any
+
+from serena_central.projects.edits import Edited
+from serena_central.projects.project import Project
+from serena_central.tools.context import ToolCall
+from serena_central.tools.diagnostics import grouped
+
+SHARED_GUARD = (
+    "This session may be shared by several windows: what one of them saw counts for all, so that an edit may overwrite "
+    "what another one did since."
+)
+
+
+def answer(call: ToolCall, target: Project, edited: Edited, *, about: str | None = None) -> Any:
+    """The answer of an edit: a dry run's diff, or what changed by file and the errors that this caused. `about` is
+    the name path of the symbol that the author wrote."""
+    for conflict in edited.conflicts:
+        call.remark(f"Conflict, let pass by the setting edit_conflicts: {str(conflict).splitlines()[0]}")
+    if edited.id is None:
+        return edited.diff or "Nothing to change: the text is already like this."
+    _remember(call, target, edited, about)
+    for remark in edited.consequences.remarks:
+        call.remark(remark)
+    files: dict[str, Any] = {}
+    for file in edited.files:
+        files[file.moved_to or file.path] = {
+            **({"moved_from": file.path} if file.moved_to else {}),
+            **({"created": True} if file.created else {}),
+            **({"deleted": True} if file.deleted else {}),
+            "lines_added": file.added,
+            "lines_removed": file.removed,
+        }
+    errors = grouped(edited.consequences.errors)
+    return {"edit": edited.id, "files": files, **({"new_errors": errors} if errors else {})}
+
+
+def _remember(call: ToolCall, target: Project, edited: Edited, about: str | None) -> None:
+    """What the session wrote it knows; what contains it, it knows as well as before."""
+    call.session.edits += 1
+    views, session, root = call.services.views, call.session, str(target.root)
+    for path in edited.consequences.unknown:
+        views.forget(session, root, path)
+    for body in edited.consequences.bodies:
+        known = views.known(session, root, body.path, body.name_path)
+        wrote = about is not None and (body.name_path == about or body.name_path.startswith(f"{about}/"))
+        if wrote or body.before is None or known == body.before:
+            views.saw(session, root, body.path, {body.name_path: body.after})

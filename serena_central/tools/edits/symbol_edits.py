@@ -1,0 +1,115 @@
+"""Tools that change code by symbol: replace a definition, insert before or after one."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from serena_central.core.text import Range, Text
+from serena_central.editing.placement import Style, inserted_after, inserted_before, replaced
+from serena_central.editing.plan import TextEdit
+from serena_central.projects.edits import Site
+from serena_central.projects.project import Project
+from serena_central.symbols.kinds import kind_numbers
+from serena_central.tools.catalogue import tool
+from serena_central.tools.context import ToolCall
+from serena_central.tools.edits.answers import SHARED_GUARD, answer
+from serena_central.tools.symbols import InFile, NamePath
+
+DryRun = Annotated[bool, Meta(description="Change nothing; answer the diff")]
+Definition = Annotated[
+    str,
+    Meta(
+        description="Whole new definition, signature included: the first line without indentation, the others as they "
+        "stand in the file"
+    ),
+]
+Code = Annotated[str, Meta(description="Code to insert; indented like the symbol if its first line has no indentation")]
+
+SET_APART = kind_numbers(["Class", "Method", "Interface", "Function", "Struct", "Constructor"])
+"""Kinds that are set apart from their neighbours by a blank line."""
+
+
+@tool(
+    "Replace a symbol's definition",
+    edits=True,
+    destructive=True,
+    idempotent=False,
+    also=("replace_symbol_definition",),
+    aliases={"name_path_pattern": "name_path"},
+)
+async def replace_symbol_body(
+    call: ToolCall,
+    target: Project,
+    name_path: NamePath,
+    body: Definition,
+    relative_path: InFile = "",
+    dry_run: DryRun = False,
+) -> Any:
+    """Replaces the whole definition of a symbol. Look at it first (find_symbol with include_body)."""
+    hit = await target.find_one(name_path, relative_path)
+    target.edits.check_editable(hit.path)
+    if call.session.shared:
+        call.remark(SHARED_GUARD)
+    seen = await call.services.views.seen(call.session, str(target.root), hit.path, hit.name_path)
+    edited = await target.edits.change_symbol(
+        hit.path,
+        hit.name_path,
+        lambda site: [replaced(site.hit.symbol.range, body, _style(target, site))],
+        call.author,
+        seen=seen,
+        dry_run=dry_run,
+    )
+    return answer(call, target, edited, about=hit.name_path)
+
+
+@tool("Insert after a symbol", edits=True, idempotent=False, aliases={"name_path_pattern": "name_path"})
+async def insert_after_symbol(
+    call: ToolCall,
+    target: Project,
+    name_path: NamePath,
+    body: Code,
+    relative_path: InFile = "",
+    dry_run: DryRun = False,
+) -> Any:
+    """Inserts code behind the definition of a symbol, as lines of their own."""
+    return await _insert(call, target, name_path, relative_path, dry_run, body, inserted_after)
+
+
+@tool("Insert before a symbol", edits=True, idempotent=False, aliases={"name_path_pattern": "name_path"})
+async def insert_before_symbol(
+    call: ToolCall,
+    target: Project,
+    name_path: NamePath,
+    body: Code,
+    relative_path: InFile = "",
+    dry_run: DryRun = False,
+) -> Any:
+    """Inserts code before the definition of a symbol, as lines of their own: also imports, before the first one."""
+    return await _insert(call, target, name_path, relative_path, dry_run, body, inserted_before)
+
+
+async def _insert(
+    call: ToolCall,
+    target: Project,
+    name_path: str,
+    relative_path: str,
+    dry_run: bool,
+    body: str,
+    place: Callable[[Text, Range, str, Style], TextEdit],
+) -> Any:
+    """Nothing is overwritten, so that it doesn't matter what the session knows of the symbol."""
+    hit = await target.find_one(name_path, relative_path)
+    target.edits.check_editable(hit.path)
+    edited = await target.edits.change_symbol(
+        hit.path,
+        hit.name_path,
+        lambda site: [place(site.text, site.hit.symbol.range, body, _style(target, site))],
+        call.author,
+        dry_run=dry_run,
+    )
+    return answer(call, target, edited)
+
+
+def _style(target: Project, site: Site) -> Style:
+    return Style(site.read.newline, target.languages.language_of(site.hit.path), site.hit.symbol.kind in SET_APART)
