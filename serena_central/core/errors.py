@@ -50,8 +50,19 @@ CANDIDATES_LISTED = 40
 """Lines of one message: more say no more than their number."""
 
 
+MESSAGE_CHARS = 8_000
+"""Of one message: callers' own words come back in it, and those may be megabytes."""
+
+
 class SerenaCentralError(Exception):
     """The root of the tree. `str(error)` is one or two sentences for the person or model who called."""
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        if len(text) <= MESSAGE_CHARS:
+            return text
+        half = MESSAGE_CHARS // 2  # what is wrong stands in front, what to do next at the end
+        return f"{text[:half]} … {len(text) - MESSAGE_CHARS} characters left out … {text[-half:]}"
 
 
 class ConfigError(SerenaCentralError):

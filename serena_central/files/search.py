@@ -29,6 +29,9 @@ DEADLINE_S = 10.0
 MAX_CHARS = 5_000_000
 """The bound of every answer, in characters of its lines."""
 
+MAX_GLOB_CHARS = 50_000
+"""Of a glob with its braces expanded; nobody writes a longer one, and compiling is not interrupted by a deadline."""
+
 MAX_LINE_CHARS = 1_000
 """Longer lines (minified code, data) are cut around their match."""
 
@@ -119,8 +122,14 @@ def glob_filter(glob: str) -> Callable[[str], bool] | None:
     """
     if not glob:
         return None
+    expanded = expand_braces(glob[: MAX_GLOB_CHARS + 1])
+    length = sum(map(len, expanded))
+    if length > MAX_GLOB_CHARS:
+        raise InvalidArguments(
+            f"The glob has {length} characters or more, its braces expanded; {MAX_GLOB_CHARS} may be."
+        )
     try:
-        alternatives = "|".join(_path_regex(one) for one in expand_braces(glob))
+        alternatives = "|".join([_path_regex(one) for one in expanded])
     except BadGlob as error:
         raise InvalidArguments(f"{glob!r} is not a valid glob.") from error
     compiled = re.compile(f"(?:{alternatives})(?:/.*)?", re.DOTALL)

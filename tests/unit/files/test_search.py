@@ -206,3 +206,9 @@ async def test_candidates_for_a_part_of_a_word_need_no_ends(tmp_path: Path) -> N
     (tmp_path / "g").write_text("nothing")
     assert files_containing(tmp_path, ["f", "g"], "et_na", whole=False) == ["f"]
     assert files_containing(tmp_path, ["f", "g"], "et_na") == []
+
+
+@pytest.mark.parametrize("glob", ["x" * 50_001, "{aaaaaaaaaa,b}" * 12], ids=["long", "long with its braces expanded"])
+def test_a_glob_that_would_take_long_to_compile_is_refused(glob: str) -> None:
+    with pytest.raises(InvalidArguments, match="50000 may be"):
+        glob_filter(glob)
