@@ -22,13 +22,13 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[object]], *, emp
     if not rows:
         click.echo(empty)
         return
-    texts = [[_clean(str(cell)) for cell in row] for row in rows]
+    texts = [[printable(str(cell)) for cell in row] for row in rows]
     widths = [max(len(line[place]) for line in [list(headers), *texts]) for place in range(len(headers))]
     for line in [list(headers), *texts]:
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
-def _clean(text: str) -> str:
+def printable(text: str) -> str:
     """Names come from clients: control characters must not reach the terminal."""
     return "".join(char if char.isprintable() else "�" for char in text)
 

@@ -32,7 +32,9 @@ class Refused(SerenaCentralError):
 class Remote:
     """The running server of this user. Blocking; one instance per command."""
 
-    def __init__(self, places: Places | None = None, *, folder: Path | None = None) -> None:
+    def __init__(
+        self, places: Places | None = None, *, folder: Path | None = None, answer_timeout_s: float = ANSWER_TIMEOUT_S
+    ) -> None:
         """`folder` is where the caller works, for calls that name no project. Raises NoServer."""
         # httpx takes a third of a second to import: only commands that talk to a server pay for it.
         import httpx
@@ -52,7 +54,7 @@ class Remote:
                 "X-Serena-Project": str(folder or Path.cwd()),
                 "User-Agent": "serena-central-cli",
             },
-            timeout=httpx.Timeout(ANSWER_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
+            timeout=httpx.Timeout(answer_timeout_s, connect=CONNECT_TIMEOUT_S),
             trust_env=False,  # a proxy of the environment must not see the token
         )
 

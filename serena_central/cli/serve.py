@@ -1,6 +1,5 @@
 """`serena-central serve`: the server in the foreground, one per user."""
 
-import errno
 import fcntl
 import json
 import os
@@ -11,7 +10,7 @@ import sys
 import time
 import webbrowser
 from collections.abc import Generator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from importlib import metadata
 from pathlib import Path
 from types import FrameType
@@ -20,6 +19,7 @@ from typing import NamedTuple
 import anyio
 import click
 
+from serena_central.cli.port import listening
 from serena_central.config.layers import Loaded
 from serena_central.config.load import load_server_config
 from serena_central.config.settings import ServerSettings
@@ -28,19 +28,12 @@ from serena_central.core.errors import AlreadyRunning, ConfigError, SerenaCentra
 from serena_central.core.logs import log_to
 from serena_central.core.places import Places
 
-BACKLOG = 2048
-"""Connections that may wait to be accepted; clients reconnect all at once after a restart."""
-
 
 class _Start(NamedTuple):
     """What is done once the server answers."""
 
     projects: tuple[Path, ...]
     open_page: bool
-
-
-class PortTaken(SerenaCentralError):
-    """Another program listens on the port."""
 
 
 @click.command(
@@ -66,7 +59,7 @@ def command(*, host: str | None, port: int | None, projects: tuple[Path, ...], o
     places = Places.of_user()
     places.create()
     log_to(places.log_file, loaded.value.log_level, loaded.value.log_format)
-    with _only_one(places), _listening(loaded.value) as listener:
+    with _only_one(places), listening(loaded.value) as listener:
         url = _url(listener, loaded.value.central_server_host)
         signal.signal(signal.SIGTERM, _exit_on_sigterm)
         sending = tracing.exporting(metadata.version("serena-central")) if loaded.value.tracing else nullcontext()
@@ -92,39 +85,6 @@ def _read_announcement(places: Places) -> dict[str, str | int]:
         return json.loads(places.server_file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-
-
-@contextmanager
-def _listening(settings: ServerSettings) -> Generator[socket.socket]:
-    """A bound socket. Raises PortTaken."""
-    host, port = settings.central_server_host, settings.central_server_port
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((host.strip("[]"), port))
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE:
-                raise PortTaken(f"Can't listen on {host}:{port}: {error.strerror}.") from error
-            raise PortTaken(
-                f"Port {port} is taken{_by_whom(port)}. Choose another with --port (0 takes a free one), "
-                "or set central_server_port."
-            ) from error
-        listener.listen(BACKLOG)
-        listener.setblocking(False)
-        yield listener
-
-
-def _by_whom(port: int) -> str:
-    """` by NAME (pid N)`, if the system tells."""
-    import psutil  # costs 30 ms and is needed for this message alone
-
-    with suppress(psutil.Error, OSError):
-        for connection in psutil.net_connections("tcp"):
-            here = connection.laddr
-            if connection.status == psutil.CONN_LISTEN and here and here.port == port and connection.pid:
-                return f" by {psutil.Process(connection.pid).name()} (pid {connection.pid})"
-    return ""
 
 
 def _url(listener: socket.socket, host: str) -> str:

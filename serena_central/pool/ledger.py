@@ -51,19 +51,25 @@ class Ledger:
 
     def sweep(self) -> list[int]:
         """Ends what an earlier server left, and begins a new page. Returns the pids that were killed."""
-        try:
-            page = msgspec.json.decode(self._file.read_bytes(), type=_Page)
-        except FileNotFoundError:
-            page = _Page(self.owner)
-        except (OSError, msgspec.DecodeError) as error:
-            logger.warning("The ledger %s can't be read (%s): leftovers can't be found", self._file, error)
-            page = _Page(self.owner)
-        doomed = _with_descendants(_leftovers(page))
+        doomed = _with_descendants(self._leftovers())
         for process in doomed:
             _kill(process)
         psutil.wait_procs(doomed, timeout=_KILL_WAIT_S)
         self._write([])
         return [process.pid for process in doomed]
+
+    def leftovers(self) -> list[int]:
+        """Pids of what an earlier server left and a sweep would end, without their descendants."""
+        return [process.pid for process in self._leftovers()]
+
+    def _leftovers(self) -> list[psutil.Process]:
+        try:
+            return _alive(msgspec.json.decode(self._file.read_bytes(), type=_Page))
+        except FileNotFoundError:
+            return []
+        except (OSError, msgspec.DecodeError) as error:
+            logger.warning("The ledger %s can't be read (%s): leftovers can't be found", self._file, error)
+            return []
 
     def _write(self, children: list[Child]) -> None:
         self._file.parent.mkdir(parents=True, exist_ok=True)
@@ -85,7 +91,7 @@ def _family(pid: int) -> list[Child]:
         return []  # it has just ended, or is another user's by now
 
 
-def _leftovers(page: _Page) -> list[psutil.Process]:
+def _alive(page: _Page) -> list[psutil.Process]:
     found: list[psutil.Process] = []
     for child in page.children:
         try:

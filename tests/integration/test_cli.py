@@ -193,26 +193,6 @@ async def test_settings_are_shown_with_their_origins(tmp_path: Path, project: Pa
     assert (await run_command(tmp_path, "serve", SERENA_CENTRAL_SERVER_PORT="99999")).code == 2
 
 
-async def test_the_doctor_tells_what_is_there(serving: Child, tmp_path: Path) -> None:
-    healthy = await run_command(serving.folder, "doctor", "--json")
-    checks = {check["name"].partition(" ")[0]: check for check in healthy.json}
-    assert healthy.code == 0
-    assert checks["settings"]["ok"]
-    assert checks["token"]["ok"]
-    assert checks["server"]["ok"]
-    assert serving.url in checks["server"]["says"]
-    assert checks["ty"]["ok"]
-    without = await run_command(tmp_path, "doctor", "--json")
-    checks = {check["name"].partition(" ")[0]: check for check in without.json}
-    assert (without.code, checks["server"]["ok"]) == (0, None)
-    (tmp_path / "home").mkdir(exist_ok=True)
-    (tmp_path / "home" / "token").write_text("x" * 40)
-    (tmp_path / "home" / "token").chmod(0o644)
-    unsafe = await run_command(tmp_path, "doctor")
-    assert unsafe.code == 1
-    assert "FAILED token" in unsafe.out
-
-
 URL = "http://127.0.0.1:9"
 
 

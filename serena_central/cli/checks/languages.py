@@ -1,0 +1,61 @@
+"""The doctor on language servers: which are here, and whether those really run."""
+
+from pathlib import Path
+
+import anyio
+
+from serena_central.cli.checks.check import Check, failed, info, ok, warning
+from serena_central.core.errors import ServerNotInstalled, ServerStartFailed
+from serena_central.core.places import Places
+from serena_central.lsp.catalogue import ServerSpec, catalogue
+from serena_central.lsp.locate import Launch, locate
+from serena_central.lsp.trial import try_out
+
+AT_ONCE = 4
+"""Servers that are tried at the same time."""
+
+
+async def check_languages(places: Places) -> list[Check]:
+    """One line for each server that is here or has to be, and one that names all others."""
+    found: dict[str, tuple[ServerSpec, Launch]] = {}
+    missing: list[ServerSpec] = []
+    for spec in catalogue().servers.values():
+        try:
+            found[spec.name] = spec, locate(spec, Path("/"), places)
+        except ServerNotInstalled:
+            missing.append(spec)
+    lines = [
+        failed(_name(spec), "is missing, although it comes with serena-central", spec.how_to_get)
+        for spec in missing
+        if spec.bundled
+    ]
+    tried: dict[str, Check] = {}
+    places_free = anyio.CapacityLimiter(AT_ONCE)
+
+    async def try_one(spec: ServerSpec, launch: Launch) -> None:
+        async with places_free:
+            tried[spec.name] = await _tried(spec, launch)
+
+    async with anyio.create_task_group() as tasks:
+        for spec, launch in found.values():
+            tasks.start_soon(try_one, spec, launch)
+    lines += [tried[name] for name in found]
+    if others := [spec.name for spec in missing if not spec.bundled]:
+        says = f"{len(others)} are not installed ({', '.join(others)}); `serena-central languages list` says how"
+        lines.append(info("other language servers", says))
+    return lines
+
+
+async def _tried(spec: ServerSpec, launch: Launch) -> Check:
+    program = launch.command[0]
+    try:
+        version = await try_out(spec, launch)
+    except ServerStartFailed as error:
+        advice = f"install it anew: {spec.how_to_get}"
+        says = f"{program} is here and does not run: {str(error).splitlines()[0]}"
+        return failed(_name(spec), says, advice) if spec.bundled else warning(_name(spec), says, advice)
+    return ok(_name(spec), f"{program} {version} runs".replace("  ", " "))
+
+
+def _name(spec: ServerSpec) -> str:
+    return f"{spec.name} ({', '.join(spec.languages)})"

@@ -1,0 +1,180 @@
+"""The doctor on the server: its folder, token and settings, whether it runs, its port, its database, what it left."""
+
+import fcntl
+import os
+import stat
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+from serena_central.access.token import read_token
+from serena_central.cli.checks.check import Check, failed, info, ok, warning
+from serena_central.cli.output import megabytes
+from serena_central.cli.port import PortTaken, listening
+from serena_central.cli.remote import NoServer, Refused, Remote
+from serena_central.config.layers import Loaded, Problem
+from serena_central.config.load import load_project_config, load_server_config
+from serena_central.config.settings import ServerSettings
+from serena_central.core.errors import ConfigError, StoreError
+from serena_central.core.places import Places
+from serena_central.pool.ledger import Ledger
+
+PRIVATE = 0o077
+"""Permission bits that others must not have on our folder."""
+
+ANSWER_S = 5.0
+"""A server that says nothing for so long hangs, or the machine is overloaded: both are worth a line."""
+
+START = "start one with `serena-central serve`"
+
+
+def check_server(places: Places) -> Iterator[Check]:
+    yield _home(places)
+    loaded, problems = _settings()
+    yield from problems
+    yield _token(places)
+    runs = _running(places)
+    yield runs
+    if runs.state == "info":  # while one runs, port, lock and processes are its own
+        yield from _left_behind(places)
+        if loaded is not None:
+            yield _port(loaded.value)
+    yield from _database(places, loaded)
+    yield info("log", str(places.log_file) if places.log_file.exists() else "none yet")
+
+
+def _home(places: Places) -> Check:
+    try:
+        facts = places.home.stat()
+    except FileNotFoundError:
+        return info("home", f"{places.home} is made by the first `serena-central serve`")
+    except OSError as error:
+        return failed("home", f"{places.home}: {error.strerror}", "set SERENA_CENTRAL_HOME to a folder of your own")
+    if not stat.S_ISDIR(facts.st_mode):
+        return failed("home", f"{places.home} is no folder", "set SERENA_CENTRAL_HOME to a folder of your own")
+    closed = [
+        str(folder)
+        for folder in (places.home, places.cache, places.servers, places.logs)
+        if folder.exists() and not os.access(folder, os.R_OK | os.W_OK | os.X_OK)
+    ]
+    if closed:
+        return failed(
+            "home", f"{', '.join(closed)} can't be written", "give it to this user (chown), or chmod u+rwx it"
+        )
+    if facts.st_mode & PRIVATE:
+        mode = f"{stat.S_IMODE(facts.st_mode):04o}"
+        return warning("home", f"others may look into {places.home} (mode {mode})", f"chmod 700 {places.home}")
+    return ok("home", str(places.home))
+
+
+def _settings() -> tuple[Loaded[ServerSettings] | None, list[Check]]:
+    """The settings, if they can be used, and each problem in them and in the projects that they name."""
+    try:
+        loaded = load_server_config({})
+    except ConfigError as error:
+        return None, [
+            failed("settings", str(error), "mend it; `serena-central config show --origins` shows all values")
+        ]
+    problems = [*loaded.problems]
+    for root in loaded.value.projects:
+        problems += load_project_config(Path(root).expanduser(), loaded).problems
+    if not problems:
+        return loaded, [ok("settings", "no problems")]
+    return loaded, [_of_problem(problem) for problem in problems]
+
+
+def _of_problem(problem: Problem) -> Check:
+    if problem.kind == "wrong":
+        return failed("settings", str(problem), "mend the value; until then it has no effect")
+    return warning("settings", str(problem), "it has no effect; remove it, unless it is there for Serena")
+
+
+def _token(places: Places) -> Check:
+    try:
+        read_token(places.token_file)
+    except FileNotFoundError:
+        return info("token", "none yet; the first `serena-central serve` makes it")
+    except ConfigError as error:
+        return failed("token", str(error), f"delete {places.token_file} and restart the server and its clients")
+    except OSError as error:
+        return failed("token", f"{places.token_file}: {error.strerror}", "give it to this user (chown)")
+    return ok("token", f"{places.token_file}, readable by its user alone")
+
+
+def _running(places: Places) -> Check:
+    installed = metadata.version("serena-central")
+    try:
+        remote = Remote(places, answer_timeout_s=ANSWER_S)
+        health = remote.get("/health")
+        problem = remote.get("/api/stats")["store"]["problem"]
+    except NoServer as error:
+        if _locked(places):
+            advice = "`serena-central stop`, then look into the log; a server that hangs has to be killed"
+            return failed("server", f"one holds the lock {places.lock_file}, but: {error}", advice)
+        return info("server", f"none runs; {START}")
+    except Refused as error:
+        return failed("server", str(error), "stop what answers there, or delete server.json and start a server")
+    except (KeyError, TypeError):
+        return failed("server", "it answers, but not as this version does", "`serena-central stop`, then serve again")
+    says = f"version {health['version']} answers at {remote.url}"
+    if health["version"] != installed:
+        return warning("server", f"{says}; {installed} is installed", "`serena-central stop`, then serve again")
+    return warning("server", f"{says}; {problem}", "see `database`") if problem else ok("server", says)
+
+
+def _locked(places: Places) -> bool:
+    try:
+        with places.lock_file.open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _left_behind(places: Places) -> Iterator[Check]:
+    if places.server_file.exists():
+        yield info("server.json", "an earlier server ended without a goodbye; the next one replaces it")
+    if pids := Ledger(places.ledger_file).leftovers():
+        says = f"an earlier server left {', '.join(map(str, pids))} running"
+        yield warning("processes", says, "the next `serena-central serve` ends them")
+    else:
+        yield ok("processes", "nothing is left of an earlier server")
+
+
+def _port(settings: ServerSettings) -> Check:
+    try:
+        with listening(settings):
+            pass
+    except (PortTaken, OSError) as error:
+        return failed("port", str(error), "stop that program, or choose another port (central_server_port)")
+    return ok("port", f"{settings.central_server_host}:{settings.central_server_port} is free")
+
+
+def _database(places: Places, loaded: Loaded[ServerSettings] | None) -> Iterator[Check]:
+    from serena_central.store.inspection import inspect_file
+    from serena_central.store.tables import SCHEMA_VERSION
+
+    if loaded is not None and loaded.value.database_url:
+        yield info("database", "at database_url; `serena-central status` says whether it can be written")
+        return
+    try:
+        facts = inspect_file(places.database)
+    except FileNotFoundError:
+        yield info("database", "none yet; the first `serena-central serve` makes it")
+        return
+    except (StoreError, OSError) as error:
+        yield failed("database", str(error), "start the server: it sets a corrupt file aside and begins a new one")
+        return
+    says = f"{places.database}, schema {facts.schema}, {megabytes(facts.size_bytes)}"
+    if facts.damage:
+        yield failed("database", f"{says}: {facts.damage}", f"stop the server, and rename {places.database} to keep it")
+    elif facts.schema > SCHEMA_VERSION:
+        says += f", written by a newer version (this one has {SCHEMA_VERSION})"
+        yield failed("database", says, "update serena-central, or set database_url to another file")
+    else:
+        yield ok("database", says + ("" if facts.checked else ", too large to be looked through"))
+    if aside := sorted(file.name for file in places.home.glob(f"{places.database.name}.corrupt-*")):
+        says = f"set aside as corrupt: {', '.join(aside)}"
+        yield warning("database", says, f"delete them in {places.home} when they are of no more use")

@@ -1,0 +1,49 @@
+"""Whether a language server that was found really runs: it is started in an empty folder and has to greet.
+
+A program that is there proves little: rustup leaves a `rust-analyzer` on PATH that only says that it is missing.
+"""
+
+import tempfile
+from pathlib import Path
+
+import anyio
+from anyio.abc import TaskStatus
+
+from serena_central.core.errors import ServerStartFailed
+from serena_central.core.text import Text
+from serena_central.lsp.catalogue import ServerSpec
+from serena_central.lsp.client import LanguageServer
+from serena_central.lsp.locate import Launch
+
+TRIAL_S = 30.0
+"""A server on a JVM takes ten seconds to greet on a busy machine."""
+
+
+async def try_out(spec: ServerSpec, launch: Launch) -> str:
+    """Starts the server, lets it greet, ends it. Returns its version, "" when it does not say.
+
+    Raises: ServerStartFailed with the server's last words.
+    """
+    failure: ServerStartFailed | None = ServerStartFailed(
+        spec.name, f"The language server {spec.name} did not greet within {TRIAL_S:g} s."
+    )
+    with tempfile.TemporaryDirectory(prefix="serena-central-trial-") as folder:
+        server = LanguageServer(spec, Path(folder), launch=launch, settings={}, read_text=_nothing_to_read)
+
+        async def serve(*, task_status: TaskStatus[ServerStartFailed | None]) -> None:
+            try:
+                await server.run(task_status=task_status)
+            except ServerStartFailed as error:
+                task_status.started(error)
+
+        with anyio.move_on_after(TRIAL_S):
+            async with anyio.create_task_group() as tasks:
+                failure = await tasks.start(serve)
+                server.stop()
+    if failure is not None:
+        raise failure
+    return server.server_version
+
+
+def _nothing_to_read(path: Path) -> Text:
+    raise AssertionError(f"nobody asked about a file, and {path} is to be read")

@@ -1,0 +1,54 @@
+"""A look at a database file from outside, without changing it: for people who ask whether it is all right.
+
+The server may use the file meanwhile. Blocks; importing this costs nothing.
+"""
+
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+
+from serena_central.core.errors import StoreError
+
+CHECK_S = 15.0
+"""How long the pages are looked through; a file of some gigabytes is not looked through to its end."""
+
+BUSY_S = 2.0
+
+
+class DatabaseFacts(msgspec.Struct, frozen=True):
+    """`damage` is what SQLite finds wrong, "" where nothing is; `checked` whether it saw all pages."""
+
+    schema: str
+    size_bytes: int
+    free_bytes: int
+    damage: str
+    checked: bool
+
+
+def inspect_file(path: Path) -> DatabaseFacts:
+    """Raises: FileNotFoundError; StoreError when the file can't be read as a database."""
+    size = sum(file.stat().st_size for file in (path, Path(f"{path}-wal")) if file == path or file.exists())
+    until = time.monotonic() + CHECK_S
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=BUSY_S)) as connection:
+            (schema,) = connection.execute("SELECT version_num FROM alembic_version").fetchone() or ("",)
+            (page,) = connection.execute("PRAGMA page_size").fetchone()
+            (free,) = connection.execute("PRAGMA freelist_count").fetchone()
+            connection.set_progress_handler(lambda: time.monotonic() > until, 100_000)
+            damage, checked = _damage(connection)
+    except sqlite3.Error as error:
+        raise StoreError(f"{path} can't be read as our database: {error}") from error
+    return DatabaseFacts(schema, size, free * page, damage, checked)
+
+
+def _damage(connection: sqlite3.Connection) -> tuple[str, bool]:
+    try:
+        found = [line for (line,) in connection.execute("PRAGMA quick_check(3)")]
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
+            return "", False
+        raise
+    return ("" if found == ["ok"] else "; ".join(found)), True

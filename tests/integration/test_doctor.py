@@ -1,0 +1,60 @@
+"""`serena-central doctor` as a user runs it: beside a server that is well or hangs, and programs that do not run."""
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from serena_central.cli.checks.languages import check_languages
+from serena_central.cli.checks.server import check_server
+from serena_central.core.places import Places
+from tests.support.child import run_command, serving_child
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_server_that_runs_is_found_with_all_that_belongs_to_it(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir(mode=0o700)
+    async with serving_child(tmp_path) as child:
+        # Without the PATH of whoever runs the tests: only what comes with the product is found.
+        ended = await run_command(tmp_path, "doctor", "--json", PATH=os.defpath)
+        checks: dict[str, Any] = {check["name"].partition(" (")[0]: check for check in ended.json}
+        assert (ended.code, ended.err) == (0, ""), ended.out
+        for name in ("home", "settings", "token", "server", "database", "ty", "disk", "open files", "clock"):
+            assert checks[name]["state"] in ("ok", "warning"), checks[name]
+        assert child.url in checks["server"]["says"]
+        assert checks["ty"]["says"].endswith("runs")
+        assert "schema" in checks["database"]["says"]
+        assert "processes" not in checks
+        child.process.send_signal(signal.SIGSTOP)
+        try:
+            (server,) = [one for one in check_server(Places(tmp_path / "home")) if one.name == "server"]
+        finally:
+            child.process.send_signal(signal.SIGCONT)
+    assert (server.state, "does not answer" in server.says) == ("failed", True)
+
+
+async def test_a_failure_is_marked_for_people_and_is_the_exit_code(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir(mode=0o700)
+    (tmp_path / "home" / "token").write_text("x" * 40)
+    (tmp_path / "home" / "token").chmod(0o644)
+    ended = await run_command(tmp_path, "doctor", PATH=os.defpath, SERENA_CENTRAL_SERVER_PORT="0")
+    assert ended.code == 1
+    assert "FAILED  token: " in ended.out
+    assert f"→ delete {tmp_path}/home/token" in ended.out
+    assert "ok      settings: no problems" in ended.out
+
+
+async def test_a_language_server_that_is_there_and_does_not_run_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proxy = tmp_path / "rust-analyzer"
+    proxy.write_text("#!/bin/sh\necho 'error: Unknown binary' >&2\nexit 1\n")
+    proxy.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.defpath}")
+    found = {check.name.partition(" (")[0]: check for check in await check_languages(Places(tmp_path / "home"))}
+    assert (found["rust-analyzer"].state, found["ty"].state) == ("warning", "ok")
+    assert "Unknown binary" in found["rust-analyzer"].says
+    assert "rustup component add rust-analyzer" in found["rust-analyzer"].advice
