@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import anyio
@@ -33,6 +33,7 @@ from serena_central.core.logs import EventLog
 from serena_central.core.places import Places
 from serena_central.editing.apply import Applier
 from serena_central.editing.journal import Journal
+from serena_central.lsp.installers.auto import AutoInstaller
 from serena_central.mcp_server.adapter import Adapter
 from serena_central.mcp_server.endpoint import McpEndpoint
 from serena_central.mcp_server.transports import HandshakeTransports
@@ -109,11 +110,13 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
     bus = EventBus()
     store = Store(places.database, bus, url=settings.database_url, policy=settings.retention)
     pool = LanguageServerPool(bus=bus, places=places, policy=settings.pool)
+    installer = AutoInstaller(places, bus, allowed=settings.auto_install)
     applier = Applier(Journal(places.journal))
     history = EditHistory(applier, store, bus)
+    shared = _Shared(places, bus, pool, installer, applier, history)
     projects = ProjectRegistry(
         bus=bus,
-        build=lambda root: _project(root, loaded, pool, places, bus, applier, history),
+        build=lambda root: _project(root, loaded, shared),
         interest=pool,
         allowed_roots=map(Path, settings.allowed_roots),
         known=[KnownProject(Path(root).name, root) for root in settings.projects],
@@ -148,6 +151,7 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
             tally.run,
             store.run,
             pool.run,
+            installer.run,
             history.run,
             projects.run,
             project_recorder.run,
@@ -184,28 +188,33 @@ async def _running(run: Run) -> AsyncGenerator[None]:
         tasks.cancel_scope.cancel()
 
 
-def _project(
-    root: Path,
-    loaded: Loaded[ServerSettings],
-    pool: LanguageServerPool,
-    places: Places,
-    bus: EventBus,
-    applier: Applier,
-    history: EditHistory,
-) -> Project:
+class _Shared(NamedTuple):
+    """What all projects stand on."""
+
+    places: Places
+    bus: EventBus
+    pool: LanguageServerPool
+    installer: AutoInstaller
+    applier: Applier
+    history: EditHistory
+
+
+def _project(root: Path, loaded: Loaded[ServerSettings], shared: _Shared) -> Project:
     found = load_project_config(root, loaded)
     for problem in found.problems:
-        bus.publish("project.settings", str(problem), severity=Severity.WARNING, project=root.name)
+        shared.bus.publish("project.settings", str(problem), severity=Severity.WARNING, project=root.name)
     settings = found.value
     languages = ProjectLanguages(
         root,
-        pool,
-        places,
+        shared.pool,
+        shared.places,
         languages=settings.languages,
         chosen=settings.language_servers,
         encoding=settings.encoding,
+        missing=shared.installer.want,
     )
-    return Project(root, settings, languages, IndexCache(places.cache, root), applier=applier, edited=history.applied)
+    cache = IndexCache(shared.places.cache, root)
+    return Project(root, settings, languages, cache, applier=shared.applier, edited=shared.history.applied)
 
 
 def _profiles(bus: EventBus) -> Profiles:

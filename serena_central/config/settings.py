@@ -233,6 +233,13 @@ class ServerSettings(SharedSettings, kw_only=True, frozen=True):
         bool,
         Meta(description="Offers execute_shell_command: agents may run any command as you, in projects' folders."),
     ] = False
+    auto_install: Annotated[
+        Literal["pinned", "all", "off"],
+        Meta(
+            description="Which missing language servers are installed when they are first needed: "
+            "those that pip and npm get in a pinned version, all that can be, or none."
+        ),
+    ] = "pinned"
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"], Meta(description="What is logged: this level and above.")
     ] = "info"

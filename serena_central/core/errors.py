@@ -29,6 +29,7 @@ Errors hold data and a message for the reader, who is often a language model. Th
     │   └── SessionTerminated    killed by a person: who and when
     ├── LanguageServerError
     │   ├── ServerNotInstalled   with the one command that gets it
+    │   ├── ServerBeingInstalled it is fetched now, or that failed
     │   ├── InstallFailed        why, with the tail of the installer's output
     │   ├── ServerStartFailed
     │   ├── ServerCrashed        exit code and the tail of its stderr
@@ -272,6 +273,10 @@ class ServerNotInstalled(LanguageServerError):
             server, f"The language server {server} for {language} is not installed. To get it: {how_to_get}"
         )
         self.how_to_get = how_to_get
+
+
+class ServerBeingInstalled(LanguageServerError):
+    """The program is being fetched, or that was tried and failed; the message says which."""
 
 
 class InstallFailed(LanguageServerError):

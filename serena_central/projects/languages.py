@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from serena_central.core.errors import ServerNotInstalled
+from serena_central.core.errors import ServerBeingInstalled, ServerNotInstalled
 from serena_central.core.places import Places
 from serena_central.core.text import Text
 from serena_central.files.text import read_text
@@ -40,14 +40,19 @@ class ProjectLanguages:
         languages: Sequence[str] = (),
         chosen: dict[str, Any] | None = None,
         encoding: str | None = None,
+        missing: Callable[[ServerSpec], str | None] = lambda spec: None,
     ) -> None:
-        """`languages` limits what is served (empty: all); `chosen` maps language → server name, or its options."""
+        """`languages` limits what is served (empty: all); `chosen` maps language → server name, or its options.
+
+        `missing` is told of a server that is not installed, and says what is done about it, or None.
+        """
         self._root = root
         self._pool = pool
         self._places = places
         self._only = frozenset(languages)
         self._chosen = chosen or {}
         self._encoding = encoding
+        self._missing = missing
         self._roots: set[Path] = {root}
         self._specs: dict[str, ServerSpec | None] = {}
         self._identities: dict[str, str] = {}
@@ -113,7 +118,17 @@ class ProjectLanguages:
         spec = self.spec_for(path)
         if spec is None:
             raise ServerNotInstalled("none", path, "no language server is known for this kind of file")
-        return await self._pool.read(self.wanted(spec, path), question)
+        try:
+            return await self._pool.read(self.wanted(spec, path), question)
+        except ServerNotInstalled:
+            being_done = self._missing(spec)
+            if being_done is None:
+                raise
+            raise ServerBeingInstalled(spec.name, being_done) from None
+
+    def installed(self, server: str) -> None:
+        """A server is there now, or another version of it."""
+        self._identities.pop(server, None)
 
     def server_of(self, path: str) -> Hashable:
         """Paths with equal answers share one language server."""

@@ -107,6 +107,12 @@ class Project:
         self.indexer.changed(changes)
         self._finder.changed(changes)
 
+    def server_installed(self, name: str) -> None:
+        """A language server that was missing is there now: it is asked about its files."""
+        self.languages.installed(name)
+        of_server = [path for path in self.tree.files if (spec := self.languages.spec_for(path)) and spec.name == name]
+        self.indexer.ask_again(of_server)
+
     # --- files ---------------------------------------------------------------------------------------------------
 
     async def fresh(self) -> None:

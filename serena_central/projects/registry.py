@@ -17,8 +17,9 @@ import msgspec
 from anyio.abc import TaskGroup, TaskStatus
 
 from serena_central.core.errors import ProjectRefused, SerenaCentralError, UnknownProject
-from serena_central.core.events import EventBus, Severity
-from serena_central.core.repeating import repeat
+from serena_central.core.events import Event, EventBus, Severity
+from serena_central.core.repeating import follow, repeat
+from serena_central.lsp.installers.auto import FINISHED as INSTALLED
 from serena_central.projects.project import Project
 
 logger = logging.getLogger(__name__)
@@ -96,8 +97,18 @@ class ProjectRegistry:
         """Owns the open projects until it is cancelled."""
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
+            tasks.start_soon(self._hear)
             task_status.started()
             await repeat("sweeping projects", lambda: self.sweep(time.time()), every_s=SWEEP_EVERY_S)
+
+    async def _hear(self) -> None:
+        with self._bus.subscribe() as news:
+            await follow("hearing of installed language servers", news, self._take)
+
+    def _take(self, event: Event) -> None:
+        if event.kind == INSTALLED and event.server:
+            for project in self.open_projects():
+                project.server_installed(event.server)
 
     def sweep(self, now: float) -> None:
         """Closes projects that nobody needs."""

@@ -183,9 +183,9 @@ class Indexer:
         self._failed.pop(path, None)
         self._crashes.pop(path, None)
 
-    def ask_again(self) -> None:
-        """Makes every file pending: another server, or other settings, will answer."""
-        for path in list(self._tree.files):
+    def ask_again(self, paths: Iterable[str] | None = None) -> None:
+        """Makes files pending, without `paths` all: another server, or other settings, will answer."""
+        for path in list(self._tree.files) if paths is None else paths:
             self.forget(path)
             if self._source.identity(path) is not None:
                 self._pending[path] = None

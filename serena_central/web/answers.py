@@ -48,6 +48,7 @@ _STATUS: tuple[tuple[type[errors.SerenaCentralError], int], ...] = (
     (errors.ProjectRefused, 403),
     (errors.ServerUnavailable, 503),
     (errors.ServerNotInstalled, 503),
+    (errors.ServerBeingInstalled, 503),
     (errors.ServerBusy, 503),
     (errors.StoreError, 503),
     (errors.LanguageServerError, 502),

@@ -17,6 +17,9 @@ from serena_central.sessions.session import Session
 from tests.support.mcp import Era, RawClient
 from tests.support.serving import serving
 
+NOTHING_FETCHED: dict[str, Any] = {"auto_install": "off"}
+"""Tests ask no registry, unless they say so."""
+
 
 @dataclass
 class RunningCentral:
@@ -54,7 +57,7 @@ async def running_central(
     home: Path, settings: Mapping[str, Any] | None = None, *, patience_s: float = 60
 ) -> AsyncGenerator[RunningCentral]:
     """Runs a server below `home`; leaving the block stops it as a signal would. After `patience_s` the test failed."""
-    loaded = load_server_config(settings or {}, sources_in(home))
+    loaded = load_server_config(NOTHING_FETCHED | dict(settings or {}), sources_in(home))
     servers: list[CentralServer] = []
 
     def stop() -> None:
@@ -70,7 +73,8 @@ async def running_central(
 @asynccontextmanager
 async def running_parts(home: Path, settings: Mapping[str, Any] | None = None) -> AsyncGenerator[Central]:
     """All parts of a server below `home`, running, with no HTTP before them."""
-    central = build(load_server_config(settings or {}, sources_in(home)), Places(home / "home"), stop=lambda: None)
+    loaded = load_server_config(NOTHING_FETCHED | dict(settings or {}), sources_in(home))
+    central = build(loaded, Places(home / "home"), stop=lambda: None)
     async with central.app.router.lifespan_context(central.app):
         yield central
 

@@ -80,8 +80,12 @@ process.stdin.on("data", (chunk) => {
     read = read.subarray(head + 4 + length);
     if (message.method === "exit") process.exit(0);
     if (message.id === undefined) continue;
-    const info = { name: "tiny", version: "1.0.0" };
-    const result = message.method === "initialize" ? { capabilities: {}, serverInfo: info } : null;
+    const start = { line: 0, character: 0 }, range = { start, end: { line: 0, character: 4 } };
+    const results = {
+      initialize: { capabilities: { documentSymbolProvider: true }, serverInfo: { name: "tiny", version: "1.0.0" } },
+      "textDocument/documentSymbol": [{ name: "tiny", kind: 12, range, selectionRange: range }],
+    };
+    const result = results[message.method] ?? null;
     const body = JSON.stringify({ jsonrpc: "2.0", id: message.id, result });
     process.stdout.write(`Content-Length: ${Buffer.byteLength(body)}\\r\\n\\r\\n${body}`);
   }

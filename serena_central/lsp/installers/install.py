@@ -7,10 +7,11 @@ it is kept, for its processes may still run.
 
 import fcntl
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -53,6 +54,8 @@ class Installed(msgspec.Struct, frozen=True, kw_only=True):
 
 def recipes_of(spec: ServerSpec, ways: Sequence[str] = ()) -> list[InstallRecipe]:
     """What can be carried out of an entry's recipes, in its order; with `ways`, only those."""
+    if sys.platform not in spec.platforms:
+        return []
     return [recipe for recipe in spec.install if recipe.via in WAYS and (not ways or recipe.via in ways)]
 
 
@@ -168,7 +171,7 @@ async def _locked(spec: ServerSpec, places: Places, tell: Tell) -> AsyncGenerato
             await _take(lock, tell)
         if limit.cancelled_caught:
             raise InstallFailed(spec.name, f"{spec.title} is being installed elsewhere, for {LOCK_WAIT_S:g} s now")
-        await anyio.to_thread.run_sync(sweep, home)
+        await anyio.to_thread.run_sync(_sweep, home)
         yield home
 
 
@@ -187,8 +190,16 @@ async def _take(lock: IO[str], tell: Tell) -> None:
             return
 
 
-def sweep(home: Path) -> None:
-    """Removes what crashes left in a server's folder. Its lock must be held."""
+def sweep_all(places: Places) -> None:
+    """Removes what crashes left of installations, where nobody installs just now."""
+    for file in places.servers.glob("*/.lock"):
+        with file.open("a") as lock, suppress(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _sweep(file.parent)
+
+
+def _sweep(home: Path) -> None:
+    """The lock of the server's folder must be held."""
     for folder in home.glob(f"{UNFINISHED}*"):
         _remove(folder)
 

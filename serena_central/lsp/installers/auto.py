@@ -1,0 +1,129 @@
+"""Installs a missing language server in the background when it is first needed, as far as the settings allow.
+
+One installation of a server at a time, a few altogether, owned by `run` and not by the call that needed the server.
+Whoever needs it meanwhile is told what is going on; that it is there now, the bus tells.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Literal, Protocol
+
+import anyio
+import anyio.to_thread
+import msgspec
+from anyio import TASK_STATUS_IGNORED
+from anyio.abc import TaskGroup, TaskStatus
+
+from serena_central.core.errors import LanguageServerError
+from serena_central.core.events import EventBus, Severity
+from serena_central.core.places import Places
+from serena_central.lsp.catalogue import ServerSpec
+from serena_central.lsp.installers.install import Installed, install, recipes_of, sweep_all
+from serena_central.lsp.installers.ways import OUTSIDE, WAYS
+
+logger = logging.getLogger(__name__)
+
+FINISHED = "server.install.finished"
+"""The event that says that a server is there now; its `server` is the name."""
+
+RETRY_AFTER_S = 3600.0
+"""How long a server that could not be installed is not tried again: registries do not change by the minute."""
+
+AT_ONCE = 2
+
+_ALLOWED: dict[str, tuple[str, ...]] = {
+    "off": (),
+    "pinned": ("pip", "npm"),  # quick, pinned exactly, no code of theirs run before the server itself
+    "all": tuple(sorted(WAYS.keys() - OUTSIDE)),
+}
+
+
+class Install(Protocol):
+    """`install` of the module beside, or what stands in for it."""
+
+    async def __call__(
+        self, spec: ServerSpec, places: Places, *, ways: tuple[str, ...], tell: Callable[[str], None]
+    ) -> Installed: ...
+
+
+class _Attempt(msgspec.Struct):
+    """One server's installation: under way while `error` is empty."""
+
+    error: str = ""
+    failed_at: float = 0.0
+
+
+class AutoInstaller:
+    """Belongs to the event loop's thread."""
+
+    def __init__(
+        self,
+        places: Places,
+        bus: EventBus,
+        *,
+        allowed: Literal["pinned", "all", "off"],
+        install: Install = install,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._places = places
+        self._bus = bus
+        self._ways = _ALLOWED[allowed]
+        self._install = install
+        self._clock = clock
+        self._attempts: dict[str, _Attempt] = {}
+        self._at_once = anyio.Semaphore(AT_ONCE)
+        self._tasks: TaskGroup | None = None
+
+    async def run(self, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
+        """Removes what crashes left, then owns the installations until it is cancelled; none leaves a part behind."""
+        async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
+            task_status.started()
+            try:
+                await anyio.to_thread.run_sync(sweep_all, self._places)
+                await anyio.sleep_forever()
+            finally:
+                self._tasks = None
+
+    def want(self, spec: ServerSpec) -> str | None:
+        """To be called when a server is missing: installs it where that is allowed, and at once says how that stands.
+
+        None when nobody but a person can get it.
+        """
+        if self._tasks is None or not self._ways or not recipes_of(spec, self._ways):
+            return None
+        attempt = self._attempts.get(spec.name)
+        if attempt is None or (attempt.error and self._clock() - attempt.failed_at >= RETRY_AFTER_S):
+            attempt = self._attempts[spec.name] = _Attempt()
+            self._tasks.start_soon(self._get, spec, attempt)
+        if attempt.error:
+            return f"Installing the language server {spec.name} failed: {attempt.error}\nTo get it: {spec.how_to_get}"
+        return (
+            f"The language server {spec.name} is being installed; answers for its files are incomplete until then. "
+            "Call again in a moment."
+        )
+
+    async def _get(self, spec: ServerSpec, attempt: _Attempt) -> None:
+        async with self._at_once:
+            started = f"installing {spec.name}, which is needed and missing"
+            self._bus.publish("server.install.started", started, server=spec.name)
+            try:
+                done = await self._install(spec, self._places, ways=self._ways, tell=self._log(spec))
+            except LanguageServerError as error:
+                self._failed(spec, attempt, str(error))
+            except Exception as error:
+                logger.exception("Installing %s failed", spec.name)
+                self._failed(spec, attempt, repr(error))
+            else:
+                # Forgotten, so that a server that is removed again is got again.
+                del self._attempts[spec.name]
+                words = f"installed {spec.name} {done.version} by {done.via} in {done.seconds:.0f} s"
+                self._bus.publish(FINISHED, words, server=spec.name, version=done.version, via=done.via)
+
+    def _failed(self, spec: ServerSpec, attempt: _Attempt, why: str) -> None:
+        attempt.error, attempt.failed_at = why, self._clock()
+        self._bus.publish("server.install.failed", why, severity=Severity.WARNING, server=spec.name)
+
+    def _log(self, spec: ServerSpec) -> Callable[[str], None]:
+        return lambda line: logger.debug("%s", line, extra={"server": spec.name, "action": "install"})

@@ -1,0 +1,51 @@
+"""A language server that is missing is installed while the server runs, and is then used without anybody's doing."""
+
+from pathlib import Path
+
+import anyio
+import msgspec.structs
+import pytest
+
+from serena_central.lsp.catalogue import catalogue
+from serena_central.lsp.installers.auto import FINISHED
+from tests.support.central import running_parts
+from tests.support.servers import npm_spec
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project in TypeScript, whose server npm installs from a local package, and which is nowhere else."""
+    tiny = msgspec.structs.replace(npm_spec(tmp_path), name="typescript", languages=("typescript",))
+    monkeypatch.setitem(catalogue().servers, "typescript", tiny)
+    monkeypatch.setenv("NPM_CONFIG_REGISTRY", "http://127.0.0.1:9")
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "a.ts").write_text("tiny\n")
+    return root
+
+
+async def test_the_first_question_begins_it_and_the_next_ones_are_answered(tmp_path: Path, project: Path) -> None:
+    with anyio.fail_after(90):
+        async with running_parts(tmp_path, {"auto_install": "pinned"}) as central:
+            with central.bus.subscribe() as news:
+                opening = await central.projects.open(project)
+                _, (gap,) = await opening.symbols_of(["a.ts"])
+                assert "The language server typescript is being installed" in gap.reason
+                async for event in news:
+                    if event.kind == FINISHED:
+                        break
+                # No call in between, and nobody opens the project again: its index is filled.
+                while opening.indexer.pending:
+                    await anyio.lowlevel.checkpoint()
+                symbols, gaps = await opening.symbols_of(["a.ts"])
+                assert not gaps
+                assert [symbol.name for symbol in symbols["a.ts"].symbols] == ["tiny"]
+
+
+async def test_without_the_setting_the_answer_says_how_to_get_it(tmp_path: Path, project: Path) -> None:
+    async with running_parts(tmp_path) as central:
+        opening = await central.projects.open(project)
+        _, (gap,) = await opening.symbols_of(["a.ts"])
+        assert "is not installed. To get it: " in gap.reason
