@@ -1,0 +1,5 @@
+"""`python -I -m serena_central.proxy`: the bridge where no console script can be relied on."""
+
+from serena_central.proxy.main import main
+
+main()

@@ -1,0 +1,253 @@
+"""Brings one message to the server and its answer back: what is repeated when the connection or the server fails, what
+is not, and what is told instead.
+
+A message is repeated if the server can't have acted on it (it was never complete, or was refused), or if acting twice
+is acting once: reads, and calls that this server answers once by their call id.
+"""
+
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from serena_central.proxy.caller import Caller, modern_headers
+from serena_central.proxy.handshake import Handshake, NotTaken
+from serena_central.proxy.home import Unusable
+from serena_central.proxy.http1 import Broken, Connection, Head, request
+from serena_central.proxy.link import Link, Unreachable
+from serena_central.proxy.loop import Loop
+from serena_central.proxy.messages import (
+    INTERNAL_ERROR,
+    Message,
+    answered_id,
+    key_of,
+    one_line,
+    read_object,
+)
+from serena_central.proxy.sse import EventParser
+
+ANSWER_BYTES = 64 * 1024 * 1024
+
+REPEATS = 4
+"""After so many attempts that reached the server it is the message that breaks it."""
+
+PAUSES_S = (0.05, 2.0)
+BUSY_S = 20.0
+"""How long a server may say that it has too much to do."""
+
+DRAIN_S = 5.0
+"""The end of a stream follows its answer at once; the connection is kept only then."""
+
+
+class Call:
+    """One message on its way."""
+
+    def __init__(self, message: Message, version: str | None, call_id: str) -> None:
+        self.message = message
+        self.version = version
+        """The protocol version of a modern message; None in the handshake era."""
+        self.call_id = call_id
+        self.key = key_of(message.id) if message.is_request else None
+        self.answered = False
+        self.cancelled = False
+        self.sent = False
+        """The server may have begun to work on it."""
+
+
+class Undelivered(Exception):
+    """There will be no answer of the server. The text tells why, and what to do."""
+
+    def __init__(self, text: str, code: int = INTERNAL_ERROR) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class Knowledge(Protocol):
+    """What is known about tools and the server when a message might be repeated."""
+
+    def repeats_safely(self, message: Message) -> bool: ...
+
+
+class Delivery:
+    """Delivers for one bridge. `pass_on` writes a message of the server to the client."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        link: Link,
+        caller: Caller,
+        handshake: Handshake,
+        knowledge: Knowledge,
+        pass_on: Callable[[bytes], Awaitable[None]],
+    ) -> None:
+        self._loop = loop
+        self._link = link
+        self._caller = caller
+        self._handshake = handshake
+        self._knowledge = knowledge
+        self._pass_on = pass_on
+
+    async def deliver(self, call: Call, answer: Callable[[bytes], Awaitable[None]]) -> None:
+        """Returns when the message was taken and, if it is a request, `answer` was called.
+
+        Raises:
+            Undelivered: the server's answer can't be had.
+        """
+        tries = _Tries()
+        while True:
+            generation = self._handshake.generation
+            try:
+                refusal = await self._attempt(call, answer)
+            except (Broken, TimeoutError) as error:
+                if call.answered:
+                    return
+                self._check_repeat(call, tries.made, str(error) or "it did not answer in time")
+            except (Unreachable, Unusable) as error:
+                raise Undelivered(str(error)) from None
+            else:
+                if refusal is None:
+                    return
+                await self._after_refusal(call, refusal, tries, generation)
+            tries.made += 1
+            if tries.made > REPEATS:
+                raise Undelivered("The server failed on each attempt. Its log tells more.")
+            await self._loop.sleep(tries.pause_s)
+            tries.pause_s = min(tries.pause_s * 2, PAUSES_S[1])
+
+    async def _after_refusal(self, call: Call, refusal: tuple[int, str], tries: "_Tries", generation: int) -> None:
+        """Returns when another attempt makes sense. Raises Undelivered."""
+        status, text = refusal
+        if status == 404 and call.version is None and self._handshake.session is not None:
+            await self._renew(generation)
+        elif status == 401 and not tries.token_read_again:
+            tries.token_read_again = True
+            self._link.forget_token()
+        elif status == 503 and time.monotonic() < tries.busy_until:
+            tries.made -= 1  # it was not acted on
+        elif status in (502, 504):
+            self._check_repeat(call, tries.made, text)
+        else:
+            raise Undelivered(text)
+
+    async def _renew(self, generation: int) -> None:
+        try:
+            await self._handshake.renew(generation)
+        except (NotTaken, Unreachable, Unusable) as error:
+            raise Undelivered(str(error)) from None
+        except (Broken, TimeoutError):
+            return  # the next attempt is refused as this one was, and tries again
+
+    def _check_repeat(self, call: Call, attempts: int, why: str) -> None:
+        """Raises Undelivered for a message that may not be sent again."""
+        if not call.message.is_request:
+            if call.sent:
+                raise Undelivered(why)
+            return
+        if call.sent and not self._knowledge.repeats_safely(call.message):
+            raise Undelivered(
+                f"The connection to the server was lost during this call ({why}). It may have been carried out: "
+                "look at what it should have changed before you repeat it."
+            )
+        if attempts >= REPEATS:
+            raise Undelivered(f"The connection to the server was lost during each attempt ({why}).")
+
+    async def _attempt(self, call: Call, answer: Callable[[bytes], Awaitable[None]]) -> tuple[int, str] | None:
+        """One attempt: None when all is done, or the status and text of a refusal."""
+        connection, target = await self._link.connection()
+        try:
+            headers = self._caller.headers(target)
+            if call.version is not None:
+                headers |= modern_headers(call.message, call.version)
+            else:
+                headers |= self._handshake.headers() | {"content-type": b"application/json"}
+            if call.message.is_request:
+                headers["x-serena-call"] = call.call_id.encode("ascii")
+            await connection.send(request("POST", target.path, headers, call.message.raw))
+            call.sent = call.sent or connection.sent_all
+            head = await connection.head()
+            refusal = await self._receive(call, connection, head, answer)
+        except (Broken, TimeoutError):
+            connection.close()
+            raise
+        except BaseException:
+            connection.close()  # cancelled: for the modern era, and for ours, that is how the server learns of it
+            raise
+        self._link.give_back(connection)
+        return refusal
+
+    async def _receive(
+        self, call: Call, connection: Connection, head: Head, answer: Callable[[bytes], Awaitable[None]]
+    ) -> tuple[int, str] | None:
+        if head.status == 200 and call.message.method == "initialize" and call.version is None:
+            self._handshake.session = head.headers.get("mcp-session-id")
+        if head.status == 200 and head.media_type == "text/event-stream":
+            await self._stream(call, connection, answer)
+            return None
+        body = await connection.body(ANSWER_BYTES)
+        if call.message.is_request:
+            # Some refusals are answers: the modern era sends errors with a status, under the request's id.
+            if _is_answer(body, call):
+                await self._answer(call, body, answer)
+                return None
+            if head.status < 300:
+                raise Broken(f"status {head.status} came without an answer")
+        elif head.status < 300:
+            return None
+        return head.status, _explained(head.status, body)
+
+    async def _stream(self, call: Call, connection: Connection, answer: Callable[[bytes], Awaitable[None]]) -> None:
+        events = EventParser(ANSWER_BYTES)
+        while piece := await connection.piece():
+            try:
+                for data in events.feed(piece):
+                    await self._event(call, data, answer)
+            except ValueError as error:
+                raise Broken(f"the server's stream can't be read: {error}") from None
+            if call.answered:
+                connection.deadline = time.monotonic() + DRAIN_S
+        if call.message.is_request and not call.answered:
+            raise Broken("the stream ended without an answer")
+
+    async def _event(self, call: Call, data: bytes, answer: Callable[[bytes], Awaitable[None]]) -> None:
+        key = answered_id(data)
+        if key is None:
+            await self._pass_on(one_line(data))
+        elif key == call.key:
+            await self._answer(call, data, answer)
+        else:
+            print("serena-proxy: an answer that nobody waits for was dropped", file=sys.stderr)
+
+    async def _answer(self, call: Call, data: bytes, answer: Callable[[bytes], Awaitable[None]]) -> None:
+        if not call.answered:
+            call.answered = True
+            await answer(one_line(data))
+
+
+class _Tries:
+    """What was tried for one message."""
+
+    def __init__(self) -> None:
+        self.made = 0
+        self.pause_s = PAUSES_S[0]
+        self.busy_until = time.monotonic() + BUSY_S
+        self.token_read_again = False
+
+
+def _is_answer(body: bytes, call: Call) -> bool:
+    try:
+        return answered_id(body) == call.key
+    except ValueError:
+        return False
+
+
+def _explained(status: int, body: bytes) -> str:
+    """The text of a refusal: a JSON-RPC error's or /api's, else the status."""
+    try:
+        error = read_object(body).get("error")
+    except ValueError:
+        error = None
+    match error:
+        case {"message": str(text)} if text:
+            return text
+        case _:
+            return f"The server refused this with status {status}."

@@ -1,0 +1,150 @@
+"""`serena-proxy`: the command line, and what it puts together."""
+
+import argparse
+import json
+import os
+import sys
+
+from serena_central.proxy.bridge import Bridge
+from serena_central.proxy.caller import Caller, Options
+from serena_central.proxy.home import Home, user_home
+from serena_central.proxy.life import end_on_signals, end_with_parent
+from serena_central.proxy.link import Link, target_of
+from serena_central.proxy.loop import Loop
+from serena_central.proxy.pipes import Input, Output
+from serena_central.proxy.starting import Starter
+
+DESCRIPTION = """\
+Connects a client that speaks MCP over stdin and stdout to this user's serena-central server, and starts the server
+when none runs. Each process is a session of its own."""
+
+EPILOG = """\
+examples:
+  serena-proxy                                     the server of this user, started if need be
+  serena-proxy --no-start --project ~/src/app      for the project, and only if a server runs
+  serena-proxy --url http://127.0.0.1:9000/mcp --token-file ~/box.token    a server elsewhere, say through a tunnel
+  serena-proxy --print-config                      what to put into a client's configuration
+
+environment:
+  SERENA_CENTRAL_HOME     the server's folder, if not the usual one
+  CLAUDE_PROJECT_DIR, CLAUDE_CODE_SESSION_ID     set by Claude Code: the project's folder, the conversation's id"""
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def parser(program: str) -> argparse.ArgumentParser:
+    """What every way of starting a bridge understands."""
+    made = argparse.ArgumentParser(
+        prog=program,
+        description=DESCRIPTION,
+        epilog=EPILOG.replace("serena-proxy", program),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("--project", metavar="DIR", help="the folder you work in (default: the current one)")
+    made.add_argument("--context", metavar="NAME", help="which context to use, such as ide or desktop-app")
+    made.add_argument("--mode", metavar="NAME", action="append", default=[], help="a mode to begin with; repeatable")
+    made.add_argument("--url", help="the server's MCP endpoint, if it is not this user's own")
+    made.add_argument("--token-file", metavar="FILE", help="its token (default: this user's own, for loopback only)")
+    made.add_argument("--no-start", action="store_true", help="don't start a server when none runs")
+    made.add_argument("--print-config", action="store_true", help="print a client's configuration, and end")
+    return made
+
+
+def main() -> None:
+    """The console script."""
+    made = parser("serena-proxy")
+    asked = made.parse_args()
+    if asked.url:
+        try:
+            target_of(asked.url)
+        except ValueError as error:
+            made.error(str(error))
+    if asked.print_config:
+        print_config("serena_central.proxy", sys.argv[1:])
+        return
+    bridge_stdio(asked)
+
+
+def print_config(module: str, arguments: list[str]) -> None:
+    """The entry that most clients take, with the arguments that were given."""
+    kept = [argument for argument in arguments if argument != "--print-config"]
+    entry = {"command": sys.executable, "args": ["-I", "-m", module, *kept]}
+    print(json.dumps({"mcpServers": {"serena": entry}}, indent=2))
+
+
+def bridge_stdio(asked: argparse.Namespace) -> None:
+    """Bridges stdin and stdout until the client goes."""
+    parent = os.getppid()
+    home, loop = user_home(), Loop()
+    starter = None if asked.no_start or asked.url else Starter(loop, home)
+    link = Link(loop, home, url=asked.url, token_file=_token_file(asked, home), starter=starter)
+    caller = Caller(link, options_of(asked))
+    bridge = Bridge(loop, link, caller, Input(loop, 0), Output(loop, 1))
+    end_on_signals(loop, bridge.end, starter.reap if starter else _nothing)
+    end_with_parent(loop, bridge.end, parent)
+    _report_older_server(home)
+    try:
+        loop.run(bridge.run())
+    finally:
+        _leave_blocking()
+
+
+def options_of(asked: argparse.Namespace) -> Options:
+    """What is known about the client, by flags first and by what it sets for its children second."""
+    folder = asked.project or os.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd()
+    return Options(
+        folder=os.path.abspath(os.path.expanduser(folder)),
+        context=asked.context,
+        modes=tuple(asked.mode),
+        conversation=os.environ.get("CLAUDE_CODE_SESSION_ID"),
+    )
+
+
+def _token_file(asked: argparse.Namespace, home: Home) -> str | None:
+    """The user's own token goes to no other machine unless its file was named."""
+    if asked.token_file:
+        return os.path.expanduser(asked.token_file)
+    return home.token_file if not asked.url or target_of(asked.url).host in LOOPBACK else None
+
+
+def _report_older_server(home: Home) -> None:
+    said = home.announcement()
+    if said is None:
+        return
+    ours = installed_version()
+    if ours and said.version and _numbers(said.version) < _numbers(ours):
+        print(
+            f"serena-proxy: the server that runs is version {said.version}, this is {ours}. "
+            "`serena-central stop` ends it; the next message starts the newer one, and sessions go on.",
+            file=sys.stderr,
+        )
+
+
+def installed_version() -> str:
+    """Our version, found by its folder's name: `importlib.metadata` takes longer to import than all of the bridge."""
+    for folder in sys.path:
+        try:
+            names = os.listdir(folder or ".")
+        except OSError:
+            continue
+        for name in names:
+            if name.startswith("serena_central-") and name.endswith(".dist-info"):
+                return name[len("serena_central-") : -len(".dist-info")]
+    return ""
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) if part.isdecimal() else 0 for part in version.split("+")[0].split("."))
+
+
+def _nothing() -> None:
+    """No server was started here."""
+
+
+def _leave_blocking() -> None:
+    """As they were: who shares our stdin and stdout should not find them changed."""
+    for descriptor in (0, 1):
+        try:
+            os.set_blocking(descriptor, True)
+        except OSError:
+            continue

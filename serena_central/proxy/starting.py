@@ -1,0 +1,141 @@
+"""Starts this user's server when none runs: detached, one at a time for all who ask at once, with a log that is named.
+
+Everything here can also be used by a command that starts a server in the background: it needs no bridge.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from serena_central.proxy.home import Home
+from serena_central.proxy.loop import Event, Loop
+
+if TYPE_CHECKING:
+    import subprocess
+
+START_S = 60.0
+"""A server is up after two seconds; a busy machine may need more."""
+
+POLL_S = 0.03
+FAILED_S = 5.0
+"""A failed start is not tried again for so long: its reason is told at once."""
+
+NOT_FOR_SERVERS = (
+    *("CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PROJECT_DIR", "CLAUDE_CODE_ENTRYPOINT"),
+    *("VIRTUAL_ENV", "PYTHONHOME", "PYTHONPATH", "NODE_OPTIONS", "PWD", "OLDPWD"),
+)
+"""What belongs to one conversation or one project; the server outlives both."""
+
+
+class Starter:
+    """Starts servers of one home."""
+
+    def __init__(self, loop: Loop, home: Home) -> None:
+        self._loop = loop
+        self._home = home
+        self._under_way: Event | None = None
+        self._failure: str | None = None
+        self._failed_at = 0.0
+        self._child: subprocess.Popen[bytes] | None = None
+
+    async def ensure(self, answers: Callable[[], Awaitable[bool]]) -> str | None:
+        """Returns when a server answers (None), or with the reason why none does. Single flight."""
+        if self._under_way is not None:
+            await self._under_way.wait()
+            return self._failure
+        if self._failure is not None and time.monotonic() - self._failed_at < FAILED_S:
+            return self._failure
+        self._under_way = self._loop.event()
+        self._failure = "The start of the server was given up."
+        try:
+            self._failure = await self._start(answers)
+        except OSError as error:
+            self._failure = f"No server could be started: {error}."
+        finally:
+            self._failed_at = time.monotonic()
+            self._under_way.set()
+            self._under_way = None
+        return self._failure
+
+    def reap(self) -> None:
+        """Takes note of the end of a server that was started here, so that it doesn't stay a zombie."""
+        if self._child is not None:
+            self._child.poll()
+
+    async def _start(self, answers: Callable[[], Awaitable[bool]]) -> str | None:
+        deadline = time.monotonic() + START_S
+        self._home.create()
+        with open(self._home.start_lock, "ab") as lock:
+            while not _locked(lock.fileno()):
+                if await answers():
+                    return None
+                if time.monotonic() > deadline:
+                    return f"Another process holds {self._home.start_lock} and starts no server."
+                await self._loop.sleep(POLL_S)
+            if await answers():
+                return None
+            self._child = spawn_server(self._home)
+            return await self._await_answer(self._child, answers, deadline)
+
+    async def _await_answer(
+        self, child: "subprocess.Popen[bytes]", answers: Callable[[], Awaitable[bool]], deadline: float
+    ) -> str | None:
+        ended_at: float | None = None
+        while time.monotonic() < deadline:
+            if await answers():
+                return None
+            if child.poll() is not None:
+                # It ends, too, when another one was quicker: that one answers soon.
+                ended_at = ended_at or time.monotonic()
+                if time.monotonic() - ended_at > 1:
+                    break
+            await self._loop.sleep(POLL_S)
+        said = last_line(self._home.start_log)
+        return f"The server could not be started: {said or 'it said nothing'} (log: {self._home.start_log})"
+
+
+def spawn_server(home: Home) -> "subprocess.Popen[bytes]":
+    """A server of its own session, in no project's folder, that outlives us. Its output goes to the start log."""
+    import subprocess  # most bridges find a server that runs
+
+    home.create()
+    environment = {name: value for name, value in os.environ.items() if name not in NOT_FOR_SERVERS}
+    environment["SERENA_CENTRAL_HOME"] = home.folder
+    log = os.open(home.start_log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-I", "-m", "serena_central.cli", "serve"],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=home.folder,
+            env=environment,
+            start_new_session=True,
+        )
+    finally:
+        os.close(log)
+
+
+def last_line(file: str) -> str:
+    """What a failed start said last, shortened."""
+    try:
+        with open(file, encoding="utf-8", errors="replace") as stream:
+            lines = stream.read(64 * 1024).split("\n")
+    except OSError:
+        return ""
+    return next((line.strip()[:500] for line in reversed(lines) if line.strip()), "")
+
+
+def _locked(descriptor: int) -> bool:
+    """Whether the file is ours now. Where there are no such locks, the server's own decides who stays."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

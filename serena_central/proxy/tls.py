@@ -1,0 +1,59 @@
+"""TLS for a server on another machine. Imported only then: `ssl` takes longer to import than all the rest.
+
+Certificates and names are checked by the system's rules.
+"""
+
+import socket
+import ssl
+import time
+
+from serena_central.proxy.http1 import TlsWants
+from serena_central.proxy.loop import READ, WRITE, Loop
+
+
+class TlsSocket:
+    """A TLS connection with the face of a non-blocking socket; raises TlsWants where that would block."""
+
+    def __init__(self, sock: ssl.SSLSocket) -> None:
+        self._socket = sock
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def recv(self, size: int) -> bytes:
+        try:
+            return self._socket.recv(size)
+        except ssl.SSLWantReadError:
+            raise TlsWants(READ) from None
+        except ssl.SSLWantWriteError:
+            raise TlsWants(WRITE) from None
+
+    def send(self, data: memoryview) -> int:
+        try:
+            return self._socket.send(data)
+        except ssl.SSLWantReadError:
+            raise TlsWants(READ) from None
+        except ssl.SSLWantWriteError:
+            raise TlsWants(WRITE) from None
+
+
+async def secure(loop: Loop, sock: socket.socket, host: str, timeout_s: float) -> TlsSocket:
+    """Shakes hands over a connected socket, which it takes over. Raises OSError."""
+    deadline = time.monotonic() + timeout_s
+    wrapped = ssl.create_default_context().wrap_socket(sock, server_hostname=host, do_handshake_on_connect=False)
+    try:
+        while True:
+            try:
+                wrapped.do_handshake()
+            except ssl.SSLWantReadError:
+                await loop.ready(wrapped.fileno(), READ, deadline)
+            except ssl.SSLWantWriteError:
+                await loop.ready(wrapped.fileno(), WRITE, deadline)
+            else:
+                return TlsSocket(wrapped)
+    except BaseException:
+        wrapped.close()
+        raise
