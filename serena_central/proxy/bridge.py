@@ -224,7 +224,7 @@ class Bridge:
             await self._handshake.enter()
             self._handshake.session = self._handshake.version = None
         elif call.version is None:
-            await self._handshake.gate.wait()
+            await self._handshake.over()
         while self._at_server >= AT_ONCE and not opening:
             self._room.clear()
             await self._room.wait()
@@ -259,7 +259,7 @@ class Bridge:
             call = self._notes.popleft()
             self._notes_changed.set()
             if call.version is None:
-                await self._handshake.gate.wait()
+                await self._handshake.over()
             await self._deliver_note(call)
 
     async def _deliver_note(self, call: Call) -> None:

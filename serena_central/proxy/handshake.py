@@ -46,10 +46,14 @@ class Handshake:
             headers["mcp-session-id"] = self.session.encode("latin-1")
         return headers
 
-    async def enter(self) -> None:
-        """Waits for the gate and closes it; who entered opens it again."""
+    async def over(self) -> None:
+        """Returns when no handshake is under way."""
         while not self.gate.is_set:
             await self.gate.wait()
+
+    async def enter(self) -> None:
+        """Waits for the gate and closes it; who entered opens it again."""
+        await self.over()
         self.gate.clear()
 
     def learn(self, answer: bytes) -> None:

@@ -78,15 +78,20 @@ class Event:
         self.is_set = False
 
     async def wait(self, deadline: float | None = None) -> None:
-        """Raises TimeoutError when `deadline` (of the monotonic clock) passes first."""
-        while not self.is_set:
-            wait = Wait(deadline)
-            self._waits.append(wait)
-            try:
-                await wait
-            finally:
-                if wait in self._waits:
-                    self._waits.remove(wait)
+        """Returns when it is set, or was set since; who is waited for may have cleared it again: look before you go on.
+
+        Raises:
+            TimeoutError: `deadline` (of the monotonic clock) passed first.
+        """
+        if self.is_set:
+            return
+        wait = Wait(deadline)
+        self._waits.append(wait)
+        try:
+            await wait
+        finally:
+            if wait in self._waits:
+                self._waits.remove(wait)
 
 
 class Lock:

@@ -73,7 +73,7 @@ class Streams:
             await self._loop.sleep(pause)
 
     async def _listen(self, connection: Connection, target: Target) -> bool:
-        await self._handshake.gate.wait()
+        await self._handshake.over()
         generation = self._handshake.generation
         headers = self._caller.headers(target, accept=b"text/event-stream") | self._handshake.headers()
         await connection.send(request("GET", target.path, headers))
