@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 import anyio
@@ -38,15 +38,15 @@ from serena_central.mcp_server.adapter import Adapter
 from serena_central.mcp_server.endpoint import McpEndpoint
 from serena_central.mcp_server.transports import HandshakeTransports
 from serena_central.pool.pool import LanguageServerPool
+from serena_central.projects.build import ProjectBuilder
 from serena_central.projects.history import EditHistory
-from serena_central.projects.languages import ProjectLanguages
-from serena_central.projects.project import Project
 from serena_central.projects.record import ProjectRecorder
 from serena_central.projects.registry import KnownProject, ProjectRegistry
+from serena_central.projects.superrepo.configuration import SuperRepo
+from serena_central.projects.superrepo.known import SuperRepos
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.record import SessionRecorder
 from serena_central.sessions.views import SymbolViews
-from serena_central.store.index_cache import IndexCache
 from serena_central.store.store import Store
 from serena_central.tools.call import Services, ToolCaller
 from serena_central.tools.offer import Offer
@@ -113,10 +113,22 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
     installer = AutoInstaller(places, bus, allowed=settings.auto_install)
     applier = Applier(Journal(places.journal))
     history = EditHistory(applier, store, bus)
-    shared = _Shared(places, bus, pool, installer, applier, history)
+    super_repos = SuperRepos(
+        lambda root: load_project_config(root, loaded), changed=lambda repo: _tell(repo, projects, bus)
+    )
+    builder = ProjectBuilder(
+        loaded=loaded,
+        super_repos=super_repos,
+        pool=pool,
+        places=places,
+        bus=bus,
+        installer=installer,
+        applier=applier,
+        edited=history.applied,
+    )
     projects = ProjectRegistry(
         bus=bus,
-        build=lambda root: _project(root, loaded, shared),
+        build=builder.build,
         interest=pool,
         allowed_roots=map(Path, settings.allowed_roots),
         known=[KnownProject(Path(root).name, root) for root in settings.projects],
@@ -124,12 +136,13 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
     sessions = SessionManager(bus=bus, interest=projects, policy=settings.sessions)
     services = Services(
         projects=projects,
+        super_repos=super_repos,
         sessions=sessions,
         pool=pool,
         settings=settings,
         bus=bus,
         views=SymbolViews(store),
-        offer=Offer(settings, _profiles(bus), projects),
+        offer=Offer(settings, _profiles(bus), projects, super_repos),
     )
     caller = ToolCaller(services, record=store.writer.put)
     version = metadata.version("serena-central")
@@ -188,33 +201,12 @@ async def _running(run: Run) -> AsyncGenerator[None]:
         tasks.cancel_scope.cancel()
 
 
-class _Shared(NamedTuple):
-    """What all projects stand on."""
-
-    places: Places
-    bus: EventBus
-    pool: LanguageServerPool
-    installer: AutoInstaller
-    applier: Applier
-    history: EditHistory
-
-
-def _project(root: Path, loaded: Loaded[ServerSettings], shared: _Shared) -> Project:
-    found = load_project_config(root, loaded)
-    for problem in found.problems:
-        shared.bus.publish("project.settings", str(problem), severity=Severity.WARNING, project=root.name)
-    settings = found.value
-    languages = ProjectLanguages(
-        root,
-        shared.pool,
-        shared.places,
-        languages=settings.languages,
-        chosen=settings.language_servers,
-        encoding=settings.encoding,
-        missing=shared.installer.want,
-    )
-    cache = IndexCache(shared.places.cache, root)
-    return Project(root, settings, languages, cache, applier=shared.applier, edited=shared.history.applied)
+def _tell(repo: SuperRepo, projects: ProjectRegistry, bus: EventBus) -> None:
+    """A super-repo's configuration was read: its modules are known from now on, and what is wrong with it is said."""
+    for problem in repo.problems:
+        bus.publish("project.settings", str(problem), severity=Severity.WARNING, project=repo.name)
+    for module in repo.modules.values():
+        projects.remember(KnownProject(module.name, str(module.root)))
 
 
 def _profiles(bus: EventBus) -> Profiles:

@@ -7,15 +7,13 @@ come on top, by file name. Whether a tool of a given name exists is not known he
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import NamedTuple, TypeVar
 
 import msgspec
-import yaml
+
+from serena_central.config.document import DocumentError, read_document
 
 OWN = Path(__file__).with_name("profiles")
-
-MAX_BYTES = 64 * 1024
-"""Of one file: a mode is a paragraph and some names."""
 
 
 class Mode(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,21 +78,16 @@ def _read(folder: Path, kind: type[_Kind], problems: list[str]) -> dict[str, _Ki
     for file in sorted(folder.glob("*.yml")):
         try:
             found[file.stem] = _parsed(file, kind, problems)
-        except (OSError, UnicodeError, yaml.YAMLError, msgspec.ValidationError) as error:
+        except (OSError, DocumentError, msgspec.ValidationError) as error:
             problems.append(f"{file} is not used: {' '.join(str(error).split())}")
     return found
 
 
 def _parsed(file: Path, kind: type[_Kind], problems: list[str]) -> _Kind:
-    with file.open("rb") as opened:
-        text = opened.read(MAX_BYTES + 1)
-    if len(text) > MAX_BYTES:
-        raise msgspec.ValidationError(f"it is longer than {MAX_BYTES // 1024} KB")
-    given: Any = yaml.safe_load(text.decode())
-    if not isinstance(given, dict):
-        raise msgspec.ValidationError("it must hold keys and values")
-    said = {key: value for key, value in cast("dict[Any, Any]", given).items() if value is not None}
-    unknown = sorted(str(key) for key in said if key not in kind.__struct_fields__)
+    document = read_document(file)
+    given = document.values if document else {}
+    said = {str(key): value for key, value in given.items() if value is not None}
+    unknown = sorted(key for key in said if key not in kind.__struct_fields__)
     if unknown:
         problems.append(f"{file}: {', '.join(unknown)} has no effect here")
     return msgspec.convert({**{key: said[key] for key in said if key not in unknown}, "name": file.stem}, kind)

@@ -78,18 +78,27 @@ def add_value(
     """Checks a value and adds it to `layer`. None leaves the key as the layers below have it."""
     if value is None:
         return
+    if setting.merge != "entries" or not isinstance(value, dict):
+        _add(setting, setting.key, value, origin, layer, problems, lenient=lenient)
+        return
+    for name, entry in cast("dict[Any, Any]", value).items():
+        key = f"{setting.key}.{name}"
+        if _add(setting, key, {name: entry}, origin, layer, problems, lenient=lenient):
+            layer.values[key] = Given(layer.values[key].value[name], layer.values[key].origins)
+
+
+def _add(
+    setting: Setting, key: str, value: Any, origin: OriginOf, layer: Layer, problems: list[Problem], *, lenient: bool
+) -> bool:
+    """Adds the value at `key` if the setting allows it."""
     try:
         checked = setting.convert(value, lenient=lenient)
     except msgspec.ValidationError:
         text = f"must be {setting.allowed}" + ("" if setting.secret else f", not {_shown(value)}")
-        problems.append(Problem("wrong", setting.key, text, origin(setting.key)))
-        return
-    if setting.merge == "entries":
-        for name, entry in checked.items():
-            key = f"{setting.key}.{name}"
-            layer.values[key] = Given(entry, (origin(key),))
-    else:
-        layer.values[setting.key] = Given(checked, (origin(setting.key),))
+        problems.append(Problem("wrong", key, text, origin(key)))
+        return False
+    layer.values[key] = Given(checked, (origin(key),))
+    return True
 
 
 def unknown_key(key: str, known: Mapping[str, object]) -> str:

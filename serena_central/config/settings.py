@@ -148,6 +148,14 @@ class RetentionPolicy(msgspec.Struct, kw_only=True, frozen=True):
     sweep_s: Annotated[float, Meta(ge=1, le=86400, description="How often old rows are deleted, in seconds.")] = 3600
 
 
+class ModuleSettings(msgspec.Struct, kw_only=True, frozen=True):
+    """A module of a super-repo. `path` is relative to the super-repo's root."""
+
+    path: str
+    languages: list[str] = []
+    concerns: list[str] = []
+
+
 class SharedSettings(msgspec.Struct, kw_only=True, frozen=True):
     """What the server sets for all projects, and a project may set for itself."""
 
@@ -263,4 +271,20 @@ class ProjectSettings(SharedSettings, kw_only=True, frozen=True):
         Meta(description="Name of the project. Unset: its folder's."),
     ] = None
     languages: Annotated[list[str], Meta(description="Languages to serve. Unset: those that its files have.")] = []
+    type: Annotated[
+        Literal["project", "super-repo"], Meta(description="A super-repo holds modules, each a project of its own.")
+    ] = "project"
+    modules: Annotated[
+        dict[str, ModuleSettings], Meta(description="Modules of a super-repo by name: path, languages, concerns.")
+    ] = {}
+    routing_hints: Annotated[
+        dict[str, list[str]], Meta(description="Words that mean modules of a super-repo: keyword, then their names.")
+    ] = {}
+    default_module: Annotated[
+        str | None, Meta(description="Module of a super-repo that is meant where nothing says which.")
+    ] = None
+    infrastructure_prefixes: Annotated[
+        list[str],
+        Meta(description="Folders of a super-repo that belong to no module: symbol and edit tools refuse them."),
+    ] = msgspec.field(default_factory=lambda: ["docs/", "scripts/", ".serena/", ".github/", ".githooks/"])
     initial_prompt: Annotated[str, Meta(description="Told to every session that activates the project.")] = ""

@@ -88,7 +88,7 @@ class ProjectRegistry:
         self._interest = interest
         self._allowed = [root.expanduser().resolve() for root in allowed_roots]
         self._home = (home or Path.home()).resolve()
-        self._known: dict[Path, str] = {_real(Path(project.root)): project.name for project in known}
+        self._known: dict[Path, str] = {real_path(Path(project.root)): project.name for project in known}
         self._openings: dict[Path, _Opening] = {}
         self._attached: Counter[Path] = Counter()
         self._tasks: TaskGroup | None = None
@@ -127,7 +127,7 @@ class ProjectRegistry:
         """
         if asked.startswith(("/", "~")):
             # A folder that is gone can still be taken off the list.
-            root = _real(Path(asked))
+            root = real_path(Path(asked))
             return root if root in self._known else self.check(root)
         roots = [root for root, name in self._known.items() if name == asked]
         if not roots:
@@ -144,7 +144,7 @@ class ProjectRegistry:
             UnknownProject: no folder is there.
             ProjectRefused: it is `/`, the home folder or above it, or outside `allowed_roots`.
         """
-        root = _real(path)
+        root = real_path(path)
         if not os.path.isdir(root):  # noqa: PTH112 - Path.is_dir raises where a folder above may not be entered
             raise UnknownProject(str(path), self.known_names())
         if self._home.is_relative_to(root):
@@ -162,7 +162,7 @@ class ProjectRegistry:
         Raises:
             ProjectRefused: that folder must not become a project, or `path` can't be a path.
         """
-        start = _real(path)
+        start = real_path(path)
         for folder in (start, *start.parents):
             if self._home.is_relative_to(folder):
                 return None
@@ -282,7 +282,7 @@ class ProjectRegistry:
         )
 
 
-def _real(path: Path) -> Path:
+def real_path(path: Path) -> Path:
     """The absolute path behind `~` and symlinks. Raises ProjectRefused for what can't be a path."""
     try:
         return path.expanduser().resolve()

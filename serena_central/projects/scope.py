@@ -1,96 +1,251 @@
 """Which projects one tool call means, and why: the rules of precedence, in their order, and nothing else.
 
 1. the `project` argument: a name, a path, several of them, or `*`;
-2. an absolute path among the call's arguments: the project that contains it;
-3. the session's active project;
-4. the session's working folder, up to the nearest marker of a project.
+2. a path among the call's arguments: the project that contains it, if it is absolute or leads into a module;
+3. in a super-repo: the module that the call's free words are about;
+4. the session's active project;
+5. the session's working folder, up to the nearest marker of a project;
+6. in a super-repo: its default module.
 """
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import anyio
 import msgspec
 
-from serena_central.core.errors import SerenaCentralError, UnknownProject
+from serena_central.core.errors import DeadlineExceeded, SerenaCentralError, ToolRefused, UnknownProject
 from serena_central.projects.project import Project
-from serena_central.projects.registry import ProjectRegistry
+from serena_central.projects.registry import ProjectRegistry, real_path
+from serena_central.projects.superrepo.configuration import Module, SuperRepo
+from serena_central.projects.superrepo.guard import check_path
+from serena_central.projects.superrepo.known import SuperRepos
+from serena_central.projects.superrepo.router import Score, is_certain, route
 
 EVERYTHING = "*"
 
+About = Literal["code", "files", "notes"]
+"""What a tool is about. A super-repo's infrastructure is closed to what is about code, open to what is about files of
+any kind; and notes (memories) are the super-repo's own where nothing names a module."""
+
+OPENING_S = 20.0
+"""How long one of several projects may take to open, before the others' answers are sent without it."""
+
+RUNNERS_UP = 3
+"""How many modules a remark names that scored less."""
+
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
-    """What a call says about the projects that it means. `paths` are its path arguments, as given."""
+    """What a call says about the projects that it means. `paths` are its path arguments, as given.
+
+    `edits`: it changes files.
+    """
 
     project: str | list[str] | None = None
     paths: Sequence[str] = ()
     semantic_context: str | None = None
     active_root: str | None = None
     working_folder: str | None = None
+    about: About = "code"
+    edits: bool = False
 
 
 class Scope(NamedTuple):
     """The projects of one call. `grouped`: the caller asked for several, so the answer is grouped by project.
 
-    `failures` are those of several that could not be opened, by the name that the call used.
+    `failures` are those of several that could not be opened, by the name that the call used. `paths` maps path
+    arguments, as given, to absolute ones, where they were not meant relative to the project. `remark` tells the caller
+    about a choice that it did not make itself.
     """
 
     projects: list[Project]
     reason: str
     grouped: bool = False
     failures: Mapping[str, SerenaCentralError] = MappingProxyType({})
+    paths: Mapping[str, str] = MappingProxyType({})
+    remark: str | None = None
 
 
-async def resolve_scope(registry: ProjectRegistry, ask: Ask) -> Scope:
+async def resolve_scope(registry: ProjectRegistry, repos: SuperRepos, ask: Ask) -> Scope:
     """Applies the rules; opens projects that are not open yet.
 
     Raises:
         UnknownProject: no rule gives one; lists those that are known.
         ProjectRefused: the root found must not become a project.
+        ToolRefused: the path is a super-repo's infrastructure, or its words are too uncertain for an edit.
         SerenaCentralError: the one project that is meant can't be opened.
     """
-    if ask.project:
-        return await _named(registry, ask.project)
-    for path in ask.paths:
-        if path.startswith(("/", "~")):
-            root = registry.root_of(Path(path))
-            if root is not None:
-                return Scope([await registry.open(root)], f"it contains {path}")
-    if ask.active_root is not None:
-        return Scope([await registry.open(Path(ask.active_root))], "the session's active project")
-    if ask.working_folder is not None:
-        root = registry.root_of(Path(ask.working_folder))
-        if root is not None:
-            return Scope([await registry.open(root)], "the session's working folder")
-    raise UnknownProject(None, registry.known_names())
+    return await _Rules(registry, repos, ask).apply()
 
 
-async def _named(registry: ProjectRegistry, asked: str | list[str]) -> Scope:
-    if asked in (EVERYTHING, [EVERYTHING]):
-        projects = registry.open_projects()
+class _Rules:
+    """The rules for one call. `_repo` is the super-repo that the session works in, if any."""
+
+    def __init__(self, registry: ProjectRegistry, repos: SuperRepos, ask: Ask) -> None:
+        self._registry = registry
+        self._repos = repos
+        self._ask = ask
+        self._repo = repos.worked_in(ask.active_root or ask.working_folder)
+
+    async def apply(self) -> Scope:
+        if self._ask.project:
+            return await self._named(self._ask.project)
+        return (
+            await self._by_path()
+            or await self._by_words()
+            or await self._by_active_project()
+            or await self._by_working_folder()
+            or await self._by_default()
+        )
+
+    # --- 1 -------------------------------------------------------------------------------------------------------
+
+    async def _named(self, asked: str | list[str]) -> Scope:
+        if asked in (EVERYTHING, [EVERYTHING]):
+            return await self._everything()
+        if isinstance(asked, str):
+            return Scope([await self._registry.open(self._find(asked))], "named by the call")
+        return await self._several({self._find(name): name for name in asked}, "named by the call")
+
+    async def _everything(self) -> Scope:
+        if self._repo is not None and self._repo.modules:
+            roots = {module.root: name for name, module in self._repo.modules.items()}
+            return await self._several(roots, f"all modules of {self._repo.name}")
+        projects = self._registry.open_projects()
         if not projects:
-            raise UnknownProject(EVERYTHING, registry.known_names())
+            raise UnknownProject(EVERYTHING, self._registry.known_names())
         return Scope(projects, "all open projects", grouped=True)
-    if isinstance(asked, str):
-        return Scope([await registry.open(registry.find(asked))], "named by the call")
-    return await _several(registry, {registry.find(name): name for name in asked})
+
+    def _find(self, asked: str) -> Path:
+        """A module of the session's own super-repo goes before projects of the same name elsewhere."""
+        module = self._repo.modules.get(asked) if self._repo else None
+        return module.root if module else self._registry.find(asked)
+
+    async def _several(self, asked: Mapping[Path, str], reason: str) -> Scope:
+        """Opens all of them at the same time. `asked` maps root → the name that the call used."""
+        opened: dict[Path, Project] = {}
+        failures: dict[str, SerenaCentralError] = {}
+
+        async def open_one(root: Path, name: str) -> None:
+            # The registry goes on opening it when this wait ends.
+            failures[name] = DeadlineExceeded(f"Opening {name}", OPENING_S)
+            with anyio.move_on_after(OPENING_S):
+                try:
+                    opened[root] = await self._registry.open(root)
+                    del failures[name]
+                except SerenaCentralError as error:
+                    failures[name] = error
+
+        async with anyio.create_task_group() as tasks:
+            for root, name in asked.items():
+                tasks.start_soon(open_one, root, name)
+        projects = [opened[root] for root in asked if root in opened]
+        return Scope(projects, reason, grouped=True, failures=failures)
+
+    # --- 2 -------------------------------------------------------------------------------------------------------
+
+    async def _by_path(self) -> Scope | None:
+        for path in self._ask.paths:
+            scope = await (self._by_absolute(path) if path.startswith(("/", "~")) else self._by_relative(path))
+            if scope is not None:
+                return scope
+        return None
+
+    async def _by_absolute(self, path: str) -> Scope | None:
+        root = self._registry.root_of(Path(path))
+        if root is None:
+            return None
+        repo = self._repos.around(root)
+        if repo is not None:
+            place = real_path(Path(path))
+            module = repo.module_at(place)
+            root = max(root, module.root, key=lambda one: len(one.parts)) if module else root
+            if root == repo.root:
+                self._check(repo, place.relative_to(root).as_posix())
+        return Scope([await self._registry.open(root)], f"it contains {path}")
+
+    async def _by_relative(self, path: str) -> Scope | None:
+        module = self._repo.module_of(path) if self._repo else None
+        if self._repo is None or module is None:
+            return None
+        absolute = str(self._repo.root / path)
+        opened = await self._registry.open(module.root)
+        return Scope([opened], f"{path} lies in the module {module.name}", paths={path: absolute})
+
+    def _check(self, repo: SuperRepo, relative: str) -> None:
+        if self._ask.about == "code":
+            check_path(repo, relative)
+
+    # --- 3 -------------------------------------------------------------------------------------------------------
+
+    async def _by_words(self) -> Scope | None:
+        repo, words = self._repo, self._ask.semantic_context
+        scores = route(words, repo.routed(), repo.hints) if repo and words else []
+        if repo is None or not scores:
+            return None
+        if self._ask.edits and not is_certain(scores):
+            raise ToolRefused(
+                f"The words fit several modules nearly as well ({_listed(scores)}). "
+                "Nothing was changed: pass project= with the module that is meant."
+            )
+        best = scores[0]
+        others = f"; next: {_listed(scores[1 : RUNNERS_UP + 1])}" if len(scores) > 1 else ""
+        return Scope(
+            [await self._registry.open(repo.modules[best.module].root)],
+            f"routed by words to {best.module}",
+            remark=f"Routed to {best.module}, {best.points} points ({', '.join(best.reasons)}){others}.",
+        )
+
+    # --- 4 to 6 --------------------------------------------------------------------------------------------------
+
+    async def _by_active_project(self) -> Scope | None:
+        active = self._ask.active_root
+        # A super-repo's own root has no code of its own: the rules for its modules go on.
+        if active is None or (self._repo is not None and Path(active) == self._repo.root):
+            return None
+        return Scope([await self._registry.open(Path(active))], "the session's active project")
+
+    async def _by_working_folder(self) -> Scope | None:
+        folder = self._ask.working_folder
+        root = self._registry.root_of(Path(folder)) if folder else None
+        if folder is None or root is None or self._ask.active_root is not None:
+            return None
+        module = self._repo.module_at(real_path(Path(folder))) if self._repo else None
+        root = max(root, module.root, key=lambda one: len(one.parts)) if module else root
+        if self._repo is not None and root == self._repo.root:
+            return None
+        return Scope([await self._registry.open(root)], "the session's working folder")
+
+    async def _by_default(self) -> Scope:
+        repo = self._repo
+        if repo is None:
+            raise UnknownProject(None, self._registry.known_names())
+        own = [path for path in self._ask.paths if path not in ("", ".")]
+        for path in own:
+            self._check(repo, path)
+        about = self._ask.about
+        at_root = about == "notes" or (about == "files" and any(_is_at(repo.root, path) for path in own))
+        if repo.default_module is None or at_root:
+            return Scope([await self._registry.open(repo.root)], "the super-repo's own root")
+        return await self._default(repo, repo.default_module)
+
+    async def _default(self, repo: SuperRepo, module: Module) -> Scope:
+        return Scope(
+            [await self._registry.open(module.root)],
+            f"the default module of {repo.name}",
+            remark=f"Nothing said which module of {repo.name} is meant: {module.name} is its default_module. "
+            "Name another by project=, a path in it, or semantic_context.",
+        )
 
 
-async def _several(registry: ProjectRegistry, asked: Mapping[Path, str]) -> Scope:
-    """Opens all of them at the same time. `asked` maps root → the name that the call used."""
-    opened: dict[Path, Project] = {}
-    failures: dict[str, SerenaCentralError] = {}
+def _is_at(root: Path, path: str) -> bool:
+    try:
+        return (root / path).exists()
+    except (OSError, ValueError):
+        return False
 
-    async def open_one(root: Path, name: str) -> None:
-        try:
-            opened[root] = await registry.open(root)
-        except SerenaCentralError as error:
-            failures[name] = error
 
-    async with anyio.create_task_group() as tasks:
-        for root, name in asked.items():
-            tasks.start_soon(open_one, root, name)
-    projects = [opened[root] for root in asked if root in opened]
-    return Scope(projects, "named by the call", grouped=True, failures=failures)
+def _listed(scores: Sequence[Score]) -> str:
+    return ", ".join(f"{score.module} {score.points}" for score in scores)

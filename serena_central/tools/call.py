@@ -7,6 +7,7 @@ and each is counted, published and timed; a name that is no tool's is no call.
 
 import difflib
 import logging
+import math
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -37,6 +38,9 @@ FAMILIES = (symbols, symbol_edits, files, diagnostics, hierarchies, workflow, gu
 
 CONTEXT_KEPT = 500
 """Characters of a call's free words that its event keeps."""
+
+PART_S = 25.0
+"""How long one of several projects may take: then the others' answers are sent, and its own says so."""
 
 PROJECTS_AT_ONCE = 8
 """Projects of one call that are asked at the same time: enough to hide a slow one, few enough to leave others room."""
@@ -84,7 +88,7 @@ class ToolCaller:
             with running.scope, reporting_to(on_progress or _nobody), tracing.call_span(f"tool {tool.name}"):
                 call.semantic_context = parsed["semantic_context"]
                 with tracing.step_span("scope"), _until(call, _timeout_of(tool, self._services.settings), tool.name):
-                    scope = await self._scope(tool, session, parsed)
+                    scope = await self._scope(tool, call, parsed)
                 scope_name = ", ".join(project.name for project in scope.projects) or None
                 tracing.note(**{CALL: call.id, SESSION: session.id, PROJECTS: scope_name or ""})
                 return await self._run(tool, call, scope, parsed)
@@ -102,22 +106,32 @@ class ToolCaller:
             raise UnknownTool(name, difflib.get_close_matches(name, CATALOGUE.names(), n=3))
         return tool
 
-    async def _scope(self, tool: Tool, session: Session, parsed: dict[str, Any]) -> Scope:
+    async def _scope(self, tool: Tool, call: ToolCall, parsed: dict[str, Any]) -> Scope:
+        session = call.session
         asked, words = parsed.pop("project"), parsed.pop("semantic_context")
         if not tool.on_project:
             if tool.names_project:
                 parsed["project"] = asked
             return Scope([], "the tool needs none")
-        return await resolve_scope(
+        scope = await resolve_scope(
             self._services.projects,
+            self._services.super_repos,
             Ask(
                 project=asked,
                 paths=[path for name in PATH_PARAMETERS if (path := parsed.get(name))],
                 semantic_context=words,
                 active_root=session.active_project.root if session.active_project else None,
                 working_folder=session.working_folder,
+                about=tool.about,
+                edits=tool.edits,
             ),
         )
+        for name in PATH_PARAMETERS:
+            if parsed.get(name) in scope.paths:
+                parsed[name] = scope.paths[parsed[name]]
+        if scope.remark:
+            call.remark(scope.remark)
+        return scope
 
     async def _run(self, tool: Tool, call: ToolCall, scope: Scope, parsed: dict[str, Any]) -> Answer:
         settings = scope.projects[0].settings if len(scope.projects) == 1 else self._services.settings
@@ -144,7 +158,7 @@ class ToolCaller:
         async def one(label: str, project: Project) -> None:
             async with places:
                 try:
-                    results[label] = await _on_project(tool, calls[label], project, parsed)
+                    results[label] = await _on_project(tool, calls[label], project, parsed, most_s=PART_S)
                 except SerenaCentralError as error:
                     results[label] = _failure(error)
                 except Exception:
@@ -198,9 +212,11 @@ class ToolCaller:
         )
 
 
-async def _on_project(tool: Tool, call: ToolCall, project: Project, parsed: dict[str, Any]) -> Any:
+async def _on_project(
+    tool: Tool, call: ToolCall, project: Project, parsed: dict[str, Any], *, most_s: float = math.inf
+) -> Any:
     _check(tool.refusal(project.settings))
-    with _until(call, _timeout_of(tool, project.settings), tool.name), project.indexer.caller():
+    with _until(call, min(_timeout_of(tool, project.settings), most_s), tool.name), project.indexer.caller():
         return await tool.function(call, project, **parsed)
 
 

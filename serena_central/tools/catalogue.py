@@ -17,8 +17,10 @@ from msgspec import Meta
 
 from serena_central.config.settings import SharedSettings
 from serena_central.core.errors import InvalidArguments
+from serena_central.projects.scope import About
 
-Shown = Literal["always", "optional"]
+Shown = Literal["always", "optional", "super-repo"]
+"""`super-repo`: in sessions that work in one."""
 
 ProjectArgument = Annotated[
     str | list[str] | None, Meta(description='Project: name, absolute path, a list of them, or "*" for all open ones')
@@ -48,6 +50,7 @@ class Tool:
     function: Callable[..., Awaitable[Any]]
     params: type[msgspec.Struct]
     on_project: bool
+    about: About
     names_project: bool
     """Its own `project` parameter says what it acts on, and does not choose a scope."""
     read_only: bool
@@ -160,6 +163,7 @@ class Catalogue:
         *,
         reads: bool = True,
         edits: bool = False,
+        about: About = "code",
         destructive: bool = False,
         idempotent: bool | None = None,
         shown: Shown = "always",
@@ -182,6 +186,7 @@ class Catalogue:
                 function=function,
                 params=_params(function, signature, limited=on_project and reads),
                 on_project=on_project,
+                about=about,
                 names_project="project" in signature.parameters,
                 read_only=reads and not edits,
                 edits=edits,

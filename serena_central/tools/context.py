@@ -9,6 +9,7 @@ from serena_central.core.events import EventBus
 from serena_central.editing.change import Author
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.registry import ProjectRegistry
+from serena_central.projects.superrepo.known import SuperRepos
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
 from serena_central.sessions.views import SymbolViews
@@ -21,6 +22,7 @@ class Services:
     """What tool functions may use besides their project."""
 
     projects: ProjectRegistry
+    super_repos: SuperRepos
     sessions: SessionManager
     pool: LanguageServerPool
     settings: ServerSettings

@@ -18,7 +18,7 @@ Folder = Annotated[str, Meta(description='Folder, relative to the project; "." i
 SkipIgnored = Annotated[bool, Meta(description="Leave out ignored files")]
 
 
-@tool("List a folder")
+@tool("List a folder", about="files")
 async def list_dir(
     call: ToolCall,
     target: Project,
@@ -43,7 +43,7 @@ async def list_dir(
     )
 
 
-@tool("Find files")
+@tool("Find files", about="files")
 async def find_file(
     call: ToolCall,
     target: Project,
@@ -66,7 +66,7 @@ async def find_file(
     )
 
 
-@tool("Read a file")
+@tool("Read a file", about="files")
 async def read_file(
     call: ToolCall,
     target: Project,
@@ -97,7 +97,7 @@ async def read_file(
     )
 
 
-@tool("Search for a pattern")
+@tool("Search for a pattern", about="files")
 async def search_for_pattern(
     call: ToolCall,
     target: Project,

@@ -34,7 +34,7 @@ async def initial_instructions(call: ToolCall) -> str:
     return "\n".join(part.strip() for part in parts if part.strip())
 
 
-@tool("Was the project looked at before?")
+@tool("Was the project looked at before?", about="notes")
 async def check_onboarding_performed(call: ToolCall, target: Project) -> str:
     """Whether there are memories about the project already. Call it after activating one."""
     names = await target.memories.names()
@@ -43,7 +43,7 @@ async def check_onboarding_performed(call: ToolCall, target: Project) -> str:
     return "Onboarding was not done yet: there are no memories. Call onboarding if you will work here for a while."
 
 
-@tool("Get to know the project")
+@tool("Get to know the project", about="notes")
 async def onboarding(call: ToolCall, target: Project) -> str:
     """What to find out about a project that has no memories yet."""
     return f"Project: {target.name}, {target.root}.\n{prompt('onboarding')}"

@@ -16,7 +16,7 @@ from serena_central.tools.context import ToolCall
 Name = Annotated[str, Meta(description="Name, e.g. commands or backend/conventions; global/… is for all projects")]
 
 
-@tool("Write a memory", reads=False)
+@tool("Write a memory", about="notes", reads=False)
 async def write_memory(
     call: ToolCall,
     target: Project,
@@ -31,7 +31,7 @@ async def write_memory(
     return f"Memory {name!r} is written."
 
 
-@tool("Read a memory")
+@tool("Read a memory", about="notes")
 async def read_memory(call: ToolCall, target: Project, memory_name: Name) -> str:
     """What was written down under a name. Read it if the name says that it concerns the task."""
     memory = await target.memories.read(memory_name)
@@ -39,7 +39,7 @@ async def read_memory(call: ToolCall, target: Project, memory_name: Name) -> str
     return memory.content
 
 
-@tool("List memories")
+@tool("List memories", about="notes")
 async def list_memories(
     call: ToolCall, target: Project, topic: Annotated[str, Meta(description="Only those below this topic")] = ""
 ) -> dict[str, Any]:
@@ -49,7 +49,7 @@ async def list_memories(
     return {"memories": names, **({"read_only_memories": kept} if kept else {})}
 
 
-@tool("Delete a memory", reads=False, destructive=True)
+@tool("Delete a memory", about="notes", reads=False, destructive=True)
 async def delete_memory(call: ToolCall, target: Project, memory_name: Name) -> str:
     """Deletes a memory. Only if the person asks for it, or what it says is no longer so."""
     name = checked_name(memory_name)
@@ -59,7 +59,7 @@ async def delete_memory(call: ToolCall, target: Project, memory_name: Name) -> s
     return f"Memory {name!r} is deleted."
 
 
-@tool("Rename a memory", reads=False)
+@tool("Rename a memory", about="notes", reads=False)
 async def rename_memory(
     call: ToolCall,
     target: Project,
@@ -75,7 +75,7 @@ async def rename_memory(
     return f"Memory {old!r} is now {new!r}."
 
 
-@tool("Edit a memory", reads=False)
+@tool("Edit a memory", about="notes", reads=False)
 async def edit_memory(
     call: ToolCall,
     target: Project,

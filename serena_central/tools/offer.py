@@ -7,6 +7,8 @@ without being listed, because old prompts know it; one that changes something ha
 from serena_central.config.profiles import Context, Mode, Profiles
 from serena_central.config.settings import ServerSettings, SharedSettings
 from serena_central.projects.registry import ProjectRegistry
+from serena_central.projects.superrepo.configuration import SuperRepo
+from serena_central.projects.superrepo.known import SuperRepos
 from serena_central.sessions.session import Session
 from serena_central.tools.catalogue import CATALOGUE, Tool
 
@@ -14,9 +16,12 @@ from serena_central.tools.catalogue import CATALOGUE, Tool
 class Offer:
     """Belongs to the event loop's thread; nothing in it waits."""
 
-    def __init__(self, settings: ServerSettings, profiles: Profiles, projects: ProjectRegistry) -> None:
+    def __init__(
+        self, settings: ServerSettings, profiles: Profiles, projects: ProjectRegistry, repos: SuperRepos
+    ) -> None:
         self._settings = settings
         self._projects = projects
+        self._repos = repos
         self.profiles = profiles
 
     def context(self, session: Session) -> Context:
@@ -27,14 +32,20 @@ class Offer:
         names = session.modes or self._project_settings(session).default_modes
         return [mode for name in names if (mode := self.profiles.modes.get(name))]
 
+    def super_repo(self, session: Session) -> SuperRepo | None:
+        """The super-repo that a session works in."""
+        active = session.active_project
+        return self._repos.worked_in(active.root if active else session.working_folder)
+
     def listed(self, session: Session) -> list[Tool]:
         """The tools that a session is shown, in the catalogue's order."""
         project, context = self._project_settings(session), self.context(session)
         included = self._included(session)
+        kinds = ("always", "super-repo") if self.super_repo(session) else ("always",)
         return [
             tool
             for tool in CATALOGUE
-            if (tool.shown == "always" or tool.name in included)
+            if (tool.shown in kinds or tool.name in included)
             and tool.name not in context.excluded_tools
             and tool.refusal(project) is None
             and self.refusal(tool, session) is None

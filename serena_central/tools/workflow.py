@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from serena_central.core.errors import InvalidArguments, ToolRefused
 from serena_central.projects.project import Project
+from serena_central.projects.superrepo.router import route as score
 from serena_central.sessions.session import ActiveProject
 from serena_central.tools.catalogue import CATALOGUE, tool
 from serena_central.tools.context import ToolCall
@@ -66,6 +67,24 @@ async def list_projects(call: ToolCall) -> list[Any]:
         }
         for known in call.services.projects.snapshots()
     ]
+
+
+@tool("Route words to a module", shown="super-repo")
+async def route(call: ToolCall) -> dict[str, Any]:
+    """Which module of the super-repo the words in semantic_context are about: points, and what gave them."""
+    repo = call.services.offer.super_repo(call.session)
+    if repo is None:
+        raise ToolRefused("This session works in no super-repo, so that there is nothing to route to.")
+    if not call.semantic_context:
+        raise InvalidArguments("route needs semantic_context: words about the task.")
+    scores = score(call.semantic_context, repo.routed(), repo.hints)
+    default = repo.default_module.name if repo.default_module else None
+    return {
+        "super_repo": repo.name,
+        "module": scores[0].module if scores else default,
+        "by": "words" if scores else "default_module",
+        "scores": [{"module": one.module, "points": one.points, "reasons": list(one.reasons)} for one in scores],
+    }
 
 
 @tool(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import anyio
 
+from serena_central.config.load import load_project_config, load_server_config
 from serena_central.config.settings import PoolPolicy, ProjectSettings
 from serena_central.core.events import EventBus
 from serena_central.core.places import Places
@@ -15,6 +16,8 @@ from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.languages import ProjectLanguages
 from serena_central.projects.project import Project
 from serena_central.projects.registry import KnownProject, ProjectRegistry
+from serena_central.projects.superrepo.known import SuperRepos
+from tests.support.central import sources_in
 
 
 class Registered:
@@ -30,6 +33,8 @@ class Registered:
         self.pool = LanguageServerPool(bus=self.bus, places=places, policy=PoolPolicy())
         self.places = places
         self.applier = Applier(Journal(places.journal))
+        server = load_server_config({}, sources_in(folder))
+        self.repos = SuperRepos(lambda root: load_project_config(root, server, sources=sources_in(folder)))
         self.registry = ProjectRegistry(
             bus=self.bus,
             build=self._build,

@@ -49,7 +49,7 @@ def test_files_that_can_not_be_used_are_problems_and_nothing_else(tmp_path: Path
     (folder / "c.yml").write_text("excluded_tools: all\n")
     (folder / "d.yml").write_bytes(b"\xff\xfe\xff")
     (folder / "e.yml").write_text("fixed_tools: [x]\nprompt: Works.\n")
-    (folder / "f.yml").write_text("prompt: " + "x" * 70_000)
+    (folder / "f.yml").write_text("prompt: " + "x" * 1_000_001)
     found = load_profiles(tmp_path)
     assert {name for name in found.modes if len(name) == 1} == {"e"}
     assert [problem.split(" ")[0].rpartition("/")[2].rstrip(":") for problem in found.problems] == [

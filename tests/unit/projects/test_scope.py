@@ -1,13 +1,13 @@
 """Which project a call means: the argument before the path, the path before the session, then the session."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
 import pytest
 
-from serena_central.core.errors import UnknownProject
+from serena_central.core.errors import ProjectRefused, ToolRefused, UnknownProject
 from serena_central.projects.scope import Ask, Scope, resolve_scope
 from tests.support.registries import Registered, running
 
@@ -25,7 +25,7 @@ class Repositories:
             (root / ".git").mkdir(parents=True)
 
     async def scope(self, **said: object) -> Scope:
-        return await resolve_scope(self.world.registry, Ask(**said))  # type: ignore[arg-type]  # any facts, by name
+        return await resolve_scope(self.world.registry, self.world.repos, Ask(**said))  # type: ignore[arg-type]  # any facts, by name
 
     async def roots(self, **said: object) -> list[Path]:
         return [project.root for project in (await self.scope(**said)).projects]
@@ -96,3 +96,125 @@ async def test_an_unknown_name_among_several_is_a_mistake_of_the_call(tmp_path: 
     async with repositories(tmp_path) as r:
         with pytest.raises(UnknownProject, match="nope"):
             await r.scope(project=[str(r.one), "nope"])
+
+
+class Platform:
+    """A super-repo with two modules, docs and a file at its root; `api` is the default module."""
+
+    def __init__(self, folder: Path) -> None:
+        self.world = Registered(folder)
+        self.root = (folder / "platform").resolve()
+        for place in ("modules/api/src", "modules/web/src", "docs", ".serena"):
+            (self.root / place).mkdir(parents=True)
+        for file in ("README.md", "modules/api/README.md", "modules/api/src/x.py", "docs/guide.md"):
+            (self.root / file).write_text("text")
+        self.configure("default_module: api\n")
+        self.api, self.web = (self.root / "modules" / name for name in ("api", "web"))
+
+    def configure(self, more: str) -> None:
+        (self.root / ".serena/project.yml").write_text(
+            "type: super-repo\nmodules:\n"
+            "  api: {path: modules/api, languages: [python], concerns: [backend]}\n"
+            "  web: {path: modules/web, languages: [typescript], concerns: [frontend, pages]}\n"
+            "routing_hints: {react: [web], login: [web, api]}\n" + more
+        )
+
+    async def scope(self, **said: object) -> Scope:
+        facts = {"working_folder": str(self.root), **said}
+        return await resolve_scope(self.world.registry, self.world.repos, Ask(**facts))  # type: ignore[arg-type]  # as above
+
+    async def root_of(self, **said: object) -> Path:
+        (project,) = (await self.scope(**said)).projects
+        return project.root
+
+
+@asynccontextmanager
+async def platform(folder: Path) -> AsyncGenerator[Platform]:
+    made = Platform(folder)
+    with anyio.fail_after(10):
+        async with running(made.world):
+            yield made
+
+
+async def test_in_a_super_repo_each_rule_gives_way_to_the_ones_before_it(tmp_path: Path) -> None:
+    async with platform(tmp_path) as p:
+        assert await p.root_of(project="web", paths=["modules/api/src/x.py"]) == p.web
+        assert await p.root_of(paths=["modules/api/src/x.py"], semantic_context="a react page") == p.api
+        assert await p.root_of(semantic_context="a react page", active_root=str(p.api)) == p.web
+        assert await p.root_of(semantic_context="nothing to go by", active_root=str(p.web)) == p.web
+        assert await p.root_of(working_folder=str(p.web / "src")) == p.web
+        assert await p.root_of() == p.api
+        assert await p.root_of(active_root=str(p.root)) == p.api
+
+
+async def test_a_path_from_the_super_repos_root_is_handed_on_as_an_absolute_one(tmp_path: Path) -> None:
+    async with platform(tmp_path) as p:
+        scope = await p.scope(paths=["modules/api/src/x.py"])
+        assert scope.paths == {"modules/api/src/x.py": str(p.api / "src/x.py")}
+        assert await p.root_of(paths=[str(p.web / "src/new.ts")]) == p.web
+
+
+async def test_a_choice_by_words_is_told_with_its_points_and_runners_up(tmp_path: Path) -> None:
+    async with platform(tmp_path) as p:
+        scope = await p.scope(semantic_context="the login pages")
+        assert scope.remark == "Routed to web, 15 points (hint login +10, concern pages +5); next: api 10."
+        assert (await p.scope()).remark == (
+            "Nothing said which module of platform is meant: api is its default_module. "
+            "Name another by project=, a path in it, or semantic_context."
+        )
+
+
+async def test_an_edit_follows_words_only_with_a_clear_lead(tmp_path: Path) -> None:
+    async with platform(tmp_path) as p:
+        with pytest.raises(ToolRefused, match=r"several modules nearly as well \(api 10, web 10\)"):
+            await p.scope(semantic_context="the login", edits=True)
+        assert await p.root_of(semantic_context="the login pages", edits=True) == p.web
+
+
+async def test_infrastructure_is_for_file_tools_alone(tmp_path: Path) -> None:
+    async with platform(tmp_path) as p:
+        for path in ("docs/guide.md", "README.md", str(p.root / "docs/guide.md")):
+            with pytest.raises(ToolRefused, match="infrastructure of the super-repo"):
+                await p.scope(paths=[path])
+            assert await p.root_of(paths=[path], about="files") == p.root
+        assert await p.root_of(paths=["README.md"], active_root=str(p.api)) == p.api
+        assert await p.root_of(paths=["README.md"], project="api") == p.api
+        assert await p.root_of(about="files", paths=["."]) == p.api
+        assert await p.root_of(about="notes") == p.root
+
+
+async def test_everything_means_all_modules_and_names_those_that_failed(tmp_path: Path) -> None:
+    async with platform(tmp_path) as p:
+        p.world.before_build = _fail_once()
+        scope = await p.scope(project="*")
+        assert scope.grouped
+        assert [*(project.root for project in scope.projects), *scope.failures] in ([p.web, "api"], [p.api, "web"])
+
+
+def _fail_once() -> Callable[[], None]:
+    failures = [ProjectRefused("broken")]
+
+    def before_build() -> None:
+        if failures:
+            raise failures.pop()
+
+    return before_build
+
+
+async def test_a_changed_configuration_counts_at_once(tmp_path: Path) -> None:
+    async with platform(tmp_path) as p:
+        assert await p.root_of() == p.api
+        p.configure("default_module: web\n")
+        assert await p.root_of() == p.web
+        p.configure("")
+        assert await p.root_of() == p.root
+
+
+async def test_modules_go_before_projects_of_the_same_name(tmp_path: Path) -> None:
+    async with platform(tmp_path) as p:
+        other = tmp_path / "elsewhere" / "web"
+        (other / ".git").mkdir(parents=True)
+        await p.world.registry.open(p.world.registry.find(str(other)))
+        assert await p.root_of(project="web") == p.web
+        with pytest.raises(ProjectRefused, match="2 projects are named 'web'"):
+            await p.root_of(project="web", working_folder=str(other))

@@ -1,0 +1,55 @@
+"""Builds the project of a root: its settings, from its own files and from the super-repo it lies in, and its parts."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from serena_central.config.layers import Loaded
+from serena_central.config.load import load_project_config
+from serena_central.config.settings import ProjectSettings, ServerSettings
+from serena_central.core.events import EventBus, Severity
+from serena_central.core.places import Places
+from serena_central.editing.apply import Applier
+from serena_central.lsp.installers.auto import AutoInstaller
+from serena_central.pool.pool import LanguageServerPool
+from serena_central.projects.edits import AppliedEdit
+from serena_central.projects.languages import ProjectLanguages
+from serena_central.projects.project import Project
+from serena_central.projects.superrepo.known import SuperRepos
+from serena_central.store.index_cache import IndexCache
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectBuilder:
+    """What every project of this server is built with. `edited` hears of every operation on a project's files."""
+
+    loaded: Loaded[ServerSettings]
+    super_repos: SuperRepos
+    pool: LanguageServerPool
+    places: Places
+    bus: EventBus
+    installer: AutoInstaller
+    applier: Applier
+    edited: Callable[[AppliedEdit], None]
+
+    def build(self, root: Path) -> Project:
+        """Does no long work. What is wrong with the settings is said on the bus, and the rest counts."""
+        settings = self._settings(root)
+        languages = ProjectLanguages(
+            root,
+            self.pool,
+            self.places,
+            languages=settings.languages,
+            chosen=settings.language_servers,
+            encoding=settings.encoding,
+            missing=self.installer.want,
+        )
+        cache = IndexCache(self.places.cache, root)
+        return Project(root, settings, languages, cache, applier=self.applier, edited=self.edited)
+
+    def _settings(self, root: Path) -> ProjectSettings:
+        found = load_project_config(root, self.loaded)
+        for problem in found.problems:
+            self.bus.publish("project.settings", str(problem), severity=Severity.WARNING, project=root.name)
+        repo = self.super_repos.around(root)
+        return repo.settings_in(root, found.value) if repo else found.value

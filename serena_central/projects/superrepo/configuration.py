@@ -1,0 +1,120 @@
+"""A super-repo's configuration: its modules, what the router may go by, and what of it was wrong.
+
+Built from a root's checked settings. A module that can't be used is reported with the place where it stands, and the
+rest works. It opens no project.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from types import MappingProxyType
+
+import msgspec
+
+from serena_central.config.layers import Loaded, Problem
+from serena_central.config.settings import ModuleSettings, ProjectSettings
+from serena_central.projects.superrepo.router import Routed
+
+
+class Module(msgspec.Struct, frozen=True):
+    """A project inside a super-repo. `path` is relative to the super-repo's root, POSIX; `root` is its real path."""
+
+    name: str
+    path: str
+    root: Path
+    languages: list[str]
+    concerns: list[str]
+
+
+class SuperRepo(msgspec.Struct, frozen=True):
+    """One root whose project.yml says `type: super-repo`. `hints` maps keyword → names of modules."""
+
+    name: str
+    root: Path
+    modules: Mapping[str, Module]
+    hints: Mapping[str, list[str]] = MappingProxyType({})
+    default_module: Module | None = None
+    infrastructure: list[str] = []
+    problems: list[Problem] = []
+
+    def routed(self) -> list[Routed]:
+        return [Routed(module.name, module.languages, module.concerns) for module in self.modules.values()]
+
+    def module_at(self, path: Path) -> Module | None:
+        """The module that contains a real path; of nested ones the deepest."""
+        inside = [module for module in self.modules.values() if path.is_relative_to(module.root)]
+        return max(inside, key=lambda module: len(module.root.parts), default=None)
+
+    def settings_in(self, root: Path, settings: ProjectSettings) -> ProjectSettings:
+        """A project's settings with what this super-repo says about it: a module's name and languages; for the root
+        itself, that its modules' files are not its own."""
+        if root == self.root:
+            modules = [f"/{module.path}/" for module in self.modules.values()]
+            return msgspec.structs.replace(settings, ignored_paths=[*settings.ignored_paths, *modules])
+        for module in self.modules.values():
+            if module.root == root:
+                languages = settings.languages or module.languages
+                return msgspec.structs.replace(settings, project_name=module.name, languages=languages)
+        return settings
+
+    def module_of(self, relative: str) -> Module | None:
+        """The module that a path relative to the super-repo's root leads into, as written."""
+        normal = os.path.normpath(relative.replace("\\", "/"))
+        return self.module_at(self.root / normal) if not normal.startswith("..") else None
+
+
+def super_repo_of(root: Path, loaded: Loaded[ProjectSettings]) -> SuperRepo | None:
+    """The super-repo that a root's settings describe; None if they describe none."""
+    settings = loaded.value
+    if settings.type != "super-repo":
+        return None
+    problems: list[Problem] = []
+    modules = _modules(root, loaded, problems)
+    for keyword, names in settings.routing_hints.items():
+        unknown = [name for name in names if name not in modules]
+        problems += [_problem(loaded, f"routing_hints.{keyword}", f"{name!r} is no module") for name in unknown]
+    default = settings.default_module
+    if default is not None and default not in modules:
+        problems.append(_problem(loaded, "default_module", f"{default!r} is no module"))
+    return SuperRepo(
+        name=settings.project_name or root.name,
+        root=root,
+        modules=modules,
+        hints=settings.routing_hints,
+        default_module=modules.get(default) if default else None,
+        infrastructure=settings.infrastructure_prefixes,
+        problems=problems,
+    )
+
+
+def _modules(root: Path, loaded: Loaded[ProjectSettings], problems: list[Problem]) -> dict[str, Module]:
+    found: dict[str, Module] = {}
+    for name, said in loaded.value.modules.items():
+        place = _place(root, said)
+        if isinstance(place, Path):
+            path = place.relative_to(root).as_posix()
+            found[name] = Module(name, path, place, said.languages, said.concerns)
+        else:
+            problems.append(_problem(loaded, f"modules.{name}", place))
+    return found
+
+
+def _place(root: Path, said: ModuleSettings) -> Path | str:
+    """The module's real folder, or what is wrong with its path."""
+    if "\0" in said.path or PurePosixPath(said.path).is_absolute():
+        return f"path {said.path!r} must be relative to the super-repo's root"
+    try:
+        place = (root / said.path).resolve()
+        if place == root or not place.is_relative_to(root):
+            return f"path {said.path!r} leads out of the super-repo, or is its root"
+        if not place.is_dir():
+            return f"path {said.path!r} is no folder (a submodule not checked out?)"
+    except (OSError, RuntimeError) as error:
+        return f"path {said.path!r} can't be used: {error}"
+    return place
+
+
+def _problem(loaded: Loaded[ProjectSettings], key: str, text: str) -> Problem:
+    origins = loaded.origins.get(key) or loaded.origins.get(key.partition(".")[0])
+    assert origins, key
+    return Problem("wrong", key, text, origins[-1])

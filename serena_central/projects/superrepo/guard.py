@@ -1,0 +1,33 @@
+"""The path guard: keeps symbol and edit tools away from a super-repo's own infrastructure.
+
+Such a path is nearly always meant for a module, and the answer says how to name it. Pure; modules always pass.
+"""
+
+import posixpath
+
+from serena_central.core.errors import ToolRefused
+from serena_central.projects.superrepo.configuration import SuperRepo
+
+ALWAYS_OPEN = ".claude/"
+
+
+def check_path(repo: SuperRepo, relative: str) -> None:
+    """Passes a path relative to the super-repo's root, or refuses it with the way out.
+
+    Raises:
+        ToolRefused: it lies in the super-repo's infrastructure, or is a file at its root.
+    """
+    normal = posixpath.normpath(relative.replace("\\", "/").lstrip("/"))
+    if normal == "." or f"{normal}/".startswith(ALWAYS_OPEN) or repo.module_of(normal) is not None:
+        return
+    prefix = next((one for one in repo.infrastructure if f"{normal}/".startswith(one.rstrip("/") + "/")), None)
+    at_root = "/" not in normal and not (repo.root / normal).is_dir()
+    if prefix is None and not at_root:
+        return
+    what = f"below {prefix}" if prefix else "a file at its root"
+    modules = ", ".join(repo.modules) or "none"
+    raise ToolRefused(
+        f"{relative!r} is infrastructure of the super-repo {repo.name} ({what}): symbol and edit tools work on its "
+        f"modules. Name one by project= (modules: {modules}), or give a path inside one. "
+        "read_file, list_dir, find_file and search_for_pattern may look at it."
+    )
