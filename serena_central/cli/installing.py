@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from serena_central.cli.output import json_option, print_json, print_table
-from serena_central.core.errors import LanguageServerError
+from serena_central.core.errors import ConfigError, LanguageServerError
 from serena_central.core.places import Places
 from serena_central.lsp.catalogue import ServerSpec, catalogue
 from serena_central.lsp.installers.install import Installed, install, uninstall
@@ -68,8 +68,13 @@ def uninstall_command(*, names: tuple[str, ...]) -> None:
 def _named(names: Sequence[str]) -> list[ServerSpec]:
     """Servers by name, else the default servers of languages; each once. Raises: ConfigError."""
     known = catalogue()
-    specs = [known.servers.get(name) or known.default_server(name) for name in names]
-    return list({spec.name: spec for spec in specs}.values())
+    specs: dict[str, ServerSpec] = {}
+    for name in names:
+        spec = known.servers.get(name) or known.default_server(name)
+        if spec is None:
+            raise ConfigError(name, known.languages[known.language(name)].without)
+        specs[spec.name] = spec
+    return list(specs.values())
 
 
 async def _install_all(specs: Sequence[ServerSpec], places: Places, ways: Sequence[str]) -> list[Installed | Failure]:

@@ -15,10 +15,10 @@ from serena_central.core.places import Places
 from serena_central.lsp.catalogue import Catalogue, ServerSpec, catalogue
 from serena_central.lsp.locate import locate
 
-FILES_CHARS = 34
+FILES_CHARS = 28
 """How much of the file patterns a table shows; `--json` has all."""
 
-OTHERS_CHARS = 30
+OTHERS_CHARS = 26
 """How much of the alternatives' names a table shows."""
 
 
@@ -64,20 +64,23 @@ def shortened(words: list[str], limit: int) -> str:
 
 def _described(known: Catalogue, name: str, places: Places) -> dict[str, Any]:
     language = known.languages[name]
-    default, *others = known.servers_of(name)
+    default = known.default_server(name)
     return {
         "language": name,
         "title": language.title,
-        "patterns": [pattern for patterns in language.files.values() for pattern in patterns],
-        "server": default.name,
-        "alternatives": [server.name for server in others],
-        "install": [{"via": recipe.via, "how": recipe.text} for recipe in default.install],
-        "found": _found(default, places),
+        "patterns": language.patterns,
+        "server": default.name if default else None,
+        "without": language.without or (default.undriven if default else ""),
+        "alternatives": [server.name for server in known.servers_of(name) if server is not default],
+        "install": [{"via": recipe.via, "how": recipe.text} for recipe in default.install] if default else [],
+        "found": _found(default, places) if default else None,
     }
 
 
 def _found(spec: ServerSpec, places: Places) -> str | None:
-    """Where the server's program is, or None."""
+    """Where the server's program is, or None; one that listens somewhere was not looked for."""
+    if spec.launch.connect:
+        return None
     try:
         return locate(spec, Path("/"), places).command[0]
     except ServerNotInstalled:

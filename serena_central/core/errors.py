@@ -30,6 +30,7 @@ Errors hold data and a message for the reader, who is often a language model. Th
     ├── LanguageServerError
     │   ├── ServerNotInstalled   with the one command that gets it
     │   ├── ServerBeingInstalled it is fetched now, or that failed
+    │   │   └── ServerNotDriven  known, and not usable here yet
     │   ├── InstallFailed        why, with the tail of the installer's output
     │   ├── ServerStartFailed
     │   ├── ServerCrashed        exit code and the tail of its stderr
@@ -277,6 +278,16 @@ class ServerNotInstalled(LanguageServerError):
 
 class ServerBeingInstalled(LanguageServerError):
     """The program is being fetched, or that was tried and failed; the message says which."""
+
+
+class ServerNotDriven(ServerNotInstalled):
+    """The catalogue knows the server, and it can't be used here yet; `lacks` says what for."""
+
+    def __init__(self, server: str, language: str, lacks: str) -> None:
+        LanguageServerError.__init__(
+            self, server, f"The language server {server} for {language} is known, and not driven yet: it needs {lacks}."
+        )
+        self.how_to_get = f"not driven yet: it needs {lacks}"
 
 
 class InstallFailed(LanguageServerError):

@@ -82,6 +82,8 @@ class LanguageServer:
         read_text: Callable[[Path], Text],
     ) -> None:
         """`settings` are laid over the catalogue's. `read_text` is called from worker threads too."""
+        if launch.options is not None:
+            spec = msgspec.structs.replace(spec, initialization_options=launch.options)
         self.spec = spec
         self.root = root
         self._launch = launch

@@ -224,7 +224,7 @@ class Documents:
         document = _Document(uri_of(path), text, stamp, _is_settled(stamp), version)
         item = {
             "uri": document.uri,
-            "languageId": catalogue().identifier_of(path.name) or self._spec.languages[0],
+            "languageId": catalogue().identifier_of(path.name, self._spec.languages),
             "version": document.version,
             "text": _sendable(text),
         }

@@ -11,20 +11,21 @@ import re
 import shutil
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from serena_central.core.errors import ServerNotInstalled
+from serena_central.core.errors import ServerNotDriven, ServerNotInstalled
 from serena_central.core.places import Places
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.installers.record import installation_in
 
 _PROGRAM = re.compile(r"\{bin:([^}]+)\}")
+RELAY = Path(__file__).with_name("relay.py")
 _HIDDEN = "."
 _VERSION_FOLDER = re.compile(r"\d+(?:\.\d+)*")
 
@@ -43,6 +44,8 @@ class Launch(msgspec.Struct, frozen=True):
     command: list[str]
     env: dict[str, str] = {}
     version: str = ""
+    options: dict[str, Any] | None = None
+    """The entry's initialization options, filled; None leaves them as they are written."""
 
 
 class _Found(NamedTuple):
@@ -62,6 +65,11 @@ def locate(
 
     Raises: ServerNotInstalled.
     """
+    if spec.undriven:
+        raise ServerNotDriven(spec.name, ", ".join(spec.languages), spec.undriven)
+    if spec.launch.connect:
+        host, _, port = spec.launch.connect.rpartition(":")
+        return Launch([sys.executable, "-I", "-S", str(RELAY), host, port])
     folders = [prefix] if prefix else newest_first(places.servers / spec.name)
     found: dict[str, _Found] = {}
     for name in _PROGRAM.findall(" ".join(spec.launch.command)):
@@ -70,12 +78,17 @@ def locate(
             raise ServerNotInstalled(spec.name, ", ".join(spec.languages), spec.how_to_get)
         found[name] = one
     programs = {name: one.program for name, one in found.items()}
-    values = _values(spec, root, places)
+    values = _values(spec, root, places, programs.values())
     env = {name: value for one in found.values() for name, value in one.env.items()}
+    command = [_fill(part, programs, values) for part in spec.launch.command]
+    command[0] = str(Path(command[0]).expanduser())
+    if not os.access(command[0], os.X_OK):
+        raise ServerNotInstalled(spec.name, ", ".join(spec.languages), f"{command[0]} is no program; see the settings")
     return Launch(
-        [_fill(part, programs, values) for part in spec.launch.command],
+        command,
         {**env, **{name: _fill(value, programs, values) for name, value in spec.launch.env.items()}},
         next((one.version for one in found.values() if one.version), ""),
+        _filled(spec.initialization_options, programs, values),
     )
 
 
@@ -171,20 +184,36 @@ def _distribution_version(spec: ServerSpec) -> str:
     return ""
 
 
-def _values(spec: ServerSpec, root: Path, places: Places) -> dict[str, str]:
+def _values(spec: ServerSpec, root: Path, places: Places, programs: Iterable[str]) -> dict[str, str]:
     own = hashlib.blake2b(os.fsencode(root), digest_size=8).hexdigest()
+    inside = (folder for program in programs for folder in Path(program).resolve().parents)
+    modules = next((folder for folder in inside if folder.name == "node_modules"), root / "node_modules")
     return {
         "root": str(root),
+        "modules": str(modules),
+        "tsdk": str(modules / "typescript" / "lib"),
         "cache": str(places.cache / spec.name / own),
         "cpus": str(os.cpu_count() or 1),
     }
 
 
-def _fill(part: str, programs: dict[str, str], values: dict[str, str]) -> str:
+def _fill(part: str, programs: Mapping[str, str], values: Mapping[str, str]) -> str:
     part = _PROGRAM.sub(lambda match: programs[match.group(1)], part)
     for name, value in values.items():
         part = part.replace(f"{{{name}}}", value)
     return part
+
+
+def _filled(value: Any, programs: Mapping[str, str], values: Mapping[str, str]) -> Any:
+    """The same tables and lists, with the placeholders in their texts filled."""
+    if isinstance(value, str):
+        return _fill(value, programs, values)
+    if isinstance(value, dict):
+        table = cast("dict[str, Any]", value)
+        return {key: _filled(inside, programs, values) for key, inside in table.items()}
+    if isinstance(value, list):
+        return [_filled(inside, programs, values) for inside in cast("list[Any]", value)]
+    return value
 
 
 def installed(specs: Sequence[ServerSpec], places: Places) -> dict[str, str]:

@@ -52,7 +52,7 @@ class ReadinessTracker:
             if self._pattern.search(msgspec.json.decode(params, type=LspLogMessage).message):
                 self._sign(ready=True)
         elif self._spec.kind == "notification" and method == self._spec.method:
-            fields = msgspec.json.decode(params, type=dict[str, Any])
+            fields = msgspec.json.decode(params, type=dict[str, Any]) if self._spec.field else {}
             self._sign(ready=fields.get(self._spec.field) == self._spec.value)
 
     async def wait(self) -> str | None:
@@ -68,7 +68,7 @@ class ReadinessTracker:
         return f"{self._server} was still indexing{doing}; the answer may be incomplete"
 
     async def _next_move(self) -> None:
-        if self._spec.kind != "progress" or self._seen:
+        if self._seen:
             await self._moved.wait()
             return
         with anyio.CancelScope(deadline=self._grace_until):

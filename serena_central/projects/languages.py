@@ -5,13 +5,15 @@ tree saw to every server that was ever asked for this project. It knows no symbo
 """
 
 import hashlib
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+import anyio
+import anyio.to_thread
 import msgspec
 
-from serena_central.core.errors import ServerBeingInstalled, ServerNotInstalled
+from serena_central.core.errors import ConfigError, ServerBeingInstalled, ServerNotDriven, ServerNotInstalled
 from serena_central.core.places import Places
 from serena_central.core.text import Text
 from serena_central.files.text import read_text
@@ -19,6 +21,7 @@ from serena_central.files.tree import Change
 from serena_central.lsp.answers import DocumentSymbol, FileChange
 from serena_central.lsp.catalogue import ServerSpec, catalogue
 from serena_central.lsp.client import LanguageServer
+from serena_central.lsp.detection import Detection
 from serena_central.lsp.locate import locate
 from serena_central.lsp.roots import server_root
 from serena_central.pool.key import WantedServer
@@ -49,7 +52,7 @@ class ProjectLanguages:
         self._root = root
         self._pool = pool
         self._places = places
-        self._only = frozenset(languages)
+        self._detection = Detection(root, catalogue(), (_known(name) for name in languages))
         self._chosen = chosen or {}
         self._encoding = encoding
         self._missing = missing
@@ -59,11 +62,23 @@ class ProjectLanguages:
 
     def language_of(self, path: str) -> str | None:
         """The language of a root-relative path, if this project serves it."""
-        language = catalogue().language_of(path)
-        return language if language and (not self._only or language in self._only) else None
+        return self._detection.language_of(path)
+
+    def is_searched(self, path: str) -> bool:
+        """Whether the symbols of a root-relative path are found by name in the whole project.
+
+        Those of data and markup are read when their file is asked for, unless the settings name their language.
+        """
+        language = self.language_of(path)
+        return language is not None and self._detection.is_searched(language)
+
+    async def look_at_scripts(self, paths: Iterable[str]) -> None:
+        """Reads the first lines of files whose names say nothing: many at once, before they are asked for."""
+        unknown = list(paths)
+        self._detection.remember(await anyio.to_thread.run_sync(self._detection.read_scripts, unknown))
 
     def spec_for(self, path: str) -> ServerSpec | None:
-        """The server that answers for a root-relative path; None where no language is known."""
+        """The server that answers for a root-relative path; None where no language or no server for it is known."""
         language = self.language_of(path)
         if language is None:
             return None
@@ -71,7 +86,7 @@ class ProjectLanguages:
             self._specs[language] = self._choose(language)
         return self._specs[language]
 
-    def _choose(self, language: str) -> ServerSpec:
+    def _choose(self, language: str) -> ServerSpec | None:
         chosen = self._options(language)
         name = chosen.get("server")
         return catalogue().server(name) if name else catalogue().default_server(language)
@@ -120,6 +135,8 @@ class ProjectLanguages:
             raise ServerNotInstalled("none", path, "no language server is known for this kind of file")
         try:
             return await self._pool.read(self.wanted(spec, path), question)
+        except ServerNotDriven:
+            raise
         except ServerNotInstalled:
             being_done = self._missing(spec)
             if being_done is None:
@@ -150,13 +167,25 @@ class ProjectLanguages:
 
         await self.ask(path, with_server)
 
-    def changed(self, changes: Sequence[Change]) -> None:
-        """Tells every server of this project what happened on disk, before anybody asks again."""
+    def changed(self, changes: Sequence[Change]) -> bool:
+        """Tells every server of this project what happened on disk, before anybody asks again.
+
+        True when files that did not change may have another language, and so another server, now.
+        """
         told = [FileChange(self._root / change.path, change.kind) for change in changes]
         for root in self._roots:
             self._pool.files_changed(root, told)
+        return self._detection.changed([change.path for change in changes])
 
     @property
     def roots(self) -> frozenset[Path]:
         """Roots of the servers that were asked for this project."""
         return frozenset(self._roots)
+
+
+def _known(name: str) -> str:
+    """The catalogue's name of a language; what is no language serves no file, and was reported with the settings."""
+    try:
+        return catalogue().language(name)
+    except ConfigError:
+        return name

@@ -92,6 +92,7 @@ class Project:
         async with anyio.create_task_group() as tasks:
             await tasks.start(self.tree.run)
             self.tree.subscribe(self._changed)
+            await self.languages.look_at_scripts(self.tree.files)
             await self.indexer.load()
             tasks.start_soon(self.indexer.run)
             task_status.started()
@@ -103,8 +104,10 @@ class Project:
 
     def _changed(self, changes: Sequence[Change]) -> None:
         # Servers hear of a change before the index asks them about it.
-        self.languages.changed(changes)
+        moved = self.languages.changed(changes)
         self.indexer.changed(changes)
+        if moved:
+            self.indexer.ask_again()
         self._finder.changed(changes)
 
     def server_installed(self, name: str) -> None:
@@ -140,7 +143,7 @@ class Project:
     def locate_code(self, path: str) -> str:
         """Like `locate_file`, for a file that a language server must know."""
         inside = self.locate_file(path)
-        if self.languages.language_of(inside) is None:
+        if self.languages.spec_for(inside) is None:
             raise PathRefused(
                 f"No language server is known for {inside!r}; read_file and search_for_pattern work on it."
             )
@@ -190,7 +193,7 @@ class Project:
                 raise PathRefused(f"{path!r} could not be read for its symbols: {gaps[0].reason}")
             return files, gaps
         prefix = inside + "/" if inside else ""
-        paths = [file for file in self.tree.files if file.startswith(prefix) and self.languages.language_of(file)]
+        paths = [file for file in self.tree.files if file.startswith(prefix) and self.languages.is_searched(file)]
         return await self.symbols_of(sorted(paths))
 
     def _check_indexable(self, path: str) -> None:

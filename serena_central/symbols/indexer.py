@@ -74,6 +74,10 @@ class SymbolSource(Protocol):
         """What would answer for this file (server, version, settings digest); None where no language is known."""
         ...
 
+    def is_searched(self, path: str) -> bool:
+        """Whether the file belongs to the index before somebody asks for it."""
+        ...
+
     def server_of(self, path: str) -> Hashable:
         """Files with equal answers are read by one server."""
         ...
@@ -127,6 +131,8 @@ class Indexer:
         self._crashes: dict[str, set[object]] = {}
         self._flights: dict[str, _Flight] = {}
         self._unsaved: set[str] = set()
+        self.on_demand: set[str] = set()
+        """Files that somebody asked for and that are no part of project-wide answers, indexed or pending."""
         self._wakeup = anyio.Event()
         self._callers = 0
         self._quiet = anyio.Event()
@@ -149,12 +155,13 @@ class Indexer:
             try:
                 if self._still_true(file.path, entry):
                     self._index.restore(file.path, entry)
+                    self._note_reach(file.path)
                 else:
                     self._unsaved.add(file.path)
             except msgspec.DecodeError:
                 logger.warning("dropped an unreadable cache entry for %s", file.path)
         for path in self._tree.files:
-            if path not in self._index and self._source.identity(path) is not None:
+            if path not in self._index and self._awaits(path):
                 self._pending[path] = None
 
     def _still_true(self, path: str, entry: Entry) -> bool:
@@ -166,7 +173,7 @@ class Indexer:
         """Takes note of what happened to files; to be subscribed to the tree."""
         for change in changes:
             self.forget(change.path)
-            if change.kind != "deleted" and self._source.identity(change.path) is not None:
+            if change.kind != "deleted" and self._awaits(change.path):
                 self._pending[change.path] = None
         self._wakeup.set()
 
@@ -180,6 +187,7 @@ class Indexer:
             self._index.drop(path)
             self._unsaved.add(path)
         self._pending.pop(path, None)
+        self.on_demand.discard(path)
         self._failed.pop(path, None)
         self._crashes.pop(path, None)
 
@@ -187,13 +195,28 @@ class Indexer:
         """Makes files pending, without `paths` all: another server, or other settings, will answer."""
         for path in list(self._tree.files) if paths is None else paths:
             self.forget(path)
-            if self._source.identity(path) is not None:
+            if self._awaits(path):
                 self._pending[path] = None
         self._wakeup.set()
 
+    def _awaits(self, path: str) -> bool:
+        return self._source.identity(path) is not None and self._source.is_searched(path)
+
+    def _ask_for(self, path: str) -> None:
+        """A file that is read on demand alone becomes pending when somebody wants it."""
+        if path not in self._index and path in self._tree.files and self._source.identity(path) is not None:
+            self._pending[path] = None
+            self._note_reach(path)
+
+    def _note_reach(self, path: str) -> None:
+        if not self._source.is_searched(path):
+            self.on_demand.add(path)
+
     async def ensure(self, paths: Iterable[str]) -> list[Gap]:
-        """Indexes those of `paths` that are pending; returns what could not be."""
+        """Indexes those of `paths` that are not; returns what could not be."""
         wanted = list(paths)
+        for path in wanted:
+            self._ask_for(path)
         for _ in range(ATTEMPTS):
             waiting = [path for path in wanted if path in self._pending and not self._holds(path)]
             if not waiting:

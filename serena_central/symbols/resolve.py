@@ -54,7 +54,8 @@ class Finder:
     async def find(self, pattern: Pattern, within: str | None) -> Found:
         """Symbols that fit in the whole root, or `within` a file or folder (root-relative; None: everywhere)."""
         looked_at: set[str] = set()
-        asked: set[str] = set()
+        asked = {within} if within is not None and within in self._tree.files else set[str]()
+        await self._indexer.ensure(asked)
         for _ in range(ROUNDS):
             # A file that was indexed may change while another is asked about, and is then pending like any other.
             pending = [path for path in self._pending(within) if path not in looked_at]
@@ -68,13 +69,18 @@ class Finder:
         else:
             asked.update(path for path in self._pending(within) if path not in looked_at)
         # No await between the last look at what is pending and this.
-        return Found(list(self._index.find(pattern, within)), self._indexer.gaps(asked))
+        hits = [hit for hit in self._index.find(pattern, within) if self._reaches(within, hit.path)]
+        return Found(hits, self._indexer.gaps(asked))
+
+    def _reaches(self, within: str | None, path: str) -> bool:
+        """Files that are read on demand alone are found when they are named."""
+        return path == within or path not in self._indexer.on_demand
 
     def _pending(self, within: str | None) -> list[str]:
         """Files of the search that are not indexed."""
         if not self._indexer.pending:
             return []
-        paths = self._indexer.pending_paths()
+        paths = [path for path in self._indexer.pending_paths() if self._reaches(within, path)]
         return paths if within is None else [path for path in paths if path == within or path.startswith(within + "/")]
 
     async def find_one(self, pattern: Pattern, within: str | None) -> Hit:

@@ -20,6 +20,8 @@ async def check_languages(places: Places) -> list[Check]:
     found: dict[str, tuple[ServerSpec, Launch]] = {}
     missing: list[ServerSpec] = []
     for spec in catalogue().servers.values():
+        if spec.launch.connect:
+            continue  # no program of ours: it runs or not, as its user likes
         try:
             found[spec.name] = spec, locate(spec, Path("/"), places)
         except ServerNotInstalled:
@@ -40,8 +42,8 @@ async def check_languages(places: Places) -> list[Check]:
         for spec, launch in found.values():
             tasks.start_soon(try_one, spec, launch)
     lines += [tried[name] for name in found]
-    if others := [spec.name for spec in missing if not spec.bundled]:
-        says = f"{len(others)} are not installed ({', '.join(others)}); `serena-central languages list` says how"
+    if others := sum(1 for spec in missing if not spec.bundled):
+        says = f"{others} are not installed; `serena-central languages list` says how to get those that you need"
         lines.append(info("other language servers", says))
     return lines
 

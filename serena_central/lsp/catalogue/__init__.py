@@ -1,9 +1,10 @@
 """The catalogue of languages and their servers: data in TOML, validated when it is loaded."""
 
-from serena_central.lsp.catalogue.registry import Catalogue, Language, catalogue
+from serena_central.lsp.catalogue.registry import Catalogue, Claim, catalogue
 from serena_central.lsp.catalogue.spec import (
     Documents,
     InstallRecipe,
+    Language,
     Launching,
     Naming,
     Readiness,
@@ -14,6 +15,7 @@ from serena_central.lsp.catalogue.spec import (
 
 __all__ = [
     "Catalogue",
+    "Claim",
     "Documents",
     "InstallRecipe",
     "Language",

@@ -1,39 +1,39 @@
-"""Loads the catalogue and answers which language a file is, which servers know it, and which one is the default.
+"""Loads the catalogue and answers which language a file may be, which servers know it, and which one is the default.
 
-It looks at names alone, never at the disk: a file's shebang is handed in by whoever has read it.
+It looks at names alone, never at the disk: what a file's folder or first line adds, `lsp/detection.py` knows.
 """
 
+import re
 import tomllib
-from collections.abc import Mapping
-from fnmatch import fnmatchcase
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import translate
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from serena_central.core.errors import ConfigError
-from serena_central.lsp.catalogue.spec import Part, ServerSpec
+from serena_central.lsp.catalogue.spec import Language, ServerSpec, Watching
 
 _FOLDER = Path(__file__).parent
 T = TypeVar("T")
 _GLOB_CHARACTERS = frozenset("*?[")
 
 
-class Language(Part, frozen=True):
-    """A language as people name it in settings; `files` maps LSP language identifier → file name patterns."""
-
-    title: str
-    server: str
-    files: dict[str, tuple[str, ...]]
-    shebangs: tuple[str, ...] = ()
-
-
-class _Claim(msgspec.Struct, frozen=True):
-    """What a file name pattern stands for: the language and its LSP identifier."""
+class Claim(NamedTuple):
+    """What a file name may stand for: a language, its LSP identifier, and what must be near for it (empty: nothing)."""
 
     language: str
     identifier: str
+    markers: tuple[str, ...] = ()
+
+
+class _Pattern(NamedTuple):
+    """A claim on names with one ending; `form` is what the whole name must look like, None where the ending is all."""
+
+    form: re.Pattern[str] | None
+    claim: Claim
 
 
 class Catalogue:
@@ -42,55 +42,77 @@ class Catalogue:
     def __init__(self, languages: Mapping[str, Language], servers: Mapping[str, ServerSpec]) -> None:
         self.languages = dict(languages)
         self.servers = dict(servers)
-        self._names: dict[str, _Claim] = {}
-        self._endings: dict[str, _Claim] = {}
-        self._globs: list[tuple[str, _Claim]] = []
+        self._names: dict[str, list[Claim]] = {}
+        self._endings: dict[str, list[_Pattern]] = {}
+        self._globs: list[_Pattern] = []
         self._shebangs: dict[str, str] = {}
+        self._aliases: dict[str, str] = {}
+        self._successors = {dead: name for name, spec in self.servers.items() for dead in spec.formerly}
         for language, entry in languages.items():
             self._check(language, entry)
-            for identifier, patterns in entry.files.items():
-                for pattern in patterns:
-                    self._add(pattern, _Claim(language, identifier))
-            for program in entry.shebangs:
-                self._shebangs.setdefault(program, language)
+            # What holds only near a marker is the stronger claim, and comes first.
+            for near in entry.near:
+                self._add_all(language, near.files, near.markers, first=True)
+            self._add_all(language, entry.files, (), first=False)
+            self._shebangs |= {program: language for program in entry.shebangs if program not in self._shebangs}
+            self._aliases |= dict.fromkeys(entry.aliases, language)
+        self.markers = frozenset(
+            marker for entry in languages.values() for near in entry.near for marker in near.markers
+        )
+
+    def language(self, name: str) -> str:
+        """The catalogue's name of a language, from any that people have. Raises: ConfigError."""
+        found = name if name in self.languages else self._aliases.get(name.lower(), name.lower())
+        if found not in self.languages:
+            raise ConfigError("languages", f"{name!r} is no language; known are {', '.join(sorted(self.languages))}")
+        return found
+
+    def successor(self, server: str) -> str | None:
+        """The server that stands in for a dead or renamed one, or None."""
+        return self._successors.get(server)
 
     def server(self, name: str) -> ServerSpec:
         """Raises: ConfigError for a name that is not in the catalogue."""
         try:
-            return self.servers[name]
+            return self.servers[self._successors.get(name, name)]
         except KeyError:
             raise ConfigError(
                 "language_server", f"{name!r} is no language server; known are {', '.join(sorted(self.servers))}"
             ) from None
 
-    def default_server(self, language: str) -> ServerSpec:
-        """Raises: ConfigError for a language that is not in the catalogue."""
-        try:
-            return self.server(self.languages[language].server)
-        except KeyError:
-            raise ConfigError(
-                "languages", f"{language!r} is no language; known are {', '.join(sorted(self.languages))}"
-            ) from None
+    def default_server(self, language: str) -> ServerSpec | None:
+        """None for a language without one. Raises: ConfigError for a language that is not in the catalogue."""
+        name = self.languages[self.language(language)].server
+        return self.servers[name] if name else None
 
     def servers_of(self, language: str) -> list[ServerSpec]:
         """Every server that knows the language, the default first."""
         default = self.default_server(language)
-        return [default, *(s for s in self.servers.values() if language in s.languages and s is not default)]
+        others = [spec for spec in self.servers.values() if language in spec.languages and spec is not default]
+        return [default, *others] if default else others
+
+    def claims(self, path: str) -> Sequence[Claim]:
+        """What a file may be by its name, the strongest claim first. `path` is POSIX; only its last part counts."""
+        name = path.rpartition("/")[2]
+        found = self._claims(name)
+        if not found and not name.islower():
+            found = self._claims(name.lower())
+        return found or [claim for form, claim in self._globs if form and form.match(name)]
 
     def language_of(self, path: str) -> str | None:
-        """The language of a file by its name, or None. `path` is POSIX; only its last part counts."""
-        claim = self._claim(path)
-        return claim.language if claim else None
+        """The language of a file by its name alone, or None."""
+        return next((claim.language for claim in self.claims(path) if not claim.markers), None)
 
-    def identifier_of(self, path: str) -> str | None:
-        """The LSP language identifier that didOpen carries (`typescriptreact` for x.tsx), or None."""
-        claim = self._claim(path)
-        return claim.identifier if claim else None
+    def identifier_of(self, path: str, languages: Sequence[str]) -> str:
+        """The LSP language identifier that didOpen carries (`typescriptreact` for x.tsx), for a server of `languages`.
 
-    def for_file(self, path: str) -> ServerSpec | None:
-        """The default server for a file, or None when its language is unknown."""
-        language = self.language_of(path)
-        return self.default_server(language) if language else None
+        A script whose name says nothing has the first identifier of the server's first language.
+        """
+        for claim in self.claims(path):
+            if claim.language in languages:
+                return claim.identifier
+        first = self.languages.get(languages[0])
+        return next(iter(first.files), languages[0]) if first else languages[0]
 
     def language_of_shebang(self, first_line: str) -> str | None:
         """The language that `#!/usr/bin/env python3` and its like name, or None."""
@@ -101,34 +123,45 @@ class Catalogue:
             words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
         return self._shebangs.get(words[0]) if words else None
 
-    def _claim(self, path: str) -> _Claim | None:
-        name = path.rpartition("/")[2]
-        for form in (name, name.lower()) if not name.islower() else (name,):
-            claim = self._names.get(form) or self._by_ending(form)
-            if claim:
-                return claim
-        return next((claim for pattern, claim in self._globs if fnmatchcase(name, pattern)), None)
-
-    def _by_ending(self, name: str) -> _Claim | None:
+    def _claims(self, name: str) -> Sequence[Claim]:
+        if (known := self._names.get(name)) is not None:
+            return known
         # The longest ending first: `x.component.html` before `x.html`.
+        found: list[Claim] = []
         dot = name.find(".")
         while dot >= 0:
-            claim = self._endings.get(name[dot:])
-            if claim:
-                return claim
+            patterns = self._endings.get(name[dot:])
+            if patterns is not None:
+                found += [claim for form, claim in patterns if form is None or form.match(name)]
             dot = name.find(".", dot + 1)
-        return None
+        return found
 
-    def _add(self, pattern: str, claim: _Claim) -> None:
-        rest = pattern.removeprefix("*")
+    def _add_all(
+        self, language: str, files: Mapping[str, Iterable[str]], markers: tuple[str, ...], *, first: bool
+    ) -> None:
+        for identifier, patterns in files.items():
+            for pattern in patterns:
+                self._add(pattern, Claim(language, identifier, markers), first=first)
+
+    def _add(self, pattern: str, claim: Claim, *, first: bool) -> None:
         if _GLOB_CHARACTERS.isdisjoint(pattern):
-            self._names.setdefault(pattern, claim)
-        elif rest.startswith(".") and _GLOB_CHARACTERS.isdisjoint(rest):
-            self._endings.setdefault(rest, claim)
-        else:
-            self._globs.append((pattern, claim))
+            of_name = self._names.setdefault(pattern, [])
+            of_name.insert(0 if first else len(of_name), claim)
+            return
+        stem, dot, ending = pattern.rpartition(".")
+        if not dot or not _GLOB_CHARACTERS.isdisjoint(ending):
+            self._globs.append(_Pattern(re.compile(translate(pattern)), claim))
+            return
+        if stem.startswith("*.") and _GLOB_CHARACTERS.isdisjoint(stem[1:]):
+            stem, ending = "*", f"{stem[2:]}.{ending}"
+        form = None if stem == "*" else re.compile(translate(pattern))
+        patterns = self._endings.setdefault(f".{ending}", [])
+        named = sum(1 for known in patterns if known.form)  # the more exact comes first
+        patterns.insert(0 if form else named if first else len(patterns), _Pattern(form, claim))
 
     def _check(self, language: str, entry: Language) -> None:
+        if not entry.server and entry.without:
+            return
         server = self.servers.get(entry.server)
         if server is None or language not in server.languages:
             raise ConfigError(f"{language}.server", f"{entry.server!r} is no server for it in the catalogue")
@@ -151,8 +184,18 @@ def load(folder: Path) -> Catalogue:
         unknown = [name for name in spec.languages if name not in languages]
         if unknown:
             raise ConfigError("languages", f"{', '.join(unknown)} not in languages.toml", file=str(file))
-        servers[spec.name] = spec
+        servers[spec.name] = watching(spec, languages)
     return Catalogue(languages, servers)
+
+
+def watching(spec: ServerSpec, languages: Mapping[str, Language]) -> ServerSpec:
+    """The entry with globs for what it watches: its own, else those of its languages' files and its root markers."""
+    if spec.watch.globs or spec.watch.by_itself:
+        return spec
+    patterns = [pattern for name in spec.languages for pattern in languages[name].patterns]
+    patterns += [marker for group in spec.roots.markers for marker in group]
+    globs = tuple(dict.fromkeys(f"**/{pattern}" for pattern in patterns))
+    return msgspec.structs.replace(spec, watch=Watching(globs=globs))
 
 
 def _read(file: Path, shape: type[T]) -> T:

@@ -1,7 +1,8 @@
-"""What the catalogue says about one language server: everything in which servers differ, as data.
+"""What the catalogue says about one language or language server: everything in which they differ, as data.
 
-Placeholders in `launch` and `settings` are filled by `locate`: `{bin:NAME}` a program's path, `{root}` the server's
-root, `{cache}` a folder of its own for that root, `{cpus}` how many processors it may use.
+Placeholders in `launch` and `initialization_options` are filled by `locate`: `{bin:NAME}` a program's path, `{root}`
+the server's root, `{cache}` a folder of its own for that root, `{cpus}` how many processors it may use, `{modules}` the
+`node_modules` that the program lies in, `{tsdk}` the TypeScript 5 library in there.
 """
 
 import re
@@ -31,15 +32,46 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     """Base of everything read from the catalogue: a misspelt key is an error, not a setting without effect."""
 
 
-class Launching(Part, frozen=True):
-    """How the process is started. `command[0]` is a `{bin:NAME}`."""
+class Near(Part, frozen=True):
+    """Files that are the language's only below a folder with one of the markers (names or globs)."""
 
-    command: tuple[str, ...]
+    markers: tuple[str, ...]
+    files: dict[str, tuple[str, ...]]
+
+
+class Language(Part, frozen=True):
+    """A language as people name it in settings; `files` maps LSP language identifier → file name patterns."""
+
+    title: str
+    server: str = ""
+    """The server that is used when the settings name none; empty where `without` says why there is none."""
+    without: str = ""
+    files: dict[str, tuple[str, ...]] = {}
+    near: tuple[Near, ...] = ()
+    shebangs: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    """Other names that people have for it in their settings."""
+    data: bool = False
+    """Markup, configuration and the like: read when a file is asked for, and not searched for symbols by name unless
+    the project's `languages` name it."""
+
+    @property
+    def patterns(self) -> list[str]:
+        """All its file name patterns."""
+        tables = [self.files, *(near.files for near in self.near)]
+        return [pattern for table in tables for patterns in table.values() for pattern in patterns]
+
+
+class Launching(Part, frozen=True):
+    """How the process is started. `command[0]` is a `{bin:NAME}`, or a path that a user has set."""
+
+    command: tuple[str, ...] = ()
     env: dict[str, str] = {}
     native: str = ""
     """A file beside the npm package, from `node_modules`: run in place of the package's script, which would only wait
     for it. `{os}` and `{arch}` are Node's names."""
-    transport: Literal["stdio"] = "stdio"
+    connect: str = ""
+    """`host:port` where the server listens already (Godot's editor): a relay of ours stands in for its process."""
 
 
 class Roots(Part, frozen=True):
@@ -109,7 +141,8 @@ class Watching(Part, frozen=True):
     """Which changes on disk the server is told of (workspace/didChangeWatchedFiles)."""
 
     globs: tuple[str, ...] = ()
-    """Sent whether or not the server registered for them; its own registrations are honoured too."""
+    """Sent whether or not the server registered for them; its own registrations are honoured too. Where an entry names
+    none, they are made of its languages' patterns and its root markers."""
     by_itself: bool = False
     """The server watches the disk on its own and needs no notification."""
 
@@ -182,6 +215,12 @@ class ServerSpec(Part, frozen=True):
     languages: tuple[str, ...]
     launch: Launching
     roots: Roots = Roots()
+    exclusive: bool = False
+    """Two at a time on one root would spoil each other's data: the old one ends before its successor starts."""
+    undriven: str = ""
+    """What is still missing before this server can be used here: it is known, shown, and never started."""
+    formerly: tuple[str, ...] = ()
+    """Names of servers that are dead or renamed, and that this one stands in for."""
     initialization_options: dict[str, Any] = {}
     settings: dict[str, Any] = {}
     """Answers to workspace/configuration, by section; the project's settings are laid over them."""
@@ -199,14 +238,15 @@ class ServerSpec(Part, frozen=True):
     """Answered by the server, although it does not say so."""
     install: tuple[InstallRecipe, ...] = ()
     """In the order of preference."""
+    platforms: tuple[str, ...] = ("linux", "darwin", "win32")
+    """Where its recipes work, as `sys.platform` names them."""
     bundled: bool = False
     """It is installed together with this product."""
-    platforms: tuple[str, ...] = ("linux", "darwin", "win32")
     memory_mb: int = 500
     """A hint for the memory budget before anything is measured."""
     multi_root: bool = False
-    companions: tuple[str, ...] = ()
-    """Servers that must run beside this one."""
+    note: str = ""
+    """What a user should know: a licence, a limit."""
 
     @property
     def how_to_get(self) -> str:

@@ -15,7 +15,7 @@ def test_the_list_is_a_table_of_at_most_120_columns() -> None:
 def test_the_list_as_json_has_everything_of_a_language() -> None:
     answer = CliRunner().invoke(command, ["list", "--json"])
     python = next(one for one in json.loads(answer.output) if one["language"] == "python")
-    assert python["patterns"] == ["*.py", "*.pyi", "*.pyw"]
+    assert python["patterns"][:3] == ["*.py", "*.pyi", "*.pyw"]
     assert python["server"] == "ty"
     assert "pyrefly" in python["alternatives"]
     assert python["found"].endswith("/ty")

@@ -1,3 +1,5 @@
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -18,27 +20,59 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("path", "language", "identifier"),
-    [
-        ("src/a.py", "python", "python"),
-        ("a.PY", "python", "python"),
-        ("stub.d.ts", "typescript", "typescript"),
-        ("x/y.tsx", "typescript", "typescriptreact"),
-        ("m.mjs", "typescript", "javascript"),
-        ("go.mod", "go", "go.mod"),
-        ("lib.rs", "rust", "rust"),
-        ("a.c", "cpp", "c"),
-        ("a.C", "cpp", "cpp"),
-        ("a.h", "cpp", "cpp"),
-        ("README", None, None),
-        (".py", "python", "python"),
-        ("python", None, None),
-        ("dir.py/file", None, None),
-    ],
-)
-def test_a_file_has_the_language_of_its_name(path: str, language: str | None, identifier: str | None) -> None:
-    assert (catalogue().language_of(path), catalogue().identifier_of(path)) == (language, identifier)
+FILES = {
+    "src/a.py": ("python", "python"),
+    "a.PY": ("python", "python"),
+    "SConstruct": ("python", "python"),
+    "stub.d.ts": ("typescript", "typescript"),
+    "x/y.tsx": ("typescript", "typescriptreact"),
+    "m.mjs": ("typescript", "javascript"),
+    "go.mod": ("go", "go.mod"),
+    "lib.rs": ("rust", "rust"),
+    "a.c": ("cpp", "c"),
+    "a.C": ("cpp", "cpp"),
+    "a.h": ("cpp", "cpp"),
+    "a.m": ("cpp", "objective-c"),
+    "solver.F90": ("fortran", "fortran"),
+    "model.R": ("r", "r"),
+    "Dockerfile": ("dockerfile", "dockerfile"),
+    "deploy/Dockerfile.dev": ("dockerfile", "dockerfile"),
+    "web.dockerfile": ("dockerfile", "dockerfile"),
+    "docker-compose.dev.yml": ("compose", "dockercompose"),
+    "compose.yaml": ("compose", "dockercompose"),
+    "ci.yml": ("yaml", "yaml"),
+    "CMakeLists.txt": ("cmake", "cmake"),
+    "notes.txt": (None, None),
+    "Makefile": ("make", "makefile"),
+    "BUILD": ("starlark", "starlark"),
+    "Gemfile": ("ruby", "ruby"),
+    "Jenkinsfile": ("groovy", "groovy"),
+    "x.component.html": ("angular", "html"),
+    "x.html": ("html", "html"),
+    "tsconfig.json": ("json", "jsonc"),
+    "tsconfig.build.json": ("json", "jsonc"),
+    "package.json": ("json", "json"),
+    "top.v": ("verilog", "verilog"),
+    "top.sv": ("verilog", "systemverilog"),
+    "main.app.src": ("erlang", "erlang"),
+    "README": (None, None),
+    ".py": ("python", "python"),
+    "python": (None, None),
+    "dir.py/file": (None, None),
+}
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_a_file_has_the_language_of_its_name(path: str) -> None:
+    language, identifier = FILES[path]
+    assert catalogue().language_of(path) == language
+    if language:
+        assert catalogue().identifier_of(path, [language]) == identifier
+
+
+def test_a_file_whose_name_says_nothing_is_of_the_servers_first_language() -> None:
+    assert catalogue().identifier_of("bin/run", ["python"]) == "python"
+    assert catalogue().identifier_of("bin/run", ["of a user's own"]) == "of a user's own"
 
 
 @pytest.mark.parametrize(
@@ -48,7 +82,8 @@ def test_a_file_has_the_language_of_its_name(path: str, language: str | None, id
         ("#!/usr/bin/env python3\n", "python"),
         ("#!/usr/bin/env -S PYTHONPATH=x python3 -u", "python"),
         ("#! /usr/bin/env node", "typescript"),
-        ("#!/bin/sh", None),
+        ("#!/bin/sh", "bash"),
+        ("#!/usr/bin/env unheard-of", None),
         ("#!", None),
         ("import os", None),
     ],
@@ -57,30 +92,86 @@ def test_a_script_has_the_language_of_its_first_line(line: str, language: str | 
     assert catalogue().language_of_shebang(line) == language
 
 
-def test_every_entry_is_complete() -> None:
+CORE = {"python": "ty", "typescript": "typescript", "go": "gopls", "rust": "rust-analyzer", "cpp": "clangd"}
+
+PLACEHOLDERS = re.compile(r"\{([a-z]+)(?::[^}]*)?\}")
+
+PINNED = {
+    "pip": re.compile(r"^[\w.-]+(\[[\w,-]+\])?==\d[\w.]*$"),
+    "npm": re.compile(r"^(@[\w.-]+/)?[\w.-]+@\d[\w.-]*$"),
+    "go": re.compile(r"^[\w.-]+(/[\w.-]+)+@v\d[\w.-]*$"),
+    "cargo": re.compile(r"^[\w-]+@\d[\w.]*$"),
+    "apt": re.compile(r"^[a-z0-9.+-]+$"),
+}
+
+
+def test_there_are_at_least_eighty_languages_and_the_core_ones_keep_their_servers() -> None:
     known = catalogue()
-    assert {"ty", "pyrefly", "basedpyright", "typescript", "gopls", "rust-analyzer", "clangd"} <= set(known.servers)
-    for spec in known.servers.values():
-        assert spec.launch.command[0].startswith("{bin:")
-        assert spec.install
-        assert spec.how_to_get
-        assert spec.watch.globs
-        if spec.readiness.kind == "progress":
-            assert spec.readiness.titles
-        if spec.readiness.kind == "log":
-            assert spec.readiness.pattern
-        if spec.readiness.kind == "notification":
-            assert spec.readiness.method
-    for language in known.languages:
-        assert language in known.default_server(language).languages
+    assert len(known.languages) >= 80
+    for language, server in CORE.items():
+        assert known.languages[language].server == server
+
+
+@pytest.mark.parametrize("language", catalogue().languages)
+def test_a_language_has_files_and_a_server_or_says_why_it_has_none(language: str) -> None:
+    entry = catalogue().languages[language]
+    assert entry.patterns
+    assert entry.title
+    assert bool(entry.server) != bool(entry.without)
+    assert catalogue().servers_of(language), "no server knows it"
+
+
+@pytest.mark.parametrize("name", catalogue().servers)
+def test_a_servers_entry_is_complete(name: str) -> None:
+    spec = catalogue().servers[name]
+    assert spec.languages
+    assert bool(spec.launch.command) != bool(spec.launch.connect)
+    assert all(part.startswith("{bin:") for part in spec.launch.command[:1])
+    assert spec.watch.globs or spec.watch.by_itself
+    readiness = spec.readiness
+    needed = {"none": "", "progress": readiness.titles, "log": readiness.pattern, "notification": readiness.method}
+    assert bool(needed[readiness.kind]) == (readiness.kind != "none")
+    assert 0 < readiness.grace_s <= readiness.cap_s <= 120
+    re.compile(readiness.pattern)
+    texts = json.dumps([*spec.launch.command, spec.launch.env, spec.initialization_options])
+    assert set(PLACEHOLDERS.findall(texts)) <= {"bin", "root", "cache", "cpus", "modules", "tsdk"}
+
+
+@pytest.mark.parametrize("name", catalogue().servers)
+def test_each_way_to_install_is_pinned_or_says_where_to_go(name: str) -> None:
+    spec = catalogue().servers[name]
+    assert spec.install
+    assert spec.how_to_get
+    for recipe in spec.install:
+        if form := PINNED.get(recipe.via):
+            assert recipe.packages
+            assert all(form.match(package) for package in recipe.packages), recipe.packages
+        if recipe.via in ("pip", "npm", "go", "cargo"):
+            program = next(iter(re.findall(r"\{bin:([^}]+)\}", " ".join(spec.launch.command))))
+            assert recipe.binary.rpartition("/")[2] == program
+            assert recipe.version
+        assert recipe.via != "manual" or recipe.url.startswith("https://")
+
+
+def test_dead_names_lead_to_living_servers() -> None:
+    known = catalogue()
+    assert known.server("pyls").name == "ty"
+    assert known.server("sumneko_lua").name == "lua-language-server"
+    dead = [name for spec in known.servers.values() for name in spec.formerly]
+    assert len(dead) == len(set(dead))
+    assert not set(dead) & set(known.servers)
+
+
+def test_other_names_of_languages_are_understood() -> None:
+    assert catalogue().language("javascript") == "typescript"
+    assert catalogue().language("C++") == "cpp"
+    assert catalogue().language("Python") == "python"
 
 
 def test_the_default_server_comes_first() -> None:
-    assert [spec.name for spec in catalogue().servers_of("python")] == ["ty", "basedpyright", "pyrefly"]
-    server = catalogue().for_file("x/y.py")
-    assert server
-    assert server.name == "ty"
-    assert catalogue().for_file("notes.txt") is None
+    names = [spec.name for spec in catalogue().servers_of("python")]
+    assert names[0] == "ty"
+    assert {"pyrefly", "basedpyright", "pyright", "zuban"} <= set(names)
 
 
 def test_unknown_names_are_errors_that_list_the_known_ones() -> None:

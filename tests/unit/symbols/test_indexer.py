@@ -35,6 +35,9 @@ class Words:
         self.gate = anyio.Event()
         self.gate.set()
 
+    def is_searched(self, path: str) -> bool:
+        return not path.startswith("data/")
+
     def identity(self, path: str) -> str | None:
         return "words 1" if path.endswith(".txt") else None
 
@@ -219,3 +222,14 @@ async def test_a_restart_answers_from_the_cache_what_is_unchanged(tmp_path: Path
         await w.indexer.ensure(w.indexer.pending_paths())
         await w.indexer.save()
     assert sorted(file.path for file in cache.load()) == ["changed.txt", "racy.txt", "same.txt"]
+
+
+async def test_a_file_that_is_read_on_demand_waits_until_it_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a.txt").write_text("Alpha")
+    (tmp_path / "b.txt").write_text("Alpha")
+    async with world(tmp_path) as w:
+        assert w.indexer.pending_paths() == ["b.txt"]
+        assert await w.indexer.ensure(["data/a.txt", "b.txt"]) == []
+        assert sorted(w.find("Alpha")) == ["b.txt", "data/a.txt"]
+        assert w.indexer.on_demand == {"data/a.txt"}

@@ -72,6 +72,14 @@ async def test_what_is_not_found_names_the_files_that_could_not_be_asked(tmp_pat
             await finder(w).find_one(parse_pattern("word"), None)
 
 
+async def test_data_is_found_where_it_is_named_and_not_in_the_whole_project(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a.txt").write_text("word")
+    async with world(tmp_path) as w:
+        assert [hit.path for hit in (await finder(w).find(parse_pattern("word"), "data/a.txt")).hits] == ["data/a.txt"]
+        assert (await finder(w).find(parse_pattern("word"), None)).hits == []
+
+
 @pytest.mark.parametrize("known", [True, False])
 async def test_a_file_that_changes_while_another_is_read_is_read_again(tmp_path: Path, known: bool) -> None:
     (tmp_path / "a.txt").write_text("one")

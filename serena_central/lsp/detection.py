@@ -1,0 +1,118 @@
+"""Which language a file of one project is: by its name, by what lies near it, or by its first line.
+
+The name is enough for nearly all files. Where several languages claim it, markers in the folders above decide, the
+nearest first; where it says nothing and has no ending, the first line is read. What was found is remembered by folder
+and by file until the tree reports a change; lookups of ordinary names touch no disk.
+"""
+
+import fnmatch
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from serena_central.lsp.catalogue import Catalogue, Claim
+
+FIRST_LINE_BYTES = 128
+
+_GLOB = frozenset("*?[")
+
+
+class Detection:
+    """Languages of one root's files. Belongs to the event loop's thread; only `read_scripts` is for a worker."""
+
+    def __init__(self, root: Path, catalogue: Catalogue, only: Iterable[str] = ()) -> None:
+        """`only` limits what is served (empty: everything)."""
+        self._root = root
+        self._catalogue = catalogue
+        self._only = frozenset(only)
+        self._scripts: dict[str, str | None] = {}
+        self._marked: dict[tuple[str, tuple[str, ...]], int] = {}
+        """(folder, markers) → depth of the nearest folder above, itself included, that holds one; -1: none."""
+
+    def language_of(self, path: str) -> str | None:
+        """The language of a root-relative path, if it is served."""
+        claims = self._catalogue.claims(path)
+        if not claims:
+            return self._script(path) if _says_nothing(path) else None
+        claim = claims[0] if len(claims) == 1 and not claims[0].markers else self._decide(path, claims)
+        return claim.language if claim and self._serves(claim.language) else None
+
+    def is_searched(self, language: str) -> bool:
+        """Whether its files' symbols are found by name in the whole project; data's only where it was asked for."""
+        return language in self._only or not self._catalogue.languages[language].data
+
+    def read_scripts(self, paths: Iterable[str]) -> dict[str, str | None]:
+        """First lines of those files whose names say nothing, for `remember`. Reads the disk."""
+        return {path: self._read_script(path) for path in paths if _says_nothing(path)}
+
+    def remember(self, scripts: dict[str, str | None]) -> None:
+        self._scripts |= scripts
+
+    def changed(self, paths: Sequence[str]) -> bool:
+        """Forgets what no longer holds; True when other files than these may have another language now."""
+        for path in paths:
+            self._scripts.pop(path, None)
+        names = {path.rpartition("/")[2] for path in paths}
+        if any(fnmatch.fnmatchcase(name, marker) for marker in self._catalogue.markers for name in names):
+            self._marked.clear()
+            return True
+        return False
+
+    def _serves(self, language: str) -> bool:
+        return not self._only or language in self._only
+
+    def _decide(self, path: str, claims: Sequence[Claim]) -> Claim | None:
+        served = [claim for claim in claims if self._serves(claim.language)]
+        if self._only and len({claim.language for claim in served}) == 1:
+            return served[0]  # the settings name one of those that claim the file
+        if served and not served[0].markers:
+            return served[0]  # a name of its own (compose.yml) is stronger than an ending near a marker
+        folder = path.rpartition("/")[0]
+        near = [(self._depth(folder, claim.markers), claim) for claim in served if claim.markers]
+        depth, nearest = max(near, key=lambda found: found[0], default=(-1, None))
+        return nearest if depth >= 0 else next((claim for claim in served if not claim.markers), None)
+
+    def _depth(self, folder: str, markers: tuple[str, ...]) -> int:
+        known = self._marked.get((folder, markers))
+        if known is None:
+            if self._has(folder, markers):
+                known = folder.count("/") + 1 if folder else 0
+            else:
+                known = self._depth(folder.rpartition("/")[0], markers) if folder else -1
+            self._marked[folder, markers] = known
+        return known
+
+    def _has(self, folder: str, markers: tuple[str, ...]) -> bool:
+        where = f"{self._root}/{folder}"
+        globs = [marker for marker in markers if not _GLOB.isdisjoint(marker)]
+        if any(os.path.lexists(f"{where}/{marker}") for marker in markers if marker not in globs):
+            return True
+        try:
+            names = os.listdir(where) if globs else []  # noqa: PTH208 - names alone
+        except OSError:
+            return False
+        return any(fnmatch.filter(names, marker) for marker in globs)
+
+    def _script(self, path: str) -> str | None:
+        if path not in self._scripts:
+            self._scripts[path] = self._read_script(path)
+        language = self._scripts[path]
+        return language if language and self._serves(language) else None
+
+    def _read_script(self, path: str) -> str | None:
+        try:
+            # Never waits for a FIFO's writer.
+            descriptor = os.open(self._root / path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        except (OSError, ValueError):
+            return None
+        try:
+            start = os.read(descriptor, FIRST_LINE_BYTES)
+        except OSError:
+            return None
+        finally:
+            os.close(descriptor)
+        return self._catalogue.language_of_shebang(start.decode("latin-1").partition("\n")[0])
+
+
+def _says_nothing(path: str) -> bool:
+    return "." not in path.rpartition("/")[2]

@@ -1,0 +1,84 @@
+"""Which language a file is where its name alone does not decide: markers near it, its first line, the settings."""
+
+from pathlib import Path
+
+import pytest
+
+from serena_central.lsp.catalogue import catalogue
+from serena_central.lsp.detection import Detection
+
+
+def detection(root: Path, *only: str) -> Detection:
+    return Detection(root, catalogue(), only)
+
+
+@pytest.mark.parametrize(
+    ("path", "marker", "near", "elsewhere"),
+    [
+        ("sub/a.ts", "sub/deno.json", "deno", "typescript"),
+        ("sub/deep/a.ts", "deno.jsonc", "deno", "typescript"),
+        ("sub/a.m", "sub/model.mlx", "matlab", "cpp"),
+        ("a.v", "_CoqProject", "coq", "verilog"),
+        ("a.v", "v.mod", "vlang", "verilog"),
+        ("play/site.yml", "ansible.cfg", "ansible", "yaml"),
+        ("docker-compose.yml", "ansible.cfg", "compose", "compose"),
+        ("a.inc", "project.lpi", "pascal", None),
+    ],
+)
+def test_markers_near_a_file_decide(tmp_path: Path, path: str, marker: str, near: str, elsewhere: str | None) -> None:
+    assert detection(tmp_path).language_of(path) == elsewhere
+    (tmp_path / marker).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / marker).touch()
+    assert detection(tmp_path).language_of(path) == near
+
+
+def test_the_nearest_marker_wins(tmp_path: Path) -> None:
+    (tmp_path / "proofs").mkdir()
+    (tmp_path / "v.mod").touch()
+    (tmp_path / "proofs" / "_CoqProject").touch()
+    known = detection(tmp_path)
+    assert known.language_of("a.v") == "vlang"
+    assert known.language_of("proofs/a.v") == "coq"
+
+
+def test_the_settings_decide_before_markers(tmp_path: Path) -> None:
+    assert detection(tmp_path, "matlab").language_of("a.m") == "matlab"
+    assert detection(tmp_path, "python").language_of("a.m") is None
+
+
+def test_a_new_marker_counts_at_once_and_says_that_others_may_change(tmp_path: Path) -> None:
+    known = detection(tmp_path)
+    assert known.language_of("a.ts") == "typescript"
+    assert not known.changed(["a.ts"])
+    (tmp_path / "deno.json").touch()
+    assert known.changed(["deno.json"])
+    assert known.language_of("a.ts") == "deno"
+
+
+def test_a_script_is_known_by_its_first_line_until_it_changes(tmp_path: Path) -> None:
+    script = tmp_path / "manage"
+    script.write_text("#!/usr/bin/env python3\nprint()\n")
+    known = detection(tmp_path)
+    assert known.language_of("manage") == "python"
+    script.write_text("#!/bin/bash\n")
+    assert known.language_of("manage") == "python"
+    known.changed(["manage"])
+    assert known.language_of("manage") == "bash"
+    assert detection(tmp_path, "go").language_of("manage") is None
+
+
+def test_only_files_whose_names_say_nothing_are_read(tmp_path: Path) -> None:
+    for name in ("tool", "tool.xyz", "LICENSE", "a.py"):
+        (tmp_path / name).write_text("#!/usr/bin/env ruby\n")
+    known = detection(tmp_path)
+    known.remember(known.read_scripts(["tool", "tool.xyz", "a.py", "gone"]))
+    assert known.language_of("tool") == "ruby"
+    assert known.language_of("tool.xyz") is None
+    assert known.language_of("a.py") == "python"
+    assert known.language_of("gone") is None
+
+
+def test_data_is_searched_where_the_settings_name_it(tmp_path: Path) -> None:
+    assert detection(tmp_path).is_searched("python")
+    assert not detection(tmp_path).is_searched("json")
+    assert detection(tmp_path, "json").is_searched("json")
