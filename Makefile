@@ -4,7 +4,7 @@ BIN := .venv/bin
 UV := $(BIN)/uv
 ARGS ?=
 
-.PHONY: setup serve test servers check check-wheel conformance soak format bench clean
+.PHONY: setup serve test test-all servers check check-wheel check-sdist conformance soak format bench clean
 
 setup: $(BIN)/.ready
 
@@ -23,6 +23,11 @@ serve: setup
 test: setup
 	$(BIN)/python -m pytest $(ARGS)
 
+# Everything there is, what is too slow for CI as well (half an hour): loops of faults, many servers, five minutes of soak.
+test-all: check servers check-sdist check-wheel conformance
+	$(BIN)/python -m pytest -m "slow or not slow"
+	$(BIN)/python -m tests.soak
+
 # The core language servers that tests need, got as users get them; what is there already stays.
 SERVERS_HOME ?= $(CURDIR)/build/servers-home
 servers: setup
@@ -33,6 +38,9 @@ check: setup
 	$(BIN)/ruff check .
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports --no-cache
+
+check-sdist: setup
+	scripts/check-sdist
 
 # What users install: built, installed outside the checkout, served from, asked.
 check-wheel: setup

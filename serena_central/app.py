@@ -106,7 +106,7 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
     settings = loaded.value
     places.create()
     token = obtain_token(places.token_file)
-    refuse_open_binding(settings.central_server_host, token)
+    refuse_open_binding(settings.central_server_host, token, settings.allowed_roots)
     bus = EventBus()
     store = Store(places.database, bus, url=settings.database_url, policy=settings.retention)
     pool = LanguageServerPool(bus=bus, places=places, policy=settings.pool)

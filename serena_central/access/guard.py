@@ -43,14 +43,20 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def refuse_open_binding(host: str, token: Token | None) -> None:
-    """Stops a server that would serve a network without asking who calls.
+def refuse_open_binding(host: str, token: Token | None, allowed_roots: Collection[str]) -> None:
+    """Stops a server that would serve a network without asking who calls, or with every folder of its user.
 
     Raises:
-        ConfigError: `host` is not a loopback address, and no token is asked for.
+        ConfigError: `host` is not a loopback address, and no token is asked for or no folders are named.
     """
-    if token is None and not is_loopback(host):
+    if is_loopback(host):
+        return
+    if token is None:
         raise ConfigError("central_server_host", f"{host!r} can be reached from other machines, which needs a token")
+    if not allowed_roots:
+        raise ConfigError(
+            "allowed_roots", f"must name the folders of projects, since {host!r} can be reached from other machines"
+        )
 
 
 class Guard:

@@ -152,11 +152,13 @@ async def test_without_a_token_callers_share_one_credential() -> None:
     assert (status, answer["credential"]) == (200, "anybody")
 
 
-def test_a_network_is_never_served_without_a_token() -> None:
+def test_a_network_is_never_served_without_a_token_nor_with_every_folder() -> None:
     for host in ("127.0.0.1", "localhost", "::1", "[::1]", "127.8.9.10"):
         assert is_loopback(host)
-        refuse_open_binding(host, None)
+        refuse_open_binding(host, None, [])
     for host in ("0.0.0.0", "::", "192.168.1.2", "devbox", ""):
-        refuse_open_binding(host, TOKEN)
+        refuse_open_binding(host, TOKEN, ["/projects"])
         with pytest.raises(ConfigError, match="central_server_host"):
-            refuse_open_binding(host, None)
+            refuse_open_binding(host, None, ["/projects"])
+        with pytest.raises(ConfigError, match="allowed_roots"):
+            refuse_open_binding(host, TOKEN, [])
