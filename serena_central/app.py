@@ -50,6 +50,7 @@ from serena_central.sessions.views import SymbolViews
 from serena_central.store.store import Store
 from serena_central.tools.call import Services, ToolCaller
 from serena_central.tools.offer import Offer
+from serena_central.tools.once import Once
 from serena_central.web.answers import no_such_route
 from serena_central.web.api import Api
 from serena_central.web.metrics import Metrics
@@ -112,7 +113,8 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
     pool = LanguageServerPool(bus=bus, places=places, policy=settings.pool)
     installer = AutoInstaller(places, bus, allowed=settings.auto_install)
     applier = Applier(Journal(places.journal))
-    history = EditHistory(applier, store, bus)
+    once = Once()
+    history = EditHistory(applier, store, bus, recall=once.recall)
     super_repos = SuperRepos(
         lambda root: load_project_config(root, loaded), changed=lambda repo: _tell(repo, projects, bus)
     )
@@ -142,9 +144,10 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
         settings=settings,
         bus=bus,
         views=SymbolViews(store),
+        history=history,
         offer=Offer(settings, _profiles(bus), projects, super_repos),
     )
-    caller = ToolCaller(services, record=store.writer.put)
+    caller = ToolCaller(services, record=store.writer.put, once=once)
     version = metadata.version("serena-central")
     adapter = Adapter(sessions=sessions, caller=caller, version=version)
     recorder = SessionRecorder(sessions, store, bus)

@@ -20,7 +20,7 @@ from serena_central.core.errors import ToolRefused
 from serena_central.core.progress import Listener
 from serena_central.mcp_server.conversation import exchange_of, scope_of
 from serena_central.mcp_server.errors import failed_result, protocol_error, wire
-from serena_central.mcp_server.identity import Client, claim_of
+from serena_central.mcp_server.identity import Client, claim_of, request_of
 from serena_central.mcp_server.progress import relaying
 from serena_central.mcp_server.roots import learn_folder
 from serena_central.sessions.manager import SessionManager
@@ -122,8 +122,9 @@ class Adapter:
 
     async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> HandlerResult:
         exchange = exchange_of(scope_of(context.request))
-        # In the modern era the SDK cancels the handler itself when the client hangs up.
-        with exchange.while_connected() if exchange else nullcontext():
+        # In the modern era the SDK cancels the handler itself when the client hangs up. In the handshake era a call
+        # that changes something goes on: the client may send it again, and gets the answer of the first.
+        with exchange.while_connected() if exchange and self._caller.only_reads(params.name) else nullcontext():
             if progress_token_from_params(context.params) is None:
                 return await self._answer(context, params, None)
             async with relaying(context.session.report_progress) as on_progress:
@@ -137,7 +138,9 @@ class Adapter:
         try:
             session = self._identify(context)
             before = session.modes, session.active_project
-            answer = await self._caller.call(session, params.name, params.arguments or {}, on_progress=on_progress)
+            answer = await self._caller.call(
+                session, params.name, params.arguments or {}, on_progress=on_progress, request=_request(context)
+            )
             # Modern clients hear of it by the short life of their list.
             if before != (session.modes, session.active_project) and session.era == "handshake":
                 await context.session.send_tool_list_changed()
@@ -180,6 +183,12 @@ async def _continue_trace(ctx: Context, call_next: CallNext) -> HandlerResult:
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope_of(ctx.request)["headers"]}
     with tracing.continuing(headers):
         return await call_next(ctx)
+
+
+def _request(context: Context) -> str | None:
+    scope = scope_of(context.request)
+    exchange = exchange_of(scope)
+    return request_of(scope, exchange.conversation.id if exchange else None, context.request_id)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

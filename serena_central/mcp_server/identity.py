@@ -17,8 +17,11 @@ SESSION_HEADER = b"x-serena-session"
 CONVERSATION_HEADER = b"x-serena-conversation"
 FOLDER_HEADER = b"x-serena-project"
 CONTEXT_HEADER = b"x-serena-context"
+CALL_HEADER = b"x-serena-call"
+"""A call's own id, the same when a bridge sends it again after a broken connection."""
 
-_OURS = frozenset((SESSION_HEADER, CONVERSATION_HEADER, FOLDER_HEADER, CONTEXT_HEADER))
+
+_OURS = frozenset((SESSION_HEADER, CONVERSATION_HEADER, FOLDER_HEADER, CONTEXT_HEADER, CALL_HEADER))
 
 _CONVERSATION_KEYS = ("sessionId", "threadId")
 """Where clients put their conversation's id into `_meta` (Codex)."""
@@ -52,6 +55,17 @@ def claim_of(
         working_folder=folder_in(said.get(FOLDER_HEADER)) or roots_folder,
         context=said.get(CONTEXT_HEADER),
     )
+
+
+def request_of(scope: Scope, transport_id: str | None, request_id: str | int | None) -> str | None:
+    """What is the same only when the same request is sent again: the bridge's own id, else the JSON-RPC id within one
+    `initialize`. None in the modern era without a bridge: a client that was started anew counts from 1 again."""
+    call = headers_of(scope).get(CALL_HEADER)
+    if call is not None:
+        return f"call {call}"
+    if transport_id is not None and request_id is not None:
+        return f"{transport_id} {request_id!r}"
+    return None
 
 
 def headers_of(scope: Scope) -> dict[bytes, str]:

@@ -146,8 +146,7 @@ class Aftermath:
 
     def _symbols(self, path: str, read: FileText) -> FileSymbols | None:
         """The symbols that belong to this very text, if they are known."""
-        entry = self._index.entry(path)
-        return self._index.file(path) if entry is not None and entry.stamp == read.stamp else None
+        return self._index.of_text(path, read.stamp)
 
     async def _errors_before(self, path: str, read: FileText) -> "Counter[_Key] | None":
         if not self._diagnostics_s:

@@ -17,7 +17,7 @@ import msgspec
 from anyio.abc import TaskStatus
 
 from serena_central.core.errors import StoreError
-from serena_central.core.events import EventBus, Severity
+from serena_central.core.events import EventBus
 from serena_central.editing.apply import Applier
 from serena_central.editing.journal import Past
 from serena_central.projects.edits import AppliedEdit
@@ -30,29 +30,41 @@ logger = logging.getLogger(__name__)
 MAX_PATCH_BYTES = 2_000_000
 """Compressed; an edit whose patches are larger can't be undone."""
 
-RECOVERED_S = 24 * 3600.0
-"""Operations of the journal that are younger get their row, should it be missing."""
+RECALLED_S = 600.0
+"""How far back a new run looks for edits whose calls may be repeated, or whose rows were never written."""
+
+MOST_RECALLED = 5000
+
+ALREADY = "This edit was made already, as {}, before the server was restarted. It was not made again."
 
 
 class EditHistory:
     """Belongs to the event loop's thread."""
 
     def __init__(
-        self, applier: Applier, store: Store, bus: EventBus, *, clock: Callable[[], float] = time.time
+        self,
+        applier: Applier,
+        store: Store,
+        bus: EventBus,
+        *,
+        recall: Callable[[dict[str, list[str]]], None],
+        clock: Callable[[], float] = time.time,
     ) -> None:
+        """`recall` is told, once after the start, what repeatable calls of the run before were answered."""
+        self._recall = recall
         self._applier = applier
         self._store = store
         self._bus = bus
         self._clock = clock
-        self._rows: dict[str, EditRow] = {}
+        self._rows: dict[str, list[EditRow]] = {}
         """Edits whose calls are not answered yet."""
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Mends what a crash left; started() when files may be edited. Runs until cancelled."""
         past = await anyio.to_thread.run_sync(self._applier.open)
         try:
-            await self._take_over(past)
             task_status.started()
+            await self._take_over(past)
             await anyio.sleep_forever()
         finally:
             self._applier.close()
@@ -60,7 +72,7 @@ class EditHistory:
     def applied(self, edit: AppliedEdit) -> None:
         """Takes note of an edit. Never waits."""
         row = _row(edit)
-        self._rows[edit.author.call] = row
+        self._rows.setdefault(edit.author.call, []).append(row)
         self._store.writer.put(row)
         added, removed = sum(file.added for file in edit.files), sum(file.removed for file in edit.files)
         names = ", ".join(file.moved_to or file.path for file in edit.files[:3])
@@ -78,11 +90,13 @@ class EditHistory:
             lines_removed=removed,
         )
 
-    def answered(self, call: str, blocks: list[str] | None) -> None:
-        """A call that may have edited something was answered: what its repetition would get is kept."""
-        row = self._rows.pop(call, None)
-        if row is not None and row.repeat is not None and blocks is not None:
-            self._store.writer.put(msgspec.structs.replace(row, answer=json.dumps(blocks)))
+    def answered(self, call: str, blocks: list[str] | None) -> bool:
+        """A call has ended; whether it edited something. What its repetition would get is kept."""
+        rows = self._rows.pop(call, [])
+        for row in rows if blocks is not None else ():
+            if row.repeat is not None:
+                self._store.writer.put(msgspec.structs.replace(row, answer=json.dumps(blocks)))
+        return bool(rows)
 
     async def edits(self, wanted: EditFilter) -> list[EditRow]:
         """Edits that were made, the newest first. Raises StoreError."""
@@ -90,29 +104,26 @@ class EditHistory:
         return await self._store.ask(lambda queries: queries.edits(wanted))
 
     async def _take_over(self, past: list[Past]) -> None:
-        """Writes rows for edits that the journal knows and the store doesn't."""
-        since = self._clock() - RECOVERED_S
+        """Writes rows for edits that the journal knows and the store doesn't, and recalls what was answered."""
+        since = self._clock() - RECALLED_S
         made = (_edit_in(one) for one in past if one.applied)
-        found = [edit for edit in made if edit is not None and edit.at >= since]
-        if not found:
-            return
+        young = [edit for edit in made if edit is not None and edit.at >= since]
+        answers: dict[str, list[str]] = {}
         try:
-            wanted = EditFilter(since=since, limit=len(found) + 10_000)
-            known = {row.id for row in await self._store.ask(lambda queries: queries.edits(wanted))}
+            rows = await self._store.ask(lambda queries: queries.edits(EditFilter(since=since, limit=MOST_RECALLED)))
         except StoreError as error:
-            logger.warning("edits of an earlier run were not looked through: %s", error)
-            return
-        for edit in found:
+            logger.warning("edits of an earlier run are not known: %s", error)
+            rows = []
+        known = {row.id for row in rows}
+        for edit in young:
             if edit.id not in known:
-                self._store.writer.put(_row(edit))
-                self._bus.publish(
-                    "edit.recovered",
-                    f"An edit from before a crash was completed: {edit.author.tool}",
-                    severity=Severity.WARNING,
-                    session=edit.author.session,
-                    project=edit.root.rpartition("/")[2],
-                    edit=edit.id,
-                )
+                row = _row(edit)
+                rows.append(row)
+                self._store.writer.put(row)
+        for row in rows:
+            if row.repeat is not None:
+                answers[row.repeat] = json.loads(row.answer) if row.answer else [ALREADY.format(row.id)]
+        self._recall(answers)
 
 
 def _edit_in(past: Past) -> AppliedEdit | None:

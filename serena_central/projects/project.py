@@ -26,6 +26,7 @@ from serena_central.projects.memories import Memories
 from serena_central.projects.relations import Relations
 from serena_central.projects.views import SymbolView, view_of
 from serena_central.store.index_cache import IndexCache
+from serena_central.symbols.bodies import below, body_hashes
 from serena_central.symbols.index import Hit, SymbolIndex
 from serena_central.symbols.indexer import Gap, Indexer
 from serena_central.symbols.namepath import parse_pattern
@@ -216,12 +217,15 @@ class Project:
 
     async def view(self, hit: Hit, *, body: bool = False, info: bool = False, depth: int = 0) -> SymbolView:
         """The symbol as it is on disk now; its text and positions belong together."""
-        text = None
-        if body:
-            hit, read = await self.settled(hit.path, hit.name_path)
-            text = read.text
-        hover = await self.relations.hover(hit) if info and not body else None
-        return view_of(hit, depth, body=text.slice(hit.symbol.range) if text else None, info=hover)
+        if not body:
+            return view_of(hit, depth, info=await self.relations.hover(hit) if info else None)
+        hit, read = await self.settled(hit.path, hit.name_path)
+        hashes = body_hashes(read.text, hit.file, below(hit.file, hit.place))
+        return view_of(hit, depth, body=read.text.slice(hit.symbol.range), hashes=hashes)
+
+    def symbols_in(self, path: str, read: FileText) -> FileSymbols | None:
+        """The symbols of a text that was just read, if they are known already."""
+        return self.index.of_text(path, read.stamp)
 
     async def settled(self, path: str, name_path: str) -> tuple[Hit, FileText]:
         """A symbol and its file's text, both of the same moment, however often the file changes meanwhile.
@@ -233,8 +237,8 @@ class Project:
         for _ in range(ATTEMPTS):
             read = await self.read(path)
             entry = self.index.entry(path)
-            if entry is not None and entry.stamp == read.stamp:
-                file = self.index.file(path)
+            file = self.index.of_text(path, read.stamp)
+            if file is not None:
                 place = file.place_of(name_path)
                 if place is None:
                     raise SymbolNotFound(name_path, path)
@@ -243,5 +247,7 @@ class Project:
             if entry is not None and self.index.entry(path) is entry:
                 # No event came (a change through a hard link): the stamps differ, which is reason enough.
                 self._changed([Change(path, "changed")])
-            await self.indexer.ensure([path])
+            gaps = await self.indexer.ensure([path])
+            if gaps and self.indexer.gave_up(path):
+                raise PathRefused(f"{path!r} could not be read for its symbols: {gaps[0].reason}")
         raise PathRefused(f"{path!r} keeps changing; call again when it has settled.")

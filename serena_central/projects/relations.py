@@ -12,7 +12,7 @@ from typing import Literal, TypeVar
 import anyio
 
 from serena_central.core.errors import PathNotFound
-from serena_central.core.text import Position, Range, Text
+from serena_central.core.text import Position, Range
 from serena_central.files.search import files_containing
 from serena_central.files.text import FileText
 from serena_central.files.tree import FileTree
@@ -21,6 +21,7 @@ from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.documents import MAX_CANDIDATES
 from serena_central.projects.languages import ProjectLanguages
 from serena_central.projects.views import DiagnosticView, HierarchyNode, References, ReferenceView, view_of
+from serena_central.symbols.bodies import body_hash
 from serena_central.symbols.index import Hit, SymbolIndex
 from serena_central.symbols.indexer import Indexer
 
@@ -67,19 +68,19 @@ class Relations:
             hit.path, lambda server: server.references(path, position, candidates=candidates)
         )
         inside, outside = self._split(locations)
-        texts = await self._texts({path for path, _ in inside})
+        texts = await self._readings({path for path, _ in inside})
         # Last: from here on nothing waits, so that no file leaves the index before its symbols are named.
         gaps = await self._indexer.ensure(texts)
         references = [self._reference(file, span, texts[file]) for file, span in inside if file in texts]
         return References(references, len(outside), gaps, remark or unopened)
 
-    async def _texts(self, paths: Iterable[str]) -> dict[str, Text]:
-        """Texts by path; without files that were deleted while they were asked about."""
-        texts: dict[str, Text] = {}
+    async def _readings(self, paths: Iterable[str]) -> dict[str, FileText]:
+        """Files by path; without those that were deleted while they were asked about."""
+        readings: dict[str, FileText] = {}
         for path in paths:
             with suppress(PathNotFound):
-                texts[path] = (await self._read(path)).text
-        return texts
+                readings[path] = await self._read(path)
+        return readings
 
     async def _candidates(self, path: str, name: str) -> tuple[list[Path], str | None]:
         """Files to show the server for `path` first, for those whose answers cover only what they were shown.
@@ -96,15 +97,18 @@ class Relations:
             remark = f"{name} stands in {len(found)} files, of which {spec.title} was shown {MAX_CANDIDATES}"
         return [self._root / other for other in found], remark
 
-    def _reference(self, path: str, span: Range, text: Text) -> ReferenceView:
-        holder = self.holder(path, span.start)
+    def _reference(self, path: str, span: Range, read: FileText) -> ReferenceView:
+        holder, text = self.holder(path, span.start), read.text
+        hashes: dict[str, str] = {}
+        if holder is not None and self._index.of_text(path, read.stamp) is not None:
+            hashes[holder.name_path] = body_hash(text, holder.symbol)
         first, last = max(span.start.line0 - CONTEXT_LINES, 0), span.start.line0 + CONTEXT_LINES
         lines = [
             f"{'  >' if line0 == span.start.line0 else '...'}{line0:4}:{text.line(line0)}"
             for line0 in range(first, min(last, text.line_count - 1) + 1)
         ]
         return ReferenceView(
-            path=path, holder=view_of(holder) if holder else None, range=span, context="\n".join(lines)
+            path=path, holder=view_of(holder, hashes=hashes) if holder else None, range=span, context="\n".join(lines)
         )
 
     async def implementations(self, hit: Hit) -> tuple[list[Hit], int, str | None]:

@@ -22,6 +22,8 @@ class SymbolView(msgspec.Struct, frozen=True, kw_only=True):
     body: str | None = None
     info: str | None = None
     children: list["SymbolView"] = []
+    hashes: dict[str, str] = {}
+    """Name path → hash of the body, of this symbol and, where `body` is given, of all that it contains."""
 
 
 class ReferenceView(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +71,14 @@ class HierarchyNode(msgspec.Struct, kw_only=True):
         return f"{'outside the project' if self.outside else self.path}: {self.name}"
 
 
-def view_of(hit: Hit, depth: int = 0, *, body: str | None = None, info: str | None = None) -> SymbolView:
+def view_of(
+    hit: Hit,
+    depth: int = 0,
+    *,
+    body: str | None = None,
+    info: str | None = None,
+    hashes: dict[str, str] | None = None,
+) -> SymbolView:
     """The view of a symbol with its children down to `depth`."""
     symbol = hit.symbol
     below = hit.file.children(hit.place) if depth > 0 else ()
@@ -81,5 +90,6 @@ def view_of(hit: Hit, depth: int = 0, *, body: str | None = None, info: str | No
         range=symbol.range,
         body=body,
         info=info,
+        hashes=hashes or {},
         children=[view_of(Hit(hit.path, hit.file, place), depth - 1) for place in below],
     )

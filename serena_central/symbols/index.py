@@ -113,6 +113,11 @@ class SymbolIndex:
             self._decoded.popitem(last=False)
         return file
 
+    def of_text(self, path: str, stamp: Stamp) -> FileSymbols | None:
+        """The symbols of a file, if they are known and belong to the text that has this stamp."""
+        entry = self._entries.get(path)
+        return self.file(path) if entry is not None and entry.stamp == stamp else None
+
     def find(self, pattern: Pattern, within: str | None = None) -> Iterator[Hit]:
         """Symbols that fit, by path and place. `within` is a file, or a folder's path; None means everywhere."""
         names = self._names_for(pattern, within)

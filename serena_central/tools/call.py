@@ -30,6 +30,7 @@ from serena_central.tools.answer import Answer, fit
 from serena_central.tools.catalogue import CATALOGUE, PATH_PARAMETERS, Tool
 from serena_central.tools.context import Services, ToolCall
 from serena_central.tools.edits import symbol_edits
+from serena_central.tools.once import Once, repeat_key
 
 logger = logging.getLogger(__name__)
 
@@ -53,10 +54,11 @@ CALL, SESSION, PROJECTS = "serena.call", "serena.session", "serena.projects"
 class ToolCaller:
     """Runs tool calls for any border."""
 
-    def __init__(self, services: Services, *, record: Callable[[ToolCallRow], None]) -> None:
+    def __init__(self, services: Services, *, record: Callable[[ToolCallRow], None], once: Once) -> None:
         """`record` keeps a finished call; it must neither wait nor raise."""
         self._services = services
         self._keep = record
+        self._once = once
 
     def tools_for(self, session: Session) -> list[Tool]:
         """The tools that a session is shown, in the catalogue's order."""
@@ -66,16 +68,42 @@ class ToolCaller:
         """Whether its client's schemas know neither integers nor alternatives."""
         return self._services.offer.context(session).plain_schemas
 
+    def only_reads(self, name: str) -> bool:
+        """Whether a call of this tool changes nothing; true for a name that is no tool's."""
+        tool = CATALOGUE.get(name)
+        return tool is None or tool.read_only
+
     async def call(
-        self, session: Session, name: str, arguments: Mapping[str, Any], *, on_progress: Listener | None = None
+        self,
+        session: Session,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        on_progress: Listener | None = None,
+        request: str | None = None,
     ) -> Answer:
-        """Runs one call to its answer.
+        """Runs one call to its answer; one that changes something and is sent again gets its first answer. `request`
+        is the same when, and only when, the same request is sent again; None where that can't be told.
 
         Raises:
             SerenaCentralError: anything the caller should know; its text says what to do next.
         """
         tool = self._find(name)
         call = ToolCall(new_call_id(), tool.name, session, self._services, began=anyio.current_time(), run=self.call)
+        if request is None or tool.read_only or session.shared:
+            return await self._call(tool, call, arguments, on_progress)
+        call.repeat = repeat_key(session.id, request, tool.name, arguments)
+        return await self._once.run(
+            call.repeat,
+            lambda: self._call(tool, call, arguments, on_progress),
+            changed=lambda: call.has_edited,
+        )
+
+    async def _call(
+        self, tool: Tool, call: ToolCall, arguments: Mapping[str, Any], on_progress: Listener | None
+    ) -> Answer:
+        session = call.session
+        answer: Answer | None = None
         started = time.perf_counter()
         failure: BaseException | None = None
         scope_name: str | None = None
@@ -91,13 +119,15 @@ class ToolCaller:
                     scope = await self._scope(tool, call, parsed)
                 scope_name = ", ".join(project.name for project in scope.projects) or None
                 tracing.note(**{CALL: call.id, SESSION: session.id, PROJECTS: scope_name or ""})
-                return await self._run(tool, call, scope, parsed)
+                answer = await self._run(tool, call, scope, parsed)
+                return answer
             raise CallCancelled(running.cancelled_because or "The call was cancelled.")
         except BaseException as error:
             failure = error
             raise
         finally:
             del session.running[call.id]
+            call.has_edited = self._services.history.answered(call.id, answer.blocks if answer else None)
             self._record(call, tool, scope_name, started, failure)
 
     def _find(self, name: str) -> Tool:

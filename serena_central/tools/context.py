@@ -8,6 +8,7 @@ from serena_central.config.settings import ServerSettings
 from serena_central.core.events import EventBus
 from serena_central.editing.change import Author
 from serena_central.pool.pool import LanguageServerPool
+from serena_central.projects.history import EditHistory
 from serena_central.projects.registry import ProjectRegistry
 from serena_central.projects.superrepo.known import SuperRepos
 from serena_central.sessions.manager import SessionManager
@@ -29,6 +30,7 @@ class Services:
     bus: EventBus
     offer: Offer
     views: SymbolViews
+    history: EditHistory
 
 
 @dataclass
@@ -47,6 +49,8 @@ class ToolCall:
     semantic_context: str | None = None
     repeat: str | None = None
     """By what a repetition of this very call would be recognised; None where none could."""
+    has_edited: bool = False
+    """Whether it changed files, known when it has ended."""
     answer_chars: int = 0
     """Length of the answer, once there is one."""
 

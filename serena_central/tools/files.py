@@ -13,6 +13,7 @@ from serena_central.projects.project import Project
 from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
+from serena_central.tools.seen import saw_lines
 
 Folder = Annotated[str, Meta(description='Folder, relative to the project; "." is its root')]
 SkipIgnored = Annotated[bool, Meta(description="Leave out ignored files")]
@@ -88,6 +89,7 @@ async def read_file(
         raise InvalidArguments(f"start_line {start_line} lies behind end_line {last}.")
     if read.invalid:
         call.remark(f"{path} holds bytes that are no {read.encoding}; they are shown as replacement characters.")
+    saw_lines(call, target, path, read, start_line, last)
     whole = start_line == 0 and last >= text.line_count - 1
     content = text.content if whole else text.lines(start_line, last)
     return shaped(

@@ -27,6 +27,7 @@ from serena_central.symbols.symbol import FileSymbols
 from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
+from serena_central.tools.seen import saw_bodies, saw_names, saw_uses
 
 NESTED_LANGUAGES = frozenset({"java", "kotlin"})
 """Languages where a file's top level says nothing: one class, named like the file."""
@@ -138,6 +139,7 @@ async def get_symbols_overview(
     single = target.locate(relative_path) in files and len(files) == 1
     if single:
         ((path, file),) = files.items()
+        await saw_names(call, target, path)
         return shaped(
             lambda: overview(path, file),
             Form("without nested symbols", lambda: _overview(file, -1, 0)),
@@ -198,6 +200,7 @@ async def find_symbol(
             views.append(await target.view(hit, body=include_body, info=include_info, depth=depth))
         except (SymbolNotFound, PathNotFound):
             continue  # it was taken out while the answer was made
+    saw_bodies(call, target, views)
     return _shape_symbols(views)
 
 
@@ -220,6 +223,7 @@ async def find_referencing_symbols(
     found = await target.relations.references(hit)
     remark_references(call, found)
     used = [use for use in found.references if _wanted(use.holder.kind if use.holder else 1, include, exclude)]
+    saw_uses(call, target, used)
     per_file = Counter(use.path for use in used)
     return shaped(
         lambda: _references(used, context=True),
@@ -282,8 +286,9 @@ async def find_declaration(
         if places:
             return {"outside_project": places}
         raise SymbolNotFound(regex, f"what is defined for {path}:{position.line0}")
-    views = [as_json(await target.view(hit, body=include_body, info=include_info)) for hit in hits]
-    return views[0] if len(views) == 1 else views
+    views = [await target.view(hit, body=include_body, info=include_info) for hit in hits]
+    saw_bodies(call, target, views)
+    return as_json(views[0]) if len(views) == 1 else [as_json(view) for view in views]
 
 
 async def _one_group(regex: str, content: str, path: str) -> int:
@@ -308,6 +313,7 @@ async def get_symbol_context(
     """One symbol at a glance: signature, documentation, container, definition, first callers and callees."""
     hit = await target.find_one(name_path, relative_path)
     view = await target.view(hit, body=True)
+    saw_bodies(call, target, [view])
     info = await target.relations.hover(hit)
     used = await target.relations.references(hit)
     remark_references(call, used)

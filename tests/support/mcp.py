@@ -54,8 +54,17 @@ class ScriptedTools(ToolCaller):
     def wants_plain_schemas(self, session: Session) -> bool:
         return False
 
+    def only_reads(self, name: str) -> bool:
+        return True
+
     async def call(
-        self, session: Session, name: str, arguments: Mapping[str, Any], *, on_progress: Listener | None = None
+        self,
+        session: Session,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        on_progress: Listener | None = None,
+        request: str | None = None,
     ) -> Answer:
         running = RunningCall(f"c-{len(session.running)}-{name}", name, 0.0, anyio.CancelScope())
         session.running[running.id] = running

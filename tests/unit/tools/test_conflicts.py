@@ -1,0 +1,208 @@
+"""The conflict guard, from reading to editing, over a real server's parts and a real language server."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from serena_central.app import Central
+from serena_central.core.errors import EditConflict
+from tests.support.central import running_parts, session_of
+
+pytestmark = pytest.mark.anyio
+
+TEXT = """class Shape:
+    def area(self):
+        return 0
+
+    def name(self):
+        return "shape"
+
+
+def twice(value):
+    return value * 2
+"""
+
+
+@pytest.fixture(scope="module")
+async def central(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Central]:
+    async with running_parts(tmp_path_factory.mktemp("home"), {"edit_diagnostics_s": 0}) as running:
+        yield running
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "shapes.py").write_text(TEXT)
+    return folder
+
+
+class Agent:
+    """One session and its project."""
+
+    def __init__(self, central: Central, root: Path, name: str, **facts: Any) -> None:
+        self.central, self.root = central, root
+        self.session = session_of(central, client_name=f"client-{name}", **({"explicit_id": name} | facts))
+
+    async def call(self, tool: str, **arguments: Any) -> str:
+        answer = await self.central.caller.call(self.session, tool, {"project": str(self.root), **arguments})
+        return "\n".join(answer.blocks)
+
+    async def see(self, name_path: str) -> str:
+        return await self.call("find_symbol", name_path_pattern=name_path, include_body=True)
+
+    async def replace(self, name_path: str, body: str) -> str:
+        return await self.call("replace_symbol_body", name_path=name_path, body=body)
+
+
+async def test_what_another_session_changed_is_not_overwritten_unseen(central: Central, root: Path) -> None:
+    one, two = Agent(central, root, "one"), Agent(central, root, "two")
+    await one.see("twice")
+    await two.see("twice")
+    await two.replace("twice", "def twice(value):\n    return value + value")
+
+    with pytest.raises(
+        EditConflict, match=r"session two \(client-two\) at \d{4}-.*It is now:\ndef twice\(value\)"
+    ) as e:
+        await one.replace("twice", "def twice(value):\n    return 2 * value")
+
+    assert e.value.current == "def twice(value):\n    return value + value"
+    await one.see("twice")
+    await one.replace("twice", "def twice(value):\n    return 2 * value")
+    assert "return 2 * value" in (root / "shapes.py").read_text()
+
+
+async def test_what_an_editor_changed_is_not_overwritten_unseen(central: Central, root: Path) -> None:
+    one = Agent(central, root, "one")
+    await one.see("twice")
+    (root / "shapes.py").write_text(TEXT.replace("value * 2", "value << 1"))
+
+    with pytest.raises(EditConflict, match="changed by outside of this server"):
+        await one.replace("twice", "def twice(value):\n    return 2 * value")
+
+    assert "value << 1" in (root / "shapes.py").read_text()
+
+
+async def test_other_symbols_of_the_same_file_can_be_edited(central: Central, root: Path) -> None:
+    one, two = Agent(central, root, "one"), Agent(central, root, "two")
+    await one.see("Shape")
+    await two.replace("twice", "def twice(value):\n    return value + value")
+    await one.replace("Shape/area", "def area(self):\n        return 1")
+
+    text = (root / "shapes.py").read_text()
+    assert "return value + value" in text
+    assert "return 1" in text
+
+
+async def test_a_session_may_go_on_from_its_own_edits(central: Central, root: Path) -> None:
+    one = Agent(central, root, "one")
+    await one.see("Shape")
+    for number in range(3):
+        await one.replace("Shape/area", f"def area(self):\n        return {number}")
+    await one.call("insert_after_symbol", name_path="Shape/area", body="def sides(self):\n    return 4")
+    await one.replace("Shape/sides", "def sides(self):\n        return 5")
+    await one.replace("Shape", "class Shape:\n    pass")
+
+    assert "class Shape:\n    pass\n\n\ndef twice" in (root / "shapes.py").read_text()
+
+
+async def test_a_container_conflicts_when_another_changed_what_is_in_it(central: Central, root: Path) -> None:
+    one, two = Agent(central, root, "one"), Agent(central, root, "two")
+    await one.see("Shape")
+    await two.replace("Shape/name", 'def name(self):\n        return "two"')
+    await one.replace("Shape/area", "def area(self):\n        return 1")
+
+    with pytest.raises(EditConflict, match="Shape in"):
+        await one.replace("Shape", "class Shape:\n    pass")
+
+
+async def test_who_never_looked_at_a_symbol_may_replace_it(central: Central, root: Path) -> None:
+    one, two = Agent(central, root, "one"), Agent(central, root, "two")
+    await two.replace("twice", "def twice(value):\n    return value + value")
+    await one.replace("twice", "def twice(value):\n    return 2 * value")
+
+    assert "return 2 * value" in (root / "shapes.py").read_text()
+
+
+async def test_seeing_a_name_does_not_make_an_older_body_good(central: Central, root: Path) -> None:
+    one, two = Agent(central, root, "one"), Agent(central, root, "two")
+    await one.see("twice")
+    await two.replace("twice", "def twice(value):\n    return value + value")
+    await one.call("get_symbols_overview", relative_path="shapes.py")
+
+    with pytest.raises(EditConflict):
+        await one.replace("twice", "def twice(value):\n    return 2 * value")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("get_symbols_overview", {"relative_path": "shapes.py"}),
+        ("read_file", {"relative_path": "shapes.py"}),
+        ("get_symbol_context", {"name_path": "twice"}),
+        ("find_declaration", {"relative_path": "use.py", "regex": r"(twice)\(1", "include_body": True}),
+    ],
+)
+async def test_every_way_of_reading_counts(central: Central, root: Path, tool: str, arguments: dict[str, Any]) -> None:
+    (root / "use.py").write_text("from shapes import twice\n\n\ndef use():\n    return twice(1)\n")
+    one, two = Agent(central, root, "one"), Agent(central, root, "two")
+    await two.see("twice")  # the file's symbols are known from now on
+    await one.call(tool, **arguments)
+    await two.replace("twice", "def twice(value):\n    return value + value")
+
+    with pytest.raises(EditConflict):
+        await one.replace("twice", "def twice(value):\n    return 2 * value")
+
+
+async def test_a_user_of_a_symbol_was_seen_with_its_references(central: Central, root: Path) -> None:
+    (root / "use.py").write_text("from shapes import twice\n\n\ndef use():\n    return twice(1)\n")
+    one, two = Agent(central, root, "one"), Agent(central, root, "two")
+    await one.call("find_referencing_symbols", name_path="twice", relative_path="shapes.py")
+    await two.replace("use", "def use():\n    return twice(2)")
+
+    with pytest.raises(EditConflict):
+        await one.replace("use", "def use():\n    return twice(3)")
+
+
+async def test_lines_that_were_not_shown_are_not_known(central: Central, root: Path) -> None:
+    one, two = Agent(central, root, "one"), Agent(central, root, "two")
+    await two.see("twice")
+    await one.call("read_file", relative_path="shapes.py", end_line=3)
+    await two.replace("twice", "def twice(value):\n    return value + value")
+    await one.replace("twice", "def twice(value):\n    return 2 * value")
+
+    assert "return 2 * value" in (root / "shapes.py").read_text()
+
+
+async def test_a_shared_session_is_told_that_its_guard_is_weaker(central: Central, root: Path) -> None:
+    shared = Agent(central, root, "any", explicit_id=None)
+    assert shared.session.shared
+
+    assert "may be shared by several windows" in await shared.replace("twice", "def twice(v):\n    return v")
+
+
+async def test_the_setting_lets_a_conflict_pass_and_says_so(tmp_path: Path, root: Path) -> None:
+    with anyio.fail_after(60):
+        async with running_parts(tmp_path / "h", {"edit_diagnostics_s": 0, "edit_conflicts": "warn"}) as central:
+            one = Agent(central, root, "one")
+            await one.see("twice")
+            (root / "shapes.py").write_text(TEXT.replace("value * 2", "value << 1"))
+
+            assert "Conflict, let pass" in await one.replace("twice", "def twice(value):\n    return 2 * value")
+    assert "return 2 * value" in (root / "shapes.py").read_text()
+
+
+async def test_the_guard_holds_across_a_restart(tmp_path: Path, root: Path) -> None:
+    with anyio.fail_after(60):
+        async with running_parts(tmp_path, {"edit_diagnostics_s": 0}) as central:
+            one = Agent(central, root, "one")
+            await one.see("twice")
+        (root / "shapes.py").write_text(TEXT.replace("value * 2", "value << 1"))
+        async with running_parts(tmp_path, {"edit_diagnostics_s": 0}) as central:
+            one = Agent(central, root, "one")
+
+            with pytest.raises(EditConflict):
+                await one.replace("twice", "def twice(value):\n    return 2 * value")
