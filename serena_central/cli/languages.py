@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from serena_central.cli.installing import install_command, uninstall_command
+from serena_central.cli.looking import doctor_command
 from serena_central.cli.output import json_option, print_json, print_table
 from serena_central.core.errors import ServerNotInstalled
 from serena_central.core.places import Places
@@ -27,6 +28,7 @@ def command() -> None:
     """Languages and their language servers."""
 
 
+command.add_command(doctor_command)
 command.add_command(install_command)
 command.add_command(uninstall_command)
 

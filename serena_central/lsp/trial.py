@@ -1,4 +1,4 @@
-"""Whether a language server that was found really runs: it is started in an empty folder and has to greet.
+"""Whether a language server that was found or installed really runs: it is started in an empty folder and has to greet.
 
 A program that is there proves little: rustup leaves a `rust-analyzer` on PATH that only says that it is missing.
 """
@@ -15,8 +15,8 @@ from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.locate import Launch
 
-TRIAL_S = 30.0
-"""A server on a JVM takes ten seconds to greet on a busy machine."""
+TRIAL_S = 60.0
+"""A server on a JVM takes ten seconds to greet on a busy machine; a first start compiles what later ones load."""
 
 
 async def try_out(spec: ServerSpec, launch: Launch) -> str:

@@ -57,4 +57,4 @@ async def test_a_language_server_that_is_there_and_does_not_run_is_told(
     found = {check.name.partition(" (")[0]: check for check in await check_languages(Places(tmp_path / "home"))}
     assert (found["rust-analyzer"].state, found["ty"].state) == ("warning", "ok")
     assert "Unknown binary" in found["rust-analyzer"].says
-    assert "rustup component add rust-analyzer" in found["rust-analyzer"].advice
+    assert "serena-central languages install rust-analyzer" in found["rust-analyzer"].advice

@@ -250,5 +250,9 @@ class ServerSpec(Part, frozen=True):
 
     @property
     def how_to_get(self) -> str:
-        """One sentence for a person whose machine lacks the program."""
+        """One command, or where to look, for a person whose machine lacks the program."""
+        needed = next((recipe.needs for recipe in self.install if recipe.packages or recipe.components), None)
+        if needed is not None:
+            needs = f" (needs {', '.join(needed)})" if needed else ""
+            return f"serena-central languages install {self.name}{needs}"
         return "; or ".join(recipe.text for recipe in self.install) or f"see the documentation of {self.title}"

@@ -7,7 +7,6 @@ it is kept, for its processes may still run.
 
 import fcntl
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Sequence
@@ -24,10 +23,10 @@ from serena_central.core.places import Places
 from serena_central.lsp.catalogue import InstallRecipe, ServerSpec
 from serena_central.lsp.installers.needs import check_needs
 from serena_central.lsp.installers.record import UNFINISHED, Installation, installation_in
-from serena_central.lsp.installers.trial import try_out
 from serena_central.lsp.installers.ways import OUTSIDE, WAYS
 from serena_central.lsp.installers.workshop import Tell, Workshop
 from serena_central.lsp.locate import Launch, locate, newest_first
+from serena_central.lsp.trial import try_out
 
 KEPT_VERSIONS = 2
 """The one just installed, and the one before it."""
@@ -54,7 +53,7 @@ class Installed(msgspec.Struct, frozen=True, kw_only=True):
 
 def recipes_of(spec: ServerSpec, ways: Sequence[str] = ()) -> list[InstallRecipe]:
     """What can be carried out of an entry's recipes, in its order; with `ways`, only those."""
-    if sys.platform not in spec.platforms:
+    if spec.undriven:
         return []
     return [recipe for recipe in spec.install if recipe.via in WAYS and (not ways or recipe.via in ways)]
 
@@ -76,7 +75,8 @@ async def install(spec: ServerSpec, places: Places, *, ways: Sequence[str] = (),
         )
     recipes = recipes_of(spec, ways)
     if not recipes:
-        raise InstallFailed(spec.name, f"{spec.title} can't be installed by serena-central: {spec.how_to_get}")
+        why = f"it can't be used here yet, for it needs {spec.undriven}" if spec.undriven else spec.how_to_get
+        raise InstallFailed(spec.name, f"{spec.title} can't be installed by serena-central: {why}")
     problems: list[str] = []
     async with _locked(spec, places, tell) as home:
         for recipe in recipes:
@@ -156,9 +156,7 @@ async def _bundled(spec: ServerSpec, places: Places, tell: Tell) -> Launch | Non
 async def _try_out(spec: ServerSpec, prefix: Path | None, places: Places, tell: Tell) -> None:
     """Starts what was built. Raises: LanguageServerError."""
     tell("trying it out")
-    with tempfile.TemporaryDirectory(prefix="serena-central-") as scratch:
-        launch = locate(spec, Path(scratch), places, prefix=prefix)
-        await try_out(spec, launch, Path(scratch))
+    await try_out(spec, locate(spec, places.home, places, prefix=prefix))
 
 
 @asynccontextmanager

@@ -55,7 +55,7 @@ def test_placeholders_are_filled(tmp_path: Path, places: Places) -> None:
 
 
 def test_what_is_nowhere_is_not_installed_and_the_error_says_how_to_get_it(tmp_path: Path, places: Places) -> None:
-    with pytest.raises(ServerNotInstalled, match=r"npm install -g fake-ls@1.0; or https://fake.example"):
+    with pytest.raises(ServerNotInstalled, match=r"To get it: serena-central languages install fake$"):
         locate(SPEC, Path("/r"), places, path=str(tmp_path))
     assert installed([SPEC], places) == {}
 

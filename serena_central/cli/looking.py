@@ -1,0 +1,115 @@
+"""`serena-central languages doctor`: per language of a project, whether its server is here and runs, or how to get it.
+
+It reads the project as the server would, with the same settings and the same files; no server has to run.
+"""
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio
+import click
+
+from serena_central.cli.output import json_option, print_json, print_table
+from serena_central.config.load import load_project_config, load_server_config
+from serena_central.config.settings import PoolPolicy
+from serena_central.core.errors import ServerNotInstalled, ServerStartFailed
+from serena_central.core.events import EventBus
+from serena_central.core.places import Places
+from serena_central.files.tree import FileTree
+from serena_central.lsp.catalogue import ServerSpec
+from serena_central.lsp.locate import locate
+from serena_central.lsp.trial import try_out
+from serena_central.pool.pool import LanguageServerPool
+from serena_central.projects.languages import ProjectLanguages
+
+
+class Finding(NamedTuple):
+    """One language of the project. `program` is "" when none was found; `advice` is the one command that gets it."""
+
+    language: str
+    files: int
+    server: str
+    runs: bool
+    version: str = ""
+    program: str = ""
+    problem: str = ""
+    advice: str = ""
+
+
+@click.command(
+    name="doctor",
+    epilog="Exits with 1 when a server is missing. Example: serena-central languages doctor ~/src/app",
+)
+@click.argument("project", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@json_option
+def doctor_command(*, project: Path, as_json: bool) -> None:
+    """Say per language of a project which server answers, and how to get it where it is missing."""
+    findings = anyio.run(look, project.resolve(), Places.of_user())
+    if as_json:
+        print_json([finding._asdict() for finding in findings])
+    else:
+        rows = [
+            [one.language, one.files, one.server, "runs" if one.runs else "MISSING", one.version or "-", _where(one)]
+            for one in findings
+        ]
+        print_table(
+            ["LANGUAGE", "FILES", "SERVER", "STATE", "VERSION", "FROM, OR HOW TO GET IT"],
+            rows,
+            empty="No file here has a language that is known.",
+        )
+    if not all(finding.runs for finding in findings):
+        sys.exit(1)
+
+
+async def look(root: Path, places: Places) -> list[Finding]:
+    """The languages of a project's files, the most frequent first; their servers are really started, in turn."""
+    settings = load_project_config(root, load_server_config({})).value
+    pool = LanguageServerPool(bus=EventBus(), places=places, policy=PoolPolicy())  # of which nothing is asked
+    languages = ProjectLanguages(root, pool, places, languages=settings.languages, chosen=settings.language_servers)
+    tree = FileTree(
+        root,
+        ignored_paths=settings.ignored_paths,
+        ignore_all_files_in_gitignore=settings.ignore_all_files_in_gitignore,
+    )
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(tree.run)
+        tasks.cancel_scope.cancel()
+    known = {path: language for path in tree.files if (language := languages.language_of(path))}
+    files = Counter(known.values())
+    one_of = {language: path for path, language in known.items()}
+    findings: list[Finding] = []
+    for language, count in files.most_common():
+        spec = languages.spec_for(one_of[language])
+        if spec is not None:
+            findings.append(await _look_at(spec, language, count, root, places))
+    return findings
+
+
+async def _look_at(spec: ServerSpec, language: str, files: int, root: Path, places: Places) -> Finding:
+    try:
+        launch = locate(spec, root, places)
+    except ServerNotInstalled as error:
+        return Finding(language, files, spec.name, runs=False, problem="not installed", advice=error.how_to_get)
+    try:
+        version = await try_out(spec, launch)
+    except ServerStartFailed as error:
+        problem = str(error).splitlines()[0]
+        return Finding(
+            language,
+            files,
+            spec.name,
+            runs=False,
+            program=launch.command[0],
+            problem=problem,
+            advice=spec.how_to_get,
+        )
+    return Finding(language, files, spec.name, runs=True, version=version, program=launch.command[0])
+
+
+def _where(finding: Finding) -> str:
+    if finding.runs:
+        return finding.program
+    there = f"{finding.program} does not run; " if finding.program else ""
+    return there + finding.advice
