@@ -32,6 +32,7 @@ Errors hold data and a message for the reader, who is often a language model. Th
     │   ├── ServerBeingInstalled it is fetched now, or that failed
     │   │   └── ServerNotDriven  known, and not usable here yet
     │   ├── InstallFailed        why, with the tail of the installer's output
+    │   ├── NoServerRoot         a file in nothing that its server could load (no module, no workspace)
     │   ├── ServerStartFailed
     │   ├── ServerCrashed        exit code and the tail of its stderr
     │   ├── ServerUnavailable    the pool refuses for now, and says why
@@ -292,6 +293,10 @@ class ServerNotDriven(ServerNotInstalled):
 
 class InstallFailed(LanguageServerError):
     """A language server could not be installed; nothing of the attempt is left."""
+
+
+class NoServerRoot(LanguageServerError):
+    """The file lies in nothing that its language server could load; none was started for it. The message says why."""
 
 
 class ServerStartFailed(LanguageServerError):

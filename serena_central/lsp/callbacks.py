@@ -5,7 +5,7 @@ them touches a file. Called by the connection's reader, so nothing here waits.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -46,7 +46,7 @@ class Callbacks:
     def __init__(
         self,
         server: str,
-        root: Path,
+        folders: Sequence[Path],
         settings: dict[str, Any],
         *,
         readiness: ReadinessTracker,
@@ -55,7 +55,7 @@ class Callbacks:
         on_registered: Callable[[], None],
     ) -> None:
         self._server = server
-        self._root = root
+        self._folders = folders
         self._settings = settings
         self._readiness = readiness
         self._watchers = watchers
@@ -76,7 +76,7 @@ class Callbacks:
                 asked = msgspec.json.decode(params, type=LspConfigurationParams)
                 return [self._section(item.section or "") for item in asked.items]
             case "workspace/workspaceFolders":
-                return workspace_folders(self._root)
+                return workspace_folders(self._folders)
             case "workspace/applyEdit":
                 return {"applied": False, "failureReason": "this client changes files by its own hand alone"}
             case "window/showDocument":

@@ -80,8 +80,12 @@ class LanguageServer:
         launch: Launch,
         settings: dict[str, Any],
         read_text: Callable[[Path], Text],
+        folder: Path | None = None,
     ) -> None:
-        """`settings` are laid over the catalogue's. `read_text` is called from worker threads too."""
+        """`settings` are laid over the catalogue's. `read_text` is called from worker threads too.
+
+        `folder` is the first workspace folder, None for the root.
+        """
         if launch.options is not None:
             spec = msgspec.structs.replace(spec, initialization_options=launch.options)
         self.spec = spec
@@ -92,7 +96,7 @@ class LanguageServer:
         self._stopped = False
         self._ending = anyio.Event()
         self._reaped = anyio.Event()
-        self._conversation = Conversation(spec, root, settings=settings, read_text=read_text)
+        self._conversation = Conversation(spec, root, folder or root, settings=settings, read_text=read_text)
 
     async def run(self, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
         """Spawns, initializes, calls started(), serves until `stop` or the end of the process; then the tree is reaped.
@@ -174,6 +178,13 @@ class LanguageServer:
     async def ready(self) -> str | None:
         """Waits until its answers can be believed; a remark when the wait was cut short, else None."""
         return await self._conversation.readiness.wait()
+
+    async def enter(self, folder: Path) -> None:
+        """Makes sure that a folder is one of the workspace's: questions about its files need more than each file."""
+        try:
+            await self._conversation.enter(folder)
+        except ConnectionLost as error:
+            raise await self._end() from error
 
     @property
     def shortfall(self) -> str | None:

@@ -21,7 +21,7 @@ from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.catalogue.spec import Feature
 from serena_central.lsp.conversion import lsp_position, path_of, uri_of
 from serena_central.lsp.documents import Documents, Reading
-from serena_central.lsp.handshake import METHODS, Offer, initialize_params, merged, offer_of
+from serena_central.lsp.handshake import METHODS, Offer, initialize_params, merged, offer_of, workspace_folders
 from serena_central.lsp.readiness import ReadinessTracker
 from serena_central.lsp.settling import Settling
 from serena_central.lsp.types import LspInitializeResult, LspPublishedDiagnostics
@@ -73,10 +73,17 @@ class Conversation:
     """One server's conversation. Its methods raise ConnectionLost when it ends, and the errors they name."""
 
     def __init__(
-        self, spec: ServerSpec, root: Path, *, settings: dict[str, Any], read_text: Callable[[Path], Text]
+        self,
+        spec: ServerSpec,
+        root: Path,
+        folder: Path,
+        *,
+        settings: dict[str, Any],
+        read_text: Callable[[Path], Text],
     ) -> None:
         self._spec = spec
-        self._root = root
+        self._folders = [folder]
+        """The workspace's; shared with `callbacks`."""
         self._settings = merged(spec.settings, settings)
         self._noted = anyio.Event()
         # Around "bring the documents up to date, then send": nothing may get in between.
@@ -93,7 +100,7 @@ class Conversation:
         watchers = Watchers(root, spec.watch)
         self._callbacks = Callbacks(
             spec.name,
-            root,
+            self._folders,
             self._settings,
             readiness=self.readiness,
             watchers=watchers,
@@ -119,7 +126,7 @@ class Conversation:
 
     async def greet(self) -> None:
         """initialize and initialized. Raises: ErrorAnswer, AnswerUnreadable."""
-        pending = await self.connection.request("initialize", initialize_params(self._spec, self._root))
+        pending = await self.connection.request("initialize", initialize_params(self._spec, self._folders))
         self.offer = offer_of(await pending.answer(LspInitializeResult))
         self.documents.encoding = self.offer.encoding
         self.documents.sync_kind = self.offer.sync_kind
@@ -139,6 +146,14 @@ class Conversation:
             except WireError:
                 return
             await self.connection.farewell("exit")
+
+    async def enter(self, folder: Path) -> None:
+        """Adds a folder to the workspace, unless it is there."""
+        async with self._sending:
+            if folder not in self._folders:
+                self._folders.append(folder)
+                event = {"added": workspace_folders([folder]), "removed": []}
+                await self.connection.notify("workspace/didChangeWorkspaceFolders", {"event": event})
 
     def note(self, changes: Sequence[FileChange]) -> None:
         self.documents.note(changes)

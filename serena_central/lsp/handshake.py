@@ -5,7 +5,7 @@ Pure data in and out; LSP 3.17, "Initialize Request".
 
 import os
 import re
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, cast
@@ -89,22 +89,22 @@ class Offer(msgspec.Struct):
         return self.capabilities.get(capability) not in (None, False) or method in registered
 
 
-def initialize_params(spec: ServerSpec, root: Path) -> dict[str, Any]:
+def initialize_params(spec: ServerSpec, folders: Sequence[Path]) -> dict[str, Any]:
     own = {"general": {"positionEncodings": list(spec.encodings)}}
     return {
         "processId": os.getpid(),
         "clientInfo": {"name": "serena-central"},
         "locale": "en",
-        "rootPath": str(root),
-        "rootUri": uri_of(root),
+        "rootPath": str(folders[0]),
+        "rootUri": uri_of(folders[0]),
         "capabilities": merged(merged(CLIENT_CAPABILITIES, own), spec.capabilities),
         "initializationOptions": spec.initialization_options,
-        "workspaceFolders": workspace_folders(root),
+        "workspaceFolders": workspace_folders(folders),
     }
 
 
-def workspace_folders(root: Path) -> list[dict[str, str]]:
-    return [{"uri": uri_of(root), "name": root.name}]
+def workspace_folders(folders: Sequence[Path]) -> list[dict[str, str]]:
+    return [{"uri": uri_of(folder), "name": folder.name} for folder in folders]
 
 
 def offer_of(result: LspInitializeResult) -> Offer:

@@ -15,6 +15,9 @@ from serena_central.lsp.types import LspLogMessage, LspProgress, LspProgressValu
 
 LOG_METHODS = ("window/logMessage", "window/showMessage")
 
+COMPLAINT_LENGTH = 300
+"""Characters shown of what a server said."""
+
 
 class ReadinessTracker:
     """Follows one server. It can become unready again when the server says so (a reload, a new index)."""
@@ -28,6 +31,10 @@ class ReadinessTracker:
         """Token → title, of every progress that has begun and not ended."""
         self._seen = False
         """The sign that the entry names was seen at least once."""
+        self._trouble = re.compile(spec.trouble) if spec.trouble else None
+        self._cured = re.compile(spec.cured) if spec.cured else None
+        self._ails = ""
+        """What the server said of a project that it could not load."""
         self._ready = spec.kind == "none"
         self._doing = ""
         self._part: float | None = None
@@ -48,24 +55,37 @@ class ReadinessTracker:
         """Takes a notification of the server. Raises: msgspec.DecodeError."""
         if method == "$/progress":
             self._hear_progress(msgspec.json.decode(params, type=LspProgress))
-        elif self._spec.kind == "log" and method in LOG_METHODS:
-            if self._pattern.search(msgspec.json.decode(params, type=LspLogMessage).message):
-                self._sign(ready=True)
+        elif method in LOG_METHODS:
+            self._hear_line(msgspec.json.decode(params, type=LspLogMessage).message)
         elif self._spec.kind == "notification" and method == self._spec.method:
             fields = msgspec.json.decode(params, type=dict[str, Any]) if self._spec.field else {}
+            ill = self._trouble and self._trouble.search(bytes(params).decode())
+            self._ails = str(fields.get("message") or "") if ill else ""
             self._sign(ready=fields.get(self._spec.field) == self._spec.value)
 
+    def _hear_line(self, line: str) -> None:
+        if self._spec.kind == "log" and self._pattern.search(line):
+            self._sign(ready=True)
+        if self._trouble and self._trouble.search(line):
+            self._ails = line
+        elif self._cured and self._cured.search(line):
+            self._ails = ""
+
     async def wait(self) -> str | None:
-        """Waits until the server is ready; what remains to be said when the entry's cap came first, else None."""
+        """Waits until the server is ready; a remark when the entry's cap came first, or a project was not loaded."""
         if self._ready or self._waits_until is None:
-            return None
+            return self._complaint()
         with anyio.CancelScope(deadline=self._waits_until):
             while not self._ready:
                 report(f"{self._server}: {self._doing or 'starting'}", self._part)
                 await self._next_move()
-            return None
+            return self._complaint()
         doing = f" ({self._doing})" if self._doing else ""
         return f"{self._server} was still indexing{doing}; the answer may be incomplete"
+
+    def _complaint(self) -> str | None:
+        said = " ".join(self._ails.split())
+        return f"{self._server} could not load everything: {said[:COMPLAINT_LENGTH]}" if said else None
 
     async def _next_move(self) -> None:
         if self._seen:

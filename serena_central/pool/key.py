@@ -29,16 +29,19 @@ class ServerKey(NamedTuple):
 class WantedServer(msgspec.Struct, frozen=True, dict=True, eq=False):
     """A language server that somebody wants to use. Keep it and pass it again: its key is computed once.
 
-    `root` is absolute; `settings` are laid over the spec's own; `read_text` is called from worker threads too.
+    `root` is absolute; `settings` are laid over the spec's own; `read_text` is called from worker threads too. `folder`
+    is the workspace folder that the server starts with (None: the root), `env` is laid over its environment.
     """
 
     spec: ServerSpec
     root: Path
     settings: dict[str, Any]
     read_text: Callable[[Path], Text]
+    folder: Path | None = None
+    env: dict[str, str] = {}
 
     @cached_property
     def key(self) -> ServerKey:
-        canonical = msgspec.json.encode(self.settings, order="deterministic")
+        canonical = msgspec.json.encode([self.settings, self.env], order="deterministic")
         digest = hashlib.blake2b(canonical, digest_size=_DIGEST_BYTES).hexdigest()
         return ServerKey(self.root, self.spec.name, digest)

@@ -244,9 +244,14 @@ class LanguageServerPool:
 
     async def _build(self, wanted: WantedServer) -> LanguageServer:
         launch = await anyio.to_thread.run_sync(self._locate, wanted.spec, wanted.root, self._places)
-        owned = msgspec.structs.replace(launch, env={**launch.env, OWNER_VARIABLE: self._ledger.owner})
+        env = {**launch.env, **wanted.env, OWNER_VARIABLE: self._ledger.owner}
         return LanguageServer(
-            wanted.spec, wanted.root, launch=owned, settings=wanted.settings, read_text=wanted.read_text
+            wanted.spec,
+            wanted.root,
+            folder=wanted.folder,
+            launch=msgspec.structs.replace(launch, env=env),
+            settings=wanted.settings,
+            read_text=wanted.read_text,
         )
 
     async def _own_work(self, *, task_status: TaskStatus[None]) -> None:

@@ -6,6 +6,7 @@ tree saw to every server that was ever asked for this project. It knows no symbo
 
 import hashlib
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,7 +14,13 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from serena_central.core.errors import ConfigError, ServerBeingInstalled, ServerNotDriven, ServerNotInstalled
+from serena_central.core.errors import (
+    ConfigError,
+    LanguageServerError,
+    ServerBeingInstalled,
+    ServerNotDriven,
+    ServerNotInstalled,
+)
 from serena_central.core.places import Places
 from serena_central.core.text import Text
 from serena_central.files.text import read_text
@@ -59,6 +66,8 @@ class ProjectLanguages:
         self._roots: set[Path] = {root}
         self._specs: dict[str, ServerSpec | None] = {}
         self._identities: dict[str, str] = {}
+        self._wanted: dict[tuple[str, str], WantedServer] = {}
+        """(server, folder of a file) → the pool's order; thrown away when a file that marks roots changes."""
 
     def language_of(self, path: str) -> str | None:
         """The language of a root-relative path, if this project serves it."""
@@ -119,10 +128,21 @@ class ProjectLanguages:
         return read_text(path, encoding=self._encoding).text
 
     def wanted(self, spec: ServerSpec, path: str) -> WantedServer:
-        """The pool's order for the server that answers for a root-relative path."""
-        root = server_root(spec, self._root, self._root / path)
-        self._roots.add(root)
-        return WantedServer(spec=spec, root=root, settings=self.settings_of(spec), read_text=self.read_text)
+        """The pool's order for the server that answers for a root-relative path. Raises NoServerRoot."""
+        place = spec.name, path.rpartition("/")[0]
+        known = self._wanted.get(place)
+        if known is None:
+            found = server_root(spec, self._root, self._root / path)
+            self._roots.add(found.root)
+            known = self._wanted[place] = WantedServer(
+                spec=spec,
+                root=found.root,
+                settings=self.settings_of(spec),
+                read_text=self.read_text,
+                folder=found.folder,
+                env=found.env,
+            )
+        return known
 
     async def ask(self, path: str, question: Callable[[LanguageServer], Awaitable[T]]) -> T:
         """Puts a read-only question to the server for `path`; it is asked again if the server crashes.
@@ -130,27 +150,41 @@ class ProjectLanguages:
         Raises:
             LanguageServerError: no server, or it failed.
         """
+        wanted = self._wanted_for(path)
+
+        async def inside(server: LanguageServer) -> T:
+            await server.enter(wanted.folder or wanted.root)
+            return await question(server)
+
+        return await self._read(wanted, inside)
+
+    def _wanted_for(self, path: str) -> WantedServer:
         spec = self.spec_for(path)
         if spec is None:
             raise ServerNotInstalled("none", path, "no language server is known for this kind of file")
+        return self.wanted(spec, path)
+
+    async def _read(self, wanted: WantedServer, question: Callable[[LanguageServer], Awaitable[T]]) -> T:
         try:
-            return await self._pool.read(self.wanted(spec, path), question)
+            return await self._pool.read(wanted, question)
         except ServerNotDriven:
             raise
         except ServerNotInstalled:
-            being_done = self._missing(spec)
+            being_done = self._missing(wanted.spec)
             if being_done is None:
                 raise
-            raise ServerBeingInstalled(spec.name, being_done) from None
+            raise ServerBeingInstalled(wanted.spec.name, being_done) from None
 
     def installed(self, server: str) -> None:
         """A server is there now, or another version of it."""
         self._identities.pop(server, None)
 
     def server_of(self, path: str) -> Hashable:
-        """Paths with equal answers share one language server."""
-        spec = self.spec_for(path)
-        return None if spec is None else self.wanted(spec, path).key
+        """Paths with equal answers share one language server, or have none for the same reason."""
+        try:
+            return self._wanted_for(path).key
+        except LanguageServerError as error:
+            return str(error)
 
     async def lend(self, path: str, work: Callable[[Lent], Awaitable[None]]) -> None:
         """Lets `work` ask the server for `path` about many files under one lease; again if the server crashes.
@@ -165,17 +199,26 @@ class ProjectLanguages:
 
             await work(Lent(ask, server))
 
-        await self.ask(path, with_server)
+        # A file's own symbols need none of the folder around it.
+        await self._read(self._wanted_for(path), with_server)
 
     def changed(self, changes: Sequence[Change]) -> bool:
         """Tells every server of this project what happened on disk, before anybody asks again.
 
         True when files that did not change may have another language, and so another server, now.
         """
+        if any(self._is_marker(change.path) for change in changes):
+            self._wanted.clear()
         told = [FileChange(self._root / change.path, change.kind) for change in changes]
         for root in self._roots:
             self._pool.files_changed(root, told)
         return self._detection.changed([change.path for change in changes])
+
+    def _is_marker(self, path: str) -> bool:
+        """Whether a file may say where a server's root is."""
+        name = path.rpartition("/")[2]
+        groups = [group for spec in self._specs.values() if spec is not None for group in spec.roots.markers]
+        return any(fnmatchcase(name, marker.rpartition("/")[2]) for group in groups for marker in group)
 
     @property
     def roots(self) -> frozenset[Path]:

@@ -180,6 +180,20 @@ async def test_a_server_that_trusts_mtime_gets_a_changed_file_opened_for_a_momen
     assert asked == ["didOpen", "didClose", "documentSymbol"]
 
 
+async def test_a_folder_is_told_to_the_server_once(file: Path, log: Path) -> None:
+    more = file.parent / "more"
+    ask = {"id": "folders", "method": "workspace/workspaceFolders"}
+    server = fake_server(file.parent, log=str(log), say_on={"textDocument/documentSymbol": [ask]})
+    async with running(server):
+        for folder in (file.parent, more, more):
+            await server.enter(folder)
+        await server.document_symbols(file)
+        await server.ping()
+    (answer,) = [entry for entry in log_of(log) if entry.get("id") == "folders"]
+    assert methods_of(log).count("workspace/didChangeWorkspaceFolders") == 1
+    assert [folder["name"] for folder in answer["result"]] == [file.parent.name, "more"]
+
+
 async def test_a_server_that_reads_late_is_shown_what_is_new_of_its_own_language(file: Path, log: Path) -> None:
     spec = msgspec.structs.replace(FAKE_SPEC, documents=Documents(unopened=("document_symbols",), reads_late=True))
     notes = file.with_name("notes.md")

@@ -122,3 +122,23 @@ async def test_a_server_that_works_only_once_a_document_is_open_is_waited_for_fr
         assert await tracker.wait() is None
         tracker.start_clock(opened=True)
         assert await tracker.wait()
+
+
+async def test_a_project_that_could_not_be_loaded_is_told_until_it_can() -> None:
+    tracker = ReadinessTracker(Readiness(trouble=r"Load #\d+: err", cured=r"Load #\d+\s"), "S")
+    tracker.hear("window/logMessage", raw({"type": 1, "message": "Load #1: err: no such\n\tmodule"}))
+    assert await tracker.wait() == "S could not load everything: Load #1: err: no such module"
+    tracker.hear("window/logMessage", raw({"type": 3, "message": "Something else"}))
+    assert await tracker.wait()
+    tracker.hear("window/logMessage", raw({"type": 3, "message": "Load #2\n"}))
+    assert await tracker.wait() is None
+
+
+async def test_a_status_that_says_trouble_is_told_with_its_message() -> None:
+    spec = Readiness(kind="notification", method="x/status", field="quiet", value=True, trouble=r'"health":\s*"error"')
+    tracker = ReadinessTracker(spec, "S")
+    tracker.start_clock()
+    tracker.hear("x/status", raw({"quiet": True, "health": "error", "message": "no manifest"}))
+    assert await tracker.wait() == "S could not load everything: no manifest"
+    tracker.hear("x/status", raw({"quiet": True, "health": "ok", "message": None}))
+    assert await tracker.wait() is None

@@ -1,0 +1,48 @@
+"""Roots of gopls. The go command looks upward for go.work and go.mod, and does not stop at the project's root.
+
+A module that a go.work inside the project uses is loaded with all that this go.work uses, by a server of its own. The
+other modules of a project share one server, in which each is a workspace folder; no go.work, which could lie outside,
+counts for them. See `go help work`, and gopls' "zero-config".
+"""
+
+import re
+from pathlib import Path
+
+from serena_central.core.errors import NoServerRoot
+from serena_central.lsp.roots.place import ServerRoot, ancestors
+
+_USE = re.compile(r"^\s*use\s*(?:\(([^)]*)\)|(\S+))", re.MULTILINE)
+_COMMENT = re.compile(r"//.*")
+
+_OF_OTHERS = frozenset({"vendor", "node_modules", "testdata"})
+"""Folders whose modules are not the project's own: copies, and material of tests."""
+
+
+def go_root(server: str, boundary: Path, file: Path) -> ServerRoot:
+    """Raises: NoServerRoot for a file in no module."""
+    folders = list(ancestors(boundary, file))
+    module = next((folder for folder in folders if _is_own_module(folder, boundary)), None)
+    if module is None:
+        raise NoServerRoot(
+            server,
+            f"in no Go module: there is no go.mod in its folder or above, up to {boundary}; go mod init makes one",
+        )
+    for folder in folders:
+        if module in _used_modules(folder / "go.work"):
+            return ServerRoot(folder, folder, {"GOWORK": str(folder / "go.work")})
+    return ServerRoot(boundary, module, {"GOWORK": "off"})
+
+
+def _is_own_module(folder: Path, boundary: Path) -> bool:
+    within = folder.relative_to(boundary).parts
+    return not any(part in _OF_OTHERS or part.startswith(".") for part in within) and (folder / "go.mod").is_file()
+
+
+def _used_modules(work: Path) -> set[Path]:
+    """Folders of the modules that a go.work uses; none where there is no such file."""
+    try:
+        text = _COMMENT.sub("", work.read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return set()
+    names = [name.strip('"`') for match in _USE.findall(text) for part in match for name in part.split()]
+    return {(work.parent / name).resolve() for name in names}

@@ -1,0 +1,49 @@
+"""Which folder a server takes as its root for a file, inside the project's boundary, by the policy of its entry.
+
+The project's root is the last resort. Looks at folders on disk: some stats per ancestor.
+"""
+
+from pathlib import Path
+
+from serena_central.lsp.catalogue import ServerSpec
+from serena_central.lsp.roots.cargo import cargo_root
+from serena_central.lsp.roots.go import go_root
+from serena_central.lsp.roots.place import ServerRoot, ancestors
+
+_GLOB = frozenset("*?[")
+
+
+def server_root(spec: ServerSpec, boundary: Path, file: Path) -> ServerRoot:
+    """Where the server for `file` runs: in `boundary`, the project's root, or below it.
+
+    Raises: NoServerRoot where the server has nothing to work for.
+    """
+    match spec.roots.policy:
+        case "go":
+            return go_root(spec.name, boundary, file)
+        case "cargo":
+            return cargo_root(boundary, file)
+        case "project":
+            return ServerRoot(boundary, boundary)
+        case "nearest" | "topmost" as policy:
+            folder = _marked(spec.roots.markers, boundary, file, topmost=policy == "topmost")
+            return ServerRoot(folder, folder)
+
+
+def _marked(groups: tuple[tuple[str, ...], ...], boundary: Path, file: Path, *, topmost: bool) -> Path:
+    folders = list(ancestors(boundary, file))
+    for markers in groups:
+        having = [folder for folder in folders if _has_marker(folder, markers)]
+        if having:
+            return having[-1] if topmost else having[0]
+    return boundary
+
+
+def _has_marker(folder: Path, markers: tuple[str, ...]) -> bool:
+    for marker in markers:
+        if _GLOB.isdisjoint(marker):
+            if (folder / marker).exists():
+                return True
+        elif next(folder.glob(marker), None) is not None:
+            return True
+    return False
