@@ -88,7 +88,7 @@ class ReadinessTracker:
         return f"{self._server} could not load everything: {said[:COMPLAINT_LENGTH]}" if said else None
 
     async def _next_move(self) -> None:
-        if self._seen:
+        if self._seen or self._grace_until >= (self._waits_until or 0.0):
             await self._moved.wait()
             return
         with anyio.CancelScope(deadline=self._grace_until):

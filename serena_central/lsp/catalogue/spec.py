@@ -90,7 +90,8 @@ class Readiness(Part, frozen=True):
 
     `none`: at once. `progress`: work whose title matches `titles` began, and all of it ended. `log`: a log line matches
     `pattern`. `notification`: `method` arrived with `field` == `value`. The wait for a first sign ends after `grace_s`
-    (the server then counts as ready: it had nothing to do), the whole wait after `cap_s` (answers are then marked).
+    (the server then counts as ready: it had nothing to do; but not where the grace is as long as the cap), the whole
+    wait after `cap_s` (answers are then marked).
     """
 
     kind: Literal["none", "progress", "log", "notification"] = "none"

@@ -142,3 +142,10 @@ async def test_a_status_that_says_trouble_is_told_with_its_message() -> None:
     assert await tracker.wait() == "S could not load everything: no manifest"
     tracker.hear("x/status", raw({"quiet": True, "health": "ok", "message": None}))
     assert await tracker.wait() is None
+
+
+async def test_silence_up_to_the_cap_is_no_sign_where_the_grace_is_as_long() -> None:
+    tracker = ReadinessTracker(Readiness(kind="log", pattern="Found", grace_s=0.05, cap_s=0.05), "S")
+    tracker.start_clock()
+    with anyio.fail_after(10):
+        assert "S was still indexing" in (await tracker.wait() or "")
