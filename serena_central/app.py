@@ -67,7 +67,7 @@ MCP_PATH = "/mcp"
 KEEP_ALIVE_S = 120
 """An agent thinks between two calls; it should find its connection again."""
 
-CALLS_END_S = 4.0
+CALLS_END_S = 3.0
 """How long running calls may go on once the server was told to stop; then they are answered with an error."""
 
 STOP_S = 5.0
