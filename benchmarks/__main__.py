@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from benchmarks.bench import Bench
 from benchmarks.latency import editing, finding, protocol, references, searching
 from benchmarks.load import crowding, idling, weighing
+from benchmarks.scaling import crowded, grown
 from benchmarks.starting import starting
 from benchmarks.table import Row, as_json, as_markdown
 
@@ -21,6 +22,8 @@ ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "crowd": crowding,
     "memory": weighing,
     "idle": idling,
+    "sessions": crowded,
+    "files": grown,
 }
 """Selectable on the command line; run in this order."""
 
