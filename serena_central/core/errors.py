@@ -22,6 +22,7 @@ Errors hold data and a message for the reader, who is often a language model. Th
     ├── TooManyMatches           lists counts per file
     ├── EditError
     │   ├── EditConflict         a symbol changed since this session read it: by whom, when, and what it is now
+    │   ├── EditRefused          what it would break, or can't be known completely
     │   ├── FileChanged          a file changed between the plan of an edit and its writing
     │   └── WriteFailed          the disk refused; says that nothing changed, or which files did
     ├── SessionError
@@ -219,6 +220,10 @@ class EditConflict(EditError):
         self.changed_by = changed_by
         self.at = at
         self.current = current
+
+
+class EditRefused(EditError):
+    """An edit that would break something, or of which not all consequences can be known; the message says what."""
 
 
 class FileChanged(EditError):

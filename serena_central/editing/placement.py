@@ -66,6 +66,33 @@ def inserted_before(text: Text, span: Range, body: str, style: Style) -> TextEdi
     return TextEdit(Range(place, place), style.newline.join(new_lines) + style.newline)
 
 
+def removed(text: Text, span: Range) -> TextEdit:
+    """A definition goes, with its lines where it has them for itself, and with the blank lines that set it apart."""
+    first0, last0 = span.start.line0, span.end.line0
+    if span.end.column == 0 and last0 > first0:
+        last0 -= 1
+    before = text.line(first0)[: span.start.column]
+    behind = text.line(last0)[span.end.column :] if last0 == span.end.line0 else ""
+    if before.strip() or behind.strip():
+        return TextEdit(span, "")
+    above, below = _blank_above(text, first0), _first_filled(text, last0 + 1)
+    if below is None or _CLOSING.match(text.line(below)):
+        first0 -= above
+    else:
+        last0 += min(above, below - last0 - 1) if above < first0 else below - last0 - 1
+    if last0 + 1 < text.line_count:
+        return TextEdit(Range(Position(first0, 0), Position(last0 + 1, 0)), "")
+    start = Position(first0 - 1, len(text.line(first0 - 1))) if first0 else Position(0, 0)
+    return TextEdit(Range(start, Position(last0, len(text.line(last0)))), "")
+
+
+def _blank_above(text: Text, line0: int) -> int:
+    count = 0
+    while count < line0 and not text.line(line0 - 1 - count).strip():
+        count += 1
+    return count
+
+
 class _Lines:
     """A body as lines: blank ones before and behind, and what stands between, indented like the neighbour."""
 

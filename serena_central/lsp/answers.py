@@ -66,6 +66,22 @@ class Location(msgspec.Struct, frozen=True):
     range: Range
 
 
+class Replacement(NamedTuple):
+    """What stands in `range` is to be replaced by `new_text`."""
+
+    range: Range
+    new_text: str
+
+
+class WorkspaceEdit(msgspec.Struct):
+    """Changes that a server proposes: replacements by file, all meant for its text as it is, and files to be renamed
+    (old path, new path). `unusable`: it proposes something else as well, or something in what is no readable file."""
+
+    replacements: dict[Path, list[Replacement]] = {}
+    moves: list[tuple[Path, Path]] = []
+    unusable: bool = False
+
+
 class Diagnostic(msgspec.Struct):
     """A complaint about a stretch of a file. `severity`: 1 error, 2 warning, 3 information, 4 hint (LSP 3.17)."""
 

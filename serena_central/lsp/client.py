@@ -29,6 +29,7 @@ from serena_central.lsp.answers import (
     HierarchyItem,
     Location,
     Signature,
+    WorkspaceEdit,
 )
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.catalogue.spec import Feature
@@ -46,6 +47,7 @@ from serena_central.lsp.types import (
     LspRange,
     LspSignatureHelp,
     LspSymbol,
+    LspWorkspaceEdit,
 )
 from serena_central.lsp.wire import ConnectionLost, WireError
 
@@ -239,6 +241,21 @@ class LanguageServer:
     ) -> list[Location]:
         return await self._locations(Question("implementation", path, position, open_first=candidates))
 
+    async def rename(
+        self, path: Path, position: Position, new_name: str, *, candidates: Sequence[Path] = ()
+    ) -> WorkspaceEdit:
+        """What the server would change to rename what stands at `position`; nothing where it sees nothing to rename.
+
+        It may be too little: compare it with the references. Raises RequestFailed for a name that it won't give.
+        """
+        question = Question("rename", path, position, params={"newName": new_name}, open_first=candidates)
+
+        async def ask() -> WorkspaceEdit:
+            _, found = await self._ask(question, LspWorkspaceEdit | None)
+            return await anyio.to_thread.run_sync(self._converter().workspace_edit, found or LspWorkspaceEdit())
+
+        return await self._settled(ask, lambda edit: set(edit.replacements))
+
     async def hover(self, path: Path, position: Position) -> str | None:
         """Markdown or plain text, or None."""
         _, found = await self._ask(Question("hover", path, position), LspHover | None)
@@ -302,14 +319,14 @@ class LanguageServer:
             # The files that the places lie in are read: not in the loop's thread.
             return await anyio.to_thread.run_sync(self._converter().locations, found) if found else []
 
-        return await self._settled(ask, lambda place: place.path)
+        return await self._settled(ask, lambda found: {place.path for place in found})
 
     async def _items(self, question: Question) -> list[HierarchyItem]:
         async def ask() -> list[HierarchyItem]:
             _, found = await self._ask(question, list[msgspec.Raw] | None)
             return await anyio.to_thread.run_sync(self._converter().items, found) if found else []
 
-        return await self._settled(ask, lambda item: item.path)
+        return await self._settled(ask, lambda found: {item.path for item in found})
 
     async def _calls(
         self, question: Question, shape: Any, parts: Callable[[Any], tuple[msgspec.Raw, list[LspRange]]], *, own: bool
@@ -331,14 +348,14 @@ class LanguageServer:
 
             return await anyio.to_thread.run_sync(convert) if calls else []
 
-        return await self._settled(ask, lambda call: call.item.path)
+        return await self._settled(ask, lambda found: {call.item.path for call in found})
 
-    async def _settled(self, ask: Callable[[], Awaitable[list[T]]], file_of: Callable[[T], Path]) -> list[T]:
+    async def _settled(self, ask: Callable[[], Awaitable[T]], files_of: Callable[[T], set[Path]]) -> T:
         """Asks again while the answer points into files that have changed since the server read them."""
         found = await ask()
         for _ in range(REREAD_TRIES):
             try:
-                if not await self._conversation.read_again({file_of(part) for part in found}):
+                if not await self._conversation.read_again(files_of(found)):
                     break
             except ConnectionLost as error:
                 raise await self._end() from error

@@ -15,7 +15,15 @@ import msgspec
 
 from serena_central.core.errors import PathError
 from serena_central.core.text import Encoding, Position, Range, Text
-from serena_central.lsp.answers import Diagnostic, DocumentSymbol, HierarchyItem, Location, Signature
+from serena_central.lsp.answers import (
+    Diagnostic,
+    DocumentSymbol,
+    HierarchyItem,
+    Location,
+    Replacement,
+    Signature,
+    WorkspaceEdit,
+)
 from serena_central.lsp.catalogue import Naming
 from serena_central.lsp.types import (
     LspDiagnostic,
@@ -25,6 +33,8 @@ from serena_central.lsp.types import (
     LspRange,
     LspSignature,
     LspSymbol,
+    LspTextEdit,
+    LspWorkspaceEdit,
 )
 
 logger = logging.getLogger(__name__)
@@ -86,6 +96,31 @@ class Converter:
             if path is not None and text is not None and span is not None:
                 places[Location(path, self.range(text, span))] = None
         return list(places)
+
+    def workspace_edit(self, found: LspWorkspaceEdit) -> WorkspaceEdit:
+        """The proposal with the last word of each file's order: a server may send one file in several parts."""
+        edit = WorkspaceEdit()
+        for uri, edits in (found.changes or {}).items() if found.document_changes is None else ():
+            self._add(edit, uri, edits)
+        for change in found.document_changes or ():
+            if change.text_document is not None:
+                self._add(edit, change.text_document.uri, change.edits)
+                continue
+            old, new = self._path(change.old_uri), self._path(change.new_uri)
+            if change.kind == "rename" and old is not None and new is not None:
+                edit.moves.append((old, new))
+            else:
+                edit.unusable = True
+        return edit
+
+    def _add(self, edit: WorkspaceEdit, uri: str, edits: Sequence[LspTextEdit]) -> None:
+        path = self._path(uri)
+        text = self._text(path)
+        if path is None or text is None:
+            edit.unusable = True
+            return
+        places = edit.replacements.setdefault(path, [])
+        places += [Replacement(self.range(text, one.range), one.new_text) for one in edits]
 
     def items(self, raws: Iterable[msgspec.Raw]) -> list[HierarchyItem]:
         items = (self.item(raw) for raw in raws)

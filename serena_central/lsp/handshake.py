@@ -24,6 +24,7 @@ CLIENT_CAPABILITIES: dict[str, Any] = {
     "workspace": {
         "configuration": True,
         "workspaceFolders": True,
+        "workspaceEdit": {"documentChanges": True, "resourceOperations": ["rename"]},
         "didChangeConfiguration": _DYNAMIC,
         "didChangeWatchedFiles": {"dynamicRegistration": True, "relativePatternSupport": True},
         "symbol": {"symbolKind": {"valueSet": list(range(1, 27))}},

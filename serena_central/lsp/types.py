@@ -46,6 +46,32 @@ class LspSymbol(msgspec.Struct, rename="camel"):
     container_name: str | None = None
 
 
+class LspTextEdit(msgspec.Struct, rename="camel"):
+    """TextEdit, or AnnotatedTextEdit."""
+
+    range: LspRange
+    new_text: str
+
+
+class LspDocument(msgspec.Struct):
+    uri: str
+
+
+class LspDocumentChange(msgspec.Struct, rename="camel"):
+    """TextDocumentEdit (`textDocument`, `edits`), or an operation on a file: `kind` is create, rename or delete."""
+
+    kind: str | None = None
+    text_document: LspDocument | None = None
+    edits: list[LspTextEdit] = []
+    old_uri: str = ""
+    new_uri: str = ""
+
+
+class LspWorkspaceEdit(msgspec.Struct, rename="camel"):
+    changes: dict[str, list[LspTextEdit]] | None = None
+    document_changes: list[LspDocumentChange] | None = None
+
+
 class LspHover(msgspec.Struct):
     contents: Any
     """MarkupContent, MarkedString or a list of MarkedString."""

@@ -84,7 +84,8 @@ class Edited(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Plan = Callable[[], Awaitable[Sequence[FileChange]]]
-"""Makes the changes from what is on disk at the moment of the call; called again when that has changed."""
+"""Makes the changes from what is on disk at the moment of the call; called again when that has changed, which it may
+say itself by raising FileChanged."""
 
 
 class Edits:
@@ -137,13 +138,17 @@ class Edits:
 
         async def changes() -> list[FileChange]:
             conflicts.clear()
-            site = Site(*await self._settled(path, name_path))
+            site = await self.site(path, name_path)
             conflicts.extend(self.conflicts(site, seen))
             after = apply_edits(site.text, plan(site))
             return [FileChange(self._root / path, site.read, after)]
 
         edited = await self.change_files([path], changes, author, dry_run=dry_run)
         return msgspec.structs.replace(edited, conflicts=conflicts)
+
+    async def site(self, path: str, name_path: str) -> Site:
+        """A symbol and its file's text as it is on disk, both of the same moment. Raises SymbolNotFound, PathError."""
+        return Site(*await self._settled(path, name_path))
 
     def conflicts(self, site: Site, seen: str | None) -> list[EditConflict]:
         """What stands against changing a symbol of which the author knows the body with the hash `seen`.
@@ -174,10 +179,10 @@ class Edits:
         async with self._turn(paths):
             for _ in range(ATTEMPTS):
                 await self._tree.fresh()
-                changes = [change for change in await plan() if _differs(change)]
-                if dry_run or not changes:
-                    return Edited(id=None, files=[self._changed(one) for one in changes], diff=self._diff(changes))
                 try:
+                    changes = [change for change in await plan() if _differs(change)]
+                    if dry_run or not changes:
+                        return Edited(id=None, files=[self._changed(one) for one in changes], diff=self._diff(changes))
                     return await self._make(changes, author)
                 except FileChanged as error:
                     path = error.path

@@ -23,6 +23,7 @@ from serena_central.projects.aftermath import Aftermath
 from serena_central.projects.edits import AppliedEdit, Edits
 from serena_central.projects.languages import ProjectLanguages
 from serena_central.projects.memories import Memories
+from serena_central.projects.refactoring import Refactoring
 from serena_central.projects.relations import Relations
 from serena_central.projects.views import SymbolView, view_of
 from serena_central.store.index_cache import IndexCache
@@ -85,6 +86,7 @@ class Project:
             applied=edited,
             refuses_conflicts=settings.edit_conflicts == "refuse",
         )
+        self.refactoring = Refactoring(root, self.tree, self.edits, self.relations, self.read)
         self.opened_at = time.time()
         self.last_used = time.time()
 

@@ -16,7 +16,7 @@ from serena_central.core.text import Position, Range
 from serena_central.files.search import files_containing
 from serena_central.files.text import FileText
 from serena_central.files.tree import FileTree
-from serena_central.lsp.answers import Diagnostic, HierarchyItem, Location
+from serena_central.lsp.answers import Diagnostic, HierarchyItem, Location, WorkspaceEdit
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.documents import MAX_CANDIDATES
 from serena_central.projects.languages import ProjectLanguages
@@ -73,6 +73,15 @@ class Relations:
         gaps = await self._indexer.ensure(texts)
         references = [self._reference(file, span, texts[file]) for file, span in inside if file in texts]
         return References(references, len(outside), gaps, remark or unopened)
+
+    async def proposed_rename(self, hit: Hit, new_name: str) -> WorkspaceEdit:
+        """What the server would change to rename a symbol; it may be too little. Raises LanguageServerError."""
+        path, position = self._root / hit.path, hit.symbol.name_position
+        candidates, _ = await self._candidates(hit.path, hit.symbol.name)
+        edit, _ = await self._when_ready(
+            hit.path, lambda server: server.rename(path, position, new_name, candidates=candidates)
+        )
+        return edit
 
     async def _readings(self, paths: Iterable[str]) -> dict[str, FileText]:
         """Files by path; without those that were deleted while they were asked about."""
@@ -193,7 +202,7 @@ class Relations:
         return list(nodes.values())
 
     def _node(self, item: HierarchyItem) -> HierarchyNode:
-        inside = self._inside(item.path)
+        inside = self.inside(item.path)
         return HierarchyNode(
             name=item.name,
             kind=item.kind,
@@ -225,14 +234,14 @@ class Relations:
         inside: list[tuple[str, Range]] = []
         outside: list[Location] = []
         for location in locations:
-            path = self._inside(location.path)
+            path = self.inside(location.path)
             if path is None:
                 outside.append(location)
             else:
                 inside.append((path, location.range))
         return sorted(set(inside)), outside
 
-    def _inside(self, path: Path) -> str | None:
+    def inside(self, path: Path) -> str | None:
         """The root-relative form of a path that this project's tree holds."""
         if not path.is_relative_to(self._root):
             return None

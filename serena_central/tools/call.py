@@ -29,12 +29,12 @@ from serena_central.tools import diagnostics, files, guidance, hierarchies, memo
 from serena_central.tools.answer import Answer, fit
 from serena_central.tools.catalogue import CATALOGUE, PATH_PARAMETERS, Tool
 from serena_central.tools.context import Services, ToolCall
-from serena_central.tools.edits import symbol_edits
+from serena_central.tools.edits import refactorings, symbol_edits
 from serena_central.tools.once import Once, repeat_key
 
 logger = logging.getLogger(__name__)
 
-FAMILIES = (symbols, symbol_edits, files, diagnostics, hierarchies, workflow, guidance, memories, shell)
+FAMILIES = (symbols, symbol_edits, refactorings, files, diagnostics, hierarchies, workflow, guidance, memories, shell)
 """Importing a family puts its tools into the catalogue."""
 
 CONTEXT_KEPT = 500

@@ -13,7 +13,7 @@ SHARED_GUARD = (
 )
 
 
-def answer(call: ToolCall, target: Project, edited: Edited, *, about: str | None = None) -> Any:
+def answer(call: ToolCall, target: Project, edited: Edited, *, about: str | None = None) -> dict[str, Any] | str:
     """The answer of an edit: a dry run's diff, or what changed by file and the errors that this caused. `about` is
     the name path of the symbol that the author wrote."""
     for conflict in edited.conflicts:

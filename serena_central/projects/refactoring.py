@@ -1,0 +1,203 @@
+"""Changes that follow a symbol through the project: renaming it everywhere, deleting it when nobody uses it.
+
+Both ask the language server who refers to the symbol, once it can be believed; what can't be known completely is
+refused, since a guess would break code in places that nobody looks at.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from serena_central.core.errors import EditConflict, EditRefused, FileChanged, Unsupported
+from serena_central.core.text import Position, Range
+from serena_central.editing.change import Author, FileChange
+from serena_central.editing.placement import removed
+from serena_central.editing.plan import TextEdit, apply_edits
+from serena_central.editing.rename import Rename, check_new_name, completed
+from serena_central.files.stamp import Stamp
+from serena_central.files.text import FileText
+from serena_central.files.tree import FileTree
+from serena_central.lsp.answers import WorkspaceEdit
+from serena_central.projects.edits import Edited, Edits, Site
+from serena_central.projects.relations import Relations
+from serena_central.projects.views import References
+from serena_central.symbols.index import Hit
+
+PLACES_LISTED = 20
+"""Places that one message names."""
+
+
+class Renamed(msgspec.Struct, frozen=True, kw_only=True):
+    """A rename that was made, or planned. `added`: places (`path:line`) that the server's own rename had left out.
+    `left`: where the old name still stands in the same files: in strings, in comments, or as another symbol's name."""
+
+    edited: Edited
+    places: int
+    added: list[str]
+    left: list[str]
+
+
+class Refactoring:
+    """Refactorings of one project. Belongs to the event loop's thread."""
+
+    def __init__(
+        self,
+        root: Path,
+        tree: FileTree,
+        edits: Edits,
+        relations: Relations,
+        read: Callable[[str], Awaitable[FileText]],
+    ) -> None:
+        self._root = root
+        self._tree = tree
+        self._edits = edits
+        self._relations = relations
+        self._read = read
+
+    async def rename(
+        self, hit: Hit, new_name: str, author: Author, *, seen: str | None = None, dry_run: bool = False
+    ) -> Renamed:
+        """Renames a symbol everywhere in the project, or nowhere. `seen` as in `Edits.change_symbol`.
+
+        Raises:
+            InvalidArguments: the new name can't be one.
+            EditRefused: uses are not known completely, or lie where nothing can be changed.
+            EditConflict, PathError, LanguageServerError.
+        """
+        check_new_name(hit.symbol.name, new_name)
+        plans: list[Rename] = []
+        conflicts: list[EditConflict] = []
+        left: list[str] = []
+
+        async def plan() -> list[FileChange]:
+            stamps = dict(self._tree.files)
+            site = await self._edits.site(hit.path, hit.name_path)
+            conflicts[:] = self._edits.conflicts(site, seen)
+            known = await self._complete_references(site.hit)
+            proposal = await self._proposal(site.hit, new_name)
+            moves = {self._inside(old): new for old, new in proposal.moves}
+            proposed = {self._inside(path): edits for path, edits in proposal.replacements.items() if edits}
+            places = _places(site.hit, known)
+            texts = await self._texts({*proposed, *places, *moves}, stamps)
+            rename = completed(
+                {path: [TextEdit(*edit) for edit in edits] for path, edits in proposed.items()},
+                places,
+                {path: read.text for path, read in texts.items()},
+                site.hit.symbol.name,
+                new_name,
+            )
+            plans[:] = [rename]
+            changes = [
+                FileChange(
+                    self._root / path,
+                    texts[path],
+                    apply_edits(texts[path].text, rename.edits.get(path, [])),
+                    moved_to=moves.get(path),
+                )
+                for path in sorted({*rename.edits, *moves})
+            ]
+            left[:] = self._left(changes, site.hit.symbol.name)
+            return changes
+
+        edited = await self._edits.change_files([hit.path], plan, author, dry_run=dry_run)
+        (rename,) = plans
+        return Renamed(
+            edited=msgspec.structs.replace(edited, conflicts=conflicts),
+            places=rename.places,
+            added=list(dict.fromkeys(f"{path}:{span.start.line0}" for path, span in rename.added)),
+            left=left,
+        )
+
+    async def safe_delete(self, hit: Hit, author: Author, *, seen: str | None = None, dry_run: bool = False) -> Edited:
+        """Deletes a symbol that nobody but itself uses.
+
+        Raises:
+            EditRefused: it is used, or that can't be known.
+            EditConflict, PathError, LanguageServerError.
+        """
+        known = await self._complete_references(hit)
+        own = hit.symbol.range
+        used = [
+            f"{use.path}:{use.range.start.line0}" + (f" in {use.holder.name_path}" if use.holder else "")
+            for use in known.references
+            if use.path != hit.path or not own.encloses(use.range)
+        ]
+        if used:
+            raise EditRefused(f"{hit.name_path} is still used, and was not deleted: {_listed(used)}.")
+        return await self._edits.change_symbol(
+            hit.path, hit.name_path, lambda site: [_without(site)], author, seen=seen, dry_run=dry_run
+        )
+
+    async def _complete_references(self, hit: Hit) -> References:
+        known = await self._relations.references(hit)
+        if known.remark:
+            raise EditRefused(
+                f"Nothing was changed: the uses of {hit.name_path} are not known completely yet ({known.remark}). "
+                "Call again in a while."
+            )
+        if known.outside:
+            raise EditRefused(
+                f"Nothing was changed: {hit.name_path} is used in {known.outside} places outside this project."
+            )
+        return known
+
+    async def _proposal(self, hit: Hit, new_name: str) -> WorkspaceEdit:
+        """The server's own rename. A server that has none leaves all places to be found by the references."""
+        try:
+            proposal = await self._relations.proposed_rename(hit, new_name)
+        except Unsupported:
+            return WorkspaceEdit()
+        if proposal.unusable:
+            raise EditRefused(
+                f"Nothing was changed: to rename {hit.name_path}, the language server would create or delete files, or "
+                "change what can't be read here."
+            )
+        return proposal
+
+    def _left(self, changes: Sequence[FileChange], name: str) -> list[str]:
+        """Lines of the new texts in which the old name still stands as a word."""
+        word = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
+        return [
+            f"{change.path.relative_to(self._root).as_posix()}:{line0}"
+            for change in changes
+            for line0, line in enumerate((change.after or "").splitlines())
+            if word.search(line)
+        ]
+
+    def _inside(self, path: Path) -> str:
+        inside = self._relations.inside(path)
+        if inside is None:
+            raise EditRefused(
+                f"Nothing was changed: the rename would also change {path}, which is ignored or outside this project."
+            )
+        return inside
+
+    async def _texts(self, paths: Iterable[str], stamps: Mapping[str, Stamp]) -> dict[str, FileText]:
+        """The texts that the answers were about: those of files that are still as they were before the questions."""
+        texts: dict[str, FileText] = {}
+        for path in paths:
+            texts[path] = await self._read(path)
+            if texts[path].stamp != stamps.get(path):
+                raise FileChanged(str(self._root / path))
+        return texts
+
+
+def _places(hit: Hit, known: References) -> dict[str, list[Range]]:
+    """Where a symbol is named, its definition included, by file."""
+    start = hit.symbol.name_position
+    end = Position(start.line0, start.column + len(hit.symbol.name))
+    places = {hit.path: [Range(start, end)]}
+    for use in known.references:
+        places.setdefault(use.path, []).append(use.range)
+    return places
+
+
+def _without(site: Site) -> TextEdit:
+    return removed(site.text, site.hit.symbol.range)
+
+
+def _listed(places: Sequence[str]) -> str:
+    more = f" and {len(places) - PLACES_LISTED} more" if len(places) > PLACES_LISTED else ""
+    return ", ".join(places[:PLACES_LISTED]) + more

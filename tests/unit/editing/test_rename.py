@@ -1,0 +1,54 @@
+"""A proposal is completed by the references that it leaves out, and by nothing else."""
+
+import pytest
+
+from serena_central.core.errors import InvalidArguments
+from serena_central.core.text import Position, Range, Text
+from serena_central.editing.plan import TextEdit
+from serena_central.editing.rename import check_new_name, completed
+
+TEXT = Text("old(old, alias)\n{old}\n")
+
+
+def at(line0: int, column: int, length: int = 3) -> Range:
+    return Range(Position(line0, column), Position(line0, column + length))
+
+
+def test_places_that_the_proposal_leaves_out_are_added() -> None:
+    rename = completed({"a": [TextEdit(at(0, 0), "new")]}, {"a": [at(0, 0), at(0, 4)]}, {"a": TEXT}, "old", "new")
+    assert rename.edits == {"a": [TextEdit(at(0, 0), "new"), TextEdit(at(0, 4), "new")]}
+    assert (rename.added, rename.places) == ([("a", at(0, 4))], 2)
+
+
+def test_a_place_under_another_name_stays() -> None:
+    rename = completed({}, {"a": [at(0, 0), at(0, 9, 5)]}, {"a": TEXT}, "old", "new")
+    assert rename.edits == {"a": [TextEdit(at(0, 0), "new")]}
+
+
+def test_a_wider_edit_covers_the_place_inside() -> None:
+    shorthand = TextEdit(at(1, 0, 5), "{old: new}")
+    rename = completed({"a": [shorthand]}, {"a": [at(1, 1)]}, {"a": TEXT}, "old", "new")
+    assert (rename.edits, rename.added) == ({"a": [shorthand]}, [])
+
+
+def test_an_insertion_beside_a_place_does_not_cover_it() -> None:
+    label = TextEdit(Range(Position(1, 1), Position(1, 1)), "x: ")
+    rename = completed({"a": [label]}, {"a": [at(1, 1)]}, {"a": TEXT}, "old", "new")
+    assert rename.added == [("a", at(1, 1))]
+
+
+def test_what_is_proposed_or_referred_to_twice_is_changed_once() -> None:
+    edit = TextEdit(at(0, 0), "new")
+    rename = completed({"a": [edit, edit], "b": []}, {"a": [at(0, 4), at(0, 4)]}, {"a": TEXT}, "old", "new")
+    assert rename.edits == {"a": [edit, TextEdit(at(0, 4), "new")]}
+
+
+@pytest.mark.parametrize("name", ["", "two words", "a.b", "f()", "1st", "a-b", "x" * 501, "a\nb", "old"])
+def test_what_can_be_no_new_name_is_refused(name: str) -> None:
+    with pytest.raises(InvalidArguments):
+        check_new_name("old", name)
+
+
+@pytest.mark.parametrize("name", ["new", "_x", "größe", "#private", "$el", "empty?", "save!", "x'", "名前"])
+def test_names_of_many_languages_pass(name: str) -> None:
+    check_new_name("old", name)
