@@ -48,6 +48,7 @@ from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.record import SessionRecorder
 from serena_central.sessions.views import SymbolViews
 from serena_central.store.store import Store
+from serena_central.symbols.syntax.reader import SyntaxReader
 from serena_central.tools.call import Services, ToolCaller
 from serena_central.tools.offer import Offer
 from serena_central.tools.once import Once
@@ -118,10 +119,12 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
     super_repos = SuperRepos(
         lambda root: load_project_config(root, loaded), changed=lambda repo: _tell(repo, projects, bus)
     )
+    syntax = SyntaxReader()
     builder = ProjectBuilder(
         loaded=loaded,
         super_repos=super_repos,
         pool=pool,
+        syntax=syntax,
         places=places,
         bus=bus,
         installer=installer,
@@ -168,6 +171,7 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
             store.run,
             pool.run,
             installer.run,
+            syntax.run,
             history.run,
             projects.run,
             project_recorder.run,

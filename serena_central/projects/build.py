@@ -17,6 +17,7 @@ from serena_central.projects.languages import ProjectLanguages
 from serena_central.projects.project import Project
 from serena_central.projects.superrepo.known import SuperRepos
 from serena_central.store.index_cache import IndexCache
+from serena_central.symbols.syntax.reader import SyntaxReader
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +27,7 @@ class ProjectBuilder:
     loaded: Loaded[ServerSettings]
     super_repos: SuperRepos
     pool: LanguageServerPool
+    syntax: SyntaxReader
     places: Places
     bus: EventBus
     installer: AutoInstaller
@@ -42,6 +44,7 @@ class ProjectBuilder:
             languages=settings.languages,
             chosen=settings.language_servers,
             encoding=settings.encoding,
+            syntax=self.syntax,
             missing=self.installer.want,
         )
         cache = IndexCache(self.places.cache, root)

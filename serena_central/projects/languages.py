@@ -33,9 +33,14 @@ from serena_central.lsp.locate import locate
 from serena_central.lsp.roots import server_root
 from serena_central.pool.key import WantedServer
 from serena_central.pool.pool import LanguageServerPool
-from serena_central.symbols.indexer import Lent
+from serena_central.symbols.source import Lent
+from serena_central.symbols.syntax.grammars import Grammar, grammar_of
+from serena_central.symbols.syntax.reader import SyntaxReader
 
 T = TypeVar("T")
+
+MISSING = "not-installed"
+"""In place of a server's version."""
 
 
 class ProjectLanguages:
@@ -50,10 +55,12 @@ class ProjectLanguages:
         languages: Sequence[str] = (),
         chosen: dict[str, Any] | None = None,
         encoding: str | None = None,
+        syntax: SyntaxReader | None = None,
         missing: Callable[[ServerSpec], str | None] = lambda spec: None,
     ) -> None:
         """`languages` limits what is served (empty: all); `chosen` maps language → server name, or its options.
 
+        Without `syntax` no file is read by syntax.
         `missing` is told of a server that is not installed, and says what is done about it, or None.
         """
         self._root = root
@@ -63,6 +70,7 @@ class ProjectLanguages:
         self._chosen = chosen or {}
         self._encoding = encoding
         self._missing = missing
+        self._syntax = syntax
         self._roots: set[Path] = {root}
         self._specs: dict[str, ServerSpec | None] = {}
         self._identities: dict[str, str] = {}
@@ -118,7 +126,7 @@ class ProjectLanguages:
             try:
                 version = locate(spec, self._root, self._places).version
             except ServerNotInstalled:
-                version = "missing"
+                version = MISSING
             digest = hashlib.blake2b(msgspec.json.encode(self.settings_of(spec), order="sorted"), digest_size=6)
             self._identities[spec.name] = f"{spec.name} {version} {digest.hexdigest()}"
         return self._identities[spec.name]
@@ -194,6 +202,9 @@ class ProjectLanguages:
         """
 
         async def with_server(server: LanguageServer) -> None:
+            if MISSING in self._identities.get(server.spec.name, ""):
+                del self._identities[server.spec.name]  # it was installed since
+
             async def ask(file: str) -> Sequence[DocumentSymbol]:
                 return await server.document_symbols(self._root / file)
 
@@ -201,6 +212,26 @@ class ProjectLanguages:
 
         # A file's own symbols need none of the folder around it.
         await self._read(self._wanted_for(path), with_server)
+
+    def grammar(self, path: str) -> Grammar | None:
+        """The grammar that reads a root-relative path by syntax, if this project serves its language."""
+        return None if self._syntax is None else grammar_of(self._identifier(path))
+
+    def _identifier(self, path: str) -> str:
+        """LSP's identifier of a file's language; empty where this project serves none."""
+        language = self.language_of(path)
+        return catalogue().identifier_of(path, [language]) if language else ""
+
+    async def by_syntax(self, path: str) -> Sequence[DocumentSymbol]:
+        """The symbols of a file that has a grammar, by syntax alone.
+
+        Raises:
+            LanguageServerError: it can't be parsed.
+            PathError: it can't be read.
+        """
+        assert self._syntax is not None, "grammar() found none"
+        text = await anyio.to_thread.run_sync(self.read_text, self._root / path)
+        return await self._syntax.symbols(self._identifier(path), text.content)
 
     def changed(self, changes: Sequence[Change]) -> bool:
         """Tells every server of this project what happened on disk, before anybody asks again.

@@ -28,8 +28,9 @@ from serena_central.projects.relations import Relations
 from serena_central.projects.views import SymbolView, view_of
 from serena_central.store.index_cache import IndexCache
 from serena_central.symbols.bodies import below, body_hashes
+from serena_central.symbols.gap import Gap
 from serena_central.symbols.index import Hit, SymbolIndex
-from serena_central.symbols.indexer import Gap, Indexer
+from serena_central.symbols.indexer import Indexer
 from serena_central.symbols.namepath import parse_pattern
 from serena_central.symbols.resolve import Finder, Found
 from serena_central.symbols.symbol import FileSymbols
@@ -192,7 +193,7 @@ class Project:
         if (self.root / inside).is_file():
             self._check_indexable(inside)
             files, gaps = await self.symbols_of([inside])
-            if gaps:
+            if not files:
                 raise PathRefused(f"{path!r} could not be read for its symbols: {gaps[0].reason}")
             return files, gaps
         prefix = inside + "/" if inside else ""

@@ -7,8 +7,8 @@ import msgspec
 
 from serena_central.core.text import Range
 from serena_central.lsp.answers import Diagnostic
+from serena_central.symbols.gap import Gap
 from serena_central.symbols.index import Hit
-from serena_central.symbols.indexer import Gap
 
 
 class SymbolView(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,19 +1,23 @@
 """Indexer: keeps a SymbolIndex in step with the files of one root, by need first and in the background for the rest.
 
-A file is *pending* from the moment the tree reports it new or changed until a language server has said what it holds.
-Callers make files certain by `ensure`; `run` works through the rest. A file that changes while a server is asked about
-it is asked about again: an answer counts only if nothing was reported in between. Which server answers is the source's
-business; where the cache lies is the composition root's.
+A file is *pending* from the moment the tree reports it new or changed until it is known what it holds. Callers make
+files certain by `ensure`; `run` works through the rest. A file that changes while a server is asked about it is asked
+about again: an answer counts only if nothing was reported in between.
+
+What no language server says is read by syntax, where there is a grammar: the server is not installed, fails, breaks on
+this file, or leaves a caller waiting for its first answer longer than `PATIENCE_S`. Such files are known,
+with a gap that says why, and `run` asks the server about them again from time to time. Which server answers is the
+source's business; where the cache lies is the composition root's.
 """
 
 import logging
+import math
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Generator, Hashable, Iterable, Sequence
+from collections.abc import Generator, Hashable, Iterable, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import anyio
 import msgspec
@@ -24,8 +28,11 @@ from serena_central.files.stamp import Stamp
 from serena_central.files.tree import Change, FileTree
 from serena_central.lsp.answers import DocumentSymbol
 from serena_central.store.index_cache import CachedFile, IndexCache
+from serena_central.symbols.gap import BySyntax, Gap
 from serena_central.symbols.index import Entry, SymbolIndex
+from serena_central.symbols.source import AskSymbols, Lent, SymbolSource
 from serena_central.symbols.symbol import flatten
+from serena_central.symbols.syntax.grammars import REVISION
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +46,17 @@ GIVES_WAY_S = 0.1
 """How long the background fill waits for callers before each file: calls are quick, and it must not starve."""
 
 FAILURE_HOLDS_S = 30.0
-"""How long a file that could not be indexed is left alone, unless it changes."""
+"""How long a file that could not be indexed is left alone, unless it changes, and one known by syntax stays so."""
+
+PATIENCE_S = 3.0
+"""How long a caller waits for a server's first answer where symbols can be had by syntax: a quick server has started
+and answered by then; the others take a minute for a large project, and a caller gives up within one."""
+
+SLOW_START = (
+    f"its language server has said nothing for {PATIENCE_S:g} s; it may be starting. Call again for its answer."
+)
+
+FROM_CACHE = "no language server could be asked when it was indexed; it is being asked again."
 
 RACY_NS = 2_000_000_000
 """A cached entry made this soon after its file's last change is asked again: the coarsest file-system clock has 2 s,
@@ -56,48 +73,13 @@ ATTEMPTS = 5
 
 KEEPS_CHANGING = "it keeps changing; call again when it has settled"
 
-AskSymbols = Callable[[str], Awaitable[Sequence[DocumentSymbol]]]
-"""Asks one server about a file. Raises LanguageServerError, or PathError when the file can't be read."""
 
+class _Failure(NamedTuple):
+    """Why a file could not be indexed, and when (monotonic); `final`: not by syntax either."""
 
-class Lent(NamedTuple):
-    """A server for some files: how to ask it, and the server itself, to tell it from the one after it."""
-
-    ask: AskSymbols
-    server: object
-
-
-class SymbolSource(Protocol):
-    """Where symbols come from."""
-
-    def identity(self, path: str) -> str | None:
-        """What would answer for this file (server, version, settings digest); None where no language is known."""
-        ...
-
-    def is_searched(self, path: str) -> bool:
-        """Whether the file belongs to the index before somebody asks for it."""
-        ...
-
-    def server_of(self, path: str) -> Hashable:
-        """Files with equal answers are read by one server."""
-        ...
-
-    async def lend(self, path: str, work: Callable[[Lent], Awaitable[None]]) -> None:
-        """Runs `work` with the server for `path`, again with a new one if `work` raises ServerCrashed.
-
-        Raises LanguageServerError when there is no server, or none that stays.
-        """
-        ...
-
-
-class Gap(NamedTuple):
-    """Files that an answer does not cover, and why."""
-
+    at: float
     reason: str
-    files: int
-
-    def __str__(self) -> str:
-        return f"Incomplete: {self.files} {'file' if self.files == 1 else 'files'} could not be indexed: {self.reason}"
+    final: bool
 
 
 class _Flight:
@@ -127,7 +109,8 @@ class Indexer:
         self._source = source
         self._cache = cache
         self._pending: dict[str, None] = {}
-        self._failed: dict[str, tuple[float, str]] = {}
+        self._failed: dict[str, _Failure] = {}
+        self._by_syntax = BySyntax()
         self._crashes: dict[str, set[object]] = {}
         self._flights: dict[str, _Flight] = {}
         self._unsaved: set[str] = set()
@@ -156,6 +139,7 @@ class Indexer:
                 if self._still_true(file.path, entry):
                     self._index.restore(file.path, entry)
                     self._note_reach(file.path)
+                    self._mark(file.path, entry.source, FROM_CACHE)
                 else:
                     self._unsaved.add(file.path)
             except msgspec.DecodeError:
@@ -167,7 +151,21 @@ class Indexer:
     def _still_true(self, path: str, entry: Entry) -> bool:
         stamp = entry.stamp
         racy = entry.indexed_at_ns - max(stamp.mtime_ns, stamp.ctime_ns) < RACY_NS
-        return self._tree.files.get(path) == stamp and not racy and self._source.identity(path) == entry.source
+        current = entry.source in (self._source.identity(path), self._syntax_identity(path))
+        return self._tree.files.get(path) == stamp and not racy and current
+
+    def _syntax_identity(self, path: str) -> str | None:
+        """What reads a file by syntax, and in whose place."""
+        grammar = self._source.grammar(path)
+        return f"tree-sitter {grammar.query} {REVISION} for {self._source.identity(path)}" if grammar else None
+
+    def _mark(self, path: str, source: str, reason: str) -> None:
+        """Notes whether what is known of a file came by syntax."""
+        grammar = self._source.grammar(path)
+        if grammar is not None and source == self._syntax_identity(path):
+            self._by_syntax.add(path, grammar.title, reason)
+        else:
+            self._by_syntax.drop(path)
 
     def changed(self, changes: Sequence[Change]) -> None:
         """Takes note of what happened to files; to be subscribed to the tree."""
@@ -189,6 +187,7 @@ class Indexer:
         self._pending.pop(path, None)
         self.on_demand.discard(path)
         self._failed.pop(path, None)
+        self._by_syntax.drop(path)
         self._crashes.pop(path, None)
 
     def ask_again(self, paths: Iterable[str] | None = None) -> None:
@@ -213,12 +212,12 @@ class Indexer:
             self.on_demand.add(path)
 
     async def ensure(self, paths: Iterable[str]) -> list[Gap]:
-        """Indexes those of `paths` that are not; returns what could not be."""
+        """Indexes those of `paths` that are not; returns what could not be, or by syntax only."""
         wanted = list(paths)
         for path in wanted:
             self._ask_for(path)
         for _ in range(ATTEMPTS):
-            waiting = [path for path in wanted if path in self._pending and not self._holds(path)]
+            waiting = [path for path in wanted if path in self._pending and not self.gave_up(path)]
             if not waiting:
                 break
             # Again: a file that was done may have changed while another server was asked about the rest.
@@ -226,25 +225,35 @@ class Indexer:
         return self.gaps(wanted)
 
     def gaps(self, paths: Iterable[str]) -> list[Gap]:
-        """Those of `paths` whose symbols are not known, by reason. Only true of paths that `ensure` was asked for."""
-        missing = [path for path in paths if path in self._pending]
-        reasons = Counter(self._failed[path][1] if path in self._failed else KEEPS_CHANGING for path in missing)
-        return [Gap(reason, files) for reason, files in reasons.items()]
+        """Those of `paths` whose symbols are not known, or by syntax only. Only true of paths that `ensure` was asked
+        for."""
+        asked = list(paths)
+        missing = [path for path in asked if path in self._pending]
+        reasons = Counter(self._failed[path].reason if path in self._failed else KEEPS_CHANGING for path in missing)
+        return [*(Gap(reason, files) for reason, files in reasons.items()), *self._by_syntax.gaps(asked)]
+
+    def gaps_within(self, within: str | None, asked: Iterable[str]) -> list[Gap]:
+        """What `gaps` says of the files that were `asked` about, and of all in a file or folder known by syntax."""
+        unknown = self.gaps(path for path in asked if path not in self._by_syntax)
+        return [*unknown, *(self._by_syntax.gaps() if within is None else self._by_syntax.gaps_below(within))]
 
     def gave_up(self, path: str) -> bool:
         """Whether a pending file failed, and is left alone for now."""
-        return self._holds(path)
+        failure = self._failed.get(path)
+        return failure is not None and failure.final and self._holds(path)
 
     async def run(self) -> None:
         """Fills the index for ever; belongs to the project's task group."""
         while True:
             self._wakeup = anyio.Event()
-            waiting = [path for path in self._pending if not self._holds(path)]
+            waiting = [path for path in self._pending if not self.gave_up(path)]
             for start in range(0, len(waiting), SAVE_EVERY_FILES):
                 await self._work(waiting[start : start + SAVE_EVERY_FILES], FILLED_AT_ONCE, gives_way=True)
                 await self.save()
-            with anyio.move_on_after(FAILURE_HOLDS_S if self._pending else None):
+            with anyio.move_on_after(FAILURE_HOLDS_S if self._pending or self._by_syntax else None) as waited:
                 await self._wakeup.wait()
+            if waited.cancelled_caught:
+                await self._ask_servers(self._by_syntax.paths(), FILLED_AT_ONCE, gives_way=True)
 
     async def save(self) -> None:
         """Writes what changed since the last time to the cache."""
@@ -277,20 +286,48 @@ class Indexer:
                 await self._quiet.wait()
 
     async def _work(self, paths: list[str], at_once: int, *, gives_way: bool = False) -> None:
-        """Makes files certain, those of one server under one lease."""
+        """Makes files certain: by their servers, then by syntax what no server said."""
+        await self._ask_servers([path for path in paths if path in self._pending], at_once, gives_way=gives_way)
+        left = iter([path for path in paths if path in self._pending and not self.gave_up(path)])
+
+        async def worker() -> None:
+            for path in left:
+                if gives_way:
+                    await self._give_way()
+                await self._make_certain(path, self._source.by_syntax, by_syntax=True)
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(at_once):
+                tasks.start_soon(worker)
+
+    async def _ask_servers(self, paths: Iterable[str], at_once: int, *, gives_way: bool) -> None:
+        """Asks the servers about files, those of one server under one lease."""
         of_server: dict[Hashable, list[str]] = {}
         for path in paths:
-            if path in self._pending and not self._holds(path):
+            if not self._holds(path):
                 of_server.setdefault(self._source.server_of(path), []).append(path)
         async with anyio.create_task_group() as tasks:  # a server that is slow to start holds up no other's files
             for group in of_server.values():
                 tasks.start_soon(self._read_group, group, at_once, gives_way)
 
     async def _read_group(self, group: list[str], at_once: int, gives_way: bool) -> None:
-        try:
-            await self._source.lend(group[0], partial(self._read, group, at_once, gives_way))
-        except LanguageServerError as error:
-            self._fail([path for path in group if path in self._pending], str(error))
+        patient = gives_way or self._source.grammar(group[0]) is None
+        with anyio.move_on_after(None if patient else PATIENCE_S) as patience:
+
+            async def read(lent: Lent) -> None:
+                async def ask(path: str) -> Sequence[DocumentSymbol]:
+                    symbols = await lent.ask(path)
+                    patience.deadline = math.inf
+                    return symbols
+
+                await self._read(group, at_once, gives_way, Lent(ask, lent.server))
+
+            try:
+                await self._source.lend(group[0], read)
+            except LanguageServerError as error:
+                self._fail((path for path in group if path in self._pending), str(error))
+        if patience.cancelled_caught:
+            self._fail((path for path in group if path in self._pending), SLOW_START)
 
     async def _read(self, paths: list[str], at_once: int, gives_way: bool, lent: Lent) -> None:
         """Asks one server about files, several at a time. Raises ServerCrashed."""
@@ -323,15 +360,20 @@ class Indexer:
             self._suspect(asking, lent, str(crash))
             raise crash
 
-    async def _make_certain(self, path: str, ask: AskSymbols) -> None:
+    async def _make_certain(self, path: str, ask: AskSymbols, *, by_syntax: bool = False) -> None:
         for _ in range(ATTEMPTS):
-            if path not in self._pending or self._holds(path):
+            if not self._wants(path, by_syntax=by_syntax):
                 return
             flight = self._flights.get(path)
             if flight is not None:
                 await flight.done.wait()
             else:
-                await self._ask(path, ask)
+                await self._ask(path, ask, by_syntax=by_syntax)
+
+    def _wants(self, path: str, *, by_syntax: bool) -> bool:
+        if by_syntax:
+            return path in self._pending and self._holds(path) and not self.gave_up(path)
+        return (path in self._pending or path in self._by_syntax) and not self._holds(path)
 
     def _suspect(self, paths: Iterable[str], lent: Lent, reason: str) -> None:
         """One of these may have crashed its server; who was there twice is left alone, so that the rest is read.
@@ -344,33 +386,40 @@ class Indexer:
             if len(ended) >= CRASHES_ALLOWED:
                 self._fail([path], reason)
 
-    def _fail(self, paths: Iterable[str], reason: str) -> None:
-        self._failed.update(dict.fromkeys(paths, (time.monotonic(), reason)))
+    def _fail(self, paths: Iterable[str], reason: str, *, by_syntax: bool = False) -> None:
+        now = time.monotonic()
+        for path in paths:
+            self._failed[path] = _Failure(now, reason, by_syntax or self._source.grammar(path) is None)
 
     def _holds(self, path: str) -> bool:
-        failed = self._failed.get(path)
-        return failed is not None and time.monotonic() - failed[0] < FAILURE_HOLDS_S
+        failure = self._failed.get(path)
+        return failure is not None and time.monotonic() - failure.at < FAILURE_HOLDS_S
 
-    async def _ask(self, path: str, ask: AskSymbols) -> None:
+    async def _ask(self, path: str, ask: AskSymbols, *, by_syntax: bool) -> None:
         flight = self._flights[path] = _Flight()
-        source, now = self._source.identity(path), time.time_ns()
+        server = self._source.identity(path)
+        source, now = self._syntax_identity(path) if by_syntax else server, time.time_ns()
         try:
             # From the disk, not from the tree: what no event tells (a hard link's change) must show at the next use.
             stamp = Stamp.of((self._root / path).stat())
-            if path not in self._tree.files or source is None:
-                self._pending.pop(path, None)
+            if path not in self._tree.files or server is None or source is None:
+                self.forget(path)
                 return
             symbols = await ask(path)
             if not flight.stale:
                 self._crashes.pop(path, None)
                 self._index.put(path, flatten(symbols), stamp=stamp, indexed_at_ns=now, source=source)
+                self._mark(path, source, self._failed[path].reason if path in self._failed else "")
                 self._pending.pop(path, None)
+                self._failed.pop(path, None)
                 self._unsaved.add(path)
         except ServerCrashed:
             raise
         except (LanguageServerError, PathError, OSError) as error:
             if not flight.stale:
-                self._fail([path], str(error))
+                first = self._failed.get(path)
+                reason = f"{first.reason} Nor by syntax: {error}" if by_syntax and first else str(error)
+                self._fail([path], reason, by_syntax=by_syntax)
         finally:
             if self._flights.get(path) is flight:
                 del self._flights[path]

@@ -16,8 +16,9 @@ import anyio
 from serena_central.core.errors import AmbiguousSymbol, SymbolNotFound
 from serena_central.files.search import files_containing
 from serena_central.files.tree import Change, FileTree
+from serena_central.symbols.gap import Gap
 from serena_central.symbols.index import Hit, SymbolIndex
-from serena_central.symbols.indexer import Gap, Indexer
+from serena_central.symbols.indexer import Indexer
 from serena_central.symbols.namepath import Pattern
 
 _WORD = re.compile(r"\w+")
@@ -70,7 +71,7 @@ class Finder:
             asked.update(path for path in self._pending(within) if path not in looked_at)
         # No await between the last look at what is pending and this.
         hits = [hit for hit in self._index.find(pattern, within) if self._reaches(within, hit.path)]
-        return Found(hits, self._indexer.gaps(asked))
+        return Found(hits, self._indexer.gaps_within(within, asked))
 
     def _reaches(self, within: str | None, path: str) -> bool:
         """Files that are read on demand alone are found when they are named."""

@@ -11,6 +11,7 @@ from msgspec import Meta
 from serena_central.core.errors import (
     DeadlineExceeded,
     InvalidArguments,
+    LanguageServerError,
     PathNotFound,
     SymbolNotFound,
     TooManyMatches,
@@ -20,8 +21,8 @@ from serena_central.core.text import Range
 from serena_central.files.pattern import Pattern
 from serena_central.projects.project import Project
 from serena_central.projects.views import References, ReferenceView, SymbolView
+from serena_central.symbols.gap import Gap
 from serena_central.symbols.index import Hit
-from serena_central.symbols.indexer import Gap
 from serena_central.symbols.kinds import kind_name, kind_numbers
 from serena_central.symbols.symbol import FileSymbols
 from serena_central.tools.answer import Form, Shaped, shaped
@@ -197,11 +198,20 @@ async def find_symbol(
     views: list[SymbolView] = []
     for hit in hits:
         try:
-            views.append(await target.view(hit, body=include_body, info=include_info, depth=depth))
+            views.append(await _view(call, target, hit, body=include_body, info=include_info, depth=depth))
         except (SymbolNotFound, PathNotFound):
             continue  # it was taken out while the answer was made
     saw_bodies(call, target, views)
     return _shape_symbols(views)
+
+
+async def _view(call: ToolCall, target: Project, hit: Hit, *, body: bool, info: bool, depth: int) -> SymbolView:
+    """The symbol, without its information where its language server can't tell it."""
+    try:
+        return await target.view(hit, body=body, info=info, depth=depth)
+    except LanguageServerError as error:
+        call.remark(f"Without info: {error}")
+        return await target.view(hit, body=body, depth=depth)
 
 
 def _wanted(kind: int, include: frozenset[int], exclude: frozenset[int]) -> bool:

@@ -1,5 +1,6 @@
 """The indexer keeps the index true while files change, servers fail and callers leave."""
 
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -7,14 +8,17 @@ from pathlib import Path
 import anyio
 import pytest
 
-from serena_central.core.errors import RequestFailed, ServerCrashed
+from serena_central.core.errors import LanguageServerError, RequestFailed, ServerCrashed, ServerNotInstalled
 from serena_central.core.text import Position, Range
 from serena_central.files.tree import FileTree
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
 from serena_central.store.index_cache import IndexCache
+from serena_central.symbols.gap import Gap
 from serena_central.symbols.index import SymbolIndex
-from serena_central.symbols.indexer import RACY_NS, Gap, Indexer, Lent
+from serena_central.symbols.indexer import FROM_CACHE, RACY_NS, SLOW_START, Indexer
 from serena_central.symbols.namepath import parse_pattern
+from serena_central.symbols.source import Lent
+from serena_central.symbols.syntax.grammars import Grammar
 
 pytestmark = pytest.mark.anyio
 
@@ -32,6 +36,9 @@ class Words:
         self.crashes_for_ever = False
         self.restarts = 0
         self.server = object()
+        self.missing = ""
+        self.parsed: list[str] = []
+        self.parses = False
         self.gate = anyio.Event()
         self.gate.set()
 
@@ -41,10 +48,22 @@ class Words:
     def identity(self, path: str) -> str | None:
         return "words 1" if path.endswith(".txt") else None
 
+    def grammar(self, path: str) -> Grammar | None:
+        return Grammar("Word", "words", "words") if self.parses and path.endswith(".txt") else None
+
+    async def by_syntax(self, path: str) -> Sequence[DocumentSymbol]:
+        self.parsed.append(path)
+        text = (self.root / path).read_text()
+        if "unparsable" in text:
+            raise LanguageServerError("syntax", "it is too hard.")
+        return [DocumentSymbol(word + "~", SymbolKind.VARIABLE, SPAN, SPAN) for word in text.split()]
+
     def server_of(self, path: str) -> str | None:
         return self.identity(path)
 
     async def lend(self, path: str, work: Callable[[Lent], Awaitable[None]]) -> None:
+        if self.missing:
+            raise ServerNotInstalled("words", "Word", self.missing)
         while True:
             try:
                 return await work(Lent(self._ask, self.server))
@@ -233,3 +252,78 @@ async def test_a_file_that_is_read_on_demand_waits_until_it_is_asked_for(tmp_pat
         assert await w.indexer.ensure(["data/a.txt", "b.txt"]) == []
         assert sorted(w.find("Alpha")) == ["b.txt", "data/a.txt"]
         assert w.indexer.on_demand == {"data/a.txt"}
+
+
+async def test_without_a_server_files_are_known_by_syntax_and_it_is_said_until_the_server_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serena_central.symbols.indexer.RACY_NS", 0)
+    root = tmp_path / "root"
+    root.mkdir()
+    cache = IndexCache(tmp_path, root)
+    for name in ("a", "b"):
+        (root / f"{name}.txt").write_text(name)
+        os.utime(root / f"{name}.txt", (1, 1))
+    missing = "The language server words for Word is not installed. To get it: install words"
+    async with world(root, cache) as w:
+        w.source.missing, w.source.parses = "install words", True
+        assert await w.indexer.ensure(["a.txt"]) == [Gap(missing, 1, "Word")]
+        assert (w.find("a~"), w.indexer.pending, w.source.parsed) == (["a.txt"], 1, ["a.txt"])
+        assert await w.indexer.ensure(["a.txt", "b.txt"]) == [Gap(missing, 2, "Word")]
+        assert w.source.parsed == ["a.txt", "b.txt"]
+        (root / "b.txt").unlink()
+        await w.tree.fresh()
+        assert w.indexer.gaps_within(None, []) == [Gap(missing, 1, "Word")]
+        await w.indexer.save()
+    monkeypatch.setattr("serena_central.symbols.indexer.FAILURE_HOLDS_S", 0)
+    made = World(root, cache)
+    made.source.parses = True
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(made.tree.run)
+            await made.indexer.load()
+            assert made.find("a~") == ["a.txt"]
+            assert made.indexer.gaps_within(None, []) == [Gap(FROM_CACHE, 1, "Word")]
+            tasks.start_soon(made.indexer.run)
+            while not made.find("a"):
+                await anyio.sleep(0.001)
+            assert (made.find("a~"), made.indexer.gaps_within(None, [])) == ([], [])
+            tasks.cancel_scope.cancel()
+
+
+async def test_a_file_that_its_server_can_not_read_is_read_by_syntax_and_else_both_reasons_are_said(
+    tmp_path: Path,
+) -> None:
+    for name, text in (("good", "good"), ("broken", "broken"), ("hard", "unparsable")):
+        (tmp_path / f"{name}.txt").write_text(text)
+    async with world(tmp_path) as w:
+        w.source.parses = True
+        w.source.broken = {"broken.txt", "hard.txt"}
+        gaps = await w.indexer.ensure(list(w.tree.files))
+        assert [(gap.files, gap.language) for gap in gaps] == [(1, None), (1, "Word")]
+        assert "no words today" in gaps[0].reason
+        assert gaps[0].reason.endswith("Nor by syntax: it is too hard.")
+        assert (w.find("good"), w.find("broken~"), w.indexer.gave_up("hard.txt")) == (
+            ["good.txt"],
+            ["broken.txt"],
+            True,
+        )
+
+
+async def test_a_caller_does_not_wait_for_a_slow_server_where_syntax_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serena_central.symbols.indexer.PATIENCE_S", 0.01)
+    (tmp_path / "a.txt").write_text("one")
+    async with world(tmp_path) as w, anyio.create_task_group() as tasks:
+        w.source.parses = True
+        w.source.gate = anyio.Event()
+        assert await w.indexer.ensure(["a.txt"]) == [Gap(SLOW_START, 1, "Word")]
+        assert (w.find("one~"), w.source.asked) == (["a.txt"], ["a.txt"])
+        monkeypatch.setattr("serena_central.symbols.indexer.FAILURE_HOLDS_S", 0)
+        w.source.gate.set()
+        tasks.start_soon(w.indexer.run)
+        while not w.find("one"):
+            await anyio.sleep(0.001)
+        assert w.indexer.gaps_within("a.txt", ["a.txt"]) == []
+        tasks.cancel_scope.cancel()

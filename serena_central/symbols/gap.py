@@ -1,0 +1,59 @@
+"""What an answer about symbols lacks, and the files that are known by syntax only."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class Gap(NamedTuple):
+    """Files that an answer does not cover, and why; with a `language`, files that it covers by syntax only."""
+
+    reason: str
+    files: int
+    language: str | None = None
+
+    def __str__(self) -> str:
+        files = "file" if self.files == 1 else "files"
+        if self.language:
+            return f"By syntax only (tree-sitter): {self.files} {self.language} {files}, because: {self.reason}"
+        return f"Incomplete: {self.files} {files} could not be indexed: {self.reason}"
+
+
+class BySyntax:
+    """Files whose symbols were read by syntax: their language, and why no language server said them."""
+
+    def __init__(self) -> None:
+        self._why: dict[str, tuple[str, str]] = {}
+        self._count: Counter[tuple[str, str]] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._why)
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._why
+
+    def paths(self) -> list[str]:
+        return list(self._why)
+
+    def add(self, path: str, language: str, reason: str) -> None:
+        self.drop(path)
+        self._why[path] = language, reason
+        self._count[language, reason] += 1
+
+    def drop(self, path: str) -> None:
+        why = self._why.pop(path, None)
+        if why is not None:
+            self._count[why] -= 1
+            if not self._count[why]:
+                del self._count[why]
+
+    def gaps(self, paths: Iterable[str] | None = None) -> list[Gap]:
+        """Those of `paths` (None: all), by reason."""
+        count = self._count if paths is None else Counter(self._why[path] for path in paths if path in self._why)
+        return [Gap(reason, files, language) for (language, reason), files in count.items()]
+
+    def gaps_below(self, folder: str) -> list[Gap]:
+        """Those in a folder (root-relative) or right at this path."""
+        if not self._why:
+            return []
+        return self.gaps(path for path in self._why if path == folder or path.startswith(folder + "/"))

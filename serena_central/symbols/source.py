@@ -1,0 +1,48 @@
+"""Where symbols come from, as the indexer sees it: who would answer for a file, and how to ask."""
+
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from typing import NamedTuple, Protocol
+
+from serena_central.lsp.answers import DocumentSymbol
+from serena_central.symbols.syntax.grammars import Grammar
+
+AskSymbols = Callable[[str], Awaitable[Sequence[DocumentSymbol]]]
+"""Asks one server about a file. Raises LanguageServerError, or PathError when the file can't be read."""
+
+
+class Lent(NamedTuple):
+    """A server for some files: how to ask it, and the server itself, to tell it from the one after it."""
+
+    ask: AskSymbols
+    server: object
+
+
+class SymbolSource(Protocol):
+    """Where symbols come from."""
+
+    def identity(self, path: str) -> str | None:
+        """What would answer for this file (server, version, settings digest); None where no language is known."""
+        ...
+
+    def is_searched(self, path: str) -> bool:
+        """Whether the file belongs to the index before somebody asks for it."""
+        ...
+
+    def server_of(self, path: str) -> Hashable:
+        """Files with equal answers are read by one server."""
+        ...
+
+    async def lend(self, path: str, work: Callable[[Lent], Awaitable[None]]) -> None:
+        """Runs `work` with the server for `path`, again with a new one if `work` raises ServerCrashed.
+
+        Raises LanguageServerError when there is no server, or none that stays.
+        """
+        ...
+
+    def grammar(self, path: str) -> Grammar | None:
+        """The grammar that reads this file by syntax."""
+        ...
+
+    async def by_syntax(self, path: str) -> Sequence[DocumentSymbol]:
+        """What a file that has a grammar holds, by syntax. Raises LanguageServerError, or PathError."""
+        ...

@@ -1,0 +1,170 @@
+"""From source text to symbols by syntax alone: what a grammar's query marks, nested and ranged as language servers do.
+
+Runs in the worker's process, for C code that hostile text can hold up or break. Knows no files and no index.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import import_module
+from typing import NamedTuple
+
+from tree_sitter import Language, Node, Parser, Query, QueryCursor
+
+from serena_central.core.text import Position, Range, Text
+from serena_central.lsp.answers import DocumentSymbol, SymbolKind
+from serena_central.symbols.syntax.grammars import GRAMMARS, QUERIES
+
+DEEPEST = 256
+"""Levels of the syntax tree that are looked at: sources nest 100 deep, hostile ones 200,000, in quadratic time."""
+
+KINDS: Mapping[str, SymbolKind] = {
+    "class": SymbolKind.CLASS,
+    "constant": SymbolKind.CONSTANT,
+    "constructor": SymbolKind.CONSTRUCTOR,
+    "enum": SymbolKind.ENUM,
+    "enum_member": SymbolKind.ENUM_MEMBER,
+    "event": SymbolKind.EVENT,
+    "field": SymbolKind.FIELD,
+    "function": SymbolKind.FUNCTION,
+    "interface": SymbolKind.INTERFACE,
+    "method": SymbolKind.METHOD,
+    "module": SymbolKind.MODULE,
+    "namespace": SymbolKind.NAMESPACE,
+    "object": SymbolKind.OBJECT,
+    "property": SymbolKind.PROPERTY,
+    "struct": SymbolKind.STRUCT,
+    "type": SymbolKind.CLASS,
+    "type_parameter": SymbolKind.TYPE_PARAMETER,
+    "variable": SymbolKind.VARIABLE,
+}
+
+_TYPES = {SymbolKind.CLASS, SymbolKind.INTERFACE, SymbolKind.STRUCT, SymbolKind.ENUM, SymbolKind.OBJECT}
+_MEMBERS = {SymbolKind.FUNCTION: SymbolKind.METHOD, SymbolKind.VARIABLE: SymbolKind.FIELD}
+"""What is called otherwise right inside a type."""
+
+_CODE = {SymbolKind.FUNCTION, SymbolKind.METHOD, SymbolKind.CONSTRUCTOR}
+_LOCAL = {SymbolKind.VARIABLE, SymbolKind.CONSTANT}
+"""Not told inside of code, as no language server that was measured tells them."""
+
+
+class _Mark(NamedTuple):
+    """A definition, or a scope (`kind` None). In bytes; ordered as in the document, containers first."""
+
+    start: int
+    inverse_end: int
+    name_start: int
+    name: str
+    kind: SymbolKind | None
+
+    @property
+    def end(self) -> int:
+        return -self.inverse_end
+
+
+def outline(identifier: str, source: bytes) -> list[DocumentSymbol]:
+    """The symbols of a text (valid UTF-8) in the language of an LSP identifier that `GRAMMARS` holds."""
+    parser, query = _tools(identifier)
+    cursor = QueryCursor(query)
+    cursor.set_max_start_depth(DEEPEST)
+    marks = _marks(cursor.matches(parser.parse(source).root_node), source)
+    return _nested(marks, _Places(source, marks))
+
+
+@cache
+def _tools(identifier: str) -> tuple[Parser, Query]:
+    grammar = GRAMMARS[identifier]
+    pointer: object = getattr(import_module(grammar.package), grammar.function)()
+    language = Language(pointer)
+    query = (QUERIES / f"{grammar.query}.scm").read_text(encoding="utf-8")
+    return Parser(language), Query(language, query)
+
+
+def _marks(matches: Iterable[tuple[int, dict[str, list[Node]]]], source: bytes) -> list[_Mark]:
+    """In document order; of two patterns that met one name, the mark of the first."""
+    best: dict[int, tuple[int, _Mark]] = {}
+    scopes: list[_Mark] = []
+    leading: dict[int, int] = {}
+    for pattern, captures in matches:
+        if "scope" in captures:
+            (node,) = captures["scope"]
+            scopes.append(_Mark(node.start_byte, -node.end_byte, node.start_byte, "", None))
+            continue
+        if "leading" in captures:
+            (node,) = captures["leading"]
+            leading[_blank_before(source, node.end_byte)] = node.start_byte
+            continue
+        name = captures["name"][0]
+        known = best.get(name.start_byte)
+        if known is None or pattern < known[0]:
+            kind = next(kind for kind in captures if kind in KINDS)
+            node = captures[kind][0]
+            mark = _Mark(node.start_byte, -node.end_byte, name.start_byte, _name(captures, source), KINDS[kind])
+            best[name.start_byte] = pattern, mark
+    marks = (mark._replace(start=_led(mark.start, leading, source)) for _, mark in best.values())
+    return sorted([*scopes, *marks], key=lambda mark: mark[:3])
+
+
+def _led(start: int, leading: Mapping[int, int], source: bytes) -> int:
+    """Where a definition starts with all that leads it. `leading`: where such a part ends → where it starts."""
+    while leading and (before := leading.get(_blank_before(source, start))) is not None:
+        start = before
+    return start
+
+
+def _blank_before(source: bytes, offset: int) -> int:
+    """Where the blanks before an offset begin."""
+    while offset and source[offset - 1] in b" \t\r\n":
+        offset -= 1
+    return offset
+
+
+def _name(captures: Mapping[str, list[Node]], source: bytes) -> str:
+    name = captures["name"][0]
+    start = captures["from"][0].start_byte if "from" in captures else name.start_byte
+    text = " ".join(source[start : name.end_byte].decode().split())
+    if "receiver" not in captures:
+        return text
+    receiver = captures["receiver"][0]
+    of = " ".join(source[receiver.start_byte : receiver.end_byte].decode().split())
+    return f"({of}).{text}" if of.startswith("*") else f"{of}.{text}"
+
+
+class _Places:
+    """Positions in code points of the byte offsets that marks name."""
+
+    def __init__(self, source: bytes, marks: Iterable[_Mark]) -> None:
+        self._text = Text(source.decode())
+        self._offsets: dict[int, int] = {}
+        before = offset = 0
+        for byte in sorted({byte for mark in marks for byte in (mark.start, mark.end, mark.name_start)}):
+            offset += len(source[before:byte].decode())
+            self._offsets[byte] = offset
+            before = byte
+
+    def at(self, byte: int) -> Position:
+        return self._text.position(self._offsets[byte])
+
+
+def _nested(marks: Iterable[_Mark], places: _Places) -> list[DocumentSymbol]:
+    roots: list[DocumentSymbol] = []
+    around: list[tuple[_Mark, DocumentSymbol | None]] = []
+    for mark in marks:
+        # Equal ranges are siblings: `a, b = 1, 2` defines two.
+        while around and (around[-1][0].end < mark.end or around[-1][0][:2] == mark[:2]):
+            around.pop()
+        if mark.kind is None:
+            around.append((mark, None))
+            continue
+        inside = around[-1][0].kind if around else SymbolKind.FILE
+        if mark.kind in _LOCAL and (inside is None or inside in _CODE):
+            continue
+        kind = _MEMBERS.get(mark.kind, mark.kind) if inside in _TYPES else mark.kind
+        name = places.at(mark.name_start)
+        selection = Range(name, Position(name.line0, name.column + len(mark.name)))
+        symbol = DocumentSymbol(
+            mark.name, kind, Range(places.at(mark.start), places.at(mark.end)), selection, children=[]
+        )
+        holder = next((symbol for _, symbol in reversed(around) if symbol is not None), None)
+        (roots if holder is None else holder.children).append(symbol)
+        around.append((mark._replace(kind=kind), symbol))
+    return roots

@@ -1,0 +1,34 @@
+; A definition outside of its class keeps its qualified name, as clangd does: Shape::area.
+(template_declaration (class_specifier name: [(type_identifier) (template_type)] @name body: (_))) @class
+(template_declaration (struct_specifier name: [(type_identifier) (template_type)] @name body: (_))) @struct
+(template_declaration (function_definition declarator: (function_declarator
+  declarator: [(identifier) (field_identifier) (qualified_identifier) (operator_name)] @name))) @function
+(template_declaration (function_definition declarator: (_ (function_declarator
+  declarator: [(identifier) (field_identifier) (qualified_identifier) (operator_name)] @name)))) @function
+(function_definition declarator: (function_declarator
+  declarator: [(identifier) (field_identifier) (qualified_identifier) (destructor_name) (operator_name)] @name)) @function
+(function_definition declarator: (_ (function_declarator
+  declarator: [(identifier) (field_identifier) (qualified_identifier) (operator_name)] @name))) @function
+(function_definition declarator: (operator_cast) @name) @function
+(declaration declarator: (function_declarator declarator: [(identifier) (destructor_name) (operator_name)] @name)) @function
+(declaration declarator: (_ (function_declarator declarator: [(identifier) (operator_name)] @name))) @function
+(field_declaration declarator: (function_declarator declarator: [(field_identifier) (operator_name)] @name)) @function
+(field_declaration declarator: (_ (function_declarator declarator: [(field_identifier) (operator_name)] @name))) @function
+(class_specifier name: [(type_identifier) (template_type) (qualified_identifier)] @name body: (_)) @class
+(struct_specifier name: [(type_identifier) (template_type) (qualified_identifier)] @name body: (_)) @struct
+(union_specifier name: (type_identifier) @name body: (_)) @struct
+(enum_specifier name: (type_identifier) @name body: (_)) @enum
+(enumerator name: (identifier) @name) @enum_member
+(namespace_definition name: (_) @name) @namespace
+(concept_definition name: (identifier) @name) @interface
+(alias_declaration name: (type_identifier) @name) @class
+(type_definition declarator: (type_identifier) @name) @class
+(type_definition declarator: (pointer_declarator declarator: (type_identifier) @name)) @class
+(field_declaration declarator: (field_identifier) @name) @field
+(field_declaration declarator: (_ (field_identifier) @name)) @field
+(declaration declarator: [(identifier) (qualified_identifier)] @name) @variable
+(declaration declarator: (init_declarator declarator: [(identifier) (qualified_identifier)] @name)) @variable
+(declaration declarator: (init_declarator declarator: (_ (identifier) @name))) @variable
+(declaration declarator: (pointer_declarator declarator: (identifier) @name)) @variable
+(declaration declarator: (array_declarator declarator: (identifier) @name)) @variable
+(lambda_expression) @scope

@@ -1,0 +1,58 @@
+"""The process that parses: grammars are C code that holds Python's lock, and text can be made to keep it for minutes.
+
+Run as `python -P -m serena_central.symbols.syntax.worker`. Reads requests from stdin and answers each on stdout, in
+order, until stdin ends: a length (4 bytes, big-endian), then msgpack. Who waits too long kills it.
+"""
+
+import sys
+from typing import BinaryIO
+
+import msgspec
+
+from serena_central.lsp.answers import DocumentSymbol
+
+MEMORY_BYTES = 2 << 30
+"""Address space: a syntax tree takes 60 times its text at the worst."""
+
+
+class Request(msgspec.Struct, array_like=True):
+    """`identifier` is LSP's for the language; `source` is valid UTF-8."""
+
+    identifier: str
+    source: bytes
+
+
+class Answer(msgspec.Struct, array_like=True):
+    symbols: list[DocumentSymbol] = []
+    error: str = ""
+
+
+def serve(requests: BinaryIO, answers: BinaryIO) -> None:
+    from serena_central.symbols.syntax.outline import outline  # late: only this process loads the parser
+
+    decoder = msgspec.msgpack.Decoder(Request)
+    while header := requests.read(4):
+        request = decoder.decode(requests.read(int.from_bytes(header)))
+        try:
+            answer = Answer(outline(request.identifier, request.source))
+        except Exception as error:  # noqa: BLE001 - the border of a request, which is answered and told there
+            answer = Answer(error=f"{type(error).__name__}: {error}")
+        answers.write(framed(answer))
+        answers.flush()
+
+
+def framed(message: Request | Answer) -> bytes:
+    body = msgspec.msgpack.encode(message)
+    return len(body).to_bytes(4) + body
+
+
+def _limit_memory() -> None:
+    if sys.platform != "win32":
+        import resource  # late: there is no such module elsewhere
+
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+
+
+if __name__ == "__main__":
+    _limit_memory()
+    serve(sys.stdin.buffer, sys.stdout.buffer)

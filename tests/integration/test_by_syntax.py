@@ -1,0 +1,121 @@
+"""Without a language server a project answers by syntax and says so, and believes the server once it is there."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from serena_central.app import Central
+from serena_central.core.errors import ServerNotInstalled
+from tests.support.central import running_parts, session_of
+from tests.support.fakes import FAKE_SERVER
+
+pytestmark = pytest.mark.anyio
+
+SHOP = """\
+package shop
+
+type Shop struct{ größe int }
+
+// Open opens.
+func (s *Shop) Open(at int) bool {
+\treturn at > s.größe
+}
+"""
+
+
+def write_server(folder: Path, name: str, **script: Any) -> None:
+    """A program of that name in a folder of PATH: the scripted server."""
+    folder.mkdir(exist_ok=True)
+    command = shlex.join([sys.executable, "-I", "-S", str(FAKE_SERVER), json.dumps(script)])
+    (folder / name).write_text(f"#!/bin/sh\nexec {command}\n")
+    (folder / name).chmod(0o755)
+
+
+def symbol(name: str, kind: int, line: int) -> dict[str, Any]:
+    span = {"start": {"line": line, "character": 0}, "end": {"line": line, "character": 5}}
+    return {"name": name, "kind": kind, "range": span, "selectionRange": span, "children": []}
+
+
+async def ask(central: Central, root: Path, tool: str, **arguments: Any) -> tuple[Any, str]:
+    """The answer and its remarks."""
+    answer = await central.caller.call(session_of(central), tool, {"project": str(root), **arguments})
+    return json.loads(answer.blocks[0]), "\n".join(answer.blocks[1:])
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A Go module on a machine that has no gopls, but a folder in its PATH where one may come to be."""
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "go.mod").write_text("module shop\n")
+    (root / "shop.go").write_bytes(SHOP.replace("\n", "\r\n").encode())
+    return root
+
+
+async def test_reads_are_answered_by_syntax_with_the_reason_and_what_only_a_server_knows_is_an_error(
+    tmp_path: Path, root: Path
+) -> None:
+    with anyio.fail_after(60):
+        async with running_parts(tmp_path) as central:
+            overview, remark = await ask(central, root, "get_symbols_overview", relative_path="shop.go")
+            assert overview == {"Struct": ["Shop"], "Method": ["(*Shop).Open"]}
+            assert remark.startswith("By syntax only (tree-sitter): 1 Go file, because: The language server gopls for")
+            assert "To get it: " in remark
+            said = remark
+            (found,), again = await ask(
+                central, root, "find_symbol", name_path_pattern="(*Shop).Open", include_body=True
+            )
+            assert found["body"] == "func (s *Shop) Open(at int) bool {\r\n\treturn at > s.größe\r\n}"
+            assert found["body_location"] == {"start_line": 5, "end_line": 7, "start_column": 0}
+            assert remark in again.splitlines()
+            (found,), remark = await ask(central, root, "find_symbol", name_path_pattern="Shop", include_info=True)
+            assert "info" not in found
+            assert "Without info: The language server gopls for" in remark
+            found, again = await ask(central, root, "find_all_symbols", relative_path="shop.go")
+            assert (found, again) == ({"shop.go": ["Shop", "Shop/größe", "(*Shop).Open"]}, said)
+            with pytest.raises(ServerNotInstalled):
+                await ask(central, root, "find_referencing_symbols", name_path="Shop", relative_path="shop.go")
+
+
+async def test_a_server_that_arrives_later_replaces_what_syntax_said(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with anyio.fail_after(60):
+        async with running_parts(tmp_path) as central:
+            _, remark = await ask(central, root, "find_symbol", name_path_pattern="Shop")
+            assert "By syntax only" in remark
+            write_server(tmp_path / "bin", "gopls", answers={"textDocument/documentSymbol": [symbol("Said", 5, 2)]})
+            monkeypatch.setattr("serena_central.symbols.indexer.FAILURE_HOLDS_S", 0.05)
+            (root / "wakes.go").write_text("package shop\n")
+            said = {"name_path_pattern": "Said", "relative_path": "shop.go"}
+            while not (await ask(central, root, "find_symbol", **said))[0]:
+                await anyio.sleep(0.01)
+            overview, remark = await ask(central, root, "get_symbols_overview", relative_path="shop.go")
+            assert (overview, remark) == ({"Class": ["Said"]}, "")
+
+
+async def test_a_server_that_starts_slowly_or_not_at_all_holds_nobody_up(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serena_central.symbols.indexer.PATIENCE_S", 0.2)
+    write_server(tmp_path / "bin", "gopls", never_initialize=True)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "go.mod").write_text("module other\n")
+    (other / "a.go").write_text("package other\nfunc A() {}\n")
+    with anyio.fail_after(60):
+        async with running_parts(tmp_path) as central:
+            found, remark = await ask(central, root, "find_symbol", name_path_pattern="Shop")
+            assert [one["kind"] for one in found] == ["Struct"]
+            assert "it may be starting" in remark
+            write_server(tmp_path / "bin", "gopls", exit_at_start=3)
+            monkeypatch.setattr("serena_central.symbols.indexer.PATIENCE_S", 50)
+            found, remark = await ask(central, other, "find_symbol", name_path_pattern="A")
+            assert [one["kind"] for one in found] == ["Function"]
+            assert "exit code 3" in remark

@@ -1,0 +1,61 @@
+"""What each grammar's query finds in a small real file, exactly. `pytest --update` writes the outlines anew."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from serena_central.lsp.answers import DocumentSymbol
+from serena_central.symbols.kinds import kind_name
+from serena_central.symbols.symbol import flatten
+from serena_central.symbols.syntax.grammars import GRAMMARS, QUERIES, grammar_of
+from serena_central.symbols.syntax.outline import outline
+
+SAMPLES = sorted((Path(__file__).parent / "samples").glob("*.txt"))
+
+
+def told(symbols: Sequence[DocumentSymbol], depth: int = 0) -> Iterator[str]:
+    """A line for each symbol: kind, name, where its range and its name lie, as line:column, 0-based."""
+    for symbol in symbols:
+        (first, start), (last, end), (line, column) = *symbol.range, symbol.selection.start
+        where = f"{first}:{start}-{last}:{end} at {line}:{column}"
+        yield f"{'  ' * depth}{kind_name(symbol.kind)} {symbol.name} {where}"
+        yield from told(symbol.children, depth + 1)
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.stem)
+def test_a_sample_has_exactly_these_symbols(sample: Path, pytestconfig: pytest.Config) -> None:
+    content = sample.read_text(encoding="utf-8")
+    found = "\n".join(told(outline(sample.stem, content.encode()))) + "\n"
+    expected = sample.with_suffix(".outline")
+    if pytestconfig.getoption("--update"):
+        expected.write_text(found, encoding="utf-8")
+    assert found == expected.read_text(encoding="utf-8")
+
+
+def test_every_language_that_is_read_has_a_sample() -> None:
+    samples = {GRAMMARS[sample.stem].query for sample in SAMPLES}
+    assert {grammar.query for grammar in GRAMMARS.values()} == samples == {file.stem for file in QUERIES.iterdir()}
+    assert all(grammar_of(identifier) for identifier in GRAMMARS)
+    assert grammar_of("cobol") is None
+
+
+def test_positions_count_characters_behind_wide_ones_and_windows_line_ends() -> None:
+    source = "# ü📏\r\nx = 'é📏'; y = 1\r\nclass C:\r\n    def m(self): pass\r\n"
+    assert list(told(outline("python", source.encode()))) == [
+        "Variable x 1:0-1:8 at 1:0",
+        "Variable y 1:10-1:15 at 1:10",
+        "Class C 2:0-3:21 at 2:6",
+        "  Method m 3:4-3:21 at 3:8",
+    ]
+
+
+def test_what_is_nested_deeper_than_anybody_writes_is_left_out_in_time() -> None:
+    source = "def top(): pass\nx = " + "[" * 20_000 + "]" * 20_000 + "\n"
+    assert "top" in [symbol.name for symbol in outline("python", source.encode())]
+
+
+@pytest.mark.parametrize("identifier", GRAMMARS)
+def test_text_that_is_no_source_has_no_symbols_and_no_failure(identifier: str) -> None:
+    for source in ("", "\0", "))(({}{", "?" * 1000, "class " * 500, "📏" * 50):
+        flatten(outline(identifier, source.encode()))

@@ -1,0 +1,95 @@
+"""The reader answers whatever it is given: real text, text that holds up the parser, text that is too long."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import anyio
+import psutil
+import pytest
+
+from serena_central.core.errors import LanguageServerError
+from serena_central.symbols.syntax import reader as reader_module
+from serena_central.symbols.syntax.reader import MAX_BYTES, SyntaxReader
+from tests.support.pools import until_gone
+
+pytestmark = pytest.mark.anyio
+
+ENDLESS = "(" * 2_000_000
+"""Keeps the grammar of Python busy for minutes, in C, with Python's lock held."""
+
+
+@asynccontextmanager
+async def running() -> AsyncGenerator[SyntaxReader]:
+    reader = SyntaxReader()
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(lambda *, task_status: reader.run(task_status=task_status))
+            yield reader
+            tasks.cancel_scope.cancel()
+
+
+async def names(reader: SyntaxReader, text: str, identifier: str = "python") -> list[str]:
+    return [symbol.name for symbol in await reader.symbols(identifier, text)]
+
+
+def workers() -> list[psutil.Process]:
+    """Processes below the guards of this test's own process."""
+    below = psutil.Process().children(recursive=True)
+    return [process for process in below if any("syntax.worker" in part for part in process.cmdline())]
+
+
+async def test_many_callers_are_served_by_one_worker_each_with_its_own_answer() -> None:
+    async with running() as reader:
+        found: dict[int, list[str]] = {}
+
+        async def ask(number: int) -> None:
+            found[number] = await names(reader, f"def f{number}(): pass\nk = '\udcff'")
+
+        async with anyio.create_task_group() as tasks:
+            for number in range(20):
+                tasks.start_soon(ask, number)
+        assert found == {number: [f"f{number}", "k"] for number in range(20)}
+        assert len(workers()) == 2  # the guard names it, too
+        assert await names(reader, "package a\nfunc F() {}", "go") == ["F"]
+
+
+async def test_text_that_holds_up_the_parser_costs_its_own_answer_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with running() as reader:
+        assert await names(reader, "x = 1") == ["x"]
+        with monkeypatch.context() as patch:
+            patch.setattr(reader_module, "ANSWER_S", 0.5)
+            with pytest.raises(LanguageServerError, match=r"longer than 0\.5 s"):
+                await reader.symbols("python", ENDLESS)
+        assert await names(reader, "y = 1") == ["y"]
+
+
+async def test_a_worker_that_dies_is_followed_by_another() -> None:
+    async with running() as reader:
+        await reader.symbols("python", "")
+        for process in workers():
+            process.kill()
+            await until_gone(process.pid)
+        with pytest.raises(LanguageServerError, match="the parser broke"):
+            await reader.symbols("python", "x = 1")
+        assert await names(reader, "x = 1") == ["x"]
+
+
+async def test_a_caller_who_leaves_spoils_nothing_and_a_worker_that_nobody_needs_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reader_module, "IDLE_S", 0)
+    async with running() as reader:
+        with anyio.move_on_after(0):
+            await reader.symbols("python", "x = 1")
+        assert await names(reader, "y = 1") == ["y"]
+        for process in workers():
+            await until_gone(process.pid)
+        assert await names(reader, "z = 1") == ["z"]
+
+
+async def test_what_is_too_long_or_asked_too_early_is_refused() -> None:
+    reader = SyntaxReader()
+    with pytest.raises(LanguageServerError, match="starts or stops"):
+        await reader.symbols("python", "x = 1")
+    with pytest.raises(LanguageServerError, match="5 MB can be read"):
+        await reader.symbols("python", "x" * (MAX_BYTES + 1))
