@@ -157,7 +157,7 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
     project_recorder = ProjectRecorder(projects, store, bus)
     endpoint = McpEndpoint(adapter.server, HandshakeTransports(adapter.server, sessions=sessions, openings=recorder))
     started_at = time.time()
-    api = Api(version, bus, store, pool, projects, sessions, caller, stop, started_at)
+    api = Api(version, bus, store, pool, projects, sessions, caller, history, stop, started_at)
     tally = Tally(bus)
     metrics = Metrics(version, started_at, tally, store, pool, projects, sessions)
     app = Starlette(

@@ -20,6 +20,8 @@ COMMANDS = {
     "sessions": "List sessions.",
     "kill": "Terminate a session.",
     "projects": "List projects.",
+    "history": "List edits.",
+    "undo": "Take an edit back.",
     "call": "Call a tool.",
     "config": "Show or create the settings.",
     "languages": "List languages and their language servers.",

@@ -23,6 +23,7 @@ Errors hold data and a message for the reader, who is often a language model. Th
     ├── EditError
     │   ├── EditConflict         a symbol changed since this session read it: by whom, when, and what it is now
     │   ├── EditRefused          what it would break, or can't be known completely
+    │   ├── UndoRefused          says why an edit can't be taken back
     │   ├── FileChanged          a file changed between the plan of an edit and its writing
     │   └── WriteFailed          the disk refused; says that nothing changed, or which files did
     ├── SessionError
@@ -224,6 +225,14 @@ class EditConflict(EditError):
 
 class EditRefused(EditError):
     """An edit that would break something, or of which not all consequences can be known; the message says what."""
+
+
+class UndoRefused(EditError):
+    """An edit can't be taken back: the message says why."""
+
+    def __init__(self, edit: str, reason: str) -> None:
+        super().__init__(f"{edit} can't be undone: {reason}. Nothing was changed.")
+        self.edit = edit
 
 
 class FileChanged(EditError):

@@ -172,9 +172,17 @@ class Edits:
 
         return await self.change_files([path], changes, author, dry_run=dry_run)
 
-    async def change_files(self, paths: Sequence[str], plan: Plan, author: Author, *, dry_run: bool = False) -> Edited:
+    async def change_files(
+        self,
+        paths: Sequence[str],
+        plan: Plan,
+        author: Author,
+        *,
+        dry_run: bool = False,
+        undoes: str | None = None,
+    ) -> Edited:
         """Makes all planned changes, or none. `paths` are those files, as far as they are known before, that the plan
-        reads: nobody else in this server changes them meanwhile."""
+        reads: nobody else in this server changes them meanwhile. `undoes` names an edit that this one takes back."""
         path = ""
         async with self._turn(paths):
             for _ in range(ATTEMPTS):
@@ -183,7 +191,7 @@ class Edits:
                     changes = [change for change in await plan() if _differs(change)]
                     if dry_run or not changes:
                         return Edited(id=None, files=[self._changed(one) for one in changes], diff=self._diff(changes))
-                    return await self._make(changes, author)
+                    return await self._make(changes, author, undoes)
                 except FileChanged as error:
                     path = error.path
         raise PathRefused(f"{self._shown(Path(path))!r} keeps changing; call again when it has settled.")
@@ -202,7 +210,7 @@ class Edits:
                 await stack.enter_async_context(self._turns.holding(paths))
             yield
 
-    async def _make(self, changes: Sequence[FileChange], author: Author) -> Edited:
+    async def _make(self, changes: Sequence[FileChange], author: Author, undoes: str | None) -> Edited:
         before = await self._aftermath.before(changes)
         edit = AppliedEdit(
             id=new_edit_id(),
@@ -211,6 +219,7 @@ class Edits:
             root=str(self._root),
             files=[self._changed(change) for change in changes],
             patches=[self._patch(change) for change in changes],
+            undoes=undoes,
         )
         consequences = Consequences()
         with anyio.CancelScope(shield=True):  # from the first file on, until it is known what became of it

@@ -21,7 +21,7 @@ from serena_central.core.events import EventBus
 from serena_central.editing.apply import Applier
 from serena_central.editing.journal import Past
 from serena_central.projects.edits import AppliedEdit
-from serena_central.store.answers import EditFilter
+from serena_central.store.answers import EDIT_PATCHES_KEPT_S, EditFilter
 from serena_central.store.rows import EditRow
 from serena_central.store.store import Store
 
@@ -29,6 +29,9 @@ logger = logging.getLogger(__name__)
 
 MAX_PATCH_BYTES = 2_000_000
 """Compressed; an edit whose patches are larger can't be undone."""
+
+PATCHES_KEPT_S = EDIT_PATCHES_KEPT_S
+"""How long an edit can be undone."""
 
 RECALLED_S = 600.0
 """How far back a new run looks for edits whose calls may be repeated, or whose rows were never written."""
@@ -102,6 +105,11 @@ class EditHistory:
         """Edits that were made, the newest first. Raises StoreError."""
         await self._store.writer.flush()
         return await self._store.ask(lambda queries: queries.edits(wanted))
+
+    async def edit(self, edit_id: str) -> EditRow | None:
+        """One edit, with its patches. Raises StoreError."""
+        await self._store.writer.flush()
+        return await self._store.ask(lambda queries: queries.edit(edit_id))
 
     async def _take_over(self, past: list[Past]) -> None:
         """Writes rows for edits that the journal knows and the store doesn't, and recalls what was answered."""

@@ -23,6 +23,10 @@ class EventPage(msgspec.Struct, frozen=True):
     next_before: int | None
 
 
+EDIT_PATCHES_KEPT_S = 24 * 3600.0
+"""Patches hold source code: they are deleted when this old, the rows of their edits much later."""
+
+
 class EditFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which edits. `project` is a root; `since` is Unix time; `repeatable`: only those that may be asked for again."""
 

@@ -2,10 +2,10 @@
 
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Select, Table, and_, case, delete, func, select, tuple_
+from sqlalchemy import ColumnElement, Select, Table, and_, case, delete, func, select, tuple_, update
 
 from serena_central.config.settings import RetentionPolicy
-from serena_central.store.answers import EditFilter, EventFilter, EventPage, ToolStatistics
+from serena_central.store.answers import EDIT_PATCHES_KEPT_S, EditFilter, EventFilter, EventPage, ToolStatistics
 from serena_central.store.database import Database
 from serena_central.store.rows import (
     DailyTotalRow,
@@ -154,6 +154,8 @@ class Queries:
             _SESSION: _SESSION.columns.last_activity < calls_before,
             _RUN: and_(_RUN.columns.started_at < calls_before, _RUN.columns.ended_at.is_not(None)),
         }
+        expired = _EDIT.columns.at < now - EDIT_PATCHES_KEPT_S, _EDIT.columns.patches.is_not(None)
+        self._database.change(lambda connection: connection.execute(update(_EDIT).where(*expired).values(patches=None)))
         deleted = sum(self._delete_in_parts(table, condition) for table, condition in old.items())
         self._database.vacuum()
         return deleted

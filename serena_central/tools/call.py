@@ -25,7 +25,7 @@ from serena_central.projects.project import Project
 from serena_central.projects.scope import Ask, Scope, resolve_scope
 from serena_central.sessions.session import RunningCall, Session
 from serena_central.store.rows import ToolCallRow
-from serena_central.tools import diagnostics, files, guidance, hierarchies, memories, shell, symbols, workflow
+from serena_central.tools import changes, diagnostics, files, guidance, hierarchies, memories, shell, symbols, workflow
 from serena_central.tools.answer import Answer, fit
 from serena_central.tools.catalogue import CATALOGUE, PATH_PARAMETERS, Tool
 from serena_central.tools.context import Services, ToolCall
@@ -34,7 +34,19 @@ from serena_central.tools.once import Once, repeat_key
 
 logger = logging.getLogger(__name__)
 
-FAMILIES = (symbols, symbol_edits, refactorings, files, diagnostics, hierarchies, workflow, guidance, memories, shell)
+FAMILIES = (
+    symbols,
+    symbol_edits,
+    refactorings,
+    changes,
+    files,
+    diagnostics,
+    hierarchies,
+    workflow,
+    guidance,
+    memories,
+    shell,
+)
 """Importing a family puts its tools into the catalogue."""
 
 CONTEXT_KEPT = 500

@@ -44,6 +44,7 @@ _STATUS: tuple[tuple[type[errors.SerenaCentralError], int], ...] = (
     (errors.SymbolNotFound, 404),
     (errors.AmbiguousSymbol, 409),
     (errors.TooManyMatches, 409),
+    (errors.EditError, 409),
     (errors.ToolRefused, 403),
     (errors.ProjectRefused, 403),
     (errors.ServerUnavailable, 503),

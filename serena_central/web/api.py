@@ -19,15 +19,19 @@ from serena_central.core.errors import InvalidArguments
 from serena_central.core.events import EventBus
 from serena_central.core.ids import new_session_id
 from serena_central.pool.pool import LanguageServerPool
+from serena_central.projects.history import EditHistory
 from serena_central.projects.registry import ProjectRegistry
+from serena_central.projects.undo import undo
 from serena_central.sessions.claim import Claim, shortened
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
+from serena_central.store.answers import EditFilter
 from serena_central.store.store import Store
 from serena_central.tools.call import ToolCaller
 from serena_central.web.answers import body_of, number_in
 from serena_central.web.hangup import until_hung_up
 from serena_central.web.views import (
+    edit_view,
     event_pages,
     server_named,
     server_view,
@@ -70,6 +74,7 @@ class Api:
     projects: ProjectRegistry
     sessions: SessionManager
     caller: ToolCaller
+    history: EditHistory
     stop: Callable[[], None]
     """Begins the server's stop, and returns at once."""
     started_at: float
@@ -188,6 +193,24 @@ class Api:
         key = server_named(self.pool, request.path_params["server"])
         await self.pool.stop(key, "asked for over the API")
         return {"stopped": request.path_params["server"]}
+
+    # --- edits -----------------------------------------------------------------------------------------------------
+
+    async def list_edits(self, request: Request) -> Any:
+        """Newest first; `session` and `project` (name or root) choose."""
+        query = request.query_params
+        project = query.get("project")
+        wanted = EditFilter(
+            session=query.get("session"),
+            project=str(self.projects.find(project)) if project else None,
+            limit=_limit(request),
+        )
+        return {"edits": [edit_view(row) for row in await self.history.edits(wanted)]}
+
+    async def undo_edit(self, request: Request) -> Any:
+        by = shortened(request.query_params.get("by") or "a person")
+        undone = await undo(request.path_params["edit"], self.history, self.projects, by=by)
+        return {"edit": undone.id, "files": undone.files}
 
     # --- the whole -------------------------------------------------------------------------------------------------
 

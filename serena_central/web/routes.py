@@ -26,6 +26,8 @@ def routes(api: Api, metrics: Metrics) -> list[BaseRoute]:
         Route("/api/servers", answering(api.list_servers), methods=["GET"]),
         Route("/api/servers/{server}/restart", answering(api.restart_server), methods=["POST"]),
         Route("/api/servers/{server}/stop", answering(api.stop_server), methods=["POST"]),
+        Route("/api/edits", answering(api.list_edits), methods=["GET"]),
+        Route("/api/edits/{edit}/undo", answering(api.undo_edit), methods=["POST"]),
         Route("/api/events", answering(api.list_events), methods=["GET"]),
         Route("/api/stats", answering(api.show_statistics), methods=["GET"]),
         Route("/api/shutdown", answering(api.shut_down, status=202), methods=["POST"]),

@@ -14,10 +14,28 @@ from serena_central.pool.pool import LanguageServerPool
 from serena_central.pool.snapshot import ServerSnapshot
 from serena_central.sessions.session import Session
 from serena_central.store.answers import EventFilter
+from serena_central.store.rows import EditRow
 from serena_central.store.store import Store
 from serena_central.store.writer import Writer
 from serena_central.tools.catalogue import Tool
 from serena_central.web.answers import NotFound
+
+
+def edit_view(row: EditRow) -> dict[str, Any]:
+    """One edit; `can_undo` as far as that is known without looking at its files."""
+    return {
+        "id": row.id,
+        "at": row.at,
+        "session": row.session,
+        "client": row.client,
+        "tool": row.tool,
+        "project_root": row.project_root,
+        "files": row.files,
+        "lines_added": sum(file.get("added", 0) for file in row.files),
+        "lines_removed": sum(file.get("removed", 0) for file in row.files),
+        "undoes": row.undoes,
+        "can_undo": row.patches is not None,
+    }
 
 
 def tool_view(tool: Tool) -> dict[str, Any]:

@@ -1,0 +1,22 @@
+"""`serena-central undo`: takes an edit back, unless the text moved on."""
+
+import getpass
+from urllib.parse import quote
+
+import click
+
+from serena_central.cli.output import json_option, print_json
+from serena_central.cli.remote import Remote
+
+
+@click.command(epilog="Example: serena-central undo e-4f2a9c01d3b7")
+@click.argument("edit")
+@json_option
+def command(*, edit: str, as_json: bool) -> None:
+    """Take EDIT back; `serena-central history` lists edits. Refused where its lines were changed since."""
+    undone = Remote().post(f"/api/edits/{quote(edit, safe='')}/undo?by={quote(getpass.getuser())}")
+    if as_json:
+        print_json(undone)
+    else:
+        files = ", ".join(file["moved_to"] or file["path"] for file in undone["files"])
+        click.echo(f"{edit} is undone by {undone['edit']}: {files}")

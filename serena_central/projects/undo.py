@@ -1,0 +1,80 @@
+"""Taking an edit back: the reverse of its patches, as an edit like any other.
+
+It is refused, with the reason, where the text moved on: nothing that came later is lost. Edits around it are no
+obstacle, nor that lines have moved.
+"""
+
+import time
+import zlib
+from collections.abc import Sequence
+
+import msgspec
+
+from serena_central.core.errors import PathError, PathNotFound, UndoRefused
+from serena_central.core.ids import new_call_id
+from serena_central.editing.change import Author, FileChange
+from serena_central.editing.patch import FilePatch, Hunk, MovedOn, taken_back
+from serena_central.projects.edits import Edited
+from serena_central.projects.history import PATCHES_KEPT_S, EditHistory
+from serena_central.projects.project import Project
+from serena_central.projects.registry import ProjectRegistry
+from serena_central.store.rows import EditRow
+
+_BOM = "\ufeff"
+
+
+async def undo(edit_id: str, history: EditHistory, projects: ProjectRegistry, *, by: str) -> Edited:
+    """Takes an edit back. `by` names who wants it.
+
+    Raises:
+        UndoRefused: no such edit, none that can be taken back any more, or the text moved on.
+        UnknownProject, EditError, PathError: its files can't be changed.
+    """
+    row = await history.edit(edit_id)
+    if row is None:
+        raise UndoRefused(edit_id, "there is no edit of this id; `serena-central history` lists them")
+    patches = _patches_of(row)
+    project = await projects.open(projects.find(row.project_root))
+    author = Author(session=by, client="serena-central undo", tool="undo", call=new_call_id())
+    paths = [path for patch in patches for path in (patch.path, patch.moved_to) if path]
+
+    async def plan() -> Sequence[FileChange]:
+        return [await _reversed(edit_id, project, patch) for patch in patches]
+
+    try:
+        return await project.edits.change_files(paths, plan, author, undoes=edit_id)
+    finally:
+        history.answered(author.call, None)
+
+
+def _patches_of(row: EditRow) -> list[FilePatch]:
+    if row.patches is None or time.time() - row.at > PATCHES_KEPT_S:
+        kept = f"edits are kept to be undone for {PATCHES_KEPT_S / 3600:g} h, and up to a size"
+        raise UndoRefused(row.id, f"what it changed is not kept any more ({kept})")
+    return msgspec.msgpack.decode(zlib.decompress(row.patches), type=list[FilePatch])
+
+
+async def _reversed(edit_id: str, project: Project, patch: FilePatch) -> FileChange:
+    """The change that takes one file's patch back."""
+    back = project.root / patch.path
+    if patch.deleted:
+        return FileChange(back, None, _whole(patch.hunks, before=True, bom=patch.bom), encoding=patch.encoding)
+    here = patch.moved_to or patch.path
+    try:
+        read = await project.read(here)
+        if patch.created:
+            if read.text.content != _whole(patch.hunks, before=False):
+                raise MovedOn("it was created by the edit and changed since")
+            return FileChange(project.root / here, read, None)
+        text = taken_back(read.text.content, patch.hunks)
+    except PathNotFound as error:
+        raise UndoRefused(edit_id, f"{here} is gone") from error
+    except (MovedOn, PathError) as error:
+        raise UndoRefused(edit_id, f"{here}: {error}") from error
+    return FileChange(project.root / here, read, text, moved_to=back if patch.moved_to else None)
+
+
+def _whole(hunks: list[Hunk], *, before: bool, bom: bool = False) -> str:
+    """The text of a file that was there on one side of the patch only."""
+    text = "".join((hunk.before if before else hunk.after).decode("utf-8", "surrogatepass") for hunk in hunks)
+    return _BOM + text if bom else text

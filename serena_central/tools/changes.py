@@ -1,0 +1,67 @@
+"""The tool that tells a session what it has changed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from serena_central.core.clock import utc
+from serena_central.store.answers import EditFilter
+from serena_central.store.rows import EditRow
+from serena_central.tools.answer import Form, Shaped, shaped
+from serena_central.tools.catalogue import tool
+from serena_central.tools.context import ToolCall
+
+MOST_EDITS = 5000
+
+
+@tool("Summarize changes")
+async def summarize_changes(call: ToolCall) -> Shaped:
+    """What this session really changed, by project and file; shell commands and other editors are not in it."""
+    rows = await call.services.history.edits(EditFilter(session=call.session.id, limit=MOST_EDITS))
+    if len(rows) == MOST_EDITS:
+        call.remark(f"Only the newest {MOST_EDITS} edits are counted.")
+    if call.session.shared:
+        call.remark("This session may be shared by several windows; what they changed is counted together.")
+    undone = await _undone(call, rows)
+    for edit, by in undone.items():
+        call.remark(f"{edit} was undone by {by}, and is not counted.")
+    made = [row for row in reversed(rows) if row.id not in undone]
+    files = _by_file(made)
+    edits = [{"edit": row.id, "at": utc(row.at), "tool": row.tool, "files": _names(row)} for row in made]
+    return shaped(
+        lambda: {"files": files, "edits": edits} if edits else "This session has changed nothing.",
+        Form("without single edits", lambda: files),
+        Form("as a total", lambda: f"{len(edits)} edits of {sum(map(len, files.values()))} files"),
+        narrow="`serena-central history` lists edits.",
+    )
+
+
+async def _undone(call: ToolCall, rows: Sequence[EditRow]) -> dict[str, str]:
+    """Edits among these that were taken back → by whom."""
+    ids = {row.id for row in rows}
+    undone: dict[str, str] = {}
+    for root in {row.project_root for row in rows}:
+        since = min(row.at for row in rows if row.project_root == root)
+        for later in await call.services.history.edits(EditFilter(project=root, since=since, limit=MOST_EDITS)):
+            if later.undoes in ids:
+                undone[later.undoes] = later.session
+    return undone
+
+
+def _by_file(rows: Sequence[EditRow]) -> dict[str, dict[str, dict[str, Any]]]:
+    """Project root → path → counts, of edits in their order; a moved file is counted where it is now."""
+    files: dict[str, dict[str, dict[str, Any]]] = {}
+    for row in rows:
+        of_project = files.setdefault(row.project_root, {})
+        for file, path in zip(row.files, _names(row), strict=True):
+            if file["path"] != path and file["path"] in of_project:
+                of_project[path] = of_project.pop(file["path"])
+            entry = of_project.setdefault(path, {"edits": 0, "lines_added": 0, "lines_removed": 0})
+            entry["edits"] += 1
+            entry["lines_added"] += file["added"]
+            entry["lines_removed"] += file["removed"]
+            entry.update({state: True for state in ("created", "deleted") if file[state]})
+    return files
+
+
+def _names(row: EditRow) -> list[str]:
+    return [file["moved_to"] or file["path"] for file in row.files]
