@@ -4,7 +4,7 @@ BIN := .venv/bin
 UV := $(BIN)/uv
 ARGS ?=
 
-.PHONY: setup serve test test-all coverage servers check check-wheel check-sdist conformance soak format bench clean
+.PHONY: docs setup serve test test-all coverage servers check check-wheel check-sdist conformance soak format bench clean
 
 setup: $(BIN)/.ready
 
@@ -68,6 +68,10 @@ conformance: setup
 # Five minutes of many agents while language servers die and files change; ARGS="--seconds 60" for a short one.
 soak: setup
 	$(BIN)/python -m tests.soak $(ARGS)
+
+# Pages that are made of data.
+docs: setup
+	$(BIN)/python -m serena_central.lsp.catalogue.page > docs/languages.md
 
 format: setup
 	$(BIN)/ruff format .

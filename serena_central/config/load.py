@@ -18,6 +18,7 @@ from serena_central.config.model import get, settings_of
 from serena_central.config.project_config import PROJECT_DIALECT, SERVER_DIALECT, SHARED_DIALECT
 from serena_central.config.reading import add_value, read_file, read_text, unknown_key
 from serena_central.config.settings import ProjectSettings, ServerSettings
+from serena_central.config.trust import restrict
 from serena_central.core.places import HOME_VARIABLE
 
 PREFIX = "SERENA_CENTRAL_"
@@ -77,13 +78,18 @@ def load_project_config(
     problems: list[Problem] = []
     home = serena_home or sources.serena_home
     committed = dict.fromkeys(folder / CONFIG_NAME for folder in (home, root / ".claude" / ".serena") if folder)
-    layers = [
-        _shared(server),
+    own = [
         *(read_file(path, SHARED_DIALECT, problems, of_project=True) for path in committed if path != sources.user),
-        read_file(root / ".serena" / "project.yml", PROJECT_DIALECT, problems, of_project=True),
-        read_file(root / ".serena" / "project.local.yml", PROJECT_DIALECT, problems, of_project=True),
+        *(read_file(path, PROJECT_DIALECT, problems, of_project=True) for path in project_files(root)),
     ]
+    trusted = server.value.trusted_roots
+    layers = [_shared(server), *(restrict(layer, root, trusted, problems) for layer in own)]
     return combine(ProjectSettings, layers, problems)
+
+
+def project_files(root: Path) -> list[Path]:
+    """The files in a project that are its own settings, the strongest last."""
+    return [root / ".serena" / "project.yml", root / ".serena" / "project.local.yml"]
 
 
 def _shared(server: Loaded[ServerSettings]) -> Layer:

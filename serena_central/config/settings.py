@@ -233,6 +233,10 @@ class ServerSettings(SharedSettings, kw_only=True, frozen=True):
         list[Folder],
         Meta(description="Folders that projects may lie in. Unset: any that the user may read; needed off loopback."),
     ] = []
+    trusted_roots: Annotated[
+        list[Folder],
+        Meta(description="Folders whose projects may name the programs that are run as their language servers."),
+    ] = []
     projects: Annotated[list[Folder], Meta(description="Roots of projects that are known from the start.")] = []
     default_context: Annotated[
         str, Meta(description="Context of clients that name none and for whose own name none is made.")

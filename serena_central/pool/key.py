@@ -4,7 +4,7 @@ Knows no projects and no sessions: a root is a folder, settings are data.
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,6 +42,10 @@ class WantedServer(msgspec.Struct, frozen=True, dict=True, eq=False):
 
     @cached_property
     def key(self) -> ServerKey:
-        canonical = msgspec.json.encode([self.settings, self.env], order="deterministic")
-        digest = hashlib.blake2b(canonical, digest_size=_DIGEST_BYTES).hexdigest()
-        return ServerKey(self.root, self.spec.name, digest)
+        return ServerKey(self.root, self.spec.name, digest_of(self.spec, self.settings, self.env))
+
+
+def digest_of(spec: ServerSpec, settings: Mapping[str, Any], env: Mapping[str, str] | None = None) -> str:
+    """Tells apart all that can be set of a server: settings, environment, and its entry, which users may change."""
+    canonical = msgspec.json.encode([spec, settings, env or {}], order="deterministic")
+    return hashlib.blake2b(canonical, digest_size=_DIGEST_BYTES).hexdigest()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from serena_central.config.layers import Loaded
+from serena_central.config.layers import DEFAULT, Loaded, Problem
 from serena_central.config.load import load_project_config
 from serena_central.config.settings import ProjectSettings, ServerSettings
 from serena_central.core.events import EventBus, Severity
@@ -36,7 +36,7 @@ class ProjectBuilder:
 
     def build(self, root: Path) -> Project:
         """Does no long work. What is wrong with the settings is said on the bus, and the rest counts."""
-        settings = self._settings(root)
+        found, settings = self._settings(root)
         languages = ProjectLanguages(
             root,
             self.pool,
@@ -47,12 +47,18 @@ class ProjectBuilder:
             syntax=self.syntax,
             missing=self.installer.want,
         )
+        for key, text in languages.problems:
+            origins = found.origins.get(f"language_servers.{key}") or found.origins.get(key, (DEFAULT,))
+            self._say(root, Problem("wrong", key, text, origins[-1]))
         cache = IndexCache(self.places.cache, root)
         return Project(root, settings, languages, cache, applier=self.applier, edited=self.edited)
 
-    def _settings(self, root: Path) -> ProjectSettings:
+    def _settings(self, root: Path) -> tuple[Loaded[ProjectSettings], ProjectSettings]:
         found = load_project_config(root, self.loaded)
         for problem in found.problems:
-            self.bus.publish("project.settings", str(problem), severity=Severity.WARNING, project=root.name)
+            self._say(root, problem)
         repo = self.super_repos.around(root)
-        return repo.settings_in(root, found.value) if repo else found.value
+        return found, repo.settings_in(root, found.value) if repo else found.value
+
+    def _say(self, root: Path, problem: Problem) -> None:
+        self.bus.publish("project.settings", str(problem), severity=Severity.WARNING, project=root.name)

@@ -4,7 +4,6 @@ It joins the catalogue (data), the settings (which server a user wants) and the 
 tree saw to every server that was ever asked for this project. It knows no symbols.
 """
 
-import hashlib
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
-import msgspec
 
 from serena_central.core.errors import (
     ConfigError,
@@ -27,11 +25,12 @@ from serena_central.files.text import read_text
 from serena_central.files.tree import Change
 from serena_central.lsp.answers import DocumentSymbol, FileChange
 from serena_central.lsp.catalogue import ServerSpec, catalogue
+from serena_central.lsp.catalogue.choices import Choices, Problem
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.detection import Detection
 from serena_central.lsp.locate import locate
 from serena_central.lsp.roots import server_root
-from serena_central.pool.key import WantedServer
+from serena_central.pool.key import WantedServer, digest_of
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.symbols.source import Lent
 from serena_central.symbols.syntax.grammars import Grammar, grammar_of
@@ -66,8 +65,10 @@ class ProjectLanguages:
         self._root = root
         self._pool = pool
         self._places = places
-        self._detection = Detection(root, catalogue(), (_known(name) for name in languages))
-        self._chosen = chosen or {}
+        self._choices = Choices(catalogue(), chosen or {})
+        self.problems = [*self._choices.problems]
+        """What of the settings has no effect, and why."""
+        self._detection = Detection(root, catalogue(), [self._known(name) for name in languages])
         self._encoding = encoding
         self._missing = missing
         self._syntax = syntax
@@ -100,22 +101,8 @@ class ProjectLanguages:
         if language is None:
             return None
         if language not in self._specs:
-            self._specs[language] = self._choose(language)
+            self._specs[language] = self._choices.server_for(language)
         return self._specs[language]
-
-    def _choose(self, language: str) -> ServerSpec | None:
-        chosen = self._options(language)
-        name = chosen.get("server")
-        return catalogue().server(name) if name else catalogue().default_server(language)
-
-    def settings_of(self, spec: ServerSpec) -> dict[str, Any]:
-        """What the settings say to this server, by section."""
-        return self._options(spec.name).get("settings", {})
-
-    def _options(self, name: str) -> dict[str, Any]:
-        """What the settings say of a language or server; a bare string names the server."""
-        options = self._chosen.get(name, {})
-        return {"server": options} if isinstance(options, str) else options
 
     def identity(self, path: str) -> str | None:
         """Server, version and settings digest that answer for a path: what a cached answer must agree with."""
@@ -127,8 +114,8 @@ class ProjectLanguages:
                 version = locate(spec, self._root, self._places).version
             except ServerNotInstalled:
                 version = MISSING
-            digest = hashlib.blake2b(msgspec.json.encode(self.settings_of(spec), order="sorted"), digest_size=6)
-            self._identities[spec.name] = f"{spec.name} {version} {digest.hexdigest()}"
+            digest = digest_of(spec, self._choices.settings_of(spec.name))
+            self._identities[spec.name] = f"{spec.name} {version} {digest}"
         return self._identities[spec.name]
 
     def read_text(self, path: Path) -> Text:
@@ -145,7 +132,7 @@ class ProjectLanguages:
             known = self._wanted[place] = WantedServer(
                 spec=spec,
                 root=found.root,
-                settings=self.settings_of(spec),
+                settings=self._choices.settings_of(spec.name),
                 read_text=self.read_text,
                 folder=found.folder,
                 env=found.env,
@@ -256,10 +243,10 @@ class ProjectLanguages:
         """Roots of the servers that were asked for this project."""
         return frozenset(self._roots)
 
-
-def _known(name: str) -> str:
-    """The catalogue's name of a language; what is no language serves no file, and was reported with the settings."""
-    try:
-        return catalogue().language(name)
-    except ConfigError:
-        return name
+    def _known(self, name: str) -> str:
+        """The catalogue's name of a language; what is none serves no file."""
+        try:
+            return catalogue().language(name)
+        except ConfigError as error:
+            self.problems.append(Problem("languages", error.problem))
+            return name

@@ -218,7 +218,7 @@ class ServerSpec(Part, frozen=True):
     name: str
     title: str
     languages: tuple[str, ...]
-    launch: Launching
+    launch: Launching = Launching()
     roots: Roots = Roots()
     exclusive: bool = False
     """Two at a time on one root would spoil each other's data: the old one ends before its successor starts."""

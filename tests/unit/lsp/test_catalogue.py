@@ -6,6 +6,7 @@ import pytest
 
 from serena_central.core.errors import ConfigError
 from serena_central.lsp.catalogue import catalogue
+from serena_central.lsp.catalogue.page import page
 from serena_central.lsp.catalogue.registry import load
 
 LANGUAGES = '[python]\ntitle = "Python"\nserver = "mine"\nfiles = { python = ["*.py"] }\n'
@@ -202,3 +203,8 @@ def test_a_mistake_is_an_error_that_names_file_and_key(folder: Path, file: str, 
     (folder / file).write_text(text)
     with pytest.raises(ConfigError, match=message):
         load(folder)
+
+
+def test_the_page_of_languages_is_current() -> None:
+    written = Path(__file__).parents[3] / "docs" / "languages.md"
+    assert written.read_text(encoding="utf-8") == page(catalogue()), "run `make docs`"

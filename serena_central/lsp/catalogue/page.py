@@ -1,0 +1,88 @@
+"""The page docs/languages.md, made of the catalogue: `python -m serena_central.lsp.catalogue.page` prints it.
+
+A test compares the two, so that the page can't drift from the data.
+"""
+
+import sys
+
+from serena_central.lsp.catalogue.registry import Catalogue, catalogue
+from serena_central.lsp.catalogue.spec import ServerSpec
+
+_HEAD = """\
+# Languages
+
+Made from `serena_central/lsp/catalogue/` by `make docs`; change the data there.
+
+{languages} languages, {servers} servers. `serena-central languages list` shows the same for your machine,
+`serena-central languages install NAME` gets a server, and `serena_config.yml` chooses another or adds your own (see
+[language-servers.md](language-servers.md)). Files marked *near* a name are the language's only below a folder with
+it. *Data* is read when its file is asked for, and searched by symbol name only if the project's `languages` name it.
+
+| language | files | server | others |
+|---|---|---|---|
+"""
+
+_SERVERS = """
+## Servers
+
+| server | languages | answers when | how to get it | remarks |
+|---|---|---|---|---|
+"""
+
+
+def page(known: Catalogue) -> str:
+    """The page's Markdown."""
+    lines = [_HEAD.format(languages=len(known.languages), servers=len(known.servers))]
+    lines += [_language(known, name) for name in sorted(known.languages)]
+    lines.append(_SERVERS)
+    lines += [_server(spec) for _, spec in sorted(known.servers.items())]
+    return "".join(lines)
+
+
+def _language(known: Catalogue, name: str) -> str:
+    entry = known.languages[name]
+    files = [_code(*(pattern for patterns in entry.files.values() for pattern in patterns))]
+    for near in entry.near:
+        patterns = [pattern for group in near.files.values() for pattern in group]
+        files.append(f"{_code(*patterns)} *near* {_code(*near.markers)}")
+    default = known.default_server(name)
+    others = [spec.name for spec in known.servers_of(name) if spec is not default]
+    server = default.name if default else f"none: {entry.without}"
+    kind = " *data*" if entry.data else ""
+    return _row(f"{entry.title} (`{name}`){kind}", "; ".join(filter(None, files)), server, ", ".join(others))
+
+
+def _server(spec: ServerSpec) -> str:
+    remarks = [f"known, not yet driven: needs {spec.undriven}" if spec.undriven else "", spec.note]
+    return _row(
+        f"{spec.title} (`{spec.name}`)",
+        ", ".join(spec.languages),
+        _readiness(spec),
+        "; or ".join(_code(recipe.text) if recipe.packages else recipe.text for recipe in spec.install),
+        "; ".join(filter(None, remarks)),
+    )
+
+
+def _readiness(spec: ServerSpec) -> str:
+    match spec.readiness.kind:
+        case "none":
+            return "asked"
+        case "progress":
+            titles = ", ".join(filter(None, spec.readiness.titles))
+            return f"its work ended ({titles})" if titles else "its work ended"
+        case "log":
+            return "its log says so"
+        case "notification":
+            return f"`{spec.readiness.method}` came"
+
+
+def _code(*words: str) -> str:
+    return " ".join(f"`{word}`" for word in words)
+
+
+def _row(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page(catalogue()))
