@@ -29,7 +29,7 @@ from serena_central.config.load import load_project_config, serena_home
 from serena_central.config.profiles import Profiles, load_profiles
 from serena_central.config.settings import ServerSettings
 from serena_central.core.events import EventBus, Severity
-from serena_central.core.logs import EventLog
+from serena_central.core.logs import log_event
 from serena_central.core.places import Places
 from serena_central.editing.apply import Applier
 from serena_central.editing.journal import Journal
@@ -158,7 +158,9 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
     endpoint = McpEndpoint(adapter.server, HandshakeTransports(adapter.server, sessions=sessions, openings=recorder))
     started_at = time.time()
     api = Api(version, bus, store, pool, projects, sessions, caller, history, stop, started_at)
-    tally = Tally(bus)
+    tally = Tally()
+    bus.tap(tally.take)
+    bus.tap(log_event)
     metrics = Metrics(version, started_at, tally, store, pool, projects, sessions)
     app = Starlette(
         routes=[Route(MCP_PATH, endpoint), *routes(api, metrics)],
@@ -166,8 +168,6 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
         exception_handlers={HTTPException: no_such_route},
         lifespan=lambda _app: _running_all(
             stop,
-            EventLog(bus).run,
-            tally.run,
             store.run,
             pool.run,
             installer.run,

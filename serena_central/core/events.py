@@ -4,6 +4,7 @@ News travels by this bus alone. Publishing never waits and never fails: a subscr
 events of its own queue, and is told how many. The bus knows no store and no page.
 """
 
+import logging
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Generator
@@ -13,6 +14,8 @@ from typing import Any
 
 import anyio
 import msgspec
+
+logger = logging.getLogger(__name__)
 
 RECENT_EVENTS = 512
 """How many events a late subscriber or a page can look back on without the store."""
@@ -84,6 +87,7 @@ class EventBus:
         self._seq = 0
         self._subscriptions: set[Subscription] = set()
         self._recent: deque[Event] = deque(maxlen=RECENT_EVENTS)
+        self._taps: list[Callable[[Event], None]] = []
 
     def publish(
         self,
@@ -103,7 +107,19 @@ class EventBus:
             self._recent.append(event)
         for subscription in self._subscriptions:
             subscription.push(event)
+        for tap in self._taps:
+            try:
+                tap(event)
+            except Exception:
+                logger.exception("a listener failed on %s", event.kind)
         return event
+
+    def tap(self, listener: Callable[[Event], None]) -> None:
+        """Calls `listener` with every event, at once: for counting and the like, some microseconds and no wait.
+
+        A task that is woken for each event costs ten times that.
+        """
+        self._taps.append(listener)
 
     def recent(self) -> list[Event]:
         """The newest events, oldest first."""

@@ -11,11 +11,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any, Literal
 
-import anyio
-from anyio.abc import TaskStatus
-
-from serena_central.core.events import Event, EventBus, Severity
-from serena_central.core.repeating import follow
+from serena_central.core.events import Event, Severity
 
 logger = logging.getLogger(__name__)
 
@@ -69,26 +65,8 @@ def log_to(file: Path, level: str, form: LogFormat) -> None:
     logging.basicConfig(level=level.upper(), handlers=[kept, shown])
 
 
-class EventLog:
-    """Writes the events that are kept into the log. Calls of tools are of `debug` and failed ones of `info` level."""
-
-    def __init__(self, bus: EventBus) -> None:
-        self._bus = bus
-
-    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Logs until cancelled, then what is left."""
-        with self._bus.subscribe() as news:
-            task_status.started()
-            try:
-                await follow("logging events", news, _log)
-            finally:
-                news.close()
-                await follow("logging events", news, _log)  # never waits once it is closed
-                if news.dropped:
-                    logger.warning("%d events came too fast to be logged", news.dropped)
-
-
-def _log(event: Event) -> None:
+def log_event(event: Event) -> None:
+    """A tap of the bus. Calls of tools are of `debug`, failed ones of `info` level; what is not kept is not logged."""
     if not event.keep:
         return
     level = _LEVELS[event.severity]

@@ -74,8 +74,6 @@ class Metrics:
         yield calls
         running = sum(len(session.running) for session in self.sessions.sessions())
         yield _gauge("tool_calls_running", "Calls that run now.", [], {(): running})
-        missed = {(): self.tally.events_missed}
-        yield _counter("events_missed", "Events that came too fast to be counted here.", [], missed)
 
     def _sessions(self) -> Iterator["Metric"]:
         states = Counter(one.state for one in self.sessions.snapshots())

@@ -1,7 +1,6 @@
 """What is counted from the news on the bus, for /metrics: calls by tool and outcome, starts and ends of servers.
 
-Nothing here stands in the way of a call: the counters follow behind it. What a flood of events would make them miss
-is counted too. Labels come from closed sets alone (tools, outcomes, servers of the catalogue, causes).
+Labels come from closed sets alone (tools, outcomes, servers of the catalogue, causes).
 """
 
 from bisect import bisect_left
@@ -9,18 +8,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import anyio
-from anyio.abc import TaskStatus
-
-from serena_central.core.events import Event, EventBus
-from serena_central.core.repeating import follow
+from serena_central.core.events import Event
 from serena_central.pool.state import Cause, RunState
 
 BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 """Upper bounds of the durations that are told apart: from an answer out of the index to the longest deadlines."""
-
-QUEUE = 8192
-"""Events that counting may be behind."""
 
 
 class CallKind(NamedTuple):
@@ -45,8 +37,7 @@ class Durations:
 class Tally:
     """The counters since the start of this server."""
 
-    def __init__(self, bus: EventBus) -> None:
-        self._bus = bus
+    def __init__(self) -> None:
         self.calls: dict[CallKind, Durations] = {}
         self.starts: Counter[str] = Counter()
         """Starts of language servers, by server."""
@@ -54,20 +45,9 @@ class Tally:
         """How runs of language servers ended, by server and cause."""
         self.breaker_changes: Counter[tuple[str, str]] = Counter()
         """By server and the breaker's new state."""
-        self.events_missed = 0
 
-    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Counts until cancelled."""
-        with self._bus.subscribe(QUEUE) as news:
-            task_status.started()
-
-            def take(event: Event) -> None:
-                self.events_missed = news.dropped
-                self._take(event)
-
-            await follow("counting events", news, take)
-
-    def _take(self, event: Event) -> None:
+    def take(self, event: Event) -> None:
+        """A tap of the bus."""
         match event.kind:
             case "call.finished":
                 kind = CallKind(event.data["tool"], event.data["outcome"])

@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from serena_central.core.events import RECENT_EVENTS, EventBus
+from serena_central.core.events import RECENT_EVENTS, Event, EventBus
 
 pytestmark = pytest.mark.anyio
 
@@ -53,3 +53,16 @@ async def test_the_recent_past_is_bounded() -> None:
         bus.publish("tick")
     assert [event.seq for event in bus.recent()][:1] == [8]
     assert len(bus.recent()) == RECENT_EVENTS
+
+
+def test_a_tap_hears_at_once_and_its_failure_is_logged_and_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    bus, heard = EventBus(), []
+
+    def broken(event: Event) -> None:
+        raise ValueError(event.kind)
+
+    bus.tap(broken)
+    bus.tap(lambda event: heard.append(event.kind))
+    bus.publish("a.b")
+    assert heard == ["a.b"]
+    assert "a listener failed on a.b" in caplog.text

@@ -5,12 +5,11 @@ import logging
 import sys
 from pathlib import Path
 
-import anyio
 import pytest
 
 from serena_central.core import logs
 from serena_central.core.events import EventBus, Severity
-from serena_central.core.logs import EventLog, JsonLines, TextLines, log_to
+from serena_central.core.logs import JsonLines, TextLines, log_event, log_to
 
 
 def record(message: str, **keys: object) -> logging.LogRecord:
@@ -67,18 +66,16 @@ def test_the_file_is_rotated_and_old_ones_are_given_up(tmp_path: Path, monkeypat
     assert (tmp_path / "server.log").stat().st_size <= 2000
 
 
-async def test_events_are_logged_with_their_keys_and_calls_without_the_callers_words(
+def test_events_are_logged_with_their_keys_and_calls_without_the_callers_words(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG, "serena_central.core.logs")
     bus = EventBus()
-    async with anyio.create_task_group() as tasks:
-        await tasks.start(EventLog(bus).run)
-        bus.publish("server.moved", "it crashed", severity=Severity.ERROR, server="ty", project="shop")
-        bus.publish("server.moved", "of every call", keep=False)
-        bus.publish("call.finished", session="s-1", tool="find", outcome="ok", semantic_context="private words")
-        bus.publish("call.finished", severity=Severity.WARNING, session="s-1", tool="find", outcome="error")
-        tasks.cancel_scope.cancel()
+    bus.tap(log_event)
+    bus.publish("server.moved", "it crashed", severity=Severity.ERROR, server="ty", project="shop")
+    bus.publish("server.moved", "of every call", keep=False)
+    bus.publish("call.finished", session="s-1", tool="find", outcome="ok", semantic_context="private words")
+    bus.publish("call.finished", severity=Severity.WARNING, session="s-1", tool="find", outcome="error")
     found = [(line.levelname, line.getMessage(), line.__dict__.get("action")) for line in caplog.records]
     assert found == [
         ("ERROR", "it crashed", "server.moved"),
