@@ -92,6 +92,20 @@ def project_files(root: Path) -> list[Path]:
     return [root / ".serena" / "project.yml", root / ".serena" / "project.local.yml"]
 
 
+def settings_stamp(root: Path) -> tuple[tuple[int, int, int] | None, ...]:
+    """What differs when a file of the project's own settings was changed, made or removed. Costs some microseconds."""
+    committed = root / ".claude" / ".serena" / CONFIG_NAME
+    return tuple(_stamp(path) for path in (*project_files(root), committed))
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
 def _shared(server: Loaded[ServerSettings]) -> Layer:
     """What the server says about every project, with its origins."""
     layer = Layer()

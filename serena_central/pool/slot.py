@@ -67,6 +67,9 @@ class Slot:
         """
         while (run := self.usable_run()) is None:
             run = self.current
+            if run is None and self.wanted.spec.exclusive and self.runs:
+                await self.runs[0].ended.wait()  # two at a time would spoil each other's data
+                continue
             if run is None:
                 run = self.start(Cause.LEASE_ASKED)
             elif self.breaker.state is BreakerState.HALF_OPEN:
@@ -110,6 +113,9 @@ class Slot:
         """Starts a successor beside a run that has given max_calls leases; if that can't be now, at a later sweep."""
         run = self.current
         if run is None or self.successor is not None or run.life.facts.calls < self._policy.max_calls:
+            return
+        if self.wanted.spec.exclusive:
+            run.expire(Cause.MAX_CALLS, f"it has given {run.life.facts.calls} leases, and none may run beside it")
             return
         try:
             fresh = self._begin(Cause.MAX_CALLS, f"run {run.number} has given {run.life.facts.calls} leases")

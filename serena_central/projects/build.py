@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from serena_central.config.layers import DEFAULT, Loaded, Problem
-from serena_central.config.load import load_project_config
+from serena_central.config.load import load_project_config, settings_stamp
 from serena_central.config.settings import ProjectSettings, ServerSettings
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.places import Places
@@ -36,6 +36,7 @@ class ProjectBuilder:
 
     def build(self, root: Path) -> Project:
         """Does no long work. What is wrong with the settings is said on the bus, and the rest counts."""
+        seen = settings_stamp(root)  # before the files are read: a change in between is noticed
         found, settings = self._settings(root)
         languages = ProjectLanguages(
             root,
@@ -51,7 +52,9 @@ class ProjectBuilder:
             origins = found.origins.get(f"language_servers.{key}") or found.origins.get(key, (DEFAULT,))
             self._say(root, Problem("wrong", key, text, origins[-1]))
         cache = IndexCache(self.places.cache, root)
-        return Project(root, settings, languages, cache, applier=self.applier, edited=self.edited)
+        project = Project(root, settings, languages, cache, applier=self.applier, edited=self.edited)
+        project.settings_stamp = seen
+        return project
 
     def _settings(self, root: Path) -> tuple[Loaded[ProjectSettings], ProjectSettings]:
         found = load_project_config(root, self.loaded)

@@ -30,8 +30,9 @@ from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.detection import Detection
 from serena_central.lsp.locate import locate
 from serena_central.lsp.roots import server_root
-from serena_central.pool.key import WantedServer, digest_of
+from serena_central.pool.key import ServerKey, WantedServer, digest_of
 from serena_central.pool.pool import LanguageServerPool
+from serena_central.pool.state import Cause
 from serena_central.symbols.source import Lent
 from serena_central.symbols.syntax.grammars import Grammar, grammar_of
 from serena_central.symbols.syntax.reader import SyntaxReader
@@ -173,6 +174,21 @@ class ProjectLanguages:
     def installed(self, server: str) -> None:
         """A server is there now, or another version of it."""
         self._identities.pop(server, None)
+
+    async def retire(self, successor: "ProjectLanguages") -> None:
+        """Ends the servers that were started for this, and that the same root's new settings would start otherwise."""
+        for wanted in {wanted.key: wanted for wanted in self._wanted.values()}.values():
+            if successor.key_now(wanted) != wanted.key:
+                await self._pool.stop(wanted.key, "the project's settings changed", cause=Cause.SETTINGS_CHANGED)
+
+    def key_now(self, wanted: WantedServer) -> ServerKey | None:
+        """The key that an order would have by these settings; None where another server answers."""
+        for language in wanted.spec.languages:
+            spec = self._choices.server_for(language)
+            if spec is not None and spec.name == wanted.spec.name:
+                digest = digest_of(spec, self._choices.settings_of(spec.name), wanted.env)
+                return ServerKey(wanted.root, spec.name, digest)
+        return None
 
     def server_of(self, path: str) -> Hashable:
         """Paths with equal answers share one language server, or have none for the same reason."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 from anyio.abc import TaskStatus
 
-from serena_central.config.load import serena_home
+from serena_central.config.load import serena_home, settings_stamp
 from serena_central.config.settings import ProjectSettings
 from serena_central.core.errors import PathRefused, SymbolNotFound
 from serena_central.editing.apply import Applier
@@ -88,6 +88,8 @@ class Project:
             refuses_conflicts=settings.edit_conflicts == "refuse",
         )
         self.refactoring = Refactoring(root, self.tree, self.edits, self.relations, self.read)
+        self.settings_stamp = settings_stamp(root)
+        """Of the files that the settings were read from: when it differs, the project is opened anew."""
         self.opened_at = time.time()
         self.last_used = time.time()
 

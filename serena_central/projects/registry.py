@@ -16,6 +16,7 @@ import anyio
 import msgspec
 from anyio.abc import TaskGroup, TaskStatus
 
+from serena_central.config.load import settings_stamp
 from serena_central.core.errors import ProjectRefused, SerenaCentralError, UnknownProject
 from serena_central.core.events import Event, EventBus, Severity
 from serena_central.core.repeating import follow, repeat
@@ -192,6 +193,10 @@ class ProjectRegistry:
             SerenaCentralError: its settings can't be used, or its files can't be read.
         """
         opening = self._openings.get(root)
+        before = opening.project if opening else None
+        if before is not None and before.settings_stamp != settings_stamp(root):
+            self.close(root, "its settings changed")
+            opening = None
         if opening is None:
             assert self._tasks is not None, "the registry runs before anything is opened"
             # No await between get and set: single flight.
@@ -202,6 +207,8 @@ class ProjectRegistry:
             assert opening.error is not None
             raise opening.error
         opening.project.last_used = time.time()
+        if before is not None and before is not opening.project and self._tasks is not None:
+            self._tasks.start_soon(before.languages.retire, opening.project.languages)
         return opening.project
 
     async def _hold(self, root: Path, opening: _Opening) -> None:

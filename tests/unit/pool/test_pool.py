@@ -5,6 +5,7 @@ from contextvars import ContextVar
 from pathlib import Path
 
 import anyio
+import msgspec
 import pytest
 
 from serena_central.config.settings import PoolPolicy
@@ -382,3 +383,27 @@ async def test_children_carry_the_owner_token(tmp_path: Path) -> None:
         async with box.pool.lease(box.wanted("a", FAKE_SPEC)) as server:
             environment = Path(f"/proc/{server.pid}/environ").read_bytes()
         assert os.fsencode(f"SERENA_CENTRAL_OWNER={box.pool._ledger.owner}") in environment.split(b"\0")
+
+
+async def test_an_exclusive_server_ends_before_its_successor_starts(tmp_path: Path) -> None:
+    alone = msgspec.structs.replace(FAKE_SPEC, exclusive=True)
+    async with pool_box(tmp_path, max_calls=1) as box:
+        wanted = box.wanted("a", alone)
+        async with box.pool.lease(wanted) as server:
+            first = server.pid
+            assert first is not None
+            async with anyio.create_task_group() as tasks:
+                successors: list[bool] = []
+
+                async def ask() -> None:
+                    async with box.pool.lease(wanted):
+                        successors.append(Path(f"/proc/{first}").exists())
+
+                tasks.start_soon(ask)
+                await anyio.wait_all_tasks_blocked()
+                assert len(box.located) == 1
+                tasks.cancel_scope.cancel()
+        async with box.pool.lease(wanted) as server:
+            assert server.pid != first
+            assert not Path(f"/proc/{first}").exists()
+        assert successors == []

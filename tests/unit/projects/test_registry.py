@@ -192,3 +192,17 @@ async def test_a_project_whose_folder_is_gone_can_be_forgotten_by_its_path(tmp_p
             await registry.open(registry.find("app"))
         registry.forget(registry.find(str(root)))
         assert registry.known_names() == []
+
+
+async def test_a_project_whose_settings_changed_is_opened_anew(tmp_path: Path) -> None:
+    root = folder(tmp_path, "app")
+    world = Registered(tmp_path)
+    async with running(world) as registry:
+        first = await registry.open(root)
+        assert await registry.open(root) is first
+        (root / ".serena").mkdir()
+        (root / ".serena" / "project.yml").write_text("languages: [python]\n")
+        second = await registry.open(root)
+        assert second is not first
+        assert await registry.open(root) is second
+        assert world.kinds() == ["project.opened", "project.closed", "project.opened"]
