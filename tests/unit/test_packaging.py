@@ -1,0 +1,32 @@
+"""What the image and its documentation name is what the server reads."""
+
+import re
+from pathlib import Path
+
+import yaml
+
+from serena_central.config.load import Sources, load_server_config
+
+CHECKOUT = Path(__file__).parents[2]
+
+
+def test_the_variables_of_the_image_are_settings_with_allowed_values(tmp_path: Path) -> None:
+    image = dict(re.findall(r"^\s*(?:ENV )?(SERENA_CENTRAL_\w+)=(\S+)", (CHECKOUT / "Dockerfile").read_text(), re.M))
+    compose = yaml.safe_load((CHECKOUT / "docker-compose.yml").read_text())["services"]["serena-central"]
+    given = {**compose["environment"], "SERENA_CENTRAL_ALLOWED_ROOTS": "/home/me/src"}
+    for environment in (image, image | given):
+        loaded = load_server_config({}, Sources(tmp_path / "none.yml", tmp_path / "none.yml", environment))
+        assert loaded.problems == []
+        assert loaded.value.allowed_roots
+    assert loaded.value.central_server_host == "0.0.0.0"
+    assert loaded.value.central_server_names == ["serena-central"]
+    assert f"127.0.0.1:{loaded.value.central_server_port}:{loaded.value.central_server_port}" in compose["ports"]
+    assert compose["read_only"] is True
+
+
+def test_what_the_image_is_built_from_reaches_its_build() -> None:
+    copied = re.findall(r"^COPY (?!--from)(.+) \S+$", (CHECKOUT / "Dockerfile").read_text(), re.M)
+    allowed = (CHECKOUT / ".dockerignore").read_text().splitlines()
+    sources = {name for line in copied for name in line.split()}
+    assert {f"!{name}" for name in sources} <= set(allowed)
+    assert all((CHECKOUT / name).exists() for name in sources)
