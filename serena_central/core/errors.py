@@ -346,6 +346,7 @@ class RequestFailed(LanguageServerError):
         super().__init__(server, f"The language server {server} refused {method}: {message} ({code})")
         self.method = method
         self.code = code
+        self.message = message
 
 
 class Unsupported(LanguageServerError):

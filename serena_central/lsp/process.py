@@ -30,6 +30,9 @@ GRACE_S = 1.0
 TERM_S = 1.0
 KILL_S = 1.0
 
+_OF_ONE_PROJECT = frozenset({"VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "GOWORK"})
+"""Variables of the shell that started us which would decide for every project: an environment that was active there."""
+
 _DRAIN_S = 0.5
 """How long the last words of a process that has ended are waited for."""
 
@@ -171,7 +174,10 @@ async def guarded(
 
 
 def _inherited() -> dict[str, str]:
-    return {**os.environ, "PATH": search_path(os.environ)}
+    """Ours, but for what the shell that we were started from says of one project."""
+    return {name: value for name, value in os.environ.items() if name not in _OF_ONE_PROJECT} | {
+        "PATH": search_path(os.environ)
+    }
 
 
 def search_path(environment: Mapping[str, str]) -> str:

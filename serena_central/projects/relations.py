@@ -11,7 +11,7 @@ from typing import Literal, TypeVar
 
 import anyio
 
-from serena_central.core.errors import PathNotFound
+from serena_central.core.errors import PathNotFound, RequestFailed
 from serena_central.core.text import Position, Range
 from serena_central.files.search import files_containing
 from serena_central.files.text import FileText
@@ -216,7 +216,13 @@ class Relations:
 
         async def ask(server: LanguageServer) -> tuple[T, str | None]:
             remark = await server.ready()
-            answer = await question(server)
+            try:
+                answer = await question(server)
+            except RequestFailed as error:
+                if remark is None:
+                    raise
+                # Likely the cause, and what can be done about.
+                raise RequestFailed(error.server, error.method, error.code, f"{error.message}; {remark}") from error
             return answer, remark or server.shortfall
 
         return await self._languages.ask(path, ask)

@@ -1,0 +1,113 @@
+"""Small real projects of tests/projects on a running server with the core language servers."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from serena_central.core.places import Places
+from serena_central.projects.project import Project
+from tests.support.central import RunningCentral, running_central
+from tests.support.mcp import RawClient
+from tests.support.servers import with_core_servers
+
+PROJECTS = Path(__file__).parents[1] / "projects"
+
+OPTIONAL = ["get_call_hierarchy", "get_type_hierarchy"]
+
+
+def copy_of(name: str, folder: Path, *, compile_commands: Iterable[str] = ()) -> Path:
+    """A project of its own below `folder`, with the compilation database of these files in it."""
+    root = folder / name
+    shutil.copytree(PROJECTS / name, root)
+    if name == "python":
+        # Without one of the project's own, ty looks into the environment that it is installed in.
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(root / ".venv")], check=True)
+    commands = [
+        {"directory": str(root), "file": file, "arguments": ["cc", "-Iinclude", "-c", file]}
+        for file in compile_commands
+    ]
+    if commands:
+        (root / "compile_commands.json").write_text(json.dumps(commands))
+    return root
+
+
+class Asker:
+    """A client with one active project. `cold` is the answer to the very first question, if one was asked."""
+
+    def __init__(self, central: RunningCentral, client: RawClient, root: Path) -> None:
+        self.central = central
+        self.client = client
+        self.root = root
+        self.cold: Any = None
+
+    @property
+    def project(self) -> Project:
+        project = self.central.central.projects.opened(str(self.root))
+        assert project is not None
+        return project
+
+    async def result(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        return await self.client.call(tool, **arguments)
+
+    async def ask(self, tool: str, **arguments: Any) -> Any:
+        """The answer of a call that must succeed, and without a remark."""
+        result = await self.result(tool, **arguments)
+        texts = [part["text"] for part in result["content"]]
+        assert not result["isError"], texts
+        assert len(texts) == 1, texts[1:]
+        return json.loads(texts[0])
+
+    async def uses(self, name_path: str, file: str = "") -> list[str]:
+        """`path:line:column holder` of all references, which must be complete; `-` is the top level of a file."""
+        project = self.project
+        found = await project.relations.references(await project.find_one(name_path, file))
+        assert (found.remark, found.gaps, found.outside) == (None, [], 0)
+        return [
+            f"{use.path}:{use.range.start.line0}:{use.range.start.column} {use.holder.name_path if use.holder else '-'}"
+            for use in found.references
+        ]
+
+
+@asynccontextmanager
+async def asker(
+    folder: Path,
+    root: Path,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    broken: str = "",
+    patience_s: float = 300,
+) -> AsyncGenerator[Asker]:
+    """A server with a home in `folder`, and a client whose active project is `root`. No question was asked yet.
+
+    The language server `broken` is a program that ends with exit code 3.
+    """
+    places = Places(folder / "home")
+    with_core_servers(places)
+    if broken:
+        _break(broken, places)
+    settings = {"included_optional_tools": OPTIONAL, "auto_install": "off", **(settings or {})}
+    async with (
+        running_central(folder, settings, patience_s=patience_s) as central,
+        central.raw("handshake") as client,
+    ):
+        answer = await client.call("activate_project", project=str(root))
+        assert not answer["isError"], answer
+        yield Asker(central, client, root)
+
+
+def _break(server: str, places: Places) -> None:
+    shared = places.servers.resolve()
+    places.servers.unlink()
+    places.servers.mkdir()
+    for other in shared.iterdir():
+        if other.name != server:
+            (places.servers / other.name).symlink_to(other)
+    program = places.servers / server / "99" / "bin" / server
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\nexit 3\n")
+    program.chmod(0o755)
