@@ -12,6 +12,7 @@ Columns past a line's end mean its end, lines past the text's end mean the text'
 
 import re
 from bisect import bisect_right
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Literal, NamedTuple
 
@@ -43,11 +44,13 @@ class Range(NamedTuple):
 class Text:
     """One text and its lines. Immutable; conversions cost O(log lines) plus the length of one line."""
 
-    __slots__ = ("_ascii", "_ends", "_starts", "content")
+    __slots__ = ("_ascii", "_ends", "_measured", "_starts", "content")
 
     def __init__(self, content: str) -> None:
         self.content = content
         self._ascii = content.isascii()
+        # The line that was converted last: a minified file is one line, with thousands of positions in it.
+        self._measured: tuple[int, Encoding, Sequence[int]] | None = None
         self._starts, self._ends = _lines_of_any(content) if "\r" in content else _lines_of_unix(content)
 
     @property
@@ -90,25 +93,25 @@ class Text:
             return self.position(len(self.content))
         if self._ascii or encoding == "utf-32":
             return Position(line0, min(character, self._ends[line0] - self._starts[line0]))
-        line = self.line(line0)
-        if line.isascii():
-            return Position(line0, min(character, len(line)))
-        units = 0
-        for column, char in enumerate(line):
-            units += _units(char, encoding)
-            if units > character:
-                return Position(line0, column)
-        return Position(line0, len(line))
+        return Position(line0, bisect_right(self._units_of(line0, encoding), character))
 
     def to_lsp(self, position: Position, encoding: Encoding) -> tuple[int, int]:
         """Converts to (line, character), `character` in units of `encoding`."""
         line0, column = self.position(self.offset(position))
         if self._ascii or encoding == "utf-32":
             return line0, column
-        prefix = self.line(line0)[:column]
-        if prefix.isascii():
-            return line0, column
-        return line0, sum(_units(char, encoding) for char in prefix)
+        return line0, self._units_of(line0, encoding)[column - 1] if column else 0
+
+    def _units_of(self, line0: int, encoding: Encoding) -> Sequence[int]:
+        """Per character of a line, the units up to its end."""
+        measured = self._measured
+        if measured is None or measured[:2] != (line0, encoding):
+            line = self.line(line0)
+            units = (
+                range(1, len(line) + 1) if line.isascii() else list(accumulate(_units(char, encoding) for char in line))
+            )
+            measured = self._measured = line0, encoding, units
+        return measured[2]
 
 
 def _lines_of_unix(content: str) -> tuple[list[int], list[int]]:

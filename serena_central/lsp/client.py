@@ -61,8 +61,8 @@ REAPING_S = 6.0
 REREAD_TRIES = 3
 """How often an answer is asked for again because it points into files that the server knows as they were."""
 
-LARGE_ANSWER = 500
-"""Answers with more symbols or places than this are converted in a thread: it takes more than a millisecond."""
+LARGE_TEXT = 20_000
+"""Symbols of a file with more characters are converted in a thread: they may be thousands, and nested."""
 
 
 class LanguageServer:
@@ -207,7 +207,7 @@ class LanguageServer:
     async def document_symbols(self, path: Path) -> list[DocumentSymbol]:
         reading, found = await self._ask(Question("document_symbols", path), list[LspSymbol] | None)
         convert = self._converter().symbols
-        if len(found or ()) > LARGE_ANSWER:
+        if len(reading.text.content) > LARGE_TEXT:
             return await anyio.to_thread.run_sync(convert, reading.text, found)
         return convert(reading.text, found or [])
 

@@ -17,7 +17,7 @@ async def serving(server: uvicorn.Server) -> AsyncGenerator[str]:
         port = listening.getsockname()[1]
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(server.serve, [listening])
-            with anyio.fail_after(10):
+            with anyio.fail_after(60):  # far more than a start takes, on a machine that does much else
                 while not server.started:
                     await anyio.sleep(0.005)
             try:

@@ -72,3 +72,12 @@ def test_a_slice_keeps_line_breaks_and_the_byte_order_mark_is_a_character() -> N
 
 def test_unicode_line_separators_do_not_end_a_line() -> None:
     assert Text("a\u2028b\x0bc").line_count == 1
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_a_line_of_a_minified_file_is_measured_once(encoding: Encoding) -> None:
+    text = Text("aé🙂" * 100_000 + "\nb")
+    for column in range(0, 300_000, 60):  # each by itself would cost its column: half an hour together
+        there = Position(0, column)
+        assert text.from_lsp(*text.to_lsp(there, encoding), encoding) == there
+    assert text.from_lsp(1, 1, encoding) == Position(1, 1)
