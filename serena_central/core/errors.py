@@ -6,6 +6,7 @@ Errors hold data and a message for the reader, who is often a language model. Th
     SerenaCentralError
     ├── ConfigError              a setting has a wrong value: file, line, key and what is allowed
     ├── InvalidArguments         the call's arguments don't fit the tool's schema
+    │   └── NothingMatched       a needle that is not in the text
     ├── UnknownTool
     ├── CallCancelled            a person or the server's stop ended the call while it ran
     ├── ToolRefused              the call is understood and not allowed here (mode, setting, shared session)
@@ -84,6 +85,10 @@ class ConfigError(SerenaCentralError):
 
 class InvalidArguments(SerenaCentralError):
     """The arguments of a call don't fit the tool's schema."""
+
+
+class NothingMatched(InvalidArguments):
+    """What was to be replaced is not in the text."""
 
 
 class UnknownTool(SerenaCentralError):

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 import regex
 
-from serena_central.core.errors import InvalidArguments
+from serena_central.core.errors import InvalidArguments, NothingMatched
 from serena_central.files.pattern import Pattern
 
 Mode = Literal["literal", "regex"]
@@ -42,7 +42,7 @@ def replacements(content: str, needle: str, repl: str, mode: Mode, *, several: b
     plain, back = _with_plain_ends(content)
     found = list(_literal(plain, needle, repl) if mode == "literal" else _matches(plain, needle, repl))
     if not found:
-        raise InvalidArguments(
+        raise NothingMatched(
             "The needle matches nothing. Look at the text as it is now, white space included; "
             "regular expressions need mode='regex'."
         )

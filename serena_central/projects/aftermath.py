@@ -18,7 +18,7 @@ from serena_central.core.text import Text
 from serena_central.editing.change import FileChange
 from serena_central.editing.plan import changed_span
 from serena_central.files.text import FileText
-from serena_central.projects.guard import BodyChange
+from serena_central.projects.guard import WHOLE_FILE, BodyChange
 from serena_central.projects.languages import ProjectLanguages
 from serena_central.projects.relations import Relations
 from serena_central.projects.views import DiagnosticView
@@ -110,6 +110,8 @@ class Aftermath:
             await self._indexer.ensure(followed)
         bodies: list[BodyChange] = []
         unknown = [path for path in written if path not in followed]
+        for path, change in written.items():
+            bodies += await self._whole(path, change)
         for path in followed:
             found = await self._bodies(path, written[path], before.get(self._inside(written[path].path)))
             if found is None:
@@ -124,6 +126,16 @@ class Aftermath:
         if scope.cancelled_caught:
             news.remarks.append(f"Errors that this edit may cause were not known within {self._diagnostics_s:g} s.")
         return Consequences(bodies=bodies, unknown=unknown, errors=news.errors, remarks=news.remarks)
+
+    async def _whole(self, path: str, change: FileChange) -> list[BodyChange]:
+        """The file itself as what was changed; nothing if somebody was quicker."""
+        try:
+            read = await self._read(path)
+        except PathError:
+            return []
+        if read.text.content != change.after:
+            return []
+        return [BodyChange(path, WHOLE_FILE, change.before.digest if change.before else None, read.digest)]
 
     async def _bodies(self, path: str, change: FileChange, before: Before | None) -> list[BodyChange] | None:
         """Symbols that the change touched; None if the file's symbols are not known, or somebody was quicker."""

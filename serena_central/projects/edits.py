@@ -6,26 +6,31 @@ a file waits for others who change it; an outside writer makes the plan start ag
 and no sessions.
 """
 
+import threading
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import anyio
+import anyio.to_thread
 import msgspec
 
-from serena_central.core.errors import EditConflict, FileChanged, PathRefused
+from serena_central.core.errors import EditConflict, FileChanged, PathNotFound, PathRefused
 from serena_central.core.ids import new_edit_id
 from serena_central.core.locks import KeyedLocks
 from serena_central.core.text import Text
 from serena_central.editing.apply import Applier
 from serena_central.editing.change import Author, FileChange, Operation
 from serena_central.editing.patch import FilePatch, hunks_between
-from serena_central.editing.plan import TextEdit, apply_edits, line_counts, unified_diff
-from serena_central.files.text import FileText
+from serena_central.editing.plan import TextEdit, apply_edits, line_counts, unified_diff, with_newlines
+from serena_central.editing.replacing import Mode
+from serena_central.files.text import DEFAULT_ENCODING, FileText, read_text
 from serena_central.files.tree import FileTree
 from serena_central.projects.aftermath import Aftermath, Consequences
+from serena_central.projects.bulk import Found, Occurrence, changes_of, check_count, find
 from serena_central.projects.guard import Guard
 from serena_central.symbols.index import Hit
 
@@ -83,6 +88,16 @@ class Edited(msgspec.Struct, frozen=True, kw_only=True):
     conflicts: list[EditConflict] = []
 
 
+class Replaced(msgspec.Struct, frozen=True, kw_only=True):
+    """A replacement in many files. `count`: occurrences that were (or would be) replaced; `skipped`: files that could
+    not be read as text."""
+
+    edited: Edited
+    count: int
+    occurrences: list[Occurrence]
+    skipped: list[str]
+
+
 Plan = Callable[[], Awaitable[Sequence[FileChange]]]
 """Makes the changes from what is on disk at the moment of the call; called again when that has changed, which it may
 say itself by raising FileChanged."""
@@ -99,6 +114,7 @@ class Edits:
         aftermath: Aftermath,
         *,
         refuses_conflicts: bool,
+        encoding: str | None,
         read: Callable[[str], Awaitable[FileText]],
         settled: Callable[[str, str], Awaitable[tuple[Hit, FileText]]],
         applied: Callable[[AppliedEdit], None],
@@ -113,6 +129,7 @@ class Edits:
         self._settled = settled
         self._applied = applied
         self._refuses = refuses_conflicts
+        self._encoding = encoding or DEFAULT_ENCODING
         self._guard = Guard()
         self._turns = KeyedLocks()
 
@@ -156,21 +173,90 @@ class Edits:
         Raises:
             EditConflict: something does, and the setting `edit_conflicts` says to refuse.
         """
-        found = self._guard.conflict(site.hit, site.text, site.read.stamp, seen)
-        if found is not None and self._refuses:
-            raise found
-        return [found] if found is not None else []
+        return self._let_pass(self._guard.conflict(site.hit, site.text, site.read.stamp, seen))
+
+    def _let_pass(self, conflict: EditConflict | None) -> list[EditConflict]:
+        if conflict is not None and self._refuses:
+            raise conflict
+        return [conflict] if conflict is not None else []
 
     async def change_text(
-        self, path: str, plan: Callable[[FileText], str], author: Author, *, dry_run: bool = False
+        self,
+        path: str,
+        plan: Callable[[FileText], str],
+        author: Author,
+        *,
+        seen: str | None = None,
+        dry_run: bool = False,
     ) -> Edited:
-        """Changes one file, root-relative, to what `plan` makes of it. `plan` may raise, to refuse."""
+        """Changes one file, root-relative, to what `plan` makes of it. `plan` may raise, to refuse. `seen` is the
+        digest of the content that the author knows; None: nothing is compared.
+
+        Raises:
+            EditConflict: the file is not any more what the author knows, and the settings say to refuse.
+            PathError, EditError, InvalidArguments: the file can't be changed.
+        """
+        conflicts: list[EditConflict] = []
 
         async def changes() -> list[FileChange]:
             read = await self._read(path)
+            conflicts[:] = self._let_pass(self._guard.file_conflict(path, read, seen))
             return [FileChange(self._root / path, read, plan(read))]
 
-        return await self.change_files([path], changes, author, dry_run=dry_run)
+        edited = await self.change_files([path], changes, author, dry_run=dry_run)
+        return msgspec.structs.replace(edited, conflicts=conflicts)
+
+    async def create_file(
+        self, path: str, content: str, author: Author, *, seen: str | None = None, dry_run: bool = False
+    ) -> Edited:
+        """Makes a file, root-relative, hold `content`, whatever it held; `seen` and errors as in `change_text`."""
+        conflicts: list[EditConflict] = []
+
+        async def changes() -> list[FileChange]:
+            conflicts.clear()
+            try:
+                read = await self._read(path)
+            except PathNotFound:
+                return [FileChange(self._root / path, None, content, encoding=self._encoding)]
+            conflicts.extend(self._let_pass(self._guard.file_conflict(path, read, seen)))
+            return [FileChange(self._root / path, read, with_newlines(content, read.newline))]
+
+        edited = await self.change_files([path], changes, author, dry_run=dry_run)
+        return msgspec.structs.replace(edited, conflicts=conflicts)
+
+    async def replace_in_files(
+        self,
+        paths: Sequence[str],
+        needle: str,
+        repl: str,
+        mode: Mode,
+        author: Author,
+        *,
+        wanted: Collection[str] | None = None,
+        expected: int | None = None,
+        dry_run: bool = False,
+    ) -> Replaced:
+        """Replaces text in all of these files, or in none; only the `wanted` occurrences, if there are as many as
+        `expected`. Raises InvalidArguments, EditError, PathError."""
+        found = Found([], [])
+        stop = threading.Event()
+
+        def look() -> Found:
+            read = partial(read_text, encoding=self._encoding)
+            return find(paths, lambda path: read(self._root / path), needle, repl, mode, cancelled=stop.is_set)
+
+        async def changes() -> list[FileChange]:
+            nonlocal found
+            found = await anyio.to_thread.run_sync(look, abandon_on_cancel=True)
+            check_count(found.occurrences, expected)
+            return changes_of(self._root, found, wanted)
+
+        try:
+            edited = await self.change_files([], changes, author, dry_run=dry_run)
+        finally:
+            stop.set()
+        count = len(found.occurrences) if wanted is None else len(wanted)
+        return Replaced(edited=edited, count=count, occurrences=found.occurrences, skipped=found.skipped)
 
     async def change_files(
         self,

@@ -14,6 +14,7 @@ from serena_central.core.errors import EditConflict
 from serena_central.core.text import Text
 from serena_central.editing.change import Author
 from serena_central.files.stamp import Stamp
+from serena_central.files.text import FileText
 from serena_central.symbols.bodies import body_hash
 from serena_central.symbols.index import Hit
 
@@ -21,6 +22,10 @@ CHANGES_REMEMBERED = 10_000
 """Symbols of which is known who changed them last: about 3 MB at the most."""
 
 OUTSIDE = "outside of this server (an editor, git, another program)"
+
+
+WHOLE_FILE = ""
+"""Stands for the file itself where a symbol's name path stands: its hash is the content's digest."""
 
 
 class BodyChange(msgspec.Struct, frozen=True):
@@ -62,9 +67,19 @@ class Guard:
         current = body_hash(text, hit.symbol)
         if current == seen:
             return None
-        change = self._changes.get((hit.path, hit.name_path))
+        by, at = self._who((hit.path, hit.name_path), current, stamp)
+        return EditConflict(hit.name_path, hit.path, by, at, text.slice(hit.symbol.range))
+
+    def file_conflict(self, path: str, read: FileText, seen: str | None) -> EditConflict | None:
+        """The same for a whole file, of which somebody saw the content with the digest `seen`."""
+        if seen is None or seen == read.digest:
+            return None
+        by, at = self._who((path, WHOLE_FILE), read.digest, read.stamp)
+        return EditConflict("The text", path, by, at, None)
+
+    def _who(self, place: tuple[str, str], current: str, stamp: Stamp) -> tuple[str, str]:
+        """Who brought something to what it is now, and when."""
+        change = self._changes.get(place)
         if change is not None and change.after == current:
-            by, at = f"session {change.session} ({change.client})", change.at
-        else:
-            by, at = OUTSIDE, stamp.mtime_ns / 1e9
-        return EditConflict(hit.name_path, hit.path, by, utc(at), text.slice(hit.symbol.range))
+            return f"session {change.session} ({change.client})", utc(change.at)
+        return OUTSIDE, utc(stamp.mtime_ns / 1e9)

@@ -86,6 +86,7 @@ class Project:
             settled=self.settled,
             applied=edited,
             refuses_conflicts=settings.edit_conflicts == "refuse",
+            encoding=settings.encoding,
         )
         self.refactoring = Refactoring(root, self.tree, self.edits, self.relations, self.read)
         self.settings_stamp = settings_stamp(root)
@@ -142,6 +143,14 @@ class Project:
     def locate_file(self, path: str) -> str:
         """Like `locate`, for a path that must be a file."""
         inside = self.locate(path)
+        if (self.root / inside).is_dir():
+            raise PathRefused(f"{path!r} is a folder; a file is needed here.")
+        return inside
+
+    def locate_new_file(self, path: str) -> str:
+        """Like `locate_file`, for a file that may not be there yet."""
+        asked = str(Path(path).expanduser()) if path.startswith("~/") else path
+        inside = relative(self.root, resolve_inside(self.root, asked, must_exist=False))
         if (self.root / inside).is_dir():
             raise PathRefused(f"{path!r} is a folder; a file is needed here.")
         return inside

@@ -29,7 +29,7 @@ from serena_central.tools import changes, diagnostics, files, guidance, hierarch
 from serena_central.tools.answer import Answer, fit
 from serena_central.tools.catalogue import CATALOGUE, PATH_PARAMETERS, Tool
 from serena_central.tools.context import Services, ToolCall
-from serena_central.tools.edits import refactorings, symbol_edits
+from serena_central.tools.edits import refactorings, symbol_edits, text_edits
 from serena_central.tools.once import Once, repeat_key
 
 logger = logging.getLogger(__name__)
@@ -38,6 +38,7 @@ FAMILIES = (
     symbols,
     symbol_edits,
     refactorings,
+    text_edits,
     changes,
     files,
     diagnostics,

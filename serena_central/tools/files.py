@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from serena_central.core.errors import InvalidArguments
 from serena_central.files.listing import list_folder
-from serena_central.files.search import SearchRequest, search
+from serena_central.files.search import SearchRequest, glob_filter, search
 from serena_central.projects.project import Project
 from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool
@@ -109,7 +109,7 @@ async def search_for_pattern(
     paths_include_glob: Annotated[str, Meta(description="Only files that fit, e.g. src/**/*.{ts,tsx}")] = "",
     paths_exclude_glob: Annotated[str, Meta(description="Not files that fit; wins")] = "",
     relative_path: Annotated[str, Meta(description="File or folder to search in; empty: the whole project")] = "",
-    restrict_search_to_code_files: Annotated[bool, Meta(description="Only files in a known language")] = False,
+    restrict_search_to_code_files: Annotated[bool, Meta(description="Only source code, no data or markup")] = False,
     skip_ignored_files: SkipIgnored = True,
     multiline: Annotated[bool, Meta(description="Match across lines; . matches line breaks")] = False,
 ) -> Shaped:
@@ -126,7 +126,7 @@ async def search_for_pattern(
     )
     paths = await _paths_to_search(call, target, relative_path, ignored=not skip_ignored_files)
     if restrict_search_to_code_files:
-        paths = [path for path in paths if target.languages.language_of(path)]
+        paths = [path for path in paths if target.languages.is_searched(path)]
     found = await search(target.root, paths, request)
     for remark in found.remarks:
         call.remark(remark)
@@ -147,5 +147,18 @@ async def _paths_to_search(call: ToolCall, target: Project, relative_path: str, 
         if listed.truncated:
             call.remark(f"Truncated: only the first {len(listed.files)} files were searched.")
         return listed.files
+    return paths_below(target, inside)
+
+
+def paths_below(target: Project, relative_path: str, include: str = "", exclude: str = "") -> list[str]:
+    """Files of the project at or below a path, in order, that fit the globs. Raises PathError, InvalidArguments."""
+    inside = target.locate(relative_path) if relative_path else ""
+    wanted, unwanted = glob_filter(include), glob_filter(exclude)
     prefix = inside + "/" if inside else ""
-    return sorted(path for path in target.tree.files if path.startswith(prefix))
+    return sorted(
+        path
+        for path in target.tree.files
+        if (path == inside or path.startswith(prefix))
+        and (wanted is None or wanted(path))
+        and not (unwanted is not None and unwanted(path))
+    )

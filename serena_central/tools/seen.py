@@ -8,13 +8,11 @@ from collections.abc import Iterable
 
 from serena_central.core.errors import PathError
 from serena_central.files.text import FileText
+from serena_central.projects.guard import WHOLE_FILE
 from serena_central.projects.project import Project
 from serena_central.projects.views import ReferenceView, SymbolView
 from serena_central.symbols.bodies import body_hash, body_hashes
 from serena_central.tools.context import ToolCall
-
-WHOLE_FILE = ""
-"""Stands for the file itself where a symbol's name path stands: its hash is the content's digest."""
 
 
 def saw_bodies(call: ToolCall, target: Project, views: Iterable[SymbolView]) -> None:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from serena_central.projects.edits import Edited
+from serena_central.projects.guard import BodyChange
 from serena_central.projects.project import Project
 from serena_central.tools.context import ToolCall
 from serena_central.tools.diagnostics import grouped
@@ -40,10 +41,13 @@ def _remember(call: ToolCall, target: Project, edited: Edited, about: str | None
     """What the session wrote it knows; what contains it, it knows as well as before."""
     call.session.edits += 1
     views, session, root = call.services.views, call.session, str(target.root)
+    known: list[BodyChange] = []
+    for body in edited.consequences.bodies:
+        wrote = about is not None and (body.name_path == about or body.name_path.startswith(f"{about}/"))
+        before = views.known(session, root, body.path, body.name_path)
+        if wrote or body.before is None or before == body.before:
+            known.append(body)
     for path in edited.consequences.unknown:
         views.forget(session, root, path)
-    for body in edited.consequences.bodies:
-        known = views.known(session, root, body.path, body.name_path)
-        wrote = about is not None and (body.name_path == about or body.name_path.startswith(f"{about}/"))
-        if wrote or body.before is None or known == body.before:
-            views.saw(session, root, body.path, {body.name_path: body.after})
+    for body in known:
+        views.saw(session, root, body.path, {body.name_path: body.after})

@@ -28,7 +28,8 @@ HEAD = re.compile(r"^=== (?P<kind>file|call) (?P<what>.*)\n", re.MULTILINE)
 
 @pytest.fixture(scope="module")
 async def central(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Central]:
-    async with running_parts(tmp_path_factory.mktemp("home")) as running:
+    settings = {"included_optional_tools": ["delete_lines", "replace_lines", "insert_at_line", "replace_in_files"]}
+    async with running_parts(tmp_path_factory.mktemp("home"), settings) as running:
         yield running
 
 

@@ -45,14 +45,18 @@ def test_all_tools_that_are_listed_by_default_stay_small() -> None:
 
 def test_optional_tools_are_those_that_prompts_do_not_expect() -> None:
     assert {tool.name for tool in CATALOGUE if tool.shown == "optional"} == {
+        "delete_lines",
         "execute_shell_command",
         "find_all_symbols",
         "get_call_hierarchy",
         "get_diagnostics_for_symbol",
         "get_type_hierarchy",
+        "insert_at_line",
         "list_queryable_projects",
         "query_project",
         "remove_project",
+        "replace_in_files",
+        "replace_lines",
         "restart_language_server",
     }
 
