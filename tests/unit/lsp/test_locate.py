@@ -4,7 +4,7 @@ from pathlib import Path
 import msgspec.structs
 import pytest
 
-from serena_central.core.errors import ServerNotInstalled
+from serena_central.core.errors import ServerNotDriven, ServerNotInstalled
 from serena_central.core.places import Places
 from serena_central.lsp.catalogue import InstallRecipe, Launching, catalogue
 from serena_central.lsp.locate import installed, locate
@@ -96,3 +96,30 @@ def test_the_bundled_server_is_found_beside_the_interpreter_with_its_version(pla
     assert Path(launch.command[0]).name == "ty"
     assert launch.version.count(".") == 2
     assert "ty" in installed([catalogue().server("ty")], places)
+
+
+def test_placeholders_in_initialization_options_are_filled_at_any_depth(tmp_path: Path, places: Places) -> None:
+    options = {"typescript": {"tsdk": "{tsdk}"}, "storage": ["{cache}", 5], "on": True}
+    recipe = InstallRecipe(via="npm", packages=("@fake/ls@1.0",))
+    spec = msgspec.structs.replace(SPEC, install=(recipe,), initialization_options=options)
+    modules = tmp_path / "node_modules"
+    launch = locate(spec, Path("/r"), places, path=str(npm_package(modules, "1.0")))
+    assert launch.options == {
+        "typescript": {"tsdk": str(modules / "typescript" / "lib")},
+        "storage": [launch.command[4], 5],
+        "on": True,
+    }
+
+
+def test_a_command_of_a_users_own_is_run_as_it_is_or_missing(tmp_path: Path, places: Places) -> None:
+    mine = program(tmp_path / "mine")
+    spec = msgspec.structs.replace(SPEC, launch=Launching(command=(str(mine), "-v")))
+    assert locate(spec, Path("/r"), places, path="").command == [str(mine), "-v"]
+    mine.unlink()
+    with pytest.raises(ServerNotInstalled, match="is no program"):
+        locate(spec, Path("/r"), places, path="")
+
+
+def test_a_server_that_is_not_driven_yet_says_what_it_needs(places: Places) -> None:
+    with pytest.raises(ServerNotDriven, match="known, and not driven yet: it needs a tsserver"):
+        locate(catalogue().server("vue-language-server"), Path("/r"), places)
