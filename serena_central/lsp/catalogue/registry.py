@@ -56,6 +56,12 @@ class Catalogue:
             self._add_all(language, entry.files, (), first=False)
             self._shebangs |= {program: language for program in entry.shebangs if program not in self._shebangs}
             self._aliases |= dict.fromkeys(entry.aliases, language)
+        self._plain = {
+            ending: [pattern.claim for pattern in patterns]
+            for ending, patterns in self._endings.items()
+            if not any(pattern.form for pattern in patterns)
+        }
+        """Endings that are all that counts: nearly every file has one of them."""
         self.markers = frozenset(
             marker for entry in languages.values() for near in entry.near for marker in near.markers
         )
@@ -130,9 +136,11 @@ class Catalogue:
         found: list[Claim] = []
         dot = name.find(".")
         while dot >= 0:
-            patterns = self._endings.get(name[dot:])
-            if patterns is not None:
-                found += [claim for form, claim in patterns if form is None or form.match(name)]
+            more = self._plain.get(name[dot:])
+            if more is None:
+                patterns = self._endings.get(name[dot:], ())
+                more = [claim for form, claim in patterns if form is None or form.match(name)]
+            found = found + more if found else more
             dot = name.find(".", dot + 1)
         return found
 

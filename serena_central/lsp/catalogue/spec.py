@@ -249,7 +249,6 @@ class ServerSpec(Part, frozen=True):
     """It is installed together with this product."""
     memory_mb: int = 500
     """A hint for the memory budget before anything is measured."""
-    multi_root: bool = False
     note: str = ""
     """What a user should know: a licence, a limit."""
 
