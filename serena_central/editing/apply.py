@@ -148,6 +148,10 @@ def _encoded(change: FileChange) -> bytes | None:
         raise InvalidArguments(
             f"{change.path.name} is written in {error.encoding}, which has no {wrong!r}; nothing was changed."
         ) from error
+    if "\0" in change.after:
+        raise InvalidArguments(
+            f"The new text of {change.path.name} has a NUL character, which no text can have; nothing was changed."
+        )
     if len(data) > MAX_BYTES:
         raise InvalidArguments(
             f"{change.path.name} would have {len(data) / 1e6:.1f} MB, more than the {MAX_BYTES / 1e6:g} MB that can be "

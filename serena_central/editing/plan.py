@@ -6,7 +6,7 @@ ends of the file that it goes into.
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from serena_central.core.errors import InvalidArguments
@@ -72,8 +72,8 @@ def unified_diff(path: str, before: str | None, after: str | None, *, new_path: 
     """
     source = f"a/{path}" if before is not None else "/dev/null"
     target = f"b/{new_path or path}" if after is not None else "/dev/null"
-    old, new = lines_of(before or ""), lines_of(after or "")
-    body = "".join(_shown(line) for line in _diff_lines(old, new))
+    difference = _difference(before or "", after or "")
+    body = "".join(_shown(line) for line in _diff_lines(difference))
     if not body and source.partition("/")[2] == target.partition("/")[2]:
         return ""
     return f"--- {source}\n+++ {target}\n{body}"
@@ -82,7 +82,7 @@ def unified_diff(path: str, before: str | None, after: str | None, *, new_path: 
 def line_counts(before: str | None, after: str | None) -> LineCounts:
     """How many lines a diff of the two adds and removes."""
     added = removed = 0
-    for tag, first, last, new_first, new_last in _changes(lines_of(before or ""), lines_of(after or "")):
+    for tag, first, last, new_first, new_last in _difference(before or "", after or "").changes:
         if tag != "equal":
             removed += last - first
             added += new_last - new_first
@@ -91,37 +91,70 @@ def line_counts(before: str | None, after: str | None) -> LineCounts:
 
 def changed_hunks(before: str, after: str) -> list[tuple[int, str, str]]:
     """Where the texts differ, with a few equal lines around: 0-based line in the new text, old lines, new lines."""
-    old, new = lines_of(before), lines_of(after)
+    first0, old, new, changes = _difference(before, after)
     return [
-        (group[0][3], "".join(old[group[0][1] : group[-1][2]]), "".join(new[group[0][3] : group[-1][4]]))
-        for group in _grouped(_changes(old, new))
+        (first0 + group[0][3], "".join(old[group[0][1] : group[-1][2]]), "".join(new[group[0][3] : group[-1][4]]))
+        for group in _grouped(changes)
     ]
 
 
 def changed_span(before: str, after: str) -> tuple[int, int, int]:
     """The one stretch that holds all differences, in offsets: its start, its end in the old text and in the new one."""
     shorter = min(len(before), len(after))
-    head = _common(before, after, shorter)
-    tail = _common(before[head:][::-1], after[head:][::-1], shorter - head)
-    return head, len(before) - tail, len(after) - tail
+    head = _longest(shorter, lambda low, high: before[low:high] == after[low:high])
+    old_end, new_end = len(before), len(after)
+    tail = _longest(
+        shorter - head,
+        lambda low, high: before[old_end - high : old_end - low] == after[new_end - high : new_end - low],
+    )
+    return head, old_end - tail, new_end - tail
 
 
-def _common(one: str, other: str, most: int) -> int:
-    """Length of the common head, by halving: comparing slices is far quicker than characters."""
+def _longest(most: int, alike: Callable[[int, int], bool]) -> int:
+    """How far the texts are alike, by halving: comparing slices is far quicker than characters."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
+        if alike(low, middle):
             low = middle
         else:
             high = middle - 1
     return low
 
 
-def _diff_lines(old: Sequence[str], new: Sequence[str]) -> Iterable[str]:
-    for group in _grouped(_changes(old, new)):
+Change = tuple[str, int, int, int, int]
+"""As difflib's opcodes: tag, lines of the old text, lines of the new one."""
+
+
+class _Difference(NamedTuple):
+    """The lines around all differences, from the 0-based line `first0` of both texts on, and what differs in them."""
+
+    first0: int
+    old: list[str]
+    new: list[str]
+    changes: list[Change]
+
+
+def _difference(before: str, after: str) -> _Difference:
+    """Looks only at the lines that differ and at the context around them: edits are small and files are not."""
+    head, old_end, _ = changed_span(before, after)
+    start = head
+    for _ in range(DIFF_CONTEXT + 1):
+        start = before.rfind("\n", 0, max(start - 1, 0)) + 1
+    stop = old_end
+    for _ in range(DIFF_CONTEXT + 1):
+        stop = before.find("\n", stop) + 1 or len(before)
+    old, new = lines_of(before[start:stop]), lines_of(after[start : len(after) - (len(before) - stop)])
+    above = before[:start]
+    first0 = above.count("\n") + above.count("\r") - above.count("\r\n")
+    return _Difference(first0, old, new, _changes(old, new))
+
+
+def _diff_lines(difference: _Difference) -> Iterable[str]:
+    first0, old, new, changes = difference
+    for group in _grouped(changes):
         first, last = group[0], group[-1]
-        yield f"@@ -{_span(first[1], last[2])} +{_span(first[3], last[4])} @@\n"
+        yield f"@@ -{_span(first0 + first[1], first0 + last[2])} +{_span(first0 + first[3], first0 + last[4])} @@\n"
         for tag, start, end, new_start, new_end in group:
             if tag == "equal":
                 yield from (f" {line}" for line in old[start:end])
@@ -130,12 +163,8 @@ def _diff_lines(old: Sequence[str], new: Sequence[str]) -> Iterable[str]:
                 yield from (f"+{line}" for line in new[new_start:new_end])
 
 
-Change = tuple[str, int, int, int, int]
-"""As difflib's opcodes: tag, lines of the old text, lines of the new one."""
-
-
 def _changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
-    """What differs. Only the middle, between equal heads and tails, is compared: edits are small and files are not."""
+    """What differs. Only the middle, between equal heads and tails, is compared: difflib is slow."""
     head = 0
     shorter = min(len(old), len(new))
     while head < shorter and old[head] == new[head]:

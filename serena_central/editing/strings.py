@@ -42,8 +42,10 @@ def lines_inside_strings(code: str, language: str | None) -> set[int]:
     inside: set[int] = set()
     if tokens is None:
         return inside
+    line0 = reached = 0
     for match in tokens.finditer(code):
         if match["long"]:
-            first = code.count("\n", 0, match.start())
-            inside.update(range(first + 1, first + match[0].count("\n") + 1))
+            line0 += code.count("\n", reached, match.start())
+            reached = match.start()
+            inside.update(range(line0 + 1, line0 + match[0].count("\n") + 1))
     return inside

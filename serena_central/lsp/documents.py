@@ -8,7 +8,6 @@ changed; `still_current` says afterwards whether the answer was about the same t
 import logging
 import re
 import time
-from codecs import BOM_UTF8
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
@@ -302,9 +301,12 @@ def _stamp(path: Path) -> Stamp:
 
 
 def _looks_like_utf8(text: Text, stamp: Stamp) -> bool:
-    """Whether the file is as long as its text in UTF-8, which servers take every file for; other encodings differ."""
+    """Whether the file is as long as its text in UTF-8, which servers take every file for; other encodings differ.
+
+    So does a byte-order mark, which some servers count as a character of the first line.
+    """
     length = len(text.content) if text.content.isascii() else len(text.content.encode("utf-8", "surrogatepass"))
-    return stamp.size in (length, length + len(BOM_UTF8))
+    return stamp.size == length
 
 
 def _is_settled(stamp: Stamp) -> bool:

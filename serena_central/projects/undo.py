@@ -57,6 +57,8 @@ def _patches_of(row: EditRow) -> list[FilePatch]:
 async def _reversed(edit_id: str, project: Project, patch: FilePatch) -> FileChange:
     """The change that takes one file's patch back."""
     back = project.root / patch.path
+    if (patch.deleted or patch.moved_to) and back.exists():
+        raise UndoRefused(edit_id, f"there is something at {patch.path} again")
     if patch.deleted:
         return FileChange(back, None, _whole(patch.hunks, before=True, bom=patch.bom), encoding=patch.encoding)
     here = patch.moved_to or patch.path

@@ -12,6 +12,7 @@ from serena_central.editing.plan import (
     LineCounts,
     TextEdit,
     apply_edits,
+    changed_hunks,
     line_counts,
     lines_of,
     unified_diff,
@@ -101,3 +102,11 @@ def test_a_missing_line_end_a_new_file_and_a_move_are_told() -> None:
     assert unified_diff("f.py", "a\n", None) == "--- a/f.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n"
     assert unified_diff("f.py", "a\n", "a\n", new_path="g.py") == "--- a/f.py\n+++ b/g.py\n"
     assert unified_diff("f.py", "a\n", "a\n") == ""
+
+
+@given(st.lists(st.sampled_from(["a\n", "b\n", "c\r\n", "d\r"]), max_size=30).map("".join), TEXTS, TEXTS)
+def test_line_numbers_are_those_of_the_whole_texts(shared: str, before: str, after: str) -> None:
+    old, new = shared + "\n" + before, shared + "\n" + after
+    for line0, _, new_lines in changed_hunks(old, new):
+        lines = lines_of(new_lines)
+        assert lines_of(new)[line0 : line0 + len(lines)] == lines
