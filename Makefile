@@ -4,7 +4,7 @@ BIN := .venv/bin
 UV := $(BIN)/uv
 ARGS ?=
 
-.PHONY: docs setup serve test test-all coverage servers check check-wheel check-sdist conformance soak format bench clean
+.PHONY: docs setup serve test test-all coverage servers smoke check check-wheel check-sdist conformance soak format bench clean
 
 setup: $(BIN)/.ready
 
@@ -42,6 +42,10 @@ test-all: check servers check-sdist check-wheel conformance
 SERVERS_HOME ?= $(CURDIR)/build/servers-home
 servers: setup
 	SERENA_CENTRAL_HOME=$(SERVERS_HOME) $(BIN)/serena-central languages install --all-core $(ARGS)
+
+# Every language server that pip and npm can get: installed, started, asked. Some minutes and 2 GB.
+smoke: setup
+	$(BIN)/python -m pytest -m slow tests/smoke $(ARGS)
 
 check: setup
 	$(BIN)/ruff format --check .

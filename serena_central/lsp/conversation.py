@@ -285,7 +285,16 @@ class Conversation:
         with tracing.step_span(f"{self._spec.name} {method}"):
             return await self._exchange(method, question, shape, opened=opened)
 
+    async def _let_it_take_in(self, path: Path) -> None:
+        """Shows the server the file as it is, and waits until it has had the time that it needs."""
+        async with self._sending:
+            await self.documents.tell_changes()
+            await self.documents.prepare(path, opened=True)
+        await anyio.sleep(self.documents.taken_in_after_s(path))
+
     async def _exchange(self, method: str, question: Question, shape: Any, *, opened: bool) -> tuple[Reading, Any]:
+        if self._spec.documents.takes_in_s:
+            await self._let_it_take_in(question.path)
         async with self._sending:
             await self.documents.tell_changes()
             if self._settling is None and self._spec.documents.open_candidates:

@@ -67,6 +67,8 @@ class _Document(msgspec.Struct):
     users: int = 0
     outdated: bool = False
     """A file that is part of it has changed: the server takes that in when it is opened anew."""
+    shown_at: float = msgspec.field(default_factory=time.monotonic)
+    """When the server was sent this text, by the monotonic clock."""
 
 
 class Documents:
@@ -231,6 +233,11 @@ class Documents:
         await self._connection.notify("textDocument/didOpen", {"textDocument": item})
         return document
 
+    def taken_in_after_s(self, path: Path) -> float:
+        """How long the server still needs for what it was shown last of a file, in seconds."""
+        document = self._open.get(path)
+        return max(0.0, document.shown_at + self._spec.documents.takes_in_s - time.monotonic()) if document else 0.0
+
     async def _refresh(self, path: Path, document: _Document) -> bool:
         """Reads an open document again; whether its text had changed, and the server was told."""
         try:
@@ -245,6 +252,7 @@ class Documents:
             return False
         before, document.text = document.text, text
         document.version += 1
+        document.shown_at = time.monotonic()
         change: dict[str, Any] = {"text": _sendable(text)}
         if self.sync_kind == 2 and self._spec.documents.ranged_edits_only:
             line, character = before.to_lsp(before.position(len(before.content)), self.encoding)

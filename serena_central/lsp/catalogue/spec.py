@@ -128,6 +128,8 @@ class Documents(Part, frozen=True):
     """A closed file with the mtime that it knows is not read again, whatever it is told: it is opened for a moment."""
     reads_late: bool = False
     """It reads a file some time after it was told of a change: the file is opened for a moment, with its text."""
+    takes_in_s: float = 0.0
+    """How long after it was shown a text it answers as if there were none, without a word: questions wait as long."""
 
 
 class Naming(Part, frozen=True):

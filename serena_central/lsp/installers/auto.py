@@ -34,7 +34,7 @@ AT_ONCE = 2
 
 _ALLOWED: dict[str, tuple[str, ...]] = {
     "off": (),
-    "pinned": ("pip", "npm"),  # quick, pinned exactly, no code of theirs run before the server itself
+    "pinned": ("pip", "npm"),  # quick, and pinned exactly
     "all": tuple(sorted(WAYS.keys() - OUTSIDE)),
 }
 
