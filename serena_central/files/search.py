@@ -9,7 +9,6 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from anyio.lowlevel import RunVar
 from serena_central.core.errors import InvalidArguments, PathError, PathNotFound
 from serena_central.files.glob import BadGlob, expand_braces, translate_part, translate_path
 from serena_central.files.pattern import Pattern
-from serena_central.files.text import decode, read_bytes
+from serena_central.files.text import decode, encodings_of, read_bytes, read_quickly
 
 DEADLINE_S = 10.0
 """A search of 100,000 files takes 2 s; what takes longer than this is the pattern's fault."""
@@ -99,17 +98,21 @@ def files_containing(
     """
     if not word:
         return []
-    contains = _word_finder(word, encoding, whole=whole)
+    needles = encodings_of(word, encoding)
+    contains = _word_finder(needles, whole=whole)
     folder = f"{root}/"
     found: list[str] = []
     for path in paths:
-        try:
-            data, _ = read_bytes(folder + path)
-            if data.startswith(_WIDE_MARKS):
-                data = decode(data, path).content.encode("utf-8", "surrogatepass")
-        except PathError:
+        data = read_quickly(folder + path)
+        if data is None:
             continue
-        if contains(data):
+        if data.startswith(_WIDE_MARKS):
+            try:
+                data = decode(data, path).content.encode("utf-8", "surrogatepass")
+            except PathError:
+                continue
+        # Most files hold the word in no form: that is known ten times as quickly as by an expression.
+        if any(needle in data for needle in needles) and contains(data):
             found.append(path)
     return found
 
@@ -265,15 +268,11 @@ def _cut(line: str, column: int) -> str:
     return f"{head}{line[start : start + MAX_LINE_CHARS]}{tail}"
 
 
-def _word_finder(word: str, encoding: str | None, *, whole: bool) -> Callable[[bytes], re.Match[bytes] | None]:
-    """Searches bytes for the word in UTF-8 or in the project's encoding.
+def _word_finder(needles: Iterable[bytes], *, whole: bool) -> Callable[[bytes], re.Match[bytes] | None]:
+    """Searches bytes for one of the forms of a word.
 
     What precedes the word is checked behind its match: an expression that starts with a literal is ten times quicker.
     """
-    needles = {word.encode("utf-8", "surrogateescape"): None}
-    if encoding is not None:
-        with suppress(LookupError, UnicodeError):
-            needles[word.encode(encoding)] = None
     return re.compile(b"|".join(_as_word(needle) if whole else re.escape(needle) for needle in needles)).search
 
 

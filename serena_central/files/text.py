@@ -9,6 +9,7 @@ import codecs
 import errno
 import os
 import stat
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -127,6 +128,34 @@ def read_bytes(path: Path | str, *, max_bytes: int = MAX_BYTES) -> tuple[bytes, 
         return data, after
     finally:
         os.close(descriptor)
+
+
+def read_quickly(path: str, *, max_bytes: int = MAX_BYTES) -> bytes | None:
+    """The bytes of a regular file for a first look: half of the time that `read_bytes` takes, and nothing told of a
+    write meanwhile. None for what that would refuse."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except OSError:
+        return None
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > max_bytes:
+            return None
+        return os.read(descriptor, status.st_size + 1)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def encodings_of(text: str, encoding: str | None) -> list[bytes]:
+    """How a text may stand in a file without a byte-order mark: in UTF-8, and in `encoding` if that can hold it."""
+    forms = {text.encode("utf-8", "surrogateescape"): None}
+    if encoding is not None:
+        with suppress(LookupError, UnicodeError):
+            name = codecs.lookup(encoding).name
+            forms[text.encode(_MARKLESS.get(name, name))] = None
+    return list(forms)
 
 
 def _read_once(descriptor: int, path: Path | str, max_bytes: int) -> tuple[bytes, Stamp, Stamp]:

@@ -70,7 +70,7 @@ class ProjectLanguages:
         self.problems = [*self._choices.problems]
         """What of the settings has no effect, and why."""
         self._detection = Detection(root, catalogue(), [self._known(name) for name in languages])
-        self._encoding = encoding
+        self.encoding = encoding
         self._missing = missing
         self._syntax = syntax
         self._roots: set[Path] = {root}
@@ -121,7 +121,7 @@ class ProjectLanguages:
 
     def read_text(self, path: Path) -> Text:
         """A file as the project's encoding says. Raises PathError."""
-        return read_text(path, encoding=self._encoding).text
+        return read_text(path, encoding=self.encoding).text
 
     def wanted(self, spec: ServerSpec, path: str) -> WantedServer:
         """The pool's order for the server that answers for a root-relative path. Raises NoServerRoot."""

@@ -66,7 +66,7 @@ class Project:
         )
         self.index = SymbolIndex()
         self.indexer = Indexer(root, self.tree, self.index, languages, cache)
-        self._finder = Finder(root, self.tree, self.index, self.indexer)
+        self._finder = Finder(root, self.tree, self.index, self.indexer, encoding=settings.encoding)
         self.relations = Relations(root, self.tree, self.index, self.indexer, languages, self.read)
         self.memories = Memories(root, serena_home(), settings)
         self.edits = Edits(

@@ -100,7 +100,9 @@ class Relations:
         if spec is None or not spec.documents.open_candidates:
             return [], None
         paths = [other for other in self._tree.files if self._languages.spec_for(other) is spec]
-        found = await anyio.to_thread.run_sync(files_containing, self._root, paths, name)
+        found = await anyio.to_thread.run_sync(
+            lambda: files_containing(self._root, paths, name, encoding=self._languages.encoding)
+        )
         remark = None
         if len(found) > MAX_CANDIDATES and not spec.documents.settle_candidates:
             remark = f"{name} stands in {len(found)} files, of which {spec.title} was shown {MAX_CANDIDATES}"

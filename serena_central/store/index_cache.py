@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 logger = logging.getLogger(__name__)
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Kept as the file's user_version; another one means that the file is dropped."""
 
 BUSY_TIMEOUT_S = 2.0
@@ -21,7 +21,7 @@ BUSY_TIMEOUT_S = 2.0
 _CREATE = """
 CREATE TABLE file (
     path TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, ctime_ns INTEGER, inode INTEGER,
-    indexed_at_ns INTEGER, server TEXT, blob BLOB
+    indexed_at_ns INTEGER, server TEXT, names BLOB, blob BLOB
 )
 """
 
@@ -36,6 +36,9 @@ class CachedFile(NamedTuple):
     inode: int
     indexed_at_ns: int
     server: str
+    names: bytes
+    """Of its symbols, each once, between NULs, in UTF-8 (lone surrogates included). Of all files they are needed at
+    once, a blob of few."""
     blob: bytes
 
 
@@ -59,7 +62,7 @@ class IndexCache:
         """Writes the changes in one transaction; False if they could not be written."""
         try:
             with closing(self._connect()) as connection, connection:
-                connection.executemany("INSERT OR REPLACE INTO file VALUES (?,?,?,?,?,?,?,?)", upserts)
+                connection.executemany("INSERT OR REPLACE INTO file VALUES (?,?,?,?,?,?,?,?,?)", upserts)
                 connection.executemany("DELETE FROM file WHERE path = ?", ((path,) for path in deletes))
         except (sqlite3.Error, OSError, UnicodeError, OverflowError) as error:
             self._give_up(error)

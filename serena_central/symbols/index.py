@@ -1,7 +1,7 @@
 """SymbolIndex: what every indexed file of one root defines, and which files define a name.
 
 Each file's symbols are kept encoded, as in the cache on disk: a fifth of the memory of objects, and a restart takes
-them over without building any. A name leads to its files; the few that fit are decoded, and the newest decoded ones
+them over without decoding any. A name leads to its files; the few that fit are decoded, and the newest decoded ones
 kept. The index knows no server and no clock: who fills it is `indexer`'s business.
 """
 
@@ -53,7 +53,8 @@ class SymbolIndex:
 
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
-        self._files_of_name: dict[str, list[str]] = {}
+        self._files_of_name: dict[str, str | set[str]] = {}
+        """Most names have one file, which then stands for itself: a set of one takes four times its entry."""
         self._decoded: OrderedDict[str, FileSymbols] = OrderedDict()
 
     def __len__(self) -> int:
@@ -72,31 +73,37 @@ class SymbolIndex:
         """Takes over what a server said about a file, in place of what was known."""
         self.drop(path)
         self._entries[path] = Entry(stamp, indexed_at_ns, source, _encoder.encode(file))
-        self._add_names(path, file)
+        self._add_names(path, self.names_of(path))
 
-    def restore(self, path: str, entry: Entry) -> None:
-        """Takes over an entry of the cache.
-
-        Raises:
-            msgspec.DecodeError: its blob is not one of ours.
-        """
-        file = _decoder.decode(entry.blob)
-        self.drop(path)
+    def restore(self, path: str, entry: Entry, names: Iterable[str]) -> None:
+        """Takes over an entry of the cache for a file that is not known; `names` are its symbols'."""
         self._entries[path] = entry
-        self._add_names(path, file)
+        self._add_names(path, names)
 
-    def _add_names(self, path: str, file: FileSymbols) -> None:
-        for name in {symbol.name for symbol in file.symbols}:
-            self._files_of_name.setdefault(name, []).append(path)
+    def names_of(self, path: str) -> set[str]:
+        """The names of an indexed file's symbols."""
+        return {symbol.name for symbol in self.file(path).symbols}
+
+    def _add_names(self, path: str, names: Iterable[str]) -> None:
+        files_of_name = self._files_of_name
+        for name in names:
+            known = files_of_name.setdefault(name, path)
+            if known is path:
+                continue
+            if isinstance(known, set):
+                known.add(path)
+            else:
+                files_of_name[name] = {known, path}
 
     def drop(self, path: str) -> None:
         """Forgets a file; nothing happens if it isn't known."""
         if path not in self._entries:
             return
-        for name in {symbol.name for symbol in self.file(path).symbols}:
-            paths = self._files_of_name[name]
-            paths.remove(path)
-            if not paths:
+        for name in self.names_of(path):
+            known = self._files_of_name[name]
+            if isinstance(known, set):
+                known.discard(path)
+            if not isinstance(known, set) or not known:
                 del self._files_of_name[name]
         del self._entries[path]
         self._decoded.pop(path, None)
@@ -143,5 +150,8 @@ class SymbolIndex:
     def _files_of(self, names: set[str], within: str | None) -> set[str]:
         if within is not None and within in self._entries:
             return {within}
-        paths = {path for name in names for path in self._files_of_name.get(name, ())}
+        paths: set[str] = set()
+        for name in names:
+            known = self._files_of_name.get(name, ())
+            paths.update((known,) if isinstance(known, str) else known)
         return paths if within is None else {path for path in paths if path.startswith(within + "/")}

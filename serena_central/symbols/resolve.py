@@ -43,11 +43,14 @@ class Found(NamedTuple):
 class Finder:
     """Finds symbols of one root. Callers have passed the tree's barrier before."""
 
-    def __init__(self, root: Path, tree: FileTree, index: SymbolIndex, indexer: Indexer) -> None:
+    def __init__(
+        self, root: Path, tree: FileTree, index: SymbolIndex, indexer: Indexer, *, encoding: str | None = None
+    ) -> None:
         self._root = root
         self._tree = tree
         self._index = index
         self._indexer = indexer
+        self._encoding = encoding
         self._lacking: OrderedDict[tuple[str, bool], set[str]] = OrderedDict()
         """Word (as a whole or a part) → files that were read for it in vain, and have not changed since."""
         self._batches = 0
@@ -124,7 +127,9 @@ class Finder:
         if not unread:
             return []
         before = self._batches
-        found = await anyio.to_thread.run_sync(lambda: files_containing(self._root, unread, word, whole=whole))
+        found = await anyio.to_thread.run_sync(
+            lambda: files_containing(self._root, unread, word, whole=whole, encoding=self._encoding)
+        )
         if self._batches == before:  # else a file may have changed after it was read
             lacking.update(set(unread).difference(found))
         return found

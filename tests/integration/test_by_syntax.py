@@ -64,13 +64,11 @@ async def test_reads_are_answered_by_syntax_with_the_reason_and_what_only_a_serv
     with anyio.fail_after(60):
         async with running_parts(tmp_path) as central:
             overview, remark = await ask(central, root, "get_symbols_overview", relative_path="shop.go")
-            assert overview == {"Struct": ["Shop"], "Method": ["(*Shop).Open"]}
+            assert overview == {"Struct": ["Shop"]}
             assert remark.startswith("By syntax only (tree-sitter): 1 Go file, because: The language server gopls for")
             assert "To get it: " in remark
             said = remark
-            (found,), again = await ask(
-                central, root, "find_symbol", name_path_pattern="(*Shop).Open", include_body=True
-            )
+            (found,), again = await ask(central, root, "find_symbol", name_path_pattern="Shop/Open", include_body=True)
             assert found["body"] == "func (s *Shop) Open(at int) bool {\r\n\treturn at > s.größe\r\n}"
             assert found["body_location"] == {"start_line": 5, "end_line": 7, "start_column": 0}
             assert remark in again.splitlines()
@@ -78,7 +76,7 @@ async def test_reads_are_answered_by_syntax_with_the_reason_and_what_only_a_serv
             assert "info" not in found
             assert "Without info: The language server gopls for" in remark
             found, again = await ask(central, root, "find_all_symbols", relative_path="shop.go")
-            assert (found, again) == ({"shop.go": ["Shop", "Shop/größe", "(*Shop).Open"]}, said)
+            assert (found, again) == ({"shop.go": ["Shop", "Shop/größe", "Shop/Open"]}, said)
             with pytest.raises(ServerNotInstalled):
                 await ask(central, root, "find_referencing_symbols", name_path="Shop", relative_path="shop.go")
 

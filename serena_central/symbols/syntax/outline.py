@@ -3,6 +3,7 @@
 Runs in the worker's process, for C code that hostile text can hold up or break. Knows no files and no index.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import import_module
@@ -47,6 +48,10 @@ _LOCAL = {SymbolKind.VARIABLE, SymbolKind.CONSTANT}
 """Not told inside of code, as no language server that was measured tells them."""
 
 
+_WORD = re.compile(r"\w+")
+_ARGUMENTS = re.compile(r"<[^<>]*>")
+
+
 class _Mark(NamedTuple):
     """A definition, or a scope (`kind` None). In bytes; ordered as in the document, containers first."""
 
@@ -55,6 +60,8 @@ class _Mark(NamedTuple):
     name_start: int
     name: str
     kind: SymbolKind | None
+    scope: tuple[str, ...] = ()
+    """Containers that are written before the name, outermost first."""
 
     @property
     def end(self) -> int:
@@ -98,8 +105,9 @@ def _marks(matches: Iterable[tuple[int, dict[str, list[Node]]]], source: bytes) 
         if known is None or pattern < known[0]:
             kind = next(kind for kind in captures if kind in KINDS)
             node = captures[kind][0]
-            mark = _Mark(node.start_byte, -node.end_byte, name.start_byte, _name(captures, source), KINDS[kind])
-            best[name.start_byte] = pattern, mark
+            text, scope = _name(captures, source)
+            at = name.end_byte - len(text.encode()) if scope else name.start_byte
+            best[name.start_byte] = pattern, _Mark(node.start_byte, -node.end_byte, at, text, KINDS[kind], scope)
     marks = (mark._replace(start=_led(mark.start, leading, source)) for _, mark in best.values())
     return sorted([*scopes, *marks], key=lambda mark: mark[:3])
 
@@ -118,15 +126,26 @@ def _blank_before(source: bytes, offset: int) -> int:
     return offset
 
 
-def _name(captures: Mapping[str, list[Node]], source: bytes) -> str:
+def _name(captures: Mapping[str, list[Node]], source: bytes) -> tuple[str, tuple[str, ...]]:
+    """A definition's own name, and the containers that stand before it."""
     name = captures["name"][0]
     start = captures["from"][0].start_byte if "from" in captures else name.start_byte
     text = " ".join(source[start : name.end_byte].decode().split())
-    if "receiver" not in captures:
-        return text
-    receiver = captures["receiver"][0]
-    of = " ".join(source[receiver.start_byte : receiver.end_byte].decode().split())
-    return f"({of}).{text}" if of.startswith("*") else f"{of}.{text}"
+    if "receiver" in captures:
+        receiver = captures["receiver"][0]
+        return text, tuple(_WORD.findall(source[receiver.start_byte : receiver.end_byte].decode())[:1])
+    if name.type == "qualified_identifier":
+        *scope, text = _without_arguments(text).split("::")
+        return text.strip(), tuple(part.strip() for part in scope if part.strip())
+    return text, ()
+
+
+def _without_arguments(text: str) -> str:
+    """A C++ name without the template arguments in it."""
+    before = ""
+    while text != before:
+        text, before = _ARGUMENTS.sub("", text), text
+    return text
 
 
 class _Places:
@@ -162,7 +181,7 @@ def _nested(marks: Iterable[_Mark], places: _Places) -> list[DocumentSymbol]:
         name = places.at(mark.name_start)
         selection = Range(name, Position(name.line0, name.column + len(mark.name)))
         symbol = DocumentSymbol(
-            mark.name, kind, Range(places.at(mark.start), places.at(mark.end)), selection, children=[]
+            mark.name, kind, Range(places.at(mark.start), places.at(mark.end)), selection, "", [], mark.scope
         )
         holder = next((symbol for _, symbol in reversed(around) if symbol is not None), None)
         (roots if holder is None else holder.children).append(symbol)

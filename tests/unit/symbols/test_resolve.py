@@ -1,6 +1,7 @@
 """A find is complete although the index is not; the one symbol that is meant is found, or the error says what to do."""
 
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -110,9 +111,9 @@ async def test_files_that_stay_unknown_are_read_once_for_a_name_until_they_chang
         (tmp_path / f"{name}.txt").write_text("nothing here")
     read: list[str] = []
 
-    def reading(root: Path, paths: list[str], word: str, *, whole: bool = True) -> list[str]:
+    def reading(root: Path, paths: list[str], word: str, **how: Any) -> list[str]:
         read.extend(paths)
-        return files_containing(root, paths, word, whole=whole)
+        return files_containing(root, paths, word, **how)
 
     monkeypatch.setattr("serena_central.symbols.resolve.files_containing", reading)
     async with world(tmp_path) as w:

@@ -1,4 +1,4 @@
-; A definition outside of its class keeps its qualified name, as clangd does: Shape::area.
+; A definition outside of its class belongs to the class that is written before its name.
 (template_declaration (class_specifier name: [(type_identifier) (template_type)] @name body: (_))) @class
 (template_declaration (struct_specifier name: [(type_identifier) (template_type)] @name body: (_))) @struct
 (template_declaration (function_definition declarator: (function_declarator

@@ -1,4 +1,4 @@
-; A method is named with its receiver, as gopls does: (*T).Method.
+; A method belongs to its receiver's type.
 (function_declaration name: (identifier) @name) @function
 (method_declaration receiver: (parameter_list (parameter_declaration type: (_) @receiver))
   name: (field_identifier) @name) @method

@@ -19,7 +19,7 @@ def told(symbols: Sequence[DocumentSymbol], depth: int = 0) -> Iterator[str]:
     for symbol in symbols:
         (first, start), (last, end), (line, column) = *symbol.range, symbol.selection.start
         where = f"{first}:{start}-{last}:{end} at {line}:{column}"
-        yield f"{'  ' * depth}{kind_name(symbol.kind)} {symbol.name} {where}"
+        yield f"{'  ' * depth}{kind_name(symbol.kind)} {'/'.join((*symbol.scope, symbol.name))} {where}"
         yield from told(symbol.children, depth + 1)
 
 
