@@ -55,6 +55,7 @@ from serena_central.tools.once import Once
 from serena_central.web.answers import no_such_route
 from serena_central.web.api import Api
 from serena_central.web.metrics import Metrics
+from serena_central.web.presence import Presence
 from serena_central.web.routes import OPEN_PATHS, routes
 from serena_central.web.tally import Tally
 
@@ -88,11 +89,13 @@ class Central:
     caller: ToolCaller
     metrics: Metrics
     endpoint: McpEndpoint
+    presence: Presence
     app: Starlette
 
     async def let_go(self) -> None:
         """What keeps connections open ends: streams at once, running calls after a while, each with an answer."""
         self.endpoint.close_streams()
+        self.presence.close()
         await anyio.sleep(CALLS_END_S)
         for session in self.sessions.sessions():
             for call in list(session.running.values()):
@@ -156,6 +159,7 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
     recorder = SessionRecorder(sessions, store, bus)
     project_recorder = ProjectRecorder(projects, store, bus)
     endpoint = McpEndpoint(adapter.server, HandshakeTransports(adapter.server, sessions=sessions, openings=recorder))
+    presence = Presence(sessions, version)
     started_at = time.time()
     api = Api(version, bus, store, pool, projects, sessions, caller, history, stop, started_at)
     tally = Tally()
@@ -163,7 +167,7 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
     bus.tap(log_event)
     metrics = Metrics(version, started_at, tally, store, pool, projects, sessions)
     app = Starlette(
-        routes=[Route(MCP_PATH, endpoint), *routes(api, metrics)],
+        routes=[Route(MCP_PATH, endpoint), *routes(api, metrics, presence)],
         middleware=[Middleware(Guard, token=token, hosts=_own_names(settings), open_paths=OPEN_PATHS)],
         exception_handlers={HTTPException: no_such_route},
         lifespan=lambda _app: _running_all(
@@ -180,7 +184,7 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
             endpoint.run,
         ),
     )
-    return Central(token, bus, store, pool, projects, sessions, caller, metrics, endpoint, app)
+    return Central(token, bus, store, pool, projects, sessions, caller, metrics, endpoint, presence, app)
 
 
 @asynccontextmanager

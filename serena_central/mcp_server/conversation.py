@@ -99,9 +99,12 @@ class Opening:
 
 
 class Replay:
-    """A request that nobody sent: one body of an earlier one, for a client that waits and does not read."""
+    """A request that nobody sent: one body of an earlier one, for a client that waits and does not read.
 
-    def __init__(self, conversation: Conversation, body: bytes) -> None:
+    `said` are the headers that tell who that client is.
+    """
+
+    def __init__(self, conversation: Conversation, body: bytes, said: list[tuple[bytes, bytes]]) -> None:
         self.scope: Scope = {
             "type": "http",
             "method": "POST",
@@ -111,6 +114,7 @@ class Replay:
                 (b"content-type", b"application/json"),
                 (b"accept", b"application/json, text/event-stream"),
                 (ID_HEADER, conversation.id.encode("ascii")),
+                *said,
             ],
         }
         lend_credential(self.scope, conversation.credential)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from starlette.types import Scope
 
 from serena_central.access.guard import credential_of
-from serena_central.sessions.claim import Claim
+from serena_central.sessions.claim import Claim, shortened
 
 SESSION_HEADER = b"x-serena-session"
 CONVERSATION_HEADER = b"x-serena-conversation"
@@ -19,9 +19,15 @@ FOLDER_HEADER = b"x-serena-project"
 CONTEXT_HEADER = b"x-serena-context"
 CALL_HEADER = b"x-serena-call"
 """A call's own id, the same when a bridge sends it again after a broken connection."""
+MODES_HEADER = b"x-serena-modes"
+"""Modes that a new session begins with, separated by commas."""
+PARENT_HEADER = b"x-serena-parent"
+"""The process id of the client behind a bridge."""
 
+_SENDER = frozenset((SESSION_HEADER, CONVERSATION_HEADER, FOLDER_HEADER, CONTEXT_HEADER, MODES_HEADER, PARENT_HEADER))
+_OURS = _SENDER | {CALL_HEADER}
 
-_OURS = frozenset((SESSION_HEADER, CONVERSATION_HEADER, FOLDER_HEADER, CONTEXT_HEADER, CALL_HEADER))
+_MOST_NAMES = 20
 
 _CONVERSATION_KEYS = ("sessionId", "threadId")
 """Where clients put their conversation's id into `_meta` (Codex)."""
@@ -54,6 +60,8 @@ def claim_of(
         client_version=client.version,
         working_folder=folder_in(said.get(FOLDER_HEADER)) or roots_folder,
         context=said.get(CONTEXT_HEADER),
+        modes=_names_in(said.get(MODES_HEADER, "")),
+        client_pid=_pid_in(said.get(PARENT_HEADER, "")),
     )
 
 
@@ -66,6 +74,11 @@ def request_of(scope: Scope, transport_id: str | None, request_id: str | int | N
     if transport_id is not None and request_id is not None:
         return f"{transport_id} {request_id!r}"
     return None
+
+
+def said_in(scope: Scope) -> list[tuple[bytes, bytes]]:
+    """What a request says about its sender, as it came."""
+    return [(name, value) for name, value in scope["headers"] if name in _SENDER]
 
 
 def headers_of(scope: Scope) -> dict[bytes, str]:
@@ -82,6 +95,14 @@ def folder_in(text: str | None) -> str | None:
     if text and (text.startswith("~") or PurePath(text).is_absolute()):
         return text
     return None
+
+
+def _names_in(text: str) -> tuple[str, ...]:
+    return tuple(shortened(name) for part in text.split(",")[:_MOST_NAMES] if (name := part.strip()))
+
+
+def _pid_in(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
 def _conversation_in(meta: Mapping[str, Any]) -> str | None:

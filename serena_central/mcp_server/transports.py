@@ -8,6 +8,7 @@ session manager's.
 import logging
 import time
 from collections.abc import Awaitable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 import anyio
@@ -31,6 +32,7 @@ from serena_central.mcp_server.conversation import (
     note_stream,
     refuse,
 )
+from serena_central.mcp_server.identity import said_in
 from serena_central.sessions.manager import SessionManager
 
 logger = logging.getLogger(__name__)
@@ -48,9 +50,9 @@ class TransportPolicy(msgspec.Struct, frozen=True, kw_only=True):
 class Openings(Protocol):
     """Remembers how conversations began, across restarts of the server. Bodies are JSON-RPC `initialize` requests."""
 
-    def remember(self, conversation_id: str, body: bytes) -> None: ...
+    def remember(self, conversation_id: str, session_id: str, body: bytes) -> None: ...
     def recall(self, conversation_id: str, credential: str) -> Awaitable[bytes | None]: ...
-    def forget(self, conversation_id: str) -> None: ...
+    def forget(self, conversation_id: str, session_id: str) -> None: ...
 
 
 class HandshakeTransports:
@@ -89,14 +91,14 @@ class HandshakeTransports:
             await self._open(scope, receive, send)
             return
         credential = credential_of(scope)
-        conversation = self._known.get(conversation_id) or await self._take_back(conversation_id, credential)
+        conversation = self._known.get(conversation_id) or await self._take_back(conversation_id, credential, scope)
         if conversation is None or conversation.credential != credential:
             await self._refuse(conversation_id, send)
             return
         await self._pass(conversation, scope, receive, send)
         if conversation.transport.is_terminated:
             if self._openings is not None:
-                self._openings.forget(conversation.id)  # who said goodbye is not taken back
+                self._openings.forget(conversation.id, conversation.session_id)  # who said goodbye is not taken back
             await self._end(conversation, "it said goodbye")
 
     def conversation(self, conversation_id: str) -> Conversation | None:
@@ -117,9 +119,11 @@ class HandshakeTransports:
             if conversation.requests:
                 continue
             try:
-                self._sessions.get(conversation.session_id)
+                session = self._sessions.get(conversation.session_id)
             except SessionNotFound:
                 await self._end(conversation, "its session is forgotten")
+                continue
+            if session.holders:
                 continue
             if conversation.had_stream and quiet >= self._policy.stream_grace_s:
                 conversation.had_stream = False  # said once; a client that still calls is back by that
@@ -154,7 +158,7 @@ class HandshakeTransports:
                 with anyio.CancelScope(shield=True):
                     await self._end(conversation, None)
         if established and self._openings is not None:
-            self._openings.remember(conversation.id, opening.body)
+            self._openings.remember(conversation.id, conversation.session_id, opening.body)
 
     async def _begin(self, conversation_id: str, credential: str) -> Conversation:
         assert self._tasks is not None, "serve() needs run()"
@@ -183,14 +187,26 @@ class HandshakeTransports:
 
     async def _pass(self, conversation: Conversation, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = begin_exchange(scope, conversation)
+        holding: AbstractContextManager[None] = nullcontext()
         if scope["method"] == "GET":
             send = note_stream(conversation, send)
+            holding = self._holding(conversation)
         conversation.requests += 1
         try:
-            await conversation.transport.handle_request(scope, exchange.watch(receive), send)
+            with holding:
+                await conversation.transport.handle_request(scope, exchange.watch(receive), send)
         finally:
             conversation.requests -= 1
             conversation.quiet_since = anyio.current_time()
+
+    def _holding(self, conversation: Conversation) -> AbstractContextManager[None]:
+        """An open stream shows that its client lives; one of a killed or forgotten session shows nothing."""
+        try:
+            session = self._sessions.get(conversation.session_id)
+            session.check_alive(time.time())
+        except (SessionNotFound, SessionTerminated):
+            return nullcontext()
+        return self._sessions.held(session)
 
     async def _end(self, conversation: Conversation, reason: str | None) -> None:
         self._known.pop(conversation.id, None)
@@ -199,7 +215,7 @@ class HandshakeTransports:
         if not conversation.transport.is_terminated:
             await conversation.transport.terminate()
 
-    async def _take_back(self, conversation_id: str, credential: str) -> Conversation | None:
+    async def _take_back(self, conversation_id: str, credential: str, scope: Scope) -> Conversation | None:
         """Brings a conversation from before a restart back to life, by replaying how it began."""
         if self._openings is None:
             return None
@@ -211,7 +227,7 @@ class HandshakeTransports:
                 return None
             conversation = await self._begin(conversation_id, credential)
             for message in (body, _INITIALIZED):
-                replay = Replay(conversation, message)
+                replay = Replay(conversation, message, said_in(scope))
                 await self._pass(conversation, replay.scope, replay.receive, replay.send)
             logger.info("took back a conversation", extra={"session": conversation_id})
             return conversation

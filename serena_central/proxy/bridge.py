@@ -44,7 +44,7 @@ CANCEL_S = 2.0
 LAST_ANSWERS_S = 1.0
 """After the end of stdin, running requests have so long to be answered."""
 
-GOODBYE_S = 0.6
+GOODBYE_S = 0.4
 
 
 class Bridge:
@@ -92,13 +92,15 @@ class Bridge:
         leaving = self._loop.spawn(self._leave_with(self._output.closed))
         await self._ending.wait()
         if self.ended_because == STDIN_ENDED:
-            await self._last_answers()
+            # A script that closes stdin behind its last question still gets the answer.
+            await self._all_answered(LAST_ANSWERS_S)
         for task in (reading, sending, leaving):
             task.cancel()
         for call, task in list(self._pending.values()):
             if task is not None and not call.answered:
                 task.cancel()
         goodbye = self._loop.spawn(self._say_goodbye())
+        await self._all_answered(GOODBYE_S)
         try:
             await goodbye.ended.wait(time.monotonic() + GOODBYE_S)
         except TimeoutError:
@@ -238,11 +240,11 @@ class Bridge:
     async def _answer(self, call: Call, answer: bytes) -> None:
         if call.message.method == "initialize":
             self._handshake.learn(answer)
+        self._known = True
+        self._streams.be_present()
         await self._output.write(answer)
         if call.message.method == "tools/list":
             self._read_only |= read_only_tools(answer)
-        self._known = True
-        self._streams.be_present()
 
     async def _fail(self, call: Call, code: int, text: str) -> None:
         if not call.answered:
@@ -270,9 +272,9 @@ class Bridge:
 
     # --- the end ---------------------------------------------------------------------------------------------------
 
-    async def _last_answers(self) -> None:
-        """A script that closes stdin behind its last question still gets the answer."""
-        deadline = time.monotonic() + LAST_ANSWERS_S
+    async def _all_answered(self, within_s: float) -> None:
+        """Returns when no request waits for an answer any more, or time is up."""
+        deadline = time.monotonic() + within_s
         while self._pending and not self._output.closed.is_set:
             self._room.clear()
             try:

@@ -43,6 +43,10 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     client_version: str = ""
     working_folder: str | None = None
     context: str | None = None
+    modes: tuple[str, ...] = ()
+    """Modes that a new session begins with; an older one keeps its own."""
+    client_pid: int | None = None
+    """The process behind the bridge, as the bridge says."""
 
     def recognise(self) -> tuple[str, Recognised]:
         """The session id that this request belongs to, and what it was recognised by.

@@ -5,7 +5,8 @@ nor HTTP. Killing is enforced here: `identify` refuses a terminated session what
 """
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
 import anyio
@@ -73,11 +74,26 @@ class SessionManager:
         if session.termination is not None:
             session.termination = None
             self._bus.publish("session.revived", "The kill of a shared session ran out", session=session.id)
-        if session.disconnected_at is not None:
-            self._bus.publish("session.returned", session=session.id)
+        self._welcome_back(session)
         session.touch(claim, now)
         self._sync_interest(session)
         return session
+
+    @contextmanager
+    def held(self, session: Session) -> Generator[None]:
+        """Around a stream that the session's client keeps open: it is there, and stays there, however quiet it is."""
+        self._welcome_back(session)
+        self._sync_interest(session)
+        session.holders += 1
+        try:
+            yield
+        finally:
+            session.holders -= 1
+
+    def _welcome_back(self, session: Session) -> None:
+        if session.disconnected_at is not None:
+            session.disconnected_at = None
+            self._bus.publish("session.returned", session=session.id)
 
     def _create(self, session_id: str, recognised: Recognised, claim: Claim, now: float) -> Session:
         session = Session(session_id, recognised, claim, now=now)
@@ -194,7 +210,8 @@ class SessionManager:
 
     def _sweep_idle(self, session: Session, now: float) -> None:
         if (
-            now - session.last_activity >= self.policy.modern_disconnect_s
+            not session.holders
+            and now - session.last_activity >= self.policy.modern_disconnect_s
             and session.recognised is not Recognised.TRANSPORT
         ):
             self.disconnect(session.id, "nothing was heard of it for a long time")

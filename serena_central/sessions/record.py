@@ -16,7 +16,7 @@ from serena_central.core.events import Event, EventBus
 from serena_central.core.repeating import follow
 from serena_central.sessions.claim import Claim, Recognised
 from serena_central.sessions.manager import TOMBSTONES_KEPT_S, SessionManager
-from serena_central.sessions.session import ActiveProject, Session, Termination
+from serena_central.sessions.session import ActiveProject, Session, SessionState, Termination
 from serena_central.store.rows import SessionRow
 from serena_central.store.store import Store
 
@@ -48,27 +48,30 @@ class SessionRecorder:
         if event.session is not None and event.kind.startswith(("session.", "call.")):
             self._record(event.session)
 
-    def remember(self, conversation_id: str, body: bytes) -> None:
-        """Keeps the `initialize` request that began a conversation."""
+    def remember(self, conversation_id: str, session_id: str, body: bytes) -> None:
+        """Keeps the `initialize` request that began a session's newest conversation."""
         try:
-            self._sessions.get(conversation_id).opening = body
-        except SessionNotFound:
-            return  # its session has another id: that one is found again by itself
-        self._record(conversation_id)
-
-    def forget(self, conversation_id: str) -> None:
-        """Drops how a conversation began, because its client has ended it."""
-        try:
-            self._sessions.get(conversation_id).opening = None
+            session = self._sessions.get(session_id)
         except SessionNotFound:
             return
-        self._record(conversation_id)
+        session.transport_id, session.opening = conversation_id, body
+        self._record(session_id)
+
+    def forget(self, conversation_id: str, session_id: str) -> None:
+        """Drops how a conversation began, because its client has ended it."""
+        try:
+            session = self._sessions.get(session_id)
+        except SessionNotFound:
+            return
+        if session.transport_id == conversation_id:
+            session.transport_id = session.opening = None
+            self._record(session_id)
 
     async def recall(self, conversation_id: str, credential: str) -> bytes | None:
         """How a conversation of this credential began; None for what is unknown, or was killed."""
         try:
             await self._store.writer.flush()
-            row = await self._store.ask(lambda queries: queries.session(conversation_id))
+            row = await self._store.ask(lambda queries: queries.session_of_conversation(conversation_id))
         except StoreError as error:
             logger.warning("a client could not be taken back: %s", error, extra={"session": conversation_id})
             return None
@@ -91,7 +94,8 @@ class SessionRecorder:
             except StoreError as error:
                 logger.warning("sessions of an earlier run were not restored: %s", error)
                 return
-            self._sessions.restore(_session(row) for row in rows)
+            lift_s = self._sessions.policy.shared_kill_lift_s
+            self._sessions.restore(_session(row, lift_s) for row in rows)
 
 
 def _row(session: Session, state: str) -> SessionRow:
@@ -110,7 +114,7 @@ def _row(session: Session, state: str) -> SessionRow:
         context=session.context,
         working_folder=session.working_folder,
         explicit_id=session.id if by is Recognised.EXPLICIT else None,
-        transport_id=session.id if by is Recognised.TRANSPORT else None,
+        transport_id=session.id if by is Recognised.TRANSPORT else session.transport_id,
         conversation_id=session.id if by is Recognised.CONVERSATION else None,
         project_root=project.root if project else None,
         project_name=project.name if project else None,
@@ -122,7 +126,7 @@ def _row(session: Session, state: str) -> SessionRow:
     )
 
 
-def _session(row: SessionRow) -> Session:
+def _session(row: SessionRow, shared_kill_lift_s: float) -> Session:
     claim = Claim(
         credential=row.credential,
         era="handshake" if row.era == "handshake" else "modern",
@@ -132,16 +136,18 @@ def _session(row: SessionRow) -> Session:
         context=row.context,
     )
     session = Session(row.id, _recognised(row), claim, now=row.created_at)
-    session.last_activity = session.disconnected_at = row.last_activity
+    session.last_activity = row.last_activity
+    # Who was connected when the server went has as long to come back as one that goes now.
+    session.disconnected_at = row.last_activity if row.state == SessionState.DISCONNECTED else None
     session.modes = tuple(row.modes)
     session.calls = row.tool_call_count
-    session.opening = row.initialize
+    session.opening, session.transport_id = row.initialize, row.transport_id
     session.views_in_store = True
     if row.project_root is not None:
         session.active_project = ActiveProject(row.project_name or "", row.project_root)
-    # The kill of a shared session runs out by itself; after a restart nobody knows when.
-    if row.terminated_by is not None and row.terminated_at is not None and not row.shared:
-        session.termination = Termination(row.terminated_by, row.terminated_at, None)
+    if row.terminated_by is not None and row.terminated_at is not None:
+        until = row.terminated_at + shared_kill_lift_s if row.shared else None
+        session.termination = Termination(row.terminated_by, row.terminated_at, until)
     return session
 
 

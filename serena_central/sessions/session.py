@@ -99,9 +99,14 @@ class Session:
         self.active_project: ActiveProject | None = None
         self.attached_root: str | None = None
         """The root that was told of this session's interest; the manager alone changes it."""
-        self.modes: tuple[str, ...] = ()
+        self.client_pid = claim.client_pid
+        self.modes: tuple[str, ...] = claim.modes
         self.opening: bytes | None = None
         """The `initialize` request of a handshake client, by which it can be taken back after a restart."""
+        self.transport_id: str | None = None
+        """The conversation that `opening` began."""
+        self.holders = 0
+        """Streams that its client keeps open: while there is one, the client lives, however quiet it is."""
         self.disconnected_at: float | None = None
         self.termination: Termination | None = None
         self.seen_idle = False
@@ -143,9 +148,8 @@ class Session:
             raise SessionTerminated(self.termination.by, utc(self.termination.at))
 
     def touch(self, claim: Claim, now: float) -> None:
-        """Takes over what a newer request says, and wakes an idle or disconnected session."""
+        """Takes over what a newer request says, and wakes an idle session."""
         self.last_activity = now
-        self.disconnected_at = None
         self.seen_idle = False
         if claim.client_name and self.client_name == "unknown":
             self.client_name = shortened(claim.client_name)
@@ -154,6 +158,8 @@ class Session:
             self.working_folder = claim.working_folder
         if claim.context:
             self.context = claim.context
+        if claim.client_pid:
+            self.client_pid = claim.client_pid
 
     def note(self, text: str, level: str = "info", *, at: float) -> None:
         self.log.append(LogLine(at, level, text))
@@ -183,10 +189,13 @@ class SessionSnapshot(msgspec.Struct, frozen=True):
     active_project_root: str | None
     active_modes: list[str]
     working_folder: str | None
+    client_pid: int | None
     tool_call_count: int
     error_count: int
     edit_count: int
     running: list[str]
+    open_streams: int
+    """Of its client: while there is one, it counts as connected however quiet it is."""
     terminated_by: str | None
 
 
@@ -205,9 +214,11 @@ def snapshot(session: Session, now: float, idle_after_s: float) -> SessionSnapsh
         active_project_root=project.root if project else None,
         active_modes=list(session.modes),
         working_folder=session.working_folder,
+        client_pid=session.client_pid,
         tool_call_count=session.calls,
         error_count=session.errors,
         edit_count=session.edits,
         running=[call.tool for call in session.running.values()],
+        open_streams=session.holders,
         terminated_by=session.termination.by if session.termination else None,
     )

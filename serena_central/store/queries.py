@@ -45,8 +45,10 @@ class Queries:
         chosen = select(_SESSION).where(columns.last_activity >= last_activity)
         return self._rows(SessionRow, chosen.order_by(columns.last_activity.desc()))
 
-    def session(self, session_id: str) -> SessionRow | None:
-        found = self._rows(SessionRow, select(_SESSION).where(_SESSION.columns.id == session_id))
+    def session_of_conversation(self, transport_id: str) -> SessionRow | None:
+        """The session that a conversation of the handshake era belonged to last; its id may be another."""
+        chosen = select(_SESSION).where(_SESSION.columns.transport_id == transport_id)
+        found = self._rows(SessionRow, chosen.order_by(_SESSION.columns.last_activity.desc()).limit(1))
         return found[0] if found else None
 
     def symbol_views(self, session_id: str) -> list[SymbolViewRow]:

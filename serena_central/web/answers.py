@@ -59,11 +59,15 @@ _STATUS: tuple[tuple[type[errors.SerenaCentralError], int], ...] = (
 
 
 def answering(handler: Handler, *, status: int = 200) -> Callable[[Request], Awaitable[Response]]:
-    """The border of every /api route: encodes what `handler` returns, translates what it raises."""
+    """The border of every /api route: encodes what `handler` returns, translates what it raises.
+
+    A handler that streams returns its response itself.
+    """
 
     async def endpoint(request: Request) -> Response:
         try:
-            return _json(await handler(request), status)
+            answer = await handler(request)
+            return answer if isinstance(answer, Response) else _json(answer, status)
         except errors.SerenaCentralError as error:
             return _json(_error(_kind(error), str(error)), _status(error))
         except ClientDisconnect:

@@ -15,7 +15,7 @@ from starlette.requests import Request
 
 from serena_central.access.guard import credential_of
 from serena_central.core import tracing
-from serena_central.core.errors import InvalidArguments
+from serena_central.core.errors import InvalidArguments, SessionNotFound
 from serena_central.core.events import EventBus
 from serena_central.core.ids import new_session_id
 from serena_central.pool.pool import LanguageServerPool
@@ -125,6 +125,8 @@ class Api:
     async def close_session(self, request: Request) -> Any:
         """The goodbye of clients whose protocol knows none."""
         session = self.sessions.get(request.path_params["session"])
+        if session.credential != credential_of(request.scope):
+            raise SessionNotFound(session.id)
         self.sessions.disconnect(session.id, "it said goodbye")
         return self.sessions.snapshot(session)
 

@@ -5,12 +5,13 @@ from starlette.routing import BaseRoute, Route
 from serena_central.web.answers import answering
 from serena_central.web.api import Api
 from serena_central.web.metrics import Metrics
+from serena_central.web.presence import Presence
 
 OPEN_PATHS = ("/health",)
 """What needs no token: it says nothing that a stranger may not know."""
 
 
-def routes(api: Api, metrics: Metrics) -> list[BaseRoute]:
+def routes(api: Api, metrics: Metrics, presence: Presence) -> list[BaseRoute]:
     return [
         Route("/metrics", metrics.answer, methods=["GET"]),
         Route("/health", answering(api.health), methods=["GET"]),
@@ -19,6 +20,7 @@ def routes(api: Api, metrics: Metrics) -> list[BaseRoute]:
         Route("/api/sessions/{session}", answering(api.show_session), methods=["GET"]),
         Route("/api/sessions/{session}", answering(api.kill_session), methods=["DELETE"]),
         Route("/api/sessions/{session}/close", answering(api.close_session), methods=["POST"]),
+        Route("/api/sessions/{session}/presence", answering(presence.hold), methods=["GET"]),
         Route("/api/sessions/{session}/revive", answering(api.revive_session), methods=["POST"]),
         Route("/api/tools", answering(api.list_tools), methods=["GET"]),
         Route("/api/tools/{tool}", answering(api.call_tool), methods=["POST"]),

@@ -1,5 +1,6 @@
 """Sessions are kept in the store as they change, and come back as they were."""
 
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -30,16 +31,19 @@ class Nobody:
 class World:
     """One run of a server, as far as sessions go."""
 
-    def __init__(self, store: Store, bus: EventBus) -> None:
-        self.sessions = SessionManager(bus=bus, interest=Nobody())
-        self.recorder = SessionRecorder(self.sessions, store, bus)
+    def __init__(self, store: Store, bus: EventBus, later_s: float) -> None:
+        def clock() -> float:
+            return time.time() + later_s
+
+        self.sessions = SessionManager(bus=bus, interest=Nobody(), clock=clock)
+        self.recorder = SessionRecorder(self.sessions, store, bus, clock=clock)
 
 
 @asynccontextmanager
-async def run_of(database: Path) -> AsyncGenerator[World]:
+async def run_of(database: Path, *, later_s: float = 0) -> AsyncGenerator[World]:
     bus = EventBus()
     store = Store(database, bus)
-    world = World(store, bus)
+    world = World(store, bus, later_s)
     with anyio.fail_after(20):
         async with anyio.create_task_group() as outer:
             await outer.start(store.run)
@@ -77,21 +81,50 @@ async def test_a_killed_session_stays_killed(tmp_path: Path, by: str) -> None:
             second.sessions.identify(claim(**{by: "a"}))
 
 
-async def test_the_kill_of_a_shared_session_ends_with_the_server(tmp_path: Path) -> None:
+async def test_the_kill_of_a_shared_session_runs_out_when_it_would_have_without_the_restart(tmp_path: Path) -> None:
     async with run_of(tmp_path / "x.db") as first:
         first.sessions.terminate(first.sessions.identify(claim()).id, "Ada")
+        lift_s = first.sessions.policy.shared_kill_lift_s
     async with run_of(tmp_path / "x.db") as second:
-        assert second.sessions.identify(claim()).shared
+        with pytest.raises(SessionTerminated, match="Ada"):
+            second.sessions.identify(claim())
+    async with run_of(tmp_path / "x.db", later_s=lift_s + 1) as third:
+        assert third.sessions.identify(claim()).shared
+
+
+async def test_who_was_connected_before_a_restart_has_time_to_come_back_however_quiet_it_was(tmp_path: Path) -> None:
+    async with run_of(tmp_path / "x.db") as first:
+        first.sessions.identify(claim(explicit_id="quiet"))
+        gone = first.sessions.identify(claim(explicit_id="gone"))
+        first.sessions.disconnect(gone.id, "it said goodbye")
+        retention_s = first.sessions.policy.retention_s
+    async with run_of(tmp_path / "x.db", later_s=retention_s + 1) as second:
+        second.sessions.sweep()
+        assert [session.id for session in second.sessions.sessions()] == ["quiet"]
 
 
 async def test_a_handshake_is_recalled_for_its_own_credential_alone(tmp_path: Path) -> None:
     async with run_of(tmp_path / "x.db") as first:
         first.sessions.identify(claim(transport_id="t-1"))
-        first.recorder.remember("t-1", b"initialize")
-        first.recorder.remember("unknown", b"initialize")
+        first.recorder.remember("t-1", "t-1", b"initialize")
+        first.recorder.remember("unknown", "unknown", b"initialize")
         assert await first.recorder.recall("t-1", "me") == b"initialize"
         assert await first.recorder.recall("t-1", "you") is None
         assert await first.recorder.recall("unknown", "me") is None
         first.sessions.terminate("t-1", "Ada")
         await anyio.wait_all_tasks_blocked()
         assert await first.recorder.recall("t-1", "me") is None
+
+
+async def test_the_newest_handshake_of_a_session_with_an_id_of_its_own_is_recalled(tmp_path: Path) -> None:
+    async with run_of(tmp_path / "x.db") as first:
+        first.sessions.identify(claim(explicit_id="p-1", transport_id="t-1"))
+        first.recorder.remember("t-1", "p-1", b"first")
+        first.recorder.remember("t-2", "p-1", b"second")
+    async with run_of(tmp_path / "x.db") as second:
+        assert await second.recorder.recall("t-1", "me") is None
+        assert await second.recorder.recall("t-2", "me") == b"second"
+        second.recorder.forget("t-1", "p-1")
+        assert await second.recorder.recall("t-2", "me") == b"second"
+        second.recorder.forget("t-2", "p-1")
+        assert await second.recorder.recall("t-2", "me") is None

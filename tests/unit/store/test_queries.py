@@ -106,7 +106,7 @@ def test_daily_totals_add_up_over_batches_and_outlive_their_calls(database: Data
 def test_sessions_are_taken_back_the_latest_first(database: Database) -> None:
     database.write([session("old", 1.0), session("a", 10.0), session("b", 20.0)])
     assert [row.id for row in Queries(database).sessions_since(5.0)] == ["b", "a"]
-    assert Queries(database).session("none") is None
+    assert Queries(database).session_of_conversation("none") is None
 
 
 def test_calls_edits_views_and_runs_are_found_by_their_session(database: Database) -> None:

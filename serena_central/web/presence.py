@@ -1,0 +1,98 @@
+"""The stream by which a bridge shows that it lives: it carries one event, and ends when the bridge does.
+
+The kernel closes a dead process's connections, whatever killed it and on whatever machine it ran; so the server sees
+the end of every bridge, in both eras, without asking for processes by ids that may have been given away again.
+"""
+
+import time
+from collections.abc import Awaitable, Callable
+
+import anyio
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from serena_central.access.guard import credential_of
+from serena_central.core.errors import SessionNotFound
+from serena_central.sessions.claim import Claim
+from serena_central.sessions.manager import SessionManager
+from serena_central.sessions.session import Session
+
+GRACE_S = 4.0
+"""A bridge that only lost its connection is back at once."""
+
+CALLS_ONCE = False
+"""Whether a repeated call id gets the first call's answer."""
+
+
+class Presence:
+    """Serves GET /api/sessions/{session}/presence."""
+
+    def __init__(self, sessions: SessionManager, version: str) -> None:
+        self._sessions = sessions
+        self._stopping = anyio.Event()
+        self._greeting = msgspec.json.encode({"version": version, "calls_once": CALLS_ONCE})
+
+    def close(self) -> None:
+        """Ends all streams, so that they don't hold up the server's stop."""
+        self._stopping.set()
+
+    async def hold(self, request: Request) -> Response:
+        """The session counts as there while the answer lasts; one that the server has forgotten begins anew."""
+        session = self._session(request.path_params["session"], credential_of(request.scope))
+        return _Stream(lambda receive, send: self._hold(session, receive, send))
+
+    def _session(self, session_id: str, credential: str) -> Session:
+        try:
+            session = self._sessions.get(session_id)
+        except SessionNotFound:
+            return self._sessions.identify(Claim(credential=credential, explicit_id=session_id))
+        if session.credential != credential:
+            raise SessionNotFound(session_id)
+        session.check_alive(time.time())
+        return session
+
+    async def _hold(self, session: Session, receive: Receive, send: Send) -> None:
+        with self._sessions.held(session):
+            await send({"type": "http.response.body", "body": b"data: " + self._greeting + b"\n\n", "more_body": True})
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_hung_up, receive, tasks.cancel_scope.cancel)
+                await self._stopping.wait()
+                tasks.cancel_scope.cancel()
+        if self._stopping.is_set():
+            await send({"type": "http.response.body", "body": b""})
+        else:
+            await self._see_whether_it_returns(session)
+
+    async def _see_whether_it_returns(self, session: Session) -> None:
+        left_at = time.time()
+        while True:
+            with anyio.move_on_after(GRACE_S):
+                await self._stopping.wait()
+            if self._stopping.is_set() or session.holders or session.last_activity > left_at:
+                return
+            if not session.running:
+                self._sessions.disconnect(session.id, "its bridge has gone")
+                return
+
+
+async def _hung_up(receive: Receive, then: Callable[[], None]) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    then()
+
+
+class _Stream(Response):
+    """An event stream that is written by a function."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, write: Callable[[Receive, Send], Awaitable[None]]) -> None:
+        super().__init__(headers={"cache-control": "no-store"})
+        del self.headers["content-length"]
+        self._write = write
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await self._write(receive, send)
