@@ -50,8 +50,9 @@ from serena_central.sessions.views import SymbolViews
 from serena_central.store.store import Store
 from serena_central.symbols.syntax.reader import SyntaxReader
 from serena_central.tools.call import Services, ToolCaller
+from serena_central.tools.catalogue import CATALOGUE
 from serena_central.tools.offer import Offer
-from serena_central.tools.once import Once
+from serena_central.tools.once import Once, called_once
 from serena_central.web.answers import no_such_route
 from serena_central.web.api import Api
 from serena_central.web.metrics import Metrics
@@ -159,7 +160,7 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
     recorder = SessionRecorder(sessions, store, bus)
     project_recorder = ProjectRecorder(projects, store, bus)
     endpoint = McpEndpoint(adapter.server, HandshakeTransports(adapter.server, sessions=sessions, openings=recorder))
-    presence = Presence(sessions, version)
+    presence = Presence(sessions, version, calls_once=called_once(CATALOGUE))
     started_at = time.time()
     api = Api(version, bus, store, pool, projects, sessions, caller, history, stop, started_at)
     tally = Tally()

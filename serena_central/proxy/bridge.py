@@ -83,7 +83,8 @@ class Bridge:
         """`delivery.Knowledge`."""
         if message.method != "tools/call":
             return message.repeats_safely
-        return self._streams.calls_once or message.params.get("name") in self._read_only
+        name = message.params.get("name")
+        return isinstance(name, str) and (name in self._read_only or name in self._streams.calls_once)
 
     async def run(self) -> None:
         """Runs until stdin ends, nobody reads stdout, or `end`; then says goodbye."""

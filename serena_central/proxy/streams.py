@@ -6,6 +6,7 @@ end the server learns that we are gone, in either era, even when nobody could sa
 
 import time
 from collections.abc import Awaitable, Callable
+from typing import cast
 
 from serena_central.proxy.caller import Caller
 from serena_central.proxy.delivery import ANSWER_BYTES
@@ -38,8 +39,8 @@ class Streams:
         self._pass_on = pass_on
         self._listening = False
         self._present = False
-        self.calls_once = False
-        """Whether the server that we hold a stream to answers a repeated call id once."""
+        self.calls_once: frozenset[str] = frozenset()
+        """Tools whose repeated calls the server answers once, by their call id; as it last said."""
 
     def listen(self) -> None:
         """Begins to hear the server, once the handshake is over."""
@@ -105,14 +106,12 @@ class Streams:
         if head.status != 200:
             return False
         connection.deadline = None
-        try:
-            await self._follow(connection, self._learn)
-        finally:
-            self.calls_once = False  # the next server may be another
+        await self._follow(connection, self._learn)
         return True
 
     async def _learn(self, data: bytes) -> None:
-        self.calls_once = read_object(data).get("calls_once") is True
+        names = read_object(data).get("calls_once")
+        self.calls_once = frozenset(map(str, cast("list[object]", names) if isinstance(names, list) else []))
 
     async def _follow(self, connection: Connection, take: Callable[[bytes], Awaitable[None]]) -> None:
         events = EventParser(ANSWER_BYTES)

@@ -7,7 +7,7 @@ is sent again is the transport's business.
 
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from hashlib import blake2b
 from typing import Any
 
@@ -16,6 +16,7 @@ import msgspec
 
 from serena_central.core.errors import CallCancelled, DeadlineExceeded, LanguageServerError, SerenaCentralError
 from serena_central.tools.answer import Answer
+from serena_central.tools.catalogue import Tool
 
 KEPT_S = 600.0
 """How long an answer is kept: clients give up trying long before."""
@@ -24,6 +25,9 @@ MOST_KEPT = 5000
 
 RECALL_S = 5.0
 """How long a call waits at the server's start until the answers of the run before are known."""
+
+_WITHOUT_JOURNAL = frozenset({"execute_shell_command"})
+"""Nobody can know what a command has done by the time its server dies."""
 
 _PASSING = (CallCancelled, DeadlineExceeded, LanguageServerError)
 
@@ -87,6 +91,12 @@ class Once:
             if (kept.at >= since and len(self._kept) <= MOST_KEPT) or not kept.done.is_set():
                 return
             del self._kept[key]
+
+
+def called_once(tools: Iterable[Tool]) -> list[str]:
+    """Names of the tools that change something and whose calls are made once though sent again, even if the server
+    died meanwhile: they leave a journal, or making them twice is making them once."""
+    return [tool.name for tool in tools if tool.idempotent or (tool.edits and tool.name not in _WITHOUT_JOURNAL)]
 
 
 def repeat_key(session: str, request: str, tool: str, arguments: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ the end of every bridge, in both eras, without asking for processes by ids that 
 """
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 
 import anyio
 import msgspec
@@ -22,17 +22,15 @@ from serena_central.sessions.session import Session
 GRACE_S = 4.0
 """A bridge that only lost its connection is back at once."""
 
-CALLS_ONCE = False
-"""Whether a repeated call id gets the first call's answer."""
-
 
 class Presence:
     """Serves GET /api/sessions/{session}/presence."""
 
-    def __init__(self, sessions: SessionManager, version: str) -> None:
+    def __init__(self, sessions: SessionManager, version: str, *, calls_once: Iterable[str]) -> None:
+        """`calls_once` are the tools that change something and may still be called again under the same call id."""
         self._sessions = sessions
         self._stopping = anyio.Event()
-        self._greeting = msgspec.json.encode({"version": version, "calls_once": CALLS_ONCE})
+        self._greeting = msgspec.json.encode({"version": version, "calls_once": list(calls_once)})
 
     def close(self) -> None:
         """Ends all streams, so that they don't hold up the server's stop."""

@@ -46,10 +46,10 @@ class Remembered:
     def __init__(self) -> None:
         self.bodies: dict[tuple[str, str], bytes] = {}
 
-    def remember(self, conversation_id: str, body: bytes) -> None:
+    def remember(self, conversation_id: str, session_id: str, body: bytes) -> None:
         self.bodies[conversation_id, TOKEN.credential] = body
 
-    def forget(self, conversation_id: str) -> None:
+    def forget(self, conversation_id: str, session_id: str) -> None:
         self.bodies.pop((conversation_id, TOKEN.credential), None)
 
     async def recall(self, conversation_id: str, credential: str) -> bytes | None:
