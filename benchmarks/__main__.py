@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from benchmarks.bench import Bench
 from benchmarks.giant import growing_giant
+from benchmarks.languages import languages
 from benchmarks.latency import editing, finding, protocol, references, searching
 from benchmarks.load import crowding, idling, weighing
 from benchmarks.scaling import crowded, grown
@@ -20,6 +21,7 @@ ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "search": searching,
     "references": references,
     "edit": editing,
+    "languages": languages,
     "crowd": crowding,
     "memory": weighing,
     "idle": idling,

@@ -80,16 +80,21 @@ async def asker(
     settings: Mapping[str, Any] | None = None,
     *,
     broken: str = "",
+    more: Path | None = None,
     patience_s: float = 300,
 ) -> AsyncGenerator[Asker]:
     """A server with a home in `folder`, and a client whose active project is `root`. No question was asked yet.
 
-    The language server `broken` is a program that ends with exit code 3.
+    The language server `broken` is a program that ends with exit code 3; those in the folder `more` are there as well.
     """
     places = Places(folder / "home")
     with_core_servers(places)
+    if broken or more:
+        _own_folder(places)
     if broken:
-        _break(broken, places)
+        _break(places.servers / broken)
+    for other in more.iterdir() if more else ():
+        (places.servers / other.name).symlink_to(other)
     settings = {"included_optional_tools": OPTIONAL, "auto_install": "off", **(settings or {})}
     async with (
         running_central(folder, settings, patience_s=patience_s) as central,
@@ -100,14 +105,18 @@ async def asker(
         yield Asker(central, client, root)
 
 
-def _break(server: str, places: Places) -> None:
+def _own_folder(places: Places) -> None:
+    """The shared servers, in a folder that may be changed."""
     shared = places.servers.resolve()
     places.servers.unlink()
     places.servers.mkdir()
-    for other in shared.iterdir():
-        if other.name != server:
-            (places.servers / other.name).symlink_to(other)
-    program = places.servers / server / "99" / "bin" / server
+    for server in shared.iterdir():
+        (places.servers / server.name).symlink_to(server)
+
+
+def _break(server: Path) -> None:
+    server.unlink()
+    program = server / "99" / "bin" / server.name
     program.parent.mkdir(parents=True)
     program.write_text("#!/bin/sh\nexit 3\n")
     program.chmod(0o755)

@@ -1,11 +1,15 @@
 """Projects of several modules, of several languages, and of none: what is started for them, and what they answer."""
 
 import json
+import logging
 from pathlib import Path
 
 import pytest
 
-from tests.integration.languages.cases import PYTHON
+from serena_central.core.places import Places
+from serena_central.lsp.catalogue import catalogue
+from serena_central.lsp.installers.install import install
+from tests.integration.languages.cases import CPP, PYTHON, TYPESCRIPT
 from tests.support.languages import Asker, asker, copy_of
 
 pytestmark = pytest.mark.anyio
@@ -45,7 +49,12 @@ def servers(asked: Asker) -> list[tuple[str, int]]:
 async def test_modules_are_folders_of_one_gopls_and_a_stray_file_starts_nothing(tmp_path: Path) -> None:
     super_repository(tmp_path / "super")
     async with asker(tmp_path, tmp_path / "super") as asked:
-        refused = await asked.result("get_symbols_overview", relative_path="stray/stray.go")
+        stray = await asked.result("get_symbols_overview", relative_path="stray/stray.go")
+        answer, remark = (part["text"] for part in stray["content"])
+        assert json.loads(answer) == {"Function": ["Stray"]}
+        assert remark.startswith("By syntax only"), remark
+        assert "in no Go module" in remark
+        refused = await asked.result("find_referencing_symbols", name_path="Stray", relative_path="stray/stray.go")
         assert "in no Go module" in refused["content"][0]["text"]
         assert await asked.uses("Shared", "modules/lib/backend/lib.go") == ["modules/lib/backend/lib.go:4:24 Own"]
         assert await asked.uses("Other", "tools/other/other.go") == ["tools/other/other.go:4:24 Use"]
@@ -84,10 +93,8 @@ async def test_languages_of_one_project_start_when_needed_and_fail_each_alone(tm
         assert await asked.ask("get_symbols_overview", relative_path="python/report.py")
         found = await asked.result("find_symbol", name_path_pattern="report")
         answer, *remarks = (part["text"] for part in found["content"])
-        assert sorted(one["relative_path"] for one in json.loads(answer)) == [
-            "go/cmd/report/main.go",
-            "python/report.py",
-        ]
+        paths = ["go/cmd/report/main.go", "python/report.py", "rust/src/main.rs"]
+        assert sorted(one["relative_path"] for one in json.loads(answer)) == paths
         assert any("rust-analyzer did not start: it ended with exit code 3" in remark for remark in remarks), remarks
         assert await asked.uses("total", "python/shapes/base.py")
         assert await asked.uses("Total", "go/shapes/shapes.go")
@@ -107,3 +114,71 @@ async def test_another_python_server_by_setting(tmp_path: Path, server: str) -> 
         (found,) = await asked.ask("find_symbol", name_path_pattern="Tile/area")
         assert (found["relative_path"], found["body_location"]["start_line"]) == ("shapes/square.py", 12)
         assert servers(asked) == [(server, 1)]
+
+
+TYPESCRIPT_PACKAGE = '{"compilerOptions": {"module": "nodenext", "strict": true, "noEmit": true}, "include": ["src"]}'
+
+
+async def test_uses_in_other_packages_of_a_typescript_monorepo_are_found(tmp_path: Path) -> None:
+    root = tmp_path / "mono"
+    use = "import { shared } from '@x/lib';\nshared();\n"
+    write(
+        root,
+        **{
+            "package.json": '{"private": true, "workspaces": ["packages/*"]}',
+            "packages/lib/package.json": '{"name": "@x/lib", "type": "module", "exports": "./src/index.ts"}',
+            "packages/lib/tsconfig.json": TYPESCRIPT_PACKAGE,
+            "packages/lib/src/index.ts": "export function shared() {}\n",
+            "packages/lib/test/own.ts": "import { shared } from '../src/index.js';\nshared();\n",
+            "packages/app/package.json": '{"name": "@x/app", "type": "module"}',
+            "packages/app/tsconfig.json": TYPESCRIPT_PACKAGE,
+            "packages/app/src/use.ts": use,
+        },
+    )
+    (root / "node_modules/@x").mkdir(parents=True)
+    (root / "node_modules/@x/lib").symlink_to("../../packages/lib")
+    async with asker(tmp_path, root) as asked:
+        assert await asked.uses("shared", "packages/lib/src/index.ts") == [
+            "packages/app/src/use.ts:0:9 -",
+            "packages/app/src/use.ts:1:0 -",
+            "packages/lib/test/own.ts:0:9 -",
+            "packages/lib/test/own.ts:1:0 -",
+        ]
+        assert servers(asked) == [("typescript", 1)]
+
+
+async def test_uses_in_javascript_without_any_configuration_are_found(tmp_path: Path) -> None:
+    root = tmp_path / "plain"
+    write(root, **{"a.js": "export function shared() {}\n", "b.js": "import { shared } from './a.js';\nshared();\n"})
+    async with asker(tmp_path, root) as asked:
+        assert await asked.uses("shared") == ["b.js:0:9 -", "b.js:1:0 -"]
+
+
+@pytest.mark.parametrize("where", ["build/compile_commands.json", "compile_flags.txt"])
+async def test_what_says_how_to_compile_is_found_wherever_it_usually_lies(tmp_path: Path, where: str) -> None:
+    root = copy_of(CPP.language, tmp_path, compile_commands=CPP.compile_commands)
+    commands = root / "compile_commands.json"
+    (root / where).parent.mkdir(exist_ok=True)
+    if where.endswith("txt"):
+        commands.unlink()
+        (root / where).write_text("-Iinclude\n")
+    else:
+        commands.rename(root / where)
+        write(root, **{".gitignore": "build/\n"})
+    async with asker(tmp_path, root) as asked:
+        assert await asked.uses(CPP.name, CPP.file) == list(CPP.references)
+
+
+@pytest.mark.slow
+async def test_typescript_5_by_setting(tmp_path: Path) -> None:
+    spec = catalogue().server("typescript-language-server")
+    root = copy_of("typescript", tmp_path)
+    places = Places(tmp_path / "installed")
+    await install(spec, places, tell=logging.getLogger(__name__).info)
+    async with asker(tmp_path, root, {"language_servers": {"typescript": spec.name}}, more=places.servers) as asked:
+        cold = await asked.uses(TYPESCRIPT.name, TYPESCRIPT.file)
+        assert {use.split(" ")[0] for use in cold} == {use.split(" ")[0] for use in TYPESCRIPT.references}
+        assert await asked.uses(TYPESCRIPT.name, TYPESCRIPT.file) == cold
+        (found,) = await asked.ask("find_symbol", name_path_pattern="Tile/area")
+        assert (found["relative_path"], found["body_location"]["start_line"]) == ("src/square.ts", 11)
+        assert servers(asked) == [(spec.name, 1)]
