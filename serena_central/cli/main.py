@@ -74,6 +74,12 @@ def main() -> None:
         _fail(error, 1)
 
 
+def serve_main() -> None:
+    """`serena-server`: another name of `serena-central serve`."""
+    sys.argv[1:1] = ["serve"]
+    main()
+
+
 def _fail(error: SerenaCentralError, code: int) -> None:
     click.echo(f"serena-central: {error}", err=True)
     sys.exit(code)

@@ -37,11 +37,21 @@ def end_on_signals(loop: Loop, end: Callable[[str], None], child_ended: Callable
             for number in loop.waking.recv(64):
                 if child is not None and number == child:
                     child_ended()
-                elif number in names or number == 0:
+                elif number in names:
                     if asked:
                         os._exit(128 + number)
                     asked = True
-                    end(names.get(number, "it was asked to"))
+                    end(names[number])
+
+    loop.spawn(watch())
+
+
+def end_on_wake(loop: Loop, end: Callable[[str], None]) -> None:
+    """Calls `end` when another thread wakes the loop; for bridges that are not their process's main thing."""
+
+    async def watch() -> None:
+        await loop.ready(loop.waking.fileno(), READ)
+        end("it was woken to end")
 
     loop.spawn(watch())
 

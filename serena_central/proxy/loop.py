@@ -133,8 +133,11 @@ class Loop:
         return self._waker.fileno()
 
     def wake(self, mark: bytes) -> None:
-        """Lets whoever reads `waking` read `mark`."""
-        self._waker.send(mark)
+        """Lets whoever waits for `waking` read `mark`; a loop that has ended is left alone."""
+        try:
+            self._waker.send(mark)
+        except OSError:
+            return
 
     def event(self) -> Event:
         return Event(self)

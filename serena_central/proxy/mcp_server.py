@@ -1,0 +1,57 @@
+"""`serena-mcp-server`: the command that people's configurations name already. Starts a bridge as `serena-proxy` does.
+
+It takes the flags that are usual there, says which of them mean nothing here, and hands `--standalone` over to another
+program: one process, no server beside it.
+"""
+
+import argparse
+import os
+import sys
+
+from serena_central.proxy.main import bridge_stdio, parser, print_config
+
+DESCRIPTION = """\
+The MCP server for a client that speaks over stdin and stdout: a bridge to this user's one serena-central server, which
+is started when none runs. With --standalone, everything runs in this process, and ends with it."""
+
+EPILOG = """\
+examples:
+  serena-mcp-server                                for most clients
+  serena-mcp-server --project ~/src/app --context ide
+  serena-mcp-server --standalone                   where nothing may run in the background
+
+Other flags of Serena's start-mcp-server are accepted and do nothing; `serena-central config show` has the settings."""
+
+
+def main() -> None:
+    """The console script."""
+    made = parser("serena-mcp-server")
+    made.description, made.epilog = DESCRIPTION, EPILOG
+    made.add_argument("--project-file", dest="project", help=argparse.SUPPRESS)
+    made.add_argument("--transport", default="stdio", metavar="stdio", help="how the client speaks: stdio only")
+    made.add_argument("--standalone", action="store_true", help="run everything in this process, over stdio")
+    arguments = sys.argv[1:]
+    if arguments[:1] == ["start-mcp-server"]:
+        arguments = arguments[1:]
+    asked, unknown = made.parse_known_args(arguments)
+    if asked.transport != "stdio":
+        made.error("--transport must be stdio; over HTTP all clients share one server: serena-central serve")
+    if unknown:
+        print(f"serena-mcp-server: ignored, since they mean nothing here: {' '.join(unknown)}", file=sys.stderr)
+    if asked.print_config:
+        print_config("serena_central.proxy.mcp_server", arguments)
+    elif asked.standalone:
+        _become_standalone(asked)
+    else:
+        bridge_stdio(asked)
+
+
+def _become_standalone(asked: argparse.Namespace) -> None:
+    """Replaces this program, which knows nothing of servers; stdin, stdout and the process's id stay."""
+    about = [f"--{name}={value}" for name in ("project", "context") if (value := getattr(asked, name))]
+    about += [f"--mode={mode}" for mode in asked.mode]
+    os.execv(sys.executable, [sys.executable, "-I", "-m", "serena_central.cli.standalone", *about])
+
+
+if __name__ == "__main__":
+    main()
