@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from benchmarks.bench import Bench
 from benchmarks.giant import growing_giant
 from benchmarks.languages import languages
+from benchmarks.edits import guarding, replacing
 from benchmarks.latency import editing, finding, protocol, references, searching
 from benchmarks.load import crowding, idling, weighing
 from benchmarks.scaling import crowded, grown
@@ -22,6 +23,8 @@ ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "references": references,
     "edit": editing,
     "languages": languages,
+    "replace": replacing,
+    "guard": guarding,
     "crowd": crowding,
     "memory": weighing,
     "idle": idling,

@@ -27,14 +27,20 @@ INDEX_S = 300.0
 class Server:
     """One `serena-central serve` with the home `home`, from its spawn on."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, **settings: str) -> None:
+        """`settings` are more variables of its environment."""
         self._announcement = home / "server.json"
         self._token_file = home / "token"
         self.spawned = time.perf_counter()
         log = (home / "server.log").open("ab")
         self._process = subprocess.Popen(
             [str(Path(sys.executable).with_name("serena-central")), "serve", "--port", "0"],
-            env={**os.environ, "SERENA_CENTRAL_HOME": str(home), "SERENA_HOME": str(home / "configuration")},
+            env={
+                **os.environ,
+                "SERENA_CENTRAL_HOME": str(home),
+                "SERENA_HOME": str(home / "configuration"),
+                **settings,
+            },
             stdout=log,
             stderr=log,
         )
