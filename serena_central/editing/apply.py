@@ -8,6 +8,7 @@ got an answer about it. It knows neither symbols nor projects.
 
 import logging
 from collections.abc import Sequence
+from pathlib import Path
 
 import anyio
 import anyio.to_thread
@@ -19,6 +20,7 @@ from serena_central.editing.disk import Disk
 from serena_central.editing.journal import Entry, Journal, Past, Step
 from serena_central.editing.steps import can_go_on, check, commit, is_waiting, state_of, sweep, take_back
 from serena_central.editing.writing import PlannedStep, Writing, reason_of
+from serena_central.files.stamp import Stamp
 from serena_central.files.text import MAX_BYTES, digest_of
 from serena_central.files.walk import TEMPORARY
 
@@ -48,8 +50,9 @@ class Applier:
     def close(self) -> None:
         self._journal.close()
 
-    async def apply(self, operation: Operation) -> None:
-        """Makes all changes; shielded from cancellation, since half of them is nothing.
+    async def apply(self, operation: Operation) -> dict[Path, Stamp]:
+        """Makes all changes, and tells the stamps of the files that it wrote. Shielded from cancellation: half of an
+        operation is nothing.
 
         Raises:
             FileChanged: a file is not what the edit was planned on.
@@ -60,31 +63,28 @@ class Applier:
         steps = [
             step for number, change in enumerate(operation.changes) for step in _planned(operation, number, change)
         ]
+        written: dict[Path, Stamp] = {}
         async with self._locks.holding(step.step.path for step in steps):
             with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(self._apply, operation, steps, limiter=self._threads)
+                written = await anyio.to_thread.run_sync(self._apply, operation, steps, limiter=self._threads)
+        return written
 
-    def _apply(self, operation: Operation, planned: Sequence[PlannedStep]) -> None:
+    def _apply(self, operation: Operation, planned: Sequence[PlannedStep]) -> dict[Path, Stamp]:
         stamps = [check(one.step) for one in planned]
         steps = [one.step for one in planned]
         try:
             self._journal.begin(Entry(operation.id, steps, operation.record))
         except OSError as error:
             raise WriteFailed(str(self._journal.path), reason_of(error)) from error
-        applied = False
         try:
-            Writing(self._disk, planned, stamps).run()
-            applied = True
-        except WriteFailed as error:
-            if error.changed:
-                raise  # stays open in the journal: the next start tries again
-            self._journal.end(operation.id, applied=False)
+            written = Writing(self._disk, planned, stamps).run()
+        except BaseException as error:
+            # What could not be put back stays open in the journal: the next start tries again.
+            if not (isinstance(error, WriteFailed) and error.changed):
+                self._journal.end(operation.id, applied=False)
             raise
-        except BaseException:
-            self._journal.end(operation.id, applied=False)
-            raise
-        if applied:
-            self._journal.end(operation.id, applied=True)
+        self._journal.end(operation.id, applied=True)
+        return written
 
     def _recovered(self, past: Past) -> Past:
         if past.applied is not None:

@@ -43,12 +43,17 @@ def check(step: Step) -> Stamp | None:
 
 def check_unchanged(step: Step, stamp: Stamp | None) -> None:
     """The last look before a rename. Its ctime may differ: the second name changed that."""
-    try:
-        now = Stamp.of(os.lstat(step.path))
-    except FileNotFoundError:
-        now = None
+    now = stamp_of(Path(step.path))
     if (now and now._replace(ctime_ns=0)) != (stamp and stamp._replace(ctime_ns=0)):
         raise FileChanged(step.path)
+
+
+def stamp_of(path: Path) -> Stamp | None:
+    """What lies at a path now; None if nothing does."""
+    try:
+        return Stamp.of(path.lstat())
+    except FileNotFoundError:
+        return None
 
 
 def commit(disk: Disk, step: Step) -> None:

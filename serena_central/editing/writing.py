@@ -13,7 +13,7 @@ from typing import NamedTuple
 from serena_central.core.errors import FileChanged, PathError, WriteFailed
 from serena_central.editing.disk import Disk
 from serena_central.editing.journal import Step
-from serena_central.editing.steps import check_unchanged, commit, keep, state_of, sweep, take_back
+from serena_central.editing.steps import check_unchanged, commit, keep, stamp_of, state_of, sweep, take_back
 from serena_central.files.stamp import Stamp
 
 logger = logging.getLogger(__name__)
@@ -39,7 +39,8 @@ class Writing:
         """Folders made on the way."""
         self._done: list[Step] = []
 
-    def run(self) -> None:
+    def run(self) -> dict[Path, Stamp]:
+        """Makes all changes; the stamps of the files that it wrote. Raises what `Applier.apply` raises."""
         step = self._planned[0].step
         try:
             for one in self._planned:
@@ -58,8 +59,11 @@ class Writing:
                 raise WriteFailed(step.path, reason_of(error), left) from error
             raise
         sweep([one.step for one in self._planned])
+        written = [Path(one.step.path) for one in self._planned if one.data is not None]
+        made = {path: stamp for path in written if (stamp := stamp_of(path)) is not None}
         for folder in {Path(one.step.path).parent for one in self._planned}:
             self._disk.sync_folder(folder)
+        return made
 
     def _stage(self, one: PlannedStep) -> None:
         """Puts the new text beside the old one, and gives the old one a second name."""

@@ -6,7 +6,7 @@ known by then is said. What a server said after one edit counts as the state bef
 
 import logging
 from collections import Counter, OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,8 +17,9 @@ from serena_central.core.errors import DeadlineExceeded, LanguageServerError, Pa
 from serena_central.core.text import Text
 from serena_central.editing.change import FileChange
 from serena_central.editing.plan import changed_span
+from serena_central.files.stamp import Stamp
 from serena_central.files.text import FileText
-from serena_central.projects.guard import WHOLE_FILE, BodyChange
+from serena_central.projects.guard import BodyChange
 from serena_central.projects.languages import ProjectLanguages
 from serena_central.projects.relations import Relations
 from serena_central.projects.views import DiagnosticView
@@ -101,8 +102,11 @@ class Aftermath:
                     tasks.start_soon(look, path, change.before)
         return known
 
-    async def after(self, changes: Sequence[FileChange], before: dict[str, Before]) -> Consequences:
-        """What became of it, within the bounds. The tree has seen the changes."""
+    async def after(
+        self, changes: Sequence[FileChange], before: dict[str, Before], stamps: Mapping[Path, Stamp]
+    ) -> Consequences:
+        """What became of it, within the bounds. The tree has seen the changes; `stamps` are of the files as they were
+        written."""
         started = anyio.current_time()
         written = {self._inside(one.moved_to or one.path): one for one in changes if one.after is not None}
         followed = [path for path in written if self._languages.language_of(path)][:FOLLOWED_FILES]
@@ -110,15 +114,14 @@ class Aftermath:
             await self._indexer.ensure(followed)
         bodies: list[BodyChange] = []
         unknown = [path for path in written if path not in followed]
-        for path, change in written.items():
-            bodies += await self._whole(path, change)
         for path in followed:
-            found = await self._bodies(path, written[path], before.get(self._inside(written[path].path)))
-            if found is None:
+            change = written[path]
+            symbols = self._index.of_text(path, stamps[self._root / path])
+            if symbols is None:  # the server is slow, or somebody has written the file again
                 unknown.append(path)
             else:
-                bodies += found
-        news = _News({}, list[str]())
+                bodies += _bodies(path, change, symbols, before.get(self._inside(change.path)))
+        news = _News({}, [])
         with anyio.move_on_after(self._diagnostics_s - (anyio.current_time() - started)) as scope:
             async with anyio.create_task_group() as tasks:
                 for path in followed if self._diagnostics_s else ():
@@ -126,35 +129,6 @@ class Aftermath:
         if scope.cancelled_caught:
             news.remarks.append(f"Errors that this edit may cause were not known within {self._diagnostics_s:g} s.")
         return Consequences(bodies=bodies, unknown=unknown, errors=news.errors, remarks=news.remarks)
-
-    async def _whole(self, path: str, change: FileChange) -> list[BodyChange]:
-        """The file itself as what was changed; nothing if somebody was quicker."""
-        try:
-            read = await self._read(path)
-        except PathError:
-            return []
-        if read.text.content != change.after:
-            return []
-        return [BodyChange(path, WHOLE_FILE, change.before.digest if change.before else None, read.digest)]
-
-    async def _bodies(self, path: str, change: FileChange, before: Before | None) -> list[BodyChange] | None:
-        """Symbols that the change touched; None if the file's symbols are not known, or somebody was quicker."""
-        try:
-            read = await self._read(path)
-        except PathError:
-            return None
-        symbols = self._symbols(path, read)
-        if symbols is None or change.after is None or read.text.content != change.after:
-            return None
-        old = change.before.text if change.before else Text("")
-        start, old_end, new_end = changed_span(old.content, change.after)
-        hashes: dict[str, str] = {}
-        if before is not None and before.symbols is not None:
-            hashes = _touched(old, before.symbols, start, old_end)
-        return [
-            BodyChange(path, name_path, hashes.get(name_path), now)
-            for name_path, now in _touched(read.text, symbols, start, new_end).items()
-        ]
 
     def _symbols(self, path: str, read: FileText) -> FileSymbols | None:
         """The symbols that belong to this very text, if they are known."""
@@ -226,6 +200,19 @@ class _News(NamedTuple):
 def _key(view: DiagnosticView) -> _Key:
     found = view.diagnostic
     return found.message, str(found.code), found.source or ""
+
+
+def _bodies(path: str, change: FileChange, symbols: FileSymbols, before: Before | None) -> list[BodyChange]:
+    """Symbols that a change touched, as they were and as they are."""
+    old, new = change.before.text if change.before else Text(""), Text(change.after or "")
+    start, old_end, new_end = changed_span(old.content, new.content)
+    hashes: dict[str, str] = {}
+    if before is not None and before.symbols is not None:
+        hashes = _touched(old, before.symbols, start, old_end)
+    return [
+        BodyChange(path, name_path, hashes.get(name_path), now)
+        for name_path, now in _touched(new, symbols, start, new_end).items()
+    ]
 
 
 def _touched(text: Text, file: FileSymbols, start: int, end: int) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import resource
 import signal
 import stat
 import subprocess
@@ -11,7 +12,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from serena_central.core.errors import FileChanged, InvalidArguments, PathRefused, WriteFailed
+from serena_central.core.errors import FileChanged, InvalidArguments, PathRefused, StoreError, WriteFailed
+from serena_central.editing import journal
 from serena_central.editing.apply import Applier
 from serena_central.editing.change import FileChange
 from serena_central.editing.journal import Journal
@@ -268,12 +270,77 @@ async def test_a_torn_journal_is_read_up_to_the_tear(root: Path, tmp_path: Path)
     with applier_in(home) as applier:
         await applier.apply(operation(replacing(root / "a", "1\n"), name="e1"))
         await applier.apply(operation(replacing(root / "a", "2\n"), name="e2"))
-    journal = home / "edits.journal"
-    data = journal.read_bytes()
+    file = home / "edits.journal"
+    data = file.read_bytes()
     for cut in range(len(data)):
-        journal.write_bytes(data[:cut] + b"\x07garbage")
-        applier = Applier(Journal(journal))
+        file.write_bytes(data[:cut] + b"\x07garbage")
+        applier = Applier(Journal(file))
         past = applier.open()
         applier.close()
         assert [one.entry.id for one in past] == ["e1", "e2"][: len(past)]
         assert all(one.applied for one in past[:-1])
+
+
+async def test_a_file_system_without_second_names_is_good_enough(root: Path, tmp_path: Path) -> None:
+    def fault(what: str, _path: Path) -> None:
+        if what == "link":
+            raise OSError(errno.EPERM, "no links here")
+
+    with applier_in(tmp_path / "home", FailingDisk(fault)) as applier:
+        await applier.apply(operation(*_everything(root)))
+
+    assert contents(root) == {"a": "new a\n", "folder/moved": "new c\n", "made": "made\n"}
+
+
+async def test_a_journal_that_can_t_be_written_stops_the_edit(root: Path, tmp_path: Path) -> None:
+    with applier_in(tmp_path / "home") as applier:
+        change = operation(replacing(root / "a", "x"))
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+        try:
+            with pytest.raises(WriteFailed, match=r"edits\.journal.*No file was changed"):
+                await applier.apply(change)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+            signal.signal(signal.SIGXFSZ, before)
+
+    assert contents(root) == {name: f"old {name}\n" for name in "abc"}
+
+
+def test_a_journal_that_can_t_be_opened_is_said(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="journal of edits"):
+        Applier(Journal(tmp_path / "missing" / "edits.journal")).open()
+
+
+async def test_a_long_journal_is_begun_anew_when_nothing_is_open(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal, "ROTATE_BYTES", 1000)
+    with applier_in(tmp_path / "home") as applier:
+        for number in range(50):
+            await applier.apply(operation(replacing(root / "a", f"{number}\n"), name=f"e{number}"))
+
+    assert (tmp_path / "home" / "edits.journal").stat().st_size < 2000
+
+
+async def test_a_file_that_was_made_meanwhile_is_not_replaced(root: Path, tmp_path: Path) -> None:
+    def fault(what: str, path: Path) -> None:
+        if (what, path.name) == ("link", "made"):
+            (root / "made").write_text("somebody's\n")
+
+    with applier_in(tmp_path / "home", FailingDisk(fault)) as applier, pytest.raises(FileChanged):
+        await applier.apply(operation(replacing(root / "a", "x"), FileChange(root / "made", None, "made\n")))
+
+    assert contents(root) == {"a": "old a\n", "b": "old b\n", "c": "old c\n", "made": "somebody's\n"}
+
+
+async def test_a_file_that_changes_right_before_its_rename_is_left_alone(root: Path, tmp_path: Path) -> None:
+    def fault(what: str, path: Path) -> None:
+        if (what, path.name) == ("replace", "a"):
+            (root / "b").write_text("somebody's\n")
+
+    with applier_in(tmp_path / "home", FailingDisk(fault)) as applier, pytest.raises(FileChanged):
+        await applier.apply(operation(replacing(root / "a", "x"), replacing(root / "b", "x")))
+
+    assert contents(root) == {"a": "old a\n", "b": "somebody's\n", "c": "old c\n"}
