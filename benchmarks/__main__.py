@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable, Iterator
 
 from benchmarks.bench import Bench
+from benchmarks.edits import guarding, replacing
 from benchmarks.giant import growing_giant
 from benchmarks.languages import languages
-from benchmarks.edits import guarding, replacing
 from benchmarks.latency import editing, finding, protocol, references, searching
 from benchmarks.load import crowding, idling, weighing
 from benchmarks.scaling import crowded, grown
