@@ -25,6 +25,8 @@ COMMANDS = {
     "call": "Call a tool.",
     "config": "Show or create the settings.",
     "languages": "List languages and their language servers.",
+    "superrepo": "Propose a super-repo's settings from its submodules and workspaces.",
+    "route": "Show which module of a super-repo some words mean.",
     "doctor": "Check what is installed and what is missing.",
 }
 """Command → help line: enough for `--help` without importing any command."""

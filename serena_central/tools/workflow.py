@@ -7,7 +7,6 @@ from msgspec import Meta
 
 from serena_central.core.errors import InvalidArguments, ToolRefused
 from serena_central.projects.project import Project
-from serena_central.projects.superrepo.router import route as score
 from serena_central.sessions.session import ActiveProject
 from serena_central.tools.catalogue import CATALOGUE, tool
 from serena_central.tools.context import ToolCall
@@ -77,14 +76,7 @@ async def route(call: ToolCall) -> dict[str, Any]:
         raise ToolRefused("This session works in no super-repo, so that there is nothing to route to.")
     if not call.semantic_context:
         raise InvalidArguments("route needs semantic_context: words about the task.")
-    scores = score(call.semantic_context, repo.routed(), repo.hints)
-    default = repo.default_module.name if repo.default_module else None
-    return {
-        "super_repo": repo.name,
-        "module": scores[0].module if scores else default,
-        "by": "words" if scores else "default_module",
-        "scores": [{"module": one.module, "points": one.points, "reasons": list(one.reasons)} for one in scores],
-    }
+    return repo.routing(call.semantic_context)
 
 
 @tool(

@@ -28,7 +28,7 @@ def go_root(server: str, boundary: Path, file: Path) -> ServerRoot:
             f"in no Go module: there is no go.mod in its folder or above, up to {boundary}; go mod init makes one",
         )
     for folder in folders:
-        if module in _used_modules(folder / "go.work"):
+        if module in used_modules(folder / "go.work"):
             return ServerRoot(folder, folder, {"GOWORK": str(folder / "go.work")})
     return ServerRoot(boundary, module, {"GOWORK": "off"})
 
@@ -38,7 +38,7 @@ def _is_own_module(folder: Path, boundary: Path) -> bool:
     return not any(part in _OF_OTHERS or part.startswith(".") for part in within) and (folder / "go.mod").is_file()
 
 
-def _used_modules(work: Path) -> set[Path]:
+def used_modules(work: Path) -> set[Path]:
     """Folders of the modules that a go.work uses; none where there is no such file."""
     try:
         text = _COMMENT.sub("", work.read_text(encoding="utf-8", errors="replace"))

@@ -8,12 +8,13 @@ import os
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
+from typing import Any
 
 import msgspec
 
 from serena_central.config.layers import Loaded, Problem
 from serena_central.config.settings import ModuleSettings, ProjectSettings
-from serena_central.projects.superrepo.router import Routed
+from serena_central.projects.superrepo.router import Routed, route
 
 
 class Module(msgspec.Struct, frozen=True):
@@ -39,6 +40,17 @@ class SuperRepo(msgspec.Struct, frozen=True):
 
     def routed(self) -> list[Routed]:
         return [Routed(module.name, module.languages, module.concerns) for module in self.modules.values()]
+
+    def routing(self, words: str) -> dict[str, Any]:
+        """Which module some words mean, by what, and the table of points, for people and programs to read."""
+        scores = route(words, self.routed(), self.hints)
+        default = self.default_module.name if self.default_module else None
+        return {
+            "super_repo": self.name,
+            "module": scores[0].module if scores else default,
+            "by": "words" if scores else "default_module",
+            "scores": [{"module": one.module, "points": one.points, "reasons": list(one.reasons)} for one in scores],
+        }
 
     def module_at(self, path: Path) -> Module | None:
         """The module that contains a real path; of nested ones the deepest."""

@@ -1,0 +1,36 @@
+"""`serena-central route`: which module of a super-repo some words mean, and why. Reads files; needs no server."""
+
+from pathlib import Path
+
+import click
+
+from serena_central.cli.output import json_option, print_json, print_table
+from serena_central.config.load import load_project_config, load_server_config
+from serena_central.projects.superrepo.known import SuperRepos
+
+
+@click.command(epilog='Example: serena-central route "Fix React component rendering"')
+@click.argument("words", nargs=-1, required=True)
+@click.option(
+    "--project",
+    default=".",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="The super-repo, or a folder in it.",
+)
+@json_option
+def command(words: tuple[str, ...], *, project: Path, as_json: bool) -> None:
+    """Show which module of the super-repo WORDS mean, and the points of all."""
+    server = load_server_config({})
+    repo = SuperRepos(lambda root: load_project_config(root, server)).around(project.resolve())
+    if repo is None:
+        raise click.ClickException(
+            f"{project.resolve()} lies in no super-repo; `serena-central superrepo init` makes one."
+        )
+    found = repo.routing(" ".join(words))
+    if as_json:
+        print_json(found)
+    else:
+        rows = [[one["module"], one["points"], ", ".join(one["reasons"])] for one in found["scores"]]
+        print_table(["MODULE", "POINTS", "WHY"], rows, empty=f"No word scores; default_module: {found['module']}.")
+    for problem in repo.problems:
+        click.echo(f"serena-central: {problem}", err=True)

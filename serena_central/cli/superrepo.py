@@ -1,0 +1,42 @@
+"""`serena-central superrepo`: what a super-repo's project.yml could say, from what its files say of its modules."""
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from serena_central.cli.output import json_option, print_json
+from serena_central.projects.superrepo.proposal import PROJECT_FILE, propose
+
+
+@click.group(name="superrepo")
+def command() -> None:
+    """Repositories that hold many modules."""
+
+
+@command.command(epilog="Example: serena-central superrepo init --dry-run ~/src/platform")
+@click.argument("folder", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--dry-run", is_flag=True, help="Print the proposal and write nothing.")
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@json_option
+def init(folder: Path, *, dry_run: bool, force: bool, as_json: bool) -> None:
+    """Propose FOLDER's .serena/project.yml, from submodules, workspaces and pyproject files, for you to edit."""
+    root = folder.resolve()
+    file = root / PROJECT_FILE
+    if file.exists() and not (force or dry_run):
+        raise click.ClickException(f"{file} is there already; --force replaces it, --dry-run shows the proposal.")
+    proposal = propose(root)
+    if not proposal.modules:
+        raise click.ClickException(
+            f"Nothing in {root} names modules: there is no .gitmodules, go.work, workspace of npm, pnpm or Cargo, "
+            "and no pyproject.toml below. `serena-central config init --project` writes a template."
+        )
+    if not dry_run:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(proposal.as_yaml(), encoding="utf-8")
+    if as_json:
+        print_json({"file": str(file), "written": not dry_run, **msgspec.to_builtins(proposal)})
+    elif dry_run:
+        click.echo(proposal.as_yaml(), nl=False)
+    else:
+        click.echo(f"Wrote {file} with {len(proposal.modules)} modules. Please edit it.")
