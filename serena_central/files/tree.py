@@ -8,6 +8,7 @@ Without a watch `fresh()` compares the whole root by stat, and `remark` says why
 """
 
 import logging
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
@@ -38,6 +39,10 @@ MOST_AT_ONCE = 64
 TOLD_AT_ONCE = 500
 """Changes that listeners are told before others get a turn: some 20 ms."""
 
+CLOCK_NS = 20_000_000
+"""A stamp that is taken this soon after its file's change may stay the same at the next change: the clock of file
+systems before Linux 6.13 steps by up to 10 ms."""
+
 MOST_ROUNDS = 8
 """How often the queue is read in one `fresh()`. One reading holds all that happened before the call; the others follow
 what happens meanwhile, and must end although somebody writes without pause."""
@@ -66,6 +71,7 @@ class FileTree:
         self._make_outer = partial(OuterRules, root, ignored_paths=ignored_paths, use_git=ignore_all_files_in_gitignore)
         self._use_git = ignore_all_files_in_gitignore
         self._files: dict[str, Stamp] = {}
+        self._just_stamped: set[str] = set()
         self._listeners: dict[object, Listener] = {}
         self._turn = anyio.Lock(fast_acquire=True)
         self._scanned = anyio.Event()
@@ -168,7 +174,7 @@ class FileTree:
             self._stop_watching(error)
             await self._scan()
         else:
-            await self._tell(self._survey.take())
+            await self._tell(self._survey.take(), heard=True)
 
     async def _scan(self) -> None:
         """Looks at the whole root again, without the watch if that gives out."""
@@ -200,24 +206,31 @@ class FileTree:
         self._watch = None
         self._watching.cancel()
 
-    async def _tell(self, findings: Findings) -> None:
+    async def _tell(self, findings: Findings, *, heard: bool = False) -> None:
         """Takes findings over into `files`, and tells the listeners what differs; many in parts, so that whoever waits
-        for something else gets a turn. Shielded, because what was found can't be found again."""
+        for something else gets a turn. Shielded, because what was found can't be found again.
+
+        What was `heard` of may have changed although its stamp has not, if that was new when it was taken.
+        """
         with anyio.CancelScope(shield=True):
             found = iter(findings.items())
             while part := list(islice(found, TOLD_AT_ONCE)):
-                self._tell_part(part)
+                self._tell_part(part, heard)
                 if len(part) == TOLD_AT_ONCE:
                     await anyio.lowlevel.checkpoint()
 
-    def _tell_part(self, findings: Iterable[tuple[str, Stamp | None]]) -> None:
+    def _tell_part(self, findings: Iterable[tuple[str, Stamp | None]], heard: bool) -> None:
         changes: list[Change] = []
+        newest = time.time_ns() - CLOCK_NS
         for path, stamp in findings:
             known = self._files.get(path)
-            if stamp == known:
+            if stamp == known and not (heard and path in self._just_stamped):
                 continue
+            self._just_stamped.discard(path)
+            if stamp is not None and max(stamp.mtime_ns, stamp.ctime_ns) > newest:
+                self._just_stamped.add(path)
             if stamp is None:
-                del self._files[path]
+                self._files.pop(path, None)
                 changes.append(Change(path, "deleted"))
             else:
                 self._files[path] = stamp

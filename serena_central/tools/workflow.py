@@ -26,7 +26,7 @@ async def activate_project(
         )
     call.services.sessions.activate(call.session, ActiveProject(opened.name, str(opened.root)))
     prompt = f"\n{opened.settings.initial_prompt}" if opened.settings.initial_prompt else ""
-    languages = ", ".join(sorted(opened.languages_in_use())) or "none that is known"
+    languages = ", ".join(sorted(await opened.languages_in_use())) or "none that is known"
     return f"{opened.name} is active: {opened.root}, {len(opened.tree.files)} files, languages: {languages}.{prompt}"
 
 

@@ -6,6 +6,7 @@ import random
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -356,3 +357,16 @@ async def test_a_root_that_does_not_exist_yet_is_empty(tmp_path: Path) -> None:
         shutil.copy(__file__, tmp_path / "later" / "a.py")
         await tree.fresh()
         assert set(tree.files) == {"a.py"}
+
+
+async def test_a_second_change_within_one_step_of_the_clock_is_told_although_the_stamp_is_the_same(
+    root: Path, other: OtherProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Stamp, "of", classmethod(lambda cls, status: cls(3, now, now, status.st_ino)))
+    now = time.time_ns() + 10**12
+    tree = FileTree(root)
+    async with running(tree) as heard:
+        for content in ("one", "two"):
+            other.write("a.py", content)
+            await tree.fresh()
+        assert [(change.path, change.kind) for change in heard] == [("a.py", "created"), ("a.py", "changed")]
