@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 from benchmarks.bench import Bench
+from benchmarks.bridges import bridging
 from benchmarks.edits import guarding, replacing
 from benchmarks.giant import growing_giant
 from benchmarks.languages import languages
@@ -18,6 +19,7 @@ from benchmarks.table import Row, as_json, as_markdown
 ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "start": starting,
     "protocol": protocol,
+    "bridge": bridging,
     "find": finding,
     "search": searching,
     "references": references,
