@@ -91,6 +91,13 @@ class Server:
             time.sleep(1)
         raise TimeoutError("the index was not filled")
 
+    def await_quiet(self) -> None:
+        """Waits until the server itself has next to nothing to do, for a minute at the most."""
+        process = psutil.Process(self._process.pid)
+        for _ in range(60):
+            if process.cpu_percent(interval=1) < 5:
+                return
+
     def stop(self) -> None:
         self._process.terminate()
         self._process.wait(20)

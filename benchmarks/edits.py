@@ -39,6 +39,7 @@ def replacing(bench: Bench) -> Iterator[Row]:
         client = bench.client_of(server)
         client.call("find_symbol", name_path_pattern="QuerySet")
         server.await_index()
+        server.await_quiet()
         for path, name, body in PLACES:
             file = bench.django / path
             before = file.read_bytes()
