@@ -77,7 +77,6 @@ def bridging(bench: Bench) -> Iterator[Row]:
     home = bench.home("warm")
     ours = [sys.executable, "-I", "-m", "serena_central.proxy"]
     peers = _peer(bench)
-    yield from _starting(ours, peers, home)
     client, peer, direct = StdioClient(ours, home), StdioClient(peers, home), bench.server.client()
     try:
         cheapest = direct.prepare("list_projects")
@@ -101,6 +100,7 @@ def bridging(bench: Bench) -> Iterator[Row]:
         client.close()
         peer.close()
         direct.close()
+    yield from _starting(ours, peers, home)  # last: a server that still looks at a project answers late
 
 
 def _starting(ours: list[str], peers: list[str], home: Path) -> Iterator[Row]:
