@@ -263,3 +263,21 @@ def test_every_request_carries_the_token_and_the_folder(
     assert json.loads(capsys.readouterr().out) == shown
     sent = servers.calls.last.request.headers
     assert (sent["authorization"], sent["x-serena-project"]) == ("Bearer secret", str(tmp_path))
+
+
+async def test_edits_are_listed_and_taken_back(serving: Child, project: Path) -> None:
+    before = (project / "cart.py").read_text()
+    body = "def total(self) -> int:\n        return 1"
+    await serving.call("replace_symbol_body", {"name_path": "Cart/total", "body": body, "project": str(project)})
+    listed = await run_command(serving.folder, "history", "--project", str(project), "--json")
+    edit = listed.json[0]
+    undone = await run_command(serving.folder, "undo", edit["id"])
+    again = await run_command(serving.folder, "undo", edit["id"])
+    shown = await run_command(serving.folder, "history", "-n", "5")
+
+    assert edit["tool"] == "replace_symbol_body"
+    assert (undone.code, undone.err) == (0, "")
+    assert (project / "cart.py").read_text() == before
+    assert again.code == 1
+    assert "changed since" in again.err
+    assert f"undo of {edit['id']}" in shown.out

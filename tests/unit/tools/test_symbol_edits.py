@@ -166,3 +166,16 @@ async def test_the_setting_read_only_forbids_edits(central: Central, root: Path)
 
     with pytest.raises(ToolRefused, match="read_only"):
         await edit(central, root)
+
+
+async def test_any_session_reads_what_was_just_edited(central: Central, root: Path) -> None:
+    (root / "mod.py").write_text("def first():\n    return 1\n")
+    for number in range(5):
+        await edit(central, root, body=f"def first():\n    return {number}")
+        await edit(central, root, "insert_before_symbol", body=f"def before_{number}():\n    return 0")
+        other = session_of(central, explicit_id="other")
+        for name, line in (("first", 3 + 3 * number), (f"before_{number}", 3 * number)):
+            found = await central.caller.call(
+                other, "find_symbol", {"name_path_pattern": name, "include_body": True, "project": str(root)}
+            )
+            assert f'"start_line":{line},' in found.blocks[0]
