@@ -12,6 +12,7 @@ RUN uv export --quiet --frozen --no-dev --no-emit-project --extra otel --output-
     && uv pip install --quiet --no-cache --compile-bytecode --require-hashes \
         --python /opt/serena-central/bin/python --requirement /tmp/requirements.txt
 COPY README.md ARCHITECTURE.md CHANGELOG.md LICENSE ./
+COPY dashboard dashboard
 COPY migrations migrations
 COPY serena_central serena_central
 RUN uv build --quiet --wheel --out-dir /tmp/dist \

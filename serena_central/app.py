@@ -22,7 +22,9 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
+from serena_central.access.browsers import Browsers
 from serena_central.access.guard import Guard, refuse_open_binding
+from serena_central.access.headers import SafePages
 from serena_central.access.token import Token, obtain_token
 from serena_central.config.layers import Loaded
 from serena_central.config.load import load_project_config, serena_home
@@ -56,6 +58,8 @@ from serena_central.tools.once import Once, called_once
 from serena_central.web.answers import no_such_route
 from serena_central.web.api import Api
 from serena_central.web.metrics import Metrics
+from serena_central.web.pages.page import BELOW, Parts
+from serena_central.web.pages.table import Dashboard
 from serena_central.web.presence import Presence
 from serena_central.web.routes import OPEN_PATHS, routes
 from serena_central.web.tally import Tally
@@ -91,12 +95,14 @@ class Central:
     metrics: Metrics
     endpoint: McpEndpoint
     presence: Presence
+    dashboard: Dashboard
     app: Starlette
 
     async def let_go(self) -> None:
         """What keeps connections open ends: streams at once, running calls after a while, each with an answer."""
         self.endpoint.close_streams()
         self.presence.close()
+        self.dashboard.live.close()
         await anyio.sleep(CALLS_END_S)
         for session in self.sessions.sessions():
             for call in list(session.running.values()):
@@ -167,9 +173,30 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
     bus.tap(tally.take)
     bus.tap(log_event)
     metrics = Metrics(version, started_at, tally, store, pool, projects, sessions)
+    dashboard = Dashboard(
+        Parts(
+            version=version,
+            started_at=started_at,
+            loaded=loaded,
+            places=places,
+            bus=bus,
+            store=store,
+            pool=pool,
+            projects=projects,
+            sessions=sessions,
+            caller=caller,
+            history=history,
+            tally=tally,
+            browsers=Browsers(places.browsers_file, token.credential),
+        )
+    )
+    bus.tap(dashboard.live.take)
     app = Starlette(
-        routes=[Route(MCP_PATH, endpoint), *routes(api, metrics, presence)],
-        middleware=[Middleware(Guard, token=token, hosts=_own_names(settings), open_paths=OPEN_PATHS)],
+        routes=[Route(MCP_PATH, endpoint), *routes(api, metrics, presence, dashboard)],
+        middleware=[
+            Middleware(SafePages, below=BELOW),
+            Middleware(Guard, token=token, hosts=_own_names(settings), open_paths=OPEN_PATHS, door=dashboard.door()),
+        ],
         exception_handlers={HTTPException: no_such_route},
         lifespan=lambda _app: _running_all(
             stop,
@@ -185,7 +212,7 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
             endpoint.run,
         ),
     )
-    return Central(token, bus, store, pool, projects, sessions, caller, metrics, endpoint, presence, app)
+    return Central(token, bus, store, pool, projects, sessions, caller, metrics, endpoint, presence, dashboard, app)
 
 
 @asynccontextmanager

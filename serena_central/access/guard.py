@@ -1,7 +1,7 @@
 """The one gate in front of every route: Host, Origin, token and body size, before any of the application runs.
 
 Plain ASGI on raw header bytes: it costs some microseconds per request. It knows routes only by the list of open paths,
-and hands on who called as a credential in the ASGI scope (`credential_of`).
+and hands on who called in the ASGI scope: as a credential (`credential_of`), behind the browsers' door as a login.
 """
 
 import ipaddress
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from serena_central.access.browsers import Browsers, Login
 from serena_central.access.token import Token
 from serena_central.core.errors import ConfigError
 
@@ -20,12 +21,18 @@ MAX_BODY_BYTES = 8 * 1024 * 1024
 """A request may carry a whole file to write; nothing that a client sends is larger."""
 
 _CREDENTIAL = "serena_central.credential"
+_LOGIN = "serena_central.login"
 _BEARER = b"bearer "
 
 
 def credential_of(scope: Scope) -> str:
     """Who sent this request. Only meaningful behind a `Guard`."""
     return scope[_CREDENTIAL]
+
+
+def login_of(scope: Scope) -> Login | None:
+    """The browser that sent this request; None in front of the door, and where no browser is asked who it is."""
+    return scope.get(_LOGIN)
 
 
 def lend_credential(scope: Scope, credential: str) -> None:
@@ -59,6 +66,24 @@ def refuse_open_binding(host: str, token: Token | None, allowed_roots: Collectio
         )
 
 
+class BrowserDoor(NamedTuple):
+    """Below `path` a cookie lets in and not the token. `open_paths` let everybody in; those that end with / mean all
+    below. Whoever may not come in is answered by `strangers`."""
+
+    path: str
+    open_paths: tuple[str, ...]
+    browsers: Browsers
+    strangers: ASGIApp
+
+    def leads_to(self, path: str) -> bool:
+        return path == self.path or path.startswith(self.path + "/")
+
+    def lets_in(self, path: str, login: Login | None) -> bool:
+        return login is not None or any(
+            path == one or (one.endswith("/") and path.startswith(one)) for one in self.open_paths
+        )
+
+
 class Guard:
     """ASGI middleware. `hosts` are further names that this server may be called by: `name` (any port) or `name:port`.
 
@@ -73,12 +98,14 @@ class Guard:
         token: Token | None,
         hosts: Collection[str] = (),
         open_paths: Collection[str] = (),
+        door: BrowserDoor | None = None,
         max_body_bytes: int = MAX_BODY_BYTES,
     ) -> None:
         self._app = app
         self._token = token
         self._credential = token.credential if token else "anybody"
         self._open_paths = frozenset(open_paths)
+        self._door = door
         self._max_body_bytes = max_body_bytes
         self._known_names = frozenset(name.lower().encode("latin-1") for name in (*LOOPBACK_NAMES, *hosts))
         self._hosts = frozenset(host.lower().encode("latin-1") for host in hosts)
@@ -96,6 +123,11 @@ class Guard:
             await _refuse(send, *refusal)
             return
         scope[_CREDENTIAL] = self._credential
+        if self._door is not None and self._door.leads_to(scope["path"]):
+            login = scope[_LOGIN] = self._door.browsers.login(facts.cookie)
+            if not self._door.lets_in(scope["path"], login):
+                await self._door.strangers(scope, receive, send)
+                return
         await self._admit(scope, receive, send, facts.length)
 
     def _refusal(self, facts: "_Facts", scope: Scope) -> "_Refusal | None":
@@ -104,9 +136,11 @@ class Guard:
             return _Refusal(403, "forbidden", "This server is not called by that Host name.")
         if facts.origin and not self._origin_fits(facts.origin, facts.host, scope["scheme"]):
             return _Refusal(403, "forbidden", "Pages of that Origin may not call this server.")
-        if not self._token_fits(facts.authorization) and scope["path"] not in self._open_paths:
-            return _UNKNOWN_CALLER
-        return None
+        if self._token_fits(facts.authorization) or scope["path"] in self._open_paths:
+            return None
+        if self._door is not None and self._door.leads_to(scope["path"]):
+            return None  # the door asks for something else
+        return _UNKNOWN_CALLER
 
     def _host_fits(self, host: bytes, server: tuple[str, int] | None) -> bool:
         port = server[1] if server else 0
@@ -167,6 +201,7 @@ class _Facts(NamedTuple):
     host: bytes
     origin: bytes
     authorization: bytes
+    cookie: bytes
     length: bytes
 
 
@@ -190,7 +225,7 @@ _AMBIGUOUS = b"\0"
 
 
 def _facts(scope: Scope) -> _Facts:
-    host = origin = authorization = length = b""
+    host = origin = authorization = cookie = length = b""
     for name, value in scope["headers"]:
         if name == b"host":
             host = _AMBIGUOUS if host else value.lower()
@@ -198,9 +233,11 @@ def _facts(scope: Scope) -> _Facts:
             origin = _AMBIGUOUS if origin else value.lower()
         elif name == b"authorization":
             authorization = value
+        elif name == b"cookie":
+            cookie = value
         elif name == b"content-length":
             length = value
-    return _Facts(host, origin, authorization, length)
+    return _Facts(host, origin, authorization, cookie, length)
 
 
 def _without_port(authority: bytes) -> bytes:

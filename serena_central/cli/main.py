@@ -17,6 +17,7 @@ COMMANDS = {
     "serve": "Run the server in the foreground.",
     "stop": "Stop the running server.",
     "status": "Show the server and its language servers.",
+    "dashboard": "Open the dashboard in the browser.",
     "sessions": "List sessions.",
     "kill": "Terminate a session.",
     "projects": "List projects.",

@@ -48,7 +48,7 @@ class _Start(NamedTuple):
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="A project to open at the start (may be repeated).",
 )
-@click.option("--open", "open_page", is_flag=True, help="Open the server's page in the browser.")
+@click.option("--open", "open_page", is_flag=True, help="Open the dashboard in the browser.")
 def command(*, host: str | None, port: int | None, projects: tuple[Path, ...], open_page: bool) -> None:
     """Run the server in the foreground; Ctrl-C stops it."""
     loaded = load_server_config({"central_server_host": host, "central_server_port": port})
@@ -120,9 +120,10 @@ async def _serve(
     class Announcing(CentralServer):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
-            _announce(places, url)
+            link = url.removesuffix("/mcp") + central.dashboard.one_time_link()
+            _announce(places, url, link)
             if start.open_page:
-                webbrowser.open(url.removesuffix("/mcp") + "/health")
+                webbrowser.open(link)
             for root in start.projects:
                 try:
                     await central.projects.open(central.projects.check(root))
@@ -135,13 +136,14 @@ async def _serve(
         raise SystemExit(1)  # the log says of what
 
 
-def _announce(places: Places, url: str) -> None:
+def _announce(places: Places, url: str, link: str) -> None:
     click.echo(f"serena-central {metadata.version('serena-central')} serves MCP at {url}")
     click.echo(f"Token: {places.token_file}   (clients send it as `Authorization: Bearer …`)")
     click.echo("Connect a client, for example Claude Code (README.md has others):")
     click.echo(f"  claude mcp add --transport http serena {url} \\")
     click.echo(f'    --header "Authorization: Bearer $(cat {shlex.quote(str(places.token_file))})" \\')
     click.echo("    --header 'X-Serena-Project: ${PWD}'")
+    click.echo(f"Dashboard, for one browser within ten minutes (`serena-central dashboard` opens another):\n  {link}")
     click.echo("Stop: Ctrl-C")
 
 

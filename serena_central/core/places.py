@@ -49,6 +49,11 @@ class Places:
         return self.home / "children.json"
 
     @property
+    def browsers_file(self) -> Path:
+        """`browsers.json`: digests of what signed-in browsers hold."""
+        return self.home / "browsers.json"
+
+    @property
     def database(self) -> Path:
         return self.home / "serena-central.db"
 

@@ -13,6 +13,11 @@ def migrations_folder() -> Path:
     return _folder("migrations", "_migrations")
 
 
+def dashboard_folder() -> Path:
+    """What the dashboard's pages are made of (templates/, static/)."""
+    return _folder("dashboard", "_dashboard")
+
+
 def _folder(in_checkout: str, in_wheel: str) -> Path:
     checkout = _PACKAGE.parent / in_checkout
     # A checkout has pyproject.toml beside the package; site-packages has not.

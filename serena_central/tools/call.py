@@ -224,7 +224,7 @@ class ToolCaller:
         """Counts, logs, keeps and publishes a call however it ended."""
         now, duration_ms = time.time(), (time.perf_counter() - started) * 1000
         session, failed = call.session, failure is not None
-        outcome = _outcome(failure)
+        outcome, error = _outcome(failure), type(failure).__name__ if failed else None
         session.count(tool.name, duration_ms, failed=failed)
         session.note(
             f"{tool.name} {project or ''} {outcome} {duration_ms:.1f} ms", "warning" if failed else "info", at=now
@@ -238,7 +238,7 @@ class ToolCaller:
                 tool=tool.name,
                 duration_ms=duration_ms,
                 outcome=outcome,
-                error=type(failure).__name__ if failed else None,
+                error=error,
                 answer_chars=call.answer_chars,
             )
         )
@@ -250,6 +250,7 @@ class ToolCaller:
             call=call.id,
             tool=tool.name,
             outcome=outcome,
+            error=error,
             duration_ms=round(duration_ms, 3),
             semantic_context=(call.semantic_context or "")[:CONTEXT_KEPT],
         )

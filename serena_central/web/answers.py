@@ -69,7 +69,7 @@ def answering(handler: Handler, *, status: int = 200) -> Callable[[Request], Awa
             answer = await handler(request)
             return answer if isinstance(answer, Response) else _json(answer, status)
         except errors.SerenaCentralError as error:
-            return _json(_error(_kind(error), str(error)), _status(error))
+            return _json(_error(_kind(error), str(error)), status_of(error))
         except ClientDisconnect:
             return Response(status_code=HUNG_UP)
         except Exception:
@@ -130,7 +130,8 @@ def _error(kind: str, message: str) -> dict[str, Any]:
     return {"error": {"kind": kind, "message": message}}
 
 
-def _status(error: errors.SerenaCentralError) -> int:
+def status_of(error: errors.SerenaCentralError) -> int:
+    """The HTTP status that fits an error."""
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 400)
 
 

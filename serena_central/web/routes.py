@@ -5,14 +5,16 @@ from starlette.routing import BaseRoute, Route
 from serena_central.web.answers import answering
 from serena_central.web.api import Api
 from serena_central.web.metrics import Metrics
+from serena_central.web.pages.table import Dashboard
 from serena_central.web.presence import Presence
 
 OPEN_PATHS = ("/health",)
 """What needs no token: it says nothing that a stranger may not know."""
 
 
-def routes(api: Api, metrics: Metrics, presence: Presence) -> list[BaseRoute]:
+def routes(api: Api, metrics: Metrics, presence: Presence, dashboard: Dashboard) -> list[BaseRoute]:
     return [
+        Route("/api/dashboard/link", answering(dashboard.invite, status=201), methods=["POST"]),
         Route("/metrics", metrics.answer, methods=["GET"]),
         Route("/health", answering(api.health), methods=["GET"]),
         Route("/api/sessions", answering(api.list_sessions), methods=["GET"]),
@@ -33,4 +35,5 @@ def routes(api: Api, metrics: Metrics, presence: Presence) -> list[BaseRoute]:
         Route("/api/events", answering(api.list_events), methods=["GET"]),
         Route("/api/stats", answering(api.show_statistics), methods=["GET"]),
         Route("/api/shutdown", answering(api.shut_down, status=202), methods=["POST"]),
+        *dashboard.routes(),
     ]

@@ -1,18 +1,23 @@
-"""What is counted from the news on the bus, for /metrics: calls by tool and outcome, starts and ends of servers.
+"""What is counted from the news on the bus: calls by tool and outcome and by the minute, starts and ends of servers.
 
 Labels come from closed sets alone (tools, outcomes, servers of the catalogue, causes).
 """
 
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from serena_central.core.events import Event
 from serena_central.pool.state import Cause, RunState
+from serena_central.web.minutes import Minutes
 
 BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 """Upper bounds of the durations that are told apart: from an answer out of the index to the longest deadlines."""
+
+
+NEWS_KEPT = 256
+"""Events besides calls, which would crowd them out of the bus's own memory."""
 
 
 class CallKind(NamedTuple):
@@ -39,6 +44,9 @@ class Tally:
 
     def __init__(self) -> None:
         self.calls: dict[CallKind, Durations] = {}
+        self.minutes = Minutes()
+        self.news: deque[Event] = deque(maxlen=NEWS_KEPT)
+        """The newest events worth keeping but calls that went well, oldest first."""
         self.starts: Counter[str] = Counter()
         """Starts of language servers, by server."""
         self.ends: Counter[tuple[str, str]] = Counter()
@@ -48,6 +56,8 @@ class Tally:
 
     def take(self, event: Event) -> None:
         """A tap of the bus."""
+        if event.keep and (event.kind != "call.finished" or event.data["outcome"] != "ok"):
+            self.news.append(event)
         match event.kind:
             case "call.finished":
                 kind = CallKind(event.data["tool"], event.data["outcome"])
@@ -55,6 +65,7 @@ class Tally:
                 if durations is None:
                     durations = self.calls[kind] = Durations()
                 durations.add(event.data["duration_ms"] / 1000)
+                self.minutes.add(event.at, event.data["duration_ms"], failed=kind.outcome != "ok")
             case "server.moved" if event.keep:
                 self._moved(event.server or "", event.data["to"], event.data["cause"])
             case "server.breaker":

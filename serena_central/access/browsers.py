@@ -1,0 +1,131 @@
+"""How a person's browser comes in: by a one-time link, and afterwards by a cookie that it got for it.
+
+What a browser holds is a secret; here and in the file lie digests of it, so that a restart of the server signs nobody
+out and a copy of the file lets nobody in. Another token signs everybody out. It knows no pages.
+"""
+
+import hashlib
+import hmac
+import logging
+import secrets
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from serena_central.files.atomic import write_whole
+
+logger = logging.getLogger(__name__)
+
+LINK_LIFE_S = 600.0
+"""How long a link can be used, once: time to change to a browser, and little for whoever finds it in a log later."""
+
+LOGIN_LIFE_S = 7 * 24 * 3600.0
+
+MOST_LINKS = 16
+MOST_LOGINS = 64
+"""Bounds on what is remembered; the oldest go first."""
+
+COOKIE_PATH = "/dashboard"
+
+
+class Login(NamedTuple):
+    """A browser that came in. `id` names it and lets nobody in; `csrf` is what its forms carry."""
+
+    id: str
+    csrf: str
+    expires_at: float
+
+
+class _Kept(msgspec.Struct):
+    """The file: logins (digest of the cookie's secret → Unix time of its end) of one token's holder."""
+
+    credential: str
+    logins: dict[str, float] = {}
+
+
+class Browsers:
+    """Links that are open and browsers that are in. Belongs to the event loop's thread; only `save` does I/O."""
+
+    def __init__(self, file: Path, credential: str, *, clock: Callable[[], float] = time.time) -> None:
+        self._file = file
+        self._clock = clock
+        self._links: dict[str, float] = {}
+        self._kept = _read(file, credential)
+        # Cookies don't tell ports apart: two servers on one host would sign each other's browsers out.
+        self.cookie_name = f"serena_central_{credential[:8]}"
+
+    def invite(self) -> str:
+        """A new link's key, good for one browser within `LINK_LIFE_S`."""
+        key = secrets.token_urlsafe(32)
+        self._links[_digest(key)] = self._clock() + LINK_LIFE_S
+        while len(self._links) > MOST_LINKS:
+            del self._links[next(iter(self._links))]
+        return key
+
+    def enter(self, key: str) -> str | None:
+        """Uses a link up: the secret for the browser's cookie, or None if the link is used, too old or invented."""
+        good_until = self._links.pop(_digest(key), 0.0)
+        now = self._clock()
+        if now >= good_until:
+            return None
+        secret = secrets.token_urlsafe(32)
+        logins = {digest: end for digest, end in self._kept.logins.items() if end > now}
+        logins[_digest(secret)] = now + LOGIN_LIFE_S
+        self._kept.logins = dict(list(logins.items())[-MOST_LOGINS:])
+        return secret
+
+    def login(self, cookies: bytes) -> Login | None:
+        """Whose browser sends this `Cookie` header; None: nobody's that is in."""
+        secret = _cookie(cookies, self.cookie_name)
+        if not secret:
+            return None
+        digest = _digest(secret)
+        expires_at = self._kept.logins.get(digest, 0.0)
+        if self._clock() >= expires_at:
+            return None
+        csrf = hmac.new(secret.encode("latin-1"), b"csrf", hashlib.sha256).hexdigest()
+        return Login(digest[:16], csrf, expires_at)
+
+    def leave(self, login: Login) -> None:
+        """Signs a browser out: its cookie lets nobody in any more."""
+        self._kept.logins = {
+            digest: end for digest, end in self._kept.logins.items() if not digest.startswith(login.id)
+        }
+
+    def save(self) -> None:
+        """Writes who is in, for the next run. Blocks; where it fails, a restart signs out."""
+        try:
+            write_whole(self._file, msgspec.json.encode(self._kept))
+        except OSError as error:
+            logger.warning("who is signed in to the dashboard was not kept: %s", error)
+
+    def cookie(self, secret: str) -> str:
+        """The `Set-Cookie` header for a browser that came in; for an empty secret, one that takes the cookie back."""
+        age = int(LOGIN_LIFE_S) if secret else 0
+        return f"{self.cookie_name}={secret}; Path={COOKIE_PATH}; Max-Age={age}; HttpOnly; SameSite=Strict"
+
+
+def _read(file: Path, credential: str) -> _Kept:
+    try:
+        kept = msgspec.json.decode(file.read_bytes(), type=_Kept)
+    except (OSError, msgspec.DecodeError):
+        return _Kept(credential)
+    return kept if kept.credential == credential else _Kept(credential)
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _cookie(header: bytes, name: str) -> str:
+    """The value of a cookie, "" if it is not there or there twice."""
+    values = [
+        value.strip()
+        for pair in header.decode("latin-1").split(";")
+        for key, _, value in [pair.partition("=")]
+        if key.strip() == name
+    ]
+    return values[0] if len(values) == 1 else ""

@@ -1,0 +1,40 @@
+"""Headers that keep the browser's pages to themselves, on every answer below a path: pages, errors, refusals, files.
+
+Plain ASGI in front of all else, so that no answer can lack them.
+"""
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+HEADERS = {
+    b"content-security-policy": b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    b"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    b"x-frame-options": b"DENY",
+    b"x-content-type-options": b"nosniff",
+    b"referrer-policy": b"same-origin",  # `no-referrer` would take the Origin from forms as well
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"cache-control": b"no-store",
+}
+"""An answer's own header counts instead."""
+
+
+class SafePages:
+    """ASGI middleware for what browsers show. `below` is a path; other answers stay as they are."""
+
+    def __init__(self, app: ASGIApp, *, below: str) -> None:
+        self._app = app
+        self._below = below
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not scope["path"].startswith(self._below):
+            await self._app(scope, receive, send)
+            return
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                own = {name for name, _ in message["headers"]}
+                more = [(name, value) for name, value in HEADERS.items() if name not in own]
+                message["headers"] = [*message["headers"], *more]
+            await send(message)
+
+        await self._app(scope, receive, sending)

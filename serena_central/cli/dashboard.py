@@ -1,0 +1,23 @@
+"""`serena-central dashboard`: a one-time link to the running server's pages, opened in the browser."""
+
+import webbrowser
+
+import click
+
+from serena_central.cli.output import json_option, print_json
+from serena_central.cli.remote import Remote
+
+
+@click.command(epilog="Examples: serena-central dashboard    serena-central dashboard --print")
+@click.option("--print", "only_print", is_flag=True, help="Print the link and open nothing.")
+@json_option
+def command(*, only_print: bool, as_json: bool) -> None:
+    """Open the dashboard: sign this user's browser in by a link that works once, within ten minutes."""
+    remote = Remote()
+    link = remote.url.removesuffix("/mcp") + remote.post("/api/dashboard/link")["path"]
+    if as_json:
+        print_json({"url": link})
+    else:
+        click.echo(link)
+    if not (only_print or as_json):
+        webbrowser.open(link)

@@ -1,0 +1,181 @@
+"""The border of every request to the dashboard: pages, their streams, and actions of people.
+
+It translates errors into pages. An action has to come from a page of this very server and to carry its browser's CSRF
+token; nothing is changed by GET.
+"""
+
+import hmac
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+from urllib.parse import parse_qs
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from serena_central.access.browsers import Login
+from serena_central.access.guard import login_of
+from serena_central.core.errors import InvalidArguments, SerenaCentralError
+from serena_central.core.ids import new_call_id
+from serena_central.web.answers import HUNG_UP, status_of
+from serena_central.web.pages.live import Live
+from serena_central.web.pages.page import BELOW, Frame, Link, Page, Parts, Visit
+from serena_central.web.pages.rendering import render
+
+logger = logging.getLogger(__name__)
+
+MOST_FORM_BYTES = 256 * 1024
+MOST_FIELDS = 2000
+
+Form = Mapping[str, Sequence[str]]
+"""Names of fields → their values."""
+
+Action = Callable[[Visit, Form], Awaitable[str]]
+"""Does what a person asked for, and says in a sentence what was done."""
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+class NotByThisPage(SerenaCentralError):
+    """An action that no page of this server, opened by this browser, has sent."""
+
+
+@dataclass(frozen=True)
+class Border:
+    """Endpoints for pages, streams and actions. `navigation` are the pages that every page leads to."""
+
+    parts: Parts
+    live: Live
+    navigation: Sequence[Page]
+    digest: str
+    """Of the files that pages are made of."""
+
+    @property
+    def assets(self) -> str:
+        """Where the static files are."""
+        return f"{BELOW}/static/{self.digest}"
+
+    def page(self, page: Page) -> Endpoint:
+        """Answers with the whole page."""
+
+        async def make(request: Request) -> Response:
+            visit, frame = self._visit(request), self._frame(page, request)
+            sections = {
+                name: render(section.template, page=frame, section=await section.make(visit))
+                for name, section in page.sections.items()
+            }
+            return HTMLResponse(render(page.template, page=frame, sections=sections))
+
+        return self.translating(make)
+
+    def stream(self, page: Page) -> Endpoint:
+        """Answers with what changes on the page, as long as it is open."""
+
+        async def make(request: Request) -> Response:
+            frame = self._frame(page, request)
+
+            def rendered(name: str, context: msgspec.Struct) -> str:
+                return render(page.sections[name].template, page=frame, section=context)
+
+            # A response is any ASGI application to Starlette.
+            return cast("Response", self.live.open(page, self._visit(request), _login(request), self.digest, rendered))
+
+        return self.translating(make)
+
+    def action(self, action: Action) -> Endpoint:
+        """Does something, and goes back to the page; htmx gets the words only."""
+
+        async def make(request: Request) -> Response:
+            form = await self._form(request)
+            said = await action(self._visit(request), form)
+            if "hx-request" in request.headers:
+                return HTMLResponse(render("_said.html", said=said, failed=False))
+            return RedirectResponse(_back(form), status_code=303)
+
+        return self.translating(make)
+
+    def _refused(self, request: Request, text: str, status: int) -> Response:
+        if "hx-request" in request.headers:
+            return HTMLResponse(render("_said.html", said=text, failed=True), status)
+        title = "Not found" if status == 404 else "That did not work"
+        page = Page("", title, "error.html", {}, live=False)
+        return HTMLResponse(render("error.html", page=self._frame(page, request), text=text), status)
+
+    def translating(self, make: Endpoint) -> Endpoint:
+        """What `make` raises becomes a page."""
+
+        async def endpoint(request: Request) -> Response:
+            try:
+                return await make(request)
+            except SerenaCentralError as error:
+                status = 403 if isinstance(error, NotByThisPage) else status_of(error)
+                return self._refused(request, str(error), status)
+            except ClientDisconnect:
+                return Response(status_code=HUNG_UP)
+            except Exception:
+                trace = new_call_id()
+                logger.exception("unexpected error %s", trace)
+                text = f"Something went wrong inside the server. Its log has the details under {trace}."
+                return self._refused(request, text, 500)
+
+        return endpoint
+
+    async def _form(self, request: Request) -> Form:
+        """The fields of an action that may be done.
+
+        Raises:
+            NotByThisPage: it comes from elsewhere.
+            InvalidArguments: it is no form.
+        """
+        own = f"{request.url.scheme}://{request.headers['host']}"
+        if request.headers.get("origin") != own:
+            raise NotByThisPage("This was not sent by a page of this server. Open the dashboard and try again.")
+        body = await request.body()
+        if len(body) > MOST_FORM_BYTES:
+            raise InvalidArguments(f"A form may have {MOST_FORM_BYTES} bytes.")
+        try:
+            form = parse_qs(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+        except ValueError as error:
+            raise InvalidArguments("This form can't be read.") from error
+        (given, *_) = form.get("csrf", [""])
+        if not hmac.compare_digest(given.encode(), _login(request).csrf.encode()):
+            raise NotByThisPage("This page is too old to act for you. Load it anew and try again.")
+        return form
+
+    def _visit(self, request: Request) -> Visit:
+        return Visit(self.parts, request.path_params, dict(request.query_params), time.time())
+
+    def _frame(self, page: Page, request: Request) -> Frame:
+        path, query = request.url.path.replace(BELOW + "/live", BELOW, 1), request.url.query
+        here = path + ("?" + query if query else "")
+        return Frame(
+            title=page.title.format_map(request.path_params),
+            version=self.digest,
+            csrf=_login(request).csrf,
+            here=here,
+            live_url=here.replace(BELOW, BELOW + "/live", 1) if page.live else "",
+            assets=self.assets,
+            navigation=[
+                Link(one.title, BELOW + one.path, _leads_to(one, path)) for one in self.navigation if one.in_navigation
+            ],
+        )
+
+
+def _login(request: Request) -> Login:
+    login = login_of(request.scope)
+    assert login is not None, "the guard lets only browsers in that are signed in"
+    return login
+
+
+def _leads_to(page: Page, path: str) -> bool:
+    own = BELOW + page.path
+    return path == own or (page.path != "" and path.startswith(own + "/"))
+
+
+def _back(form: Form) -> str:
+    """The page that an action came from; only ever one of ours."""
+    (back, *_) = form.get("back", [""])
+    return back if back == BELOW or back.startswith((BELOW + "/", BELOW + "?")) else BELOW

@@ -1,0 +1,190 @@
+"""Keeps open pages up to date: one stream of server-sent events per page, of sections whose context has changed.
+
+A stream holds no news, only which sections may be out of date: so a slow or sleeping browser costs nothing, and gets
+what is true when it reads on, not what it missed. All streams together get a small share of the event loop.
+"""
+
+import logging
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+
+import anyio
+import msgspec
+from starlette.types import Receive, Scope, Send
+
+from serena_central.access.browsers import Login
+from serena_central.core.errors import SerenaCentralError
+from serena_central.core.events import Event
+from serena_central.web.pages.page import Page, Visit
+
+logger = logging.getLogger(__name__)
+
+LEAST_S = 0.25
+"""Between two updates of a page."""
+
+SHARE = 50
+"""All streams together use at most one part in so many of the server's time."""
+
+SEND_S = 30.0
+"""A browser that has not read for this long is let go; it comes back when it is awake."""
+
+GOODBYE_S = 1.0
+
+PING_S = 15.0
+"""Something is sent this often, so that a connection that broke is noticed."""
+
+STREAMS_PER_BROWSER = 12
+"""Beyond that the oldest ends: a browser has but six connections to a host, so it is a forgotten one."""
+
+RETRY_MS = 1000
+
+LEAVE = b"event: leave\ndata: now\n\n"
+"""Tells the page to load itself anew: it is gone, or its browser was signed out."""
+
+Render = Callable[[str, msgspec.Struct], str]
+"""HTML of a section, by its name and context."""
+
+
+class Live:
+    """All open streams. Belongs to the event loop's thread."""
+
+    def __init__(self) -> None:
+        self._streams: list[Stream] = []
+        self._closed = False
+
+    def take(self, event: Event) -> None:
+        """A tap of the bus."""
+        if self._streams:
+            subject = event.kind.partition(".")[0]
+            for stream in self._streams:
+                stream.hear(event, subject)
+
+    def sign_out(self, login: Login) -> None:
+        """Ends the streams of a browser that was signed out."""
+        for stream in self._streams:
+            if stream.login.id == login.id:
+                stream.scope.cancel()
+
+    def close(self) -> None:
+        """Ends all streams; the server stops."""
+        self._closed = True
+        for stream in self._streams:
+            stream.scope.cancel()
+
+    def open(self, page: Page, visit: Visit, login: Login, version: str, render: Render) -> "Stream":
+        """An ASGI application that answers one request with the stream of a page. `version` is sent first: a page that
+        was made by another one loads itself anew."""
+        return Stream(self, page, visit, login, version, render)
+
+    def join(self, stream: "Stream") -> None:
+        if self._closed:
+            stream.scope.cancel()
+        own = [other for other in self._streams if other.login.id == stream.login.id]
+        if len(own) >= STREAMS_PER_BROWSER:
+            own[0].scope.cancel()
+        self._streams.append(stream)
+
+    def part(self, stream: "Stream") -> None:
+        self._streams.remove(stream)
+
+    def pause_s(self, spent_s: float) -> float:
+        """How long a stream waits after an update that took `spent_s`."""
+        return max(LEAST_S, spent_s * SHARE * len(self._streams))
+
+
+class Stream:
+    """One open page. Events of other sessions don't concern a page that is about one."""
+
+    def __init__(self, live: Live, page: Page, visit: Visit, login: Login, version: str, render: Render) -> None:
+        self.login = login
+        self.scope = anyio.CancelScope()
+        self._live = live
+        self._sections = page.sections
+        self._visit = visit
+        self._version = version
+        self._render = render
+        self._session = visit.path.get("session")
+        self._shown: dict[str, msgspec.Struct] = {}
+        self._due = dict.fromkeys(page.sections, 0.0)
+        """When each section has to be made again, by the event loop's clock; 0 when an event made it stale."""
+        self._wakeup = anyio.Event()
+        self._hearing: dict[str, list[str]] = {}
+        for name, section in page.sections.items():
+            for subject in section.hears:
+                self._hearing.setdefault(subject, []).append(name)
+
+    def hear(self, event: Event, subject: str) -> None:
+        names = self._hearing.get(subject)
+        if names and (self._session is None or event.session == self._session):
+            for name in names:
+                self._due[name] = 0.0
+            self._wakeup.set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        self._live.join(self)
+        try:
+            with self.scope:
+                self.scope.deadline = anyio.current_time() + self.login.expires_at - self._visit.now
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(self._watch, receive)
+                    await self._send_all(send)
+                    tasks.cancel_scope.cancel()
+        finally:
+            self._live.part(self)
+        with anyio.move_on_after(GOODBYE_S):
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _watch(self, receive: Receive) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self.scope.cancel()
+
+    async def _send_all(self, send: Send) -> None:
+        async for message in self._messages():
+            with anyio.move_on_after(SEND_S) as patience:
+                await send({"type": "http.response.body", "body": message, "more_body": True})
+            if patience.cancelled_caught:
+                return
+
+    async def _messages(self) -> AsyncIterator[bytes]:
+        """First every section, then each whose context has changed."""
+        yield f"retry: {RETRY_MS}\nevent: version\ndata: {self._version}\n\n".encode()
+        sent_at = anyio.current_time()
+        while True:
+            began = time.perf_counter()
+            try:
+                message = await self._news()
+            except SerenaCentralError:
+                yield LEAVE  # what it is about is gone: the page itself says so
+                return
+            spent = time.perf_counter() - began
+            if message or anyio.current_time() - sent_at > PING_S:
+                sent_at = anyio.current_time()
+                yield message or b":\n\n"
+            await anyio.sleep(self._live.pause_s(spent))
+            await self._wait()
+
+    async def _news(self) -> bytes:
+        now = anyio.current_time()
+        visit = replace(self._visit, now=time.time())
+        message = ""
+        for name in [name for name, due in self._due.items() if due <= now]:
+            section = self._sections[name]
+            self._due[name] = now + section.every_s  # before it is made: what is heard meanwhile counts
+            context = await section.make(visit)
+            if self._shown.get(name) != context:
+                self._shown[name] = context
+                lines = self._render(name, context).splitlines()
+                message += f"event: {name}\n" + "".join(f"data: {line}\n" for line in lines) + "\n"
+        return message.encode()
+
+    async def _wait(self) -> None:
+        """Until a section is due."""
+        self._wakeup = anyio.Event()
+        left = min(self._due.values()) - anyio.current_time()
+        if left > 0:
+            with anyio.move_on_after(left):
+                await self._wakeup.wait()

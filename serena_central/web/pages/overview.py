@@ -1,0 +1,325 @@
+"""The overview: who is here, what runs, how much is called, what happened, and what needs attention."""
+
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+
+from serena_central.core.events import Event, Severity
+from serena_central.pool.snapshot import ServerSnapshot
+from serena_central.pool.state import RunState
+from serena_central.projects.registry import ProjectSnapshot
+from serena_central.sessions.session import SessionSnapshot, SessionState
+from serena_central.web.minutes import Minute
+from serena_central.web.pages.page import Page, Section, Visit, link
+from serena_central.web.pages.plot import Plot, Series, plot
+from serena_central.web.pages.rendering import milliseconds
+
+NEWEST_SESSIONS = 8
+NEWEST_EVENTS = 12
+MOST_SERVERS = 12
+MOST_ATTENTION = 12
+
+RECENT_S = 900.0
+"""What went wrong longer ago needs no attention any more, unless it still is so."""
+
+CONFLICTS = ("EditConflict", "FileChanged")
+"""Errors of calls that people should know of: two sessions want to change the same."""
+
+_SAID_BY_STATE = ("server.breaker", "store.failed")
+"""What is still so is told by the parts themselves."""
+
+
+class Segment(msgspec.Struct, frozen=True):
+    """A state in the strip of sessions. `x` and `width` are percent."""
+
+    state: str
+    count: int
+    x: float
+    width: float
+    url: str
+
+
+class Agent(msgspec.Struct, frozen=True):
+    """A session in short. `since` is its last activity."""
+
+    id: str
+    client: str
+    project: str
+    state: str
+    doing: str
+    since: float
+    calls: int
+    url: str
+
+
+class Sessions(msgspec.Struct, frozen=True):
+    """All sessions by state, and the ones that did something last."""
+
+    total: int
+    segments: list[Segment]
+    newest: list[Agent]
+
+
+class Server(msgspec.Struct, frozen=True):
+    """A language server in short. `share` is its memory in percent of the budget."""
+
+    name: str
+    project: str
+    root: str
+    state: str
+    memory_bytes: int
+    share: float
+    calls: int
+
+
+class Servers(msgspec.Struct, frozen=True):
+    """Language servers that run, the largest first; `share` is what all take of the memory budget, in percent."""
+
+    running: int
+    memory_bytes: int
+    budget_bytes: int
+    share: float
+    largest: list[Server]
+    more: int
+
+
+class Load(msgspec.Struct, frozen=True):
+    """The last hour."""
+
+    calls: Plot
+    durations: Plot
+
+
+class Happened(msgspec.Struct, frozen=True):
+    """An event in a line."""
+
+    at: float
+    kind: str
+    severity: str
+    text: str
+    about: str
+    url: str
+
+
+class Events(msgspec.Struct, frozen=True):
+    newest: list[Happened]
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """Something a person may want to do something about. `url` leads to where."""
+
+    severity: str
+    text: str
+    advice: str
+    url: str
+    at: float | None = None
+
+
+class Attention(msgspec.Struct, frozen=True):
+    """Empty when all is well."""
+
+    problems: list[Problem]
+    more: int
+
+
+async def sessions(visit: Visit) -> Sessions:
+    found = visit.parts.sessions.snapshots()
+    counts = Counter(one.state for one in found)
+    segments: list[Segment] = []
+    x = 0.0
+    for state in SessionState:
+        if counts[state]:
+            width = 100 * counts[state] / len(found)
+            segments.append(
+                Segment(state, counts[state], round(x, 2), round(width, 2), link("/sessions", state=state.value))
+            )
+            x += width
+    found.sort(key=lambda one: one.last_activity, reverse=True)
+    return Sessions(len(found), segments, [agent(one) for one in found[:NEWEST_SESSIONS]])
+
+
+def agent(one: SessionSnapshot) -> Agent:
+    return Agent(
+        id=one.session_id,
+        client=f"{one.client_name} {one.client_version}".strip(),
+        project=one.active_project_name or Path(one.working_folder or "").name,
+        state=one.state,
+        doing=", ".join(one.running[:3]),
+        since=round(one.last_activity),
+        calls=one.tool_call_count,
+        url=link(f"/sessions/{one.session_id}"),
+    )
+
+
+async def servers(visit: Visit) -> Servers:
+    pool = visit.parts.pool
+    found = [one for one in pool.snapshot() if one.state is not RunState.DISCONNECTED]
+    found.sort(key=lambda one: one.memory_bytes, reverse=True)
+    memory, budget = sum(one.memory_bytes for one in found), pool.memory_budget_bytes
+    return Servers(
+        running=len(found),
+        memory_bytes=memory,
+        budget_bytes=budget,
+        share=_percent(memory, budget),
+        largest=[_server(one, budget) for one in found[:MOST_SERVERS]],
+        more=max(0, len(found) - MOST_SERVERS),
+    )
+
+
+def _server(one: ServerSnapshot, budget: int) -> Server:
+    return Server(
+        name=one.server,
+        project=one.root.name,
+        root=str(one.root),
+        state=one.state,
+        memory_bytes=one.memory_bytes,
+        share=_percent(one.memory_bytes, budget),
+        calls=one.calls,
+    )
+
+
+def _percent(part: int, whole: int) -> float:
+    return round(min(100.0, 100 * part / whole), 1) if whole else 0.0
+
+
+async def load(visit: Visit) -> Load:
+    return hour(visit.parts.tally.minutes.last_hour(visit.now))
+
+
+def hour(minutes: list[Minute]) -> Load:
+    """Plots of these minutes."""
+    ago = [f"{minutes_ago} min ago" for minutes_ago in (60, 45, 30, 15)] + ["now"]
+
+    def calls_in(index: int) -> str:
+        one = minutes[index]
+        failed = f", {one.errors} failed" if one.errors else ""
+        return f"{len(minutes) - index - 1} min ago: {one.calls} calls{failed}"
+
+    def durations_in(index: int) -> str:
+        one = minutes[index]
+        return (
+            f"{len(minutes) - index - 1} min ago: p50 {milliseconds(one.p50_ms or 0)}, "
+            f"p95 {milliseconds(one.p95_ms or 0)}"
+        )
+
+    return Load(
+        calls=plot(
+            "Calls",
+            "per minute",
+            [
+                Series("calls", [one.calls for one in minutes], "bars"),
+                Series("failed", [one.errors for one in minutes], "bars"),
+            ],
+            x_labels=ago,
+            show=lambda value: f"{value:g}",
+            says_of=calls_in,
+        ),
+        durations=plot(
+            "Duration of calls",
+            "ms",
+            [
+                Series("p95", [one.p95_ms for one in minutes]),
+                Series("p50", [one.p50_ms for one in minutes]),
+            ],
+            x_labels=ago,
+            show=lambda value: f"{value:.3g}",
+            says_of=durations_in,
+        ),
+    )
+
+
+async def events(visit: Visit) -> Events:
+    chosen = [event for event in reversed(visit.parts.tally.news) if not event.kind.startswith("call.")]
+    return Events([happened(event) for event in chosen[:NEWEST_EVENTS]])
+
+
+def happened(event: Event) -> Happened:
+    about = event.server or Path(event.project or "").name or event.data.get("client") or ""
+    return Happened(
+        at=event.at,
+        kind=event.kind,
+        severity=event.severity,
+        text=event.message,
+        about=about,
+        url=link(f"/sessions/{event.session}") if event.session and event.kind != "session.forgotten" else "",
+    )
+
+
+async def attention(visit: Visit) -> Attention:
+    parts = visit.parts
+    problems = [
+        *_of_store(parts.store.writer.problem),
+        *_of_servers(parts.pool.snapshot()),
+        *_of_projects(parts.projects.snapshots()),
+        *_of_events([event for event in parts.tally.news if event.at > visit.now - RECENT_S]),
+    ]
+    return Attention(problems[:MOST_ATTENTION], max(0, len(problems) - MOST_ATTENTION))
+
+
+def _of_store(problem: str | None) -> list[Problem]:
+    if problem is None:
+        return []
+    return [Problem("error", problem, "Nothing is recorded until the database can be written again.", link("/about"))]
+
+
+def _of_servers(found: list[ServerSnapshot]) -> list[Problem]:
+    open_breakers = {one.key: one for one in reversed(found) if one.breaker.opens_until is not None}
+    return [
+        Problem(
+            "error",
+            f"{one.server} in {one.root.name} failed {one.breaker.failures} times: {one.breaker.last_failure}",
+            "It is not started for a while. Mend the cause, or close its breaker to try now.",
+            link("/servers"),
+        )
+        for one in open_breakers.values()
+    ]
+
+
+def _of_projects(found: list[ProjectSnapshot]) -> list[Problem]:
+    return [
+        Problem(
+            "warning",
+            f"The index of {one.name} is not complete: {one.pending} of {one.files} files wait.",
+            one.remark or "Answers are right meanwhile, and slower.",
+            link("/projects"),
+        )
+        for one in found
+        if one.open and one.pending
+    ]
+
+
+def _of_events(recent: list[Event]) -> list[Problem]:
+    """The newest of each kind and subject that went wrong."""
+    newest: dict[tuple[str, ...], Event] = {}
+    for event in recent:
+        if event.severity is not Severity.INFO and event.kind not in _SAID_BY_STATE:
+            newest[event.kind, event.server or "", event.project or ""] = event
+    return [
+        _problem(event)
+        for event in sorted(newest.values(), key=lambda event: event.at, reverse=True)
+        if event.kind != "call.finished" or event.data["error"] in CONFLICTS
+    ]
+
+
+def _problem(event: Event) -> Problem:
+    where = link(f"/sessions/{event.session}") if event.session else link("/events", kind=event.kind)
+    if event.kind == "call.finished":
+        text = f"An edit in {event.project} was refused ({event.data['tool']}): what it was to change had changed."
+        return Problem(event.severity, text, "Two sessions work on the same code.", where, event.at)
+    words = (event.server or "", Path(event.project or "").name, event.message)
+    return Problem(event.severity, " · ".join(word for word in words if word), "", where, event.at)
+
+
+PAGE = Page(
+    path="",
+    title="Overview",
+    template="overview.html",
+    sections={
+        "attention": Section("overview/_attention.html", attention, ("server", "project", "store", "edit")),
+        "sessions": Section("overview/_sessions.html", sessions, ("session", "call")),
+        "servers": Section("overview/_servers.html", servers, ("server",)),
+        "load": Section("overview/_load.html", load),
+        "events": Section("overview/_events.html", events, ("session", "server", "project", "edit", "store", "memory")),
+    },
+)

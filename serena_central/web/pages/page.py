@@ -1,0 +1,115 @@
+"""What a page of the dashboard is: a template and sections, each with a typed context of its own.
+
+A section is what changes as a whole. Its template is part of the page on first load and is sent again alone when its
+context has changed, so that the two can't drift apart. This knows neither HTTP nor how pages are kept up to date.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+
+from serena_central.access.browsers import Browsers
+from serena_central.config.layers import Loaded
+from serena_central.config.settings import ServerSettings
+from serena_central.core.events import EventBus
+from serena_central.core.places import Places
+from serena_central.pool.pool import LanguageServerPool
+from serena_central.projects.history import EditHistory
+from serena_central.projects.registry import ProjectRegistry
+from serena_central.sessions.manager import SessionManager
+from serena_central.store.store import Store
+from serena_central.tools.call import ToolCaller
+from serena_central.web.tally import Tally
+
+BELOW = "/dashboard"
+
+TICK_S = 5.0
+"""What no event tells of (memory, a breaker's countdown) is looked at this often."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parts of the server that pages show and act on."""
+
+    version: str
+    started_at: float
+    loaded: Loaded[ServerSettings]
+    places: Places
+    bus: EventBus
+    store: Store
+    pool: LanguageServerPool
+    projects: ProjectRegistry
+    sessions: SessionManager
+    caller: ToolCaller
+    history: EditHistory
+    tally: Tally
+    browsers: Browsers
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What a page is asked for: the words in its path, its query, and the moment (Unix seconds)."""
+
+    parts: Parts
+    path: Mapping[str, str]
+    query: Mapping[str, str]
+    now: float
+
+
+@dataclass(frozen=True)
+class Section:
+    """`make` builds the context that `template` gets as `section`; it raises NotFound or one of our errors.
+
+    It is made again after events whose kind begins with one of `hears`, and every `every_s` seconds.
+    """
+
+    template: str
+    make: Callable[[Visit], Awaitable[msgspec.Struct]]
+    hears: tuple[str, ...] = ()
+    every_s: float = TICK_S
+
+
+@dataclass(frozen=True)
+class Page:
+    """`path` is below /dashboard. `template` gets the sections' HTML as `sections.NAME`, and the `Frame` as `page`."""
+
+    path: str
+    title: str
+    template: str
+    sections: Mapping[str, Section]
+    in_navigation: bool = True
+    live: bool = True
+    """Kept up to date while it is open."""
+
+
+class Link(msgspec.Struct, frozen=True):
+    """An entry of the navigation. `current`: the page is this one or lies below it."""
+
+    title: str
+    url: str
+    current: bool
+
+
+class Frame(msgspec.Struct, frozen=True):
+    """What every template gets as `page`: what stands around the sections.
+
+    `csrf` is the hidden field of each form, `here` the page's own path and query, `live_url` its stream ("" for none),
+    `assets` the address of the static files, which changes with the version.
+    """
+
+    title: str
+    version: str
+    csrf: str
+    here: str
+    live_url: str
+    assets: str
+    navigation: list[Link]
+
+
+def link(path: str, **query: Any) -> str:
+    """The address of a page; values that are None or "" are left out."""
+    chosen = {key: value for key, value in query.items() if value not in (None, "")}
+    return BELOW + path + ("?" + urlencode(chosen, errors="surrogateescape") if chosen else "")

@@ -1,0 +1,84 @@
+"""Templates to HTML: escaping, and how times, sizes and hostile text are written, in one place for all pages.
+
+Everything that a template prints passes `visible` and is then escaped. It knows no page.
+"""
+
+import time
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from serena_central.core.clock import utc
+from serena_central.core.resources import dashboard_folder
+
+_KEPT = "\t\n"
+_CONTROLS = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in _KEPT} | {0x7F: "␡"}
+_UNSEEN = {*range(0x80, 0xA0), 0x61C, *range(0x200B, 0x2010), *range(0x2028, 0x202F), *range(0x2060, 0x2070), 0xFEFF}
+_VISIBLE = (
+    _CONTROLS
+    | {code: f"⟨U+{code:04X}⟩" for code in _UNSEEN}
+    | dict.fromkeys(range(0xD800, 0xE000), "\ufffd")  # bytes of a path that are no UTF-8
+)
+"""Terminal codes, invisible characters and those that turn the direction of text, as something that can be seen."""
+
+_STEPS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+
+
+def visible(value: Any) -> Any:
+    """Text as a page may show it; what is not text, or is HTML already, as it is."""
+    return value if isinstance(value, Markup) or not isinstance(value, str) else value.translate(_VISIBLE)
+
+
+def moment(at: float | None) -> Markup:
+    """Unix seconds as <time>: in UTC, which the page's script turns into how long ago that was, in words."""
+    if at is None:
+        return Markup("–")
+    return Markup('<time datetime="{}">{}</time>').format(
+        utc(at), time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(at))
+    )
+
+
+def size(count: float) -> str:
+    """Bytes for people."""
+    for step, unit in _STEPS:
+        if count >= step:
+            return f"{count / step:.3g} {unit}" if count < 1000 * step else f"{count / step:.0f} {unit}"
+    return f"{count:.0f} B"
+
+
+def milliseconds(value: float) -> str:
+    """A duration for people, from milliseconds."""
+    if value < 1000:
+        return f"{value:.2g} ms" if value < 10 else f"{value:.0f} ms"
+    return f"{value / 1000:.3g} s"
+
+
+def duration(seconds: float) -> str:
+    """A span of time for people, in its two largest units."""
+    whole = int(seconds)
+    for step, unit, below, small in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
+        if whole >= step:
+            rest = whole % step // below
+            return f"{whole // step} {unit} {rest} {small}" if rest else f"{whole // step} {unit}"
+    return f"{whole} s"
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(dashboard_folder() / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"moment": moment, "size": size, "ms": milliseconds, "duration": duration}
+    return environment
+
+
+def render(template: str, **context: Any) -> Markup:
+    """HTML of a template below dashboard/templates."""
+    return Markup(_environment().get_template(template).render(context))  # noqa: S704 (escaped by the environment)

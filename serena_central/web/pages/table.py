@@ -1,0 +1,73 @@
+"""The one table of the dashboard: its pages, in the order of the navigation, its actions, and the ways in and out."""
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from serena_central.access.browsers import LINK_LIFE_S
+from serena_central.access.guard import BrowserDoor
+from serena_central.web.answers import NotFound
+from serena_central.web.pages import overview
+from serena_central.web.pages.assets import Assets
+from serena_central.web.pages.border import Action, Border
+from serena_central.web.pages.entering import Entering
+from serena_central.web.pages.live import Live
+from serena_central.web.pages.page import BELOW, Page, Parts
+
+PAGES: tuple[Page, ...] = (overview.PAGE,)
+
+ACTIONS: dict[str, Action] = {}
+"""Path below /dashboard → what a POST to it does."""
+
+
+class Dashboard:
+    """Everything below /dashboard."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.live = Live()
+        assets = Assets()
+        self._assets = assets
+        self._border = Border(parts, self.live, PAGES, assets.digest)
+        self._entering = Entering(parts, self._border)
+        self.cookie_name = parts.browsers.cookie_name
+
+    def door(self) -> BrowserDoor:
+        """What the guard has to know."""
+        return self._entering.door()
+
+    def one_time_link(self) -> str:
+        """The path of a link that lets one browser in."""
+        return self._entering.one_time_link()
+
+    async def invite(self, _request: Request) -> Any:
+        """For the command line, which has shown the token."""
+        return {"path": self.one_time_link(), "good_for_s": LINK_LIFE_S}
+
+    def routes(self) -> list[BaseRoute]:
+        border = self._border
+        gets = {
+            **{f"/live{page.path}": border.stream(page) for page in PAGES if page.live},
+            **{page.path: border.page(page) for page in PAGES},
+            "/": _without_slash,
+            "/enter": self._entering.enter,
+            "/static/{digest}/{name:path}": border.translating(self._assets.answer),
+        }
+        posts = {
+            **{path: border.action(action) for path, action in ACTIONS.items()},
+            "/sign-out": self._entering.leave,
+        }
+        return [
+            *(Route(BELOW + path, endpoint, methods=["GET"]) for path, endpoint in gets.items()),
+            *(Route(BELOW + path, endpoint, methods=["POST"]) for path, endpoint in posts.items()),
+            Route(BELOW + "/{nowhere:path}", border.translating(_nowhere)),
+        ]
+
+
+async def _without_slash(_request: Request) -> Response:
+    return RedirectResponse(BELOW)
+
+
+async def _nowhere(_request: Request) -> Response:
+    raise NotFound("There is no such page.")
