@@ -18,6 +18,8 @@ COMMANDS = {
     "stop": "Stop the running server.",
     "status": "Show the server and its language servers.",
     "dashboard": "Open the dashboard in the browser.",
+    "connect": "Connect clients: Claude Code, Codex, Gemini, Cursor, VS Code and others.",
+    "disconnect": "Disconnect clients.",
     "sessions": "List sessions.",
     "kill": "Terminate a session.",
     "projects": "List projects.",

@@ -14,10 +14,22 @@ class Options(NamedTuple):
     """What the command line and the environment say about this bridge's client."""
 
     folder: str
-    """The client's working folder."""
+    """The client's working folder; empty where it says nothing."""
     context: str | None = None
     modes: tuple[str, ...] = ()
     conversation: str | None = None
+
+
+def identity_of(options: Options) -> dict[str, bytes]:
+    """The headers that say who asks, for a session of its own."""
+    said = {
+        "x-serena-session": b"proxy-" + os.urandom(12).hex().encode("ascii"),
+        "x-serena-conversation": _value(options.conversation),
+        "x-serena-project": _value(options.folder),
+        "x-serena-context": _value(options.context),
+        "x-serena-modes": _value(",".join(options.modes)),
+    }
+    return {name: value for name, value in said.items() if value}
 
 
 class Caller:
@@ -25,18 +37,12 @@ class Caller:
 
     def __init__(self, link: Link, options: Options) -> None:
         self._link = link
-        self.session = "proxy-" + os.urandom(12).hex()
+        self._always = identity_of(options)
+        self.session = self._always["x-serena-session"].decode("ascii")
         self._calls = 0
-        said = {
-            "x-serena-session": self.session.encode("ascii"),
-            "x-serena-conversation": _value(options.conversation),
-            "x-serena-project": _value(options.folder),
-            "x-serena-context": _value(options.context),
-            "x-serena-modes": _value(",".join(options.modes)),
-            "x-serena-parent": b"%d" % os.getppid() if sys.platform != "win32" else b"",
-            "user-agent": b"serena-proxy",
-        }
-        self._always = {name: value for name, value in said.items() if value}
+        if sys.platform != "win32":
+            self._always["x-serena-parent"] = b"%d" % os.getppid()
+        self._always["user-agent"] = b"serena-proxy"
 
     def next_call(self) -> str:
         """An id for one request, that a repetition of it carries again."""

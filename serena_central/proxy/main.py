@@ -6,8 +6,8 @@ import os
 import sys
 
 from serena_central.proxy.bridge import Bridge
-from serena_central.proxy.caller import Caller, Options
-from serena_central.proxy.home import Home, user_home
+from serena_central.proxy.caller import Caller, Options, identity_of
+from serena_central.proxy.home import Home, Unusable, read_token, user_home
 from serena_central.proxy.life import end_on_signals, end_with_parent
 from serena_central.proxy.link import Link, target_of
 from serena_central.proxy.loop import Loop
@@ -47,6 +47,11 @@ def parser(program: str) -> argparse.ArgumentParser:
     made.add_argument("--token-file", metavar="FILE", help="its token (default: this user's own, for loopback only)")
     made.add_argument("--no-start", action="store_true", help="don't start a server when none runs")
     made.add_argument("--print-config", action="store_true", help="print a client's configuration, and end")
+    made.add_argument(
+        "--print-headers",
+        action="store_true",
+        help="print headers as JSON, for a client that connects by itself, and end",
+    )
     return made
 
 
@@ -62,7 +67,23 @@ def main() -> None:
     if asked.print_config:
         print_config("serena_central.proxy", sys.argv[1:])
         return
+    if asked.print_headers:
+        print_headers(asked)
+        return
     bridge_stdio(asked)
+
+
+def print_headers(asked: argparse.Namespace) -> None:
+    """The headers that a client sends with each request if it needs no bridge; the session is a new one each time."""
+    home = user_home()
+    try:
+        token = read_token(_token_file(asked, home) or "")
+    except Unusable as error:
+        sys.exit(f"serena-proxy: {error}")
+    if token is None:
+        sys.exit("serena-proxy: no server has run yet, so that there is no token. `serena-central serve` makes one.")
+    said = {name: value.decode("utf-8", "surrogateescape") for name, value in identity_of(options_of(asked)).items()}
+    print(json.dumps({"authorization": f"Bearer {token}", **said}))
 
 
 def print_config(module: str, arguments: list[str]) -> None:
@@ -91,13 +112,21 @@ def bridge_stdio(asked: argparse.Namespace) -> None:
 
 def options_of(asked: argparse.Namespace) -> Options:
     """What is known about the client, by flags first and by what it sets for its children second."""
-    folder = asked.project or os.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd()
+    folder = asked.project or os.environ.get("CLAUDE_PROJECT_DIR") or _open_folder() or os.getcwd()
+    folder = os.path.abspath(os.path.expanduser(folder))
+    if not asked.project and folder in (os.path.expanduser("~"), os.path.dirname(folder)):
+        folder = ""  # a client on the desktop starts its programs there; the server asks it for its roots
     return Options(
-        folder=os.path.abspath(os.path.expanduser(folder)),
+        folder=folder,
         context=asked.context,
         modes=tuple(asked.mode),
         conversation=os.environ.get("CLAUDE_CODE_SESSION_ID"),
     )
+
+
+def _open_folder() -> str | None:
+    """The first folder that Cursor has open."""
+    return os.environ.get("WORKSPACE_FOLDER_PATHS", "").split(",")[0] or None
 
 
 def _token_file(asked: argparse.Namespace, home: Home) -> str | None:

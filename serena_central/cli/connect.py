@@ -1,0 +1,146 @@
+"""`serena-central connect`: writes our entry into clients' own configurations, or lists what is there."""
+
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+import click
+
+from serena_central.cli.connecting import (
+    CantConnect,
+    Here,
+    carry_out,
+    clients_argument,
+    keys_of,
+    project_root,
+    scope_options,
+)
+from serena_central.cli.output import json_option, print_json, print_table
+from serena_central.clients.change import Change, Unusable, entry_in, putting
+from serena_central.clients.client import Client, Scope, Transport, is_ours, program_of, renewed
+from serena_central.clients.forms import members_of
+from serena_central.clients.state import CURRENT, state_of, transport_of
+from serena_central.clients.table import CLIENTS
+
+EXAMPLES = """\b
+Examples:
+  serena-central connect claude-code codex         in the user's own configurations
+  serena-central connect cursor --dry-run          only shows what would change
+  serena-central connect vscode --scope project    in .vscode/mcp.json of this project, to be shared
+  serena-central connect gemini --http             straight to the server, without a proxy
+  serena-central connect --list                    what is configured where
+
+Clients: """
+
+
+class _Options(NamedTuple):
+    scope: Scope
+    project: Path | None
+    transport: Transport | None
+    dry_run: bool
+
+
+@click.command(epilog=EXAMPLES + ", ".join(CLIENTS))
+@clients_argument(required=False)
+@click.option("--http", "transport", flag_value="http", help="Connect straight to the server, without serena-proxy.")
+@click.option("--stdio", "transport", flag_value="stdio", help="Connect through serena-proxy.")
+@scope_options
+@click.option("--list", "listing", is_flag=True, help="List what is configured where, and whether it is current.")
+@json_option
+def command(
+    *,
+    clients: tuple[str, ...],
+    transport: Transport | None,
+    scope: Scope,
+    project: Path | None,
+    dry_run: bool,
+    listing: bool,
+    as_json: bool,
+) -> None:
+    """Connect clients to this server, by their own configuration files.
+
+    Everything else in a file stays as it is; a copy of it is kept. Without --http or --stdio each client is connected
+    in the way that suits it best.
+    """
+    here = Here.now()
+    if listing:
+        _list(here, clients or tuple(CLIENTS), project, as_json=as_json)
+        return
+    if not clients:
+        raise click.UsageError(f"Name at least one client: {', '.join(CLIENTS)}.")
+    wanted = _Options(scope, project, transport, dry_run)
+    planned = [(CLIENTS[name], *_plan(here, CLIENTS[name], wanted)) for name in dict.fromkeys(clients)]
+    done: list[dict[str, Any]] = []
+    for client, change, replaced in planned:
+        backup = carry_out(change, here, dry_run=dry_run)
+        done.append(_report(here, client, change, replaced, backup, dry_run=dry_run, as_json=as_json))
+    if as_json:
+        print_json(done)
+
+
+def _plan(here: Here, client: Client, wanted: _Options) -> tuple[Change, str | None]:
+    """The change, and what another program's entry of our name runs, if there is one. Raises CantConnect."""
+    usual: Transport = client.usual if wanted.scope == "user" else "stdio"
+    file = here.file_of(client, wanted.scope, wanted.project)
+    new = here.entry(client, wanted.scope, wanted.transport or usual, dry_run=wanted.dry_run)
+    try:
+        old = entry_in(file, client.form, keys_of(client))
+        replaced = (program_of(members_of(old)) or "something else") if old is not None and not is_ours(old) else None
+        private = wanted.scope == "user" and transport_of(new) == "http"
+        return putting(file, client.form, keys_of(client), renewed(old, new), private=private), replaced
+    except Unusable as error:
+        raise CantConnect(str(error)) from error
+
+
+def _report(
+    here: Here,
+    client: Client,
+    change: Change,
+    replaced: str | None,
+    backup: Path | None,
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> dict[str, Any]:
+    diff = change.diff(here.hidden()) if dry_run else None
+    if not as_json and change.is_none:
+        click.echo(f"{client.title}: connected already ({change.file})")
+    elif not as_json and diff is not None:
+        click.echo(diff, nl=False)
+    elif not as_json:
+        click.echo(f"{client.title}: connected in {change.file}. {client.then}")
+        if replaced is not None:
+            click.echo(f"  This replaced an entry that started {replaced}.")
+        if backup is not None:
+            click.echo(f"  As it was before: {backup}")
+    said = {"client": client.name, "file": str(change.file), "changed": not change.is_none and not dry_run}
+    return said | {"replaced": replaced, "backup": str(backup) if backup else None, "diff": diff}
+
+
+def _list(here: Here, names: tuple[str, ...], project: Path | None, *, as_json: bool) -> None:
+    rows = [row for name in names for scope in get_args(Scope) if (row := _row(here, CLIENTS[name], scope, project))]
+    if as_json:
+        print_json(rows)
+        return
+    table = [[row[key] or "-" for key in ("client", "scope", "transport", "state", "file")] for row in rows]
+    print_table(["CLIENT", "SCOPE", "BY", "STATE", "FILE"], table, empty="")
+
+
+def _row(here: Here, client: Client, scope: Scope, project: Path | None) -> dict[str, Any] | None:
+    """What one file says; None where the client has no such file."""
+    if scope == "project" and (not client.project_files or project_root(project) == here.machine.home):
+        return None
+    file = here.file_of(client, scope, project)
+    said: dict[str, Any] = {"client": client.name, "scope": scope, "file": str(file), "transport": None}
+    try:
+        entry = entry_in(file, client.form, keys_of(client))
+    except Unusable as error:
+        return said | {"connected": False, "state": str(error)}
+    if entry is None:
+        return said | {"connected": False, "state": "not connected"}
+    state = state_of(entry, url=here.url, token=here.token, environment=here.machine.environment)
+    return said | {
+        "transport": transport_of(entry),
+        "connected": is_ours(entry),
+        "state": state,
+        "current": state == CURRENT,
+    }

@@ -1,0 +1,171 @@
+"""What `connect` and `disconnect` share: which file of which client, and what this machine's entries are made of."""
+
+import json
+import os
+import shlex
+import shutil
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import click
+
+from serena_central.access.token import obtain_token, read_token
+from serena_central.clients.change import Backups, Change, Unusable, make
+from serena_central.clients.client import Client, Machine, Proxy, Scope, Server, Transport
+from serena_central.clients.forms import Entry, Keys
+from serena_central.clients.table import CLIENTS
+from serena_central.config.load import load_server_config
+from serena_central.core.errors import SerenaCentralError
+from serena_central.core.places import HOME_VARIABLE, Places
+
+NAME = "serena"
+"""Our entry's name in every client."""
+
+PROXY = "serena-proxy"
+
+SHOWN_TOKEN = "<token>"  # noqa: S105  what stands for one
+
+
+class CantConnect(SerenaCentralError):
+    """A client or its file that can't be changed as asked."""
+
+
+def scope_options(function: Any) -> Any:
+    """`--scope`, `--project`, `--dry-run`, as `scope`, `project`, `dry_run`."""
+    for option in (
+        click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing."),
+        click.option(
+            "--project",
+            type=click.Path(exists=True, file_okay=False, path_type=Path),
+            help="The project of --scope project (default: the one around the current folder).",
+        ),
+        click.option(
+            "--scope",
+            type=click.Choice(["user", "project"]),
+            default="user",
+            show_default=True,
+            help="The user's own configuration, or the project's, which others may share.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def clients_argument(*, required: bool) -> Any:
+    return click.argument("clients", nargs=-1, required=required, type=click.Choice(list(CLIENTS)), metavar="CLIENT…")
+
+
+def keys_of(client: Client) -> Keys:
+    return (*client.servers, NAME)
+
+
+def project_root(named: Path | None) -> Path:
+    """The folder named, else the repository around the current one, else that itself."""
+    here = (named or Path.cwd()).absolute()
+    if named is not None:
+        return here
+    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+
+
+@dataclass(frozen=True)
+class Here:
+    """This machine and its user, as entries need to know them."""
+
+    machine: Machine
+    places: Places
+
+    @classmethod
+    def now(cls) -> "Here":
+        return cls(Machine(Path.home(), sys.platform, os.environ), Places.of_user())
+
+    @property
+    def backups(self) -> Backups:
+        return Backups(self.places.home / "backups")
+
+    def file_of(self, client: Client, scope: Scope, project: Path | None) -> Path:
+        """Where the client's configuration is, or is to be. Raises CantConnect."""
+        if scope == "user":
+            candidates = client.user_files(self.machine)
+        elif (root := project_root(project)) == self.machine.home:
+            raise CantConnect(f"{root} is your home folder and no project; name one with --project.")
+        else:
+            candidates = tuple(root / name for name in client.project_files)
+        if not candidates:
+            raise CantConnect(f"{client.title} has no configuration for a project; leave out --scope project.")
+        return next((file for file in candidates if file.exists()), candidates[0])
+
+    @cached_property
+    def url(self) -> str:
+        """Where the server is, or will be once it runs. Raises CantConnect."""
+        try:
+            return str(json.loads(self.places.server_file.read_text(encoding="utf-8"))["url"])
+        except (OSError, ValueError, KeyError, TypeError):
+            settings = load_server_config({}).value
+        if settings.central_server_port == 0:
+            raise CantConnect(
+                "central_server_port is 0, so that the URL is new at each start; choose a port for --http."
+            )
+        host = "127.0.0.1" if settings.central_server_host in ("0.0.0.0", "::") else settings.central_server_host  # noqa: S104  compared
+        return f"http://{f'[{host}]' if ':' in host else host}:{settings.central_server_port}/mcp"
+
+    @cached_property
+    def token(self) -> str | None:
+        """The token that clients send; None where there is none yet."""
+        try:
+            return read_token(self.places.token_file).header().removeprefix("Bearer ")
+        except FileNotFoundError:
+            return None
+
+    def hidden(self) -> dict[str, str]:
+        """What must not be shown, and what is shown instead."""
+        return {self.token: SHOWN_TOKEN} if self.token else {}
+
+    def _minted(self) -> str:
+        self.places.create()
+        return obtain_token(self.places.token_file).header().removeprefix("Bearer ")
+
+    def entry(self, client: Client, scope: Scope, transport: Transport, *, dry_run: bool) -> Entry:
+        """Our entry for that client; what is only shown makes no token. Raises CantConnect."""
+        if transport == "stdio":
+            return client.stdio(Proxy(scope, self.program(scope), self._environment(scope)))
+        if client.http is None:
+            raise CantConnect(f"{client.title} can only start programs; leave out --http.")
+        if scope == "project" and not client.http_by_reference:
+            raise CantConnect(
+                f"{client.title} can't take the token from elsewhere, and a project's file must not hold it; "
+                "leave out --http."
+            )
+        url = self.url
+        token = (self.token or (SHOWN_TOKEN if dry_run else self._minted())) if scope == "user" else None
+        return client.http(Server(scope, url, token, self._headers_command(scope)))
+
+    def program(self, scope: Scope) -> str:
+        """`serena-proxy`: beside the Python that runs this; by name where others share the file. Raises CantConnect."""
+        if scope == "project":
+            return PROXY
+        beside = Path(sys.executable).with_name(PROXY + (".exe" if self.machine.platform == "win32" else ""))
+        found = str(beside) if beside.exists() else shutil.which(PROXY)
+        if found is None:
+            raise CantConnect(f"{PROXY} is neither beside {sys.executable} nor on PATH; install serena-central anew.")
+        return found
+
+    def _environment(self, scope: Scope) -> dict[str, str]:
+        """A client on the desktop doesn't see what is set in a terminal."""
+        return {HOME_VARIABLE: str(self.places.home)} if scope == "user" and os.environ.get(HOME_VARIABLE) else {}
+
+    def _headers_command(self, scope: Scope) -> str:
+        settings = (f"{name}={shlex.quote(value)}" for name, value in self._environment(scope).items())
+        return " ".join([*settings, shlex.quote(self.program(scope)), "--print-headers"])
+
+
+def carry_out(change: Change, here: Here, *, dry_run: bool) -> Path | None:
+    """Makes the change, unless it is only asked for; the backup. Raises CantConnect."""
+    if dry_run or change.is_none:
+        return None
+    try:
+        return make(change, here.backups)
+    except Unusable as error:
+        raise CantConnect(str(error)) from error

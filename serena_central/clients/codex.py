@@ -1,0 +1,35 @@
+"""Codex: `~/.codex/config.toml`, or a trusted project's `.codex/config.toml`.
+
+It sends its conversation's id with each call, and its folder from a variable: it needs no proxy.
+"""
+
+from pathlib import Path
+
+from serena_central.clients.client import TOKEN_VARIABLE, Client, Machine, Server
+from serena_central.clients.forms import Entry
+from serena_central.clients.toml_form import TomlForm
+
+
+def user_files(machine: Machine) -> tuple[Path, ...]:
+    return (machine.folder("CODEX_HOME", machine.home / ".codex") / "config.toml",)
+
+
+def http(server: Server) -> Entry:
+    entry: dict[str, object] = {"url": server.url}
+    if server.token is None:
+        entry["bearer_token_env_var"] = TOKEN_VARIABLE
+    else:
+        entry["http_headers"] = {"Authorization": f"Bearer {server.token}"}
+    return entry | {"env_http_headers": {"X-Serena-Project": "PWD"}}
+
+
+CLIENT = Client(
+    name="codex",
+    title="Codex",
+    form=TomlForm(),
+    servers=("mcp_servers",),
+    user_files=user_files,
+    project_files=(".codex/config.toml",),
+    http=http,
+    usual="http",
+)

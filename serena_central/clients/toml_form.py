@@ -1,0 +1,125 @@
+"""TOML, edited in place: an entry is a table of its own, put at the end of the file or where it stood.
+
+The text is cut at the headers of tables; `tomllib` says which lines are headers.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import cast
+
+from serena_central.clients.forms import Entry, Keys, Malformed, Value, found, members_of
+
+_HEADER = re.compile(r"^[ \t]*\[{1,2}[^\[\]\r\n]+\]{1,2}[ \t]*(?:#[^\r\n]*)?\r?$", re.M)
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+
+
+class TomlForm:
+    """TOML 1.0."""
+
+    def read(self, text: str) -> dict[str, Value]:
+        try:
+            return tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            said = str(error)
+            place = _PLACE.search(said)
+            line = int(place[1]) if place and place[1] else text.count("\n") + 1
+            raise Malformed(line, _PLACE.sub("", said)) from error
+
+    def put(self, text: str, keys: Keys, entry: Entry) -> str:
+        text, entry = self._without_tables_inside(text, keys, entry)
+        line_end = "\r\n" if "\r\n" in text else "\n"
+        table = "\n".join([f"[{_path(keys)}]", *(f"{_key(key)} = {_value(value)}" for key, value in entry.items()), ""])
+        own = next((span for path, *span in _tables(text) if path == keys), None)
+        if own is None:
+            gap = "\n" if not text or text.endswith("\n") else "\n\n"
+            return text + ((gap if text.strip() else "") + table).replace("\n", line_end)
+        start, end = own
+        block = text[start:end]
+        left = block[len(block.rstrip()) :]  # blank lines before the next table
+        return text[:start] + table.rstrip("\n").replace("\n", line_end) + (left or line_end) + text[end:]
+
+    def take(self, text: str, keys: Keys) -> str:
+        self.read(text)
+        while own := next((span for path, *span in _tables(text) if path[: len(keys)] == keys), None):
+            before, after = text[: own[0]], text[own[1] :]
+            if not after and before.endswith(("\n\n", "\r\n\r\n")):
+                before = before[: -2 if before.endswith("\r\n") else -1]
+            text = before + after
+        return text
+
+    def _without_tables_inside(self, text: str, keys: Keys, entry: Entry) -> tuple[str, Entry]:
+        """Tables inside of the entry's stay as they are where they say the same, and go where they don't."""
+        there = found(self.read(text), keys)
+        tables = {
+            path[len(keys)] for path, _, _ in _tables(text) if path[: len(keys)] == keys and len(path) > len(keys)
+        }
+        for key in tables:
+            if entry.get(key) == there[key]:
+                entry = {other: value for other, value in entry.items() if other != key}
+            else:
+                text = self.take(text, (*keys, key))
+        return text, entry
+
+
+def _tables(text: str) -> Iterator[tuple[Keys, int, int]]:
+    """The tables in order, each with its path and where it stands, its header included."""
+    headers = [found.start() for found in _HEADER.finditer(text) if _is_readable(text[: found.start()])]
+    for start, end in pairwise([*headers, len(text)]):
+        header = text[start : text.find("\n", start) + 1 or len(text)]
+        yield _path_of(tomllib.loads(header)), start, _before_comments(text, start, end)
+
+
+def _before_comments(text: str, start: int, end: int) -> int:
+    """Comments right above the next header belong to that, not to the table before."""
+    lines = text[start:end].splitlines(keepends=True)
+    while end < len(text) and len(lines) > 1 and lines[-1].lstrip().startswith("#"):
+        end -= len(lines.pop())
+    return end
+
+
+def _is_readable(text: str) -> bool:
+    """Whether a line after this text is not in the middle of a string or a list."""
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return False
+    return True
+
+
+def _path_of(table: Value) -> Keys:
+    keys: list[str] = []
+    while table:
+        if isinstance(table, list):  # `[[header]]`
+            (table,) = cast("list[Value]", table)
+            continue
+        ((key, table),) = members_of(table).items()
+        keys.append(key)
+    return tuple(keys)
+
+
+def _path(keys: Keys) -> str:
+    return ".".join(_key(key) for key in keys)
+
+
+def _key(key: str) -> str:
+    return key if _BARE.fullmatch(key) else _string(key)
+
+
+def _string(text: str) -> str:
+    """JSON's way of writing a string is one of TOML's, but for one character and for halves of pairs."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _value(value: Value) -> str:
+    if isinstance(value, str):
+        return _string(value)
+    if isinstance(value, dict):
+        inner = ", ".join(f"{_key(key)} = {_value(one)}" for key, one in members_of(value).items())
+        return f"{{ {inner} }}" if inner else "{}"
+    if isinstance(value, list):
+        return f"[{', '.join(_value(one) for one in cast('list[Value]', value))}]"
+    return str(value).lower() if isinstance(value, bool) else str(value)

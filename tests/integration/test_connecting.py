@@ -1,0 +1,204 @@
+"""What `connect` writes is what leads to the server: by a real proxy, and by real requests."""
+
+import json
+import tomllib
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+from serena_central.clients.table import CLIENTS
+from tests.support.bridge import PROXY
+from tests.support.child import PATIENCE_S, Child, Ended, environment, run_command, serving_child
+from tests.support.mcp import RawClient, text_of
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+async def serving(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Child]:
+    async with serving_child(tmp_path_factory.mktemp("serving")) as child:
+        yield child
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    root = tmp_path / "shop"
+    (root / ".git").mkdir(parents=True)
+    (root / "cart.py").write_text("class Cart: ...\n")
+    return root
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    return {str(file): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def done(ended: Ended) -> Ended:
+    assert (ended.code, ended.err) == (0, "")
+    return ended
+
+
+async def test_the_program_written_for_claude_code_lists_the_tools(serving: Child, project: Path) -> None:
+    done(await run_command(serving.folder, "connect", "claude-code"))
+    written = json.loads((serving.folder / "user" / ".claude.json").read_text())["mcpServers"]["serena"]
+    assert Path(written["command"]).is_absolute()
+    seen = {**environment(serving.folder), **written["env"], "CLAUDE_PROJECT_DIR": str(project)}
+    del seen["HOME"]
+    started = StdioServerParameters(command=written["command"], args=written["args"], env=seen, cwd="/")
+    with anyio.fail_after(PATIENCE_S):
+        async with stdio_client(started) as (reader, writer), ClientSession(reader, writer) as session:
+            await session.initialize()
+            assert "find_symbol" in [tool.name for tool in (await session.list_tools()).tools]
+            found = await session.call_tool("find_symbol", {"name_path_pattern": "Cart"})
+            assert "cart.py" in str(found.content)
+
+
+async def test_the_headers_that_a_command_prints_are_a_session_each(serving: Child, project: Path) -> None:
+    done(await run_command(serving.folder, "connect", "claude-code", "--http"))
+    file = serving.folder / "user" / ".claude.json"
+    written = json.loads(file.read_text())["mcpServers"]["serena"]
+    token = (serving.folder / "home" / "token").read_text().strip()
+    assert token not in file.read_text()
+    sessions: list[str] = []
+    for _ in range(2):
+        ran = await anyio.run_process(["/bin/sh", "-c", written["headersHelper"]], cwd=project)
+        sent = json.loads(ran.stdout)
+        sessions.append(sent["x-serena-session"])
+        async with httpx.AsyncClient(base_url=serving.url, headers=sent, timeout=PATIENCE_S) as http:
+            client = RawClient(http, "modern", name="claude-code")
+            seen = json.loads(text_of(await client.call("get_current_config")))
+            assert seen["session"] == sent["x-serena-session"]
+            assert "cart.py" in text_of(await client.call("find_symbol", name_path_pattern="Cart"))
+    assert len(set(sessions)) == 2
+
+
+def http_entry(folder: Path, client: str) -> tuple[str, dict[str, str]]:
+    """URL and headers of a user's file, filled in as the client does it."""
+    file = {
+        "codex": ".codex/config.toml",
+        "gemini": ".gemini/settings.json",
+        "opencode": ".config/opencode/opencode.json",
+        "windsurf": ".codeium/windsurf/mcp_config.json",
+    }[client]
+    text = (folder / "user" / file).read_text()
+    said: Any = tomllib.loads(text) if file.endswith("toml") else json.loads(text)
+    for key in (*CLIENTS[client].servers, "serena"):
+        said = said[key]
+    headers = {**said.get("headers", {}), **said.get("http_headers", {})}
+    headers |= {name: f"${variable}" for name, variable in said.get("env_http_headers", {}).items()}
+    url = next(said[key] for key in ("url", "httpUrl", "serverUrl") if key in said)
+    return url, headers
+
+
+@pytest.mark.parametrize("client", ["codex", "gemini", "opencode", "windsurf"])
+async def test_what_is_written_for_http_lets_a_request_in(serving: Child, project: Path, client: str) -> None:
+    done(await run_command(serving.folder, "connect", client, "--http"))
+    url, headers = http_entry(serving.folder, client)
+    assert url == f"{serving.url}/mcp"
+    folder = {"$PWD": str(project), "{env:PWD}": str(project)}
+    sent = {name: folder.get(value, value) for name, value in headers.items()}
+    async with httpx.AsyncClient(base_url=serving.url, headers=sent, timeout=PATIENCE_S) as http:
+        agent = RawClient(http, "handshake", name=client)
+        await agent.open()
+        if "X-Serena-Project" in sent:
+            assert "cart.py" in text_of(await agent.call("find_symbol", name_path_pattern="Cart"))
+        else:
+            assert not (await agent.call("list_projects"))["isError"]
+
+
+async def test_all_clients_are_connected_listed_and_given_back(serving: Child, tmp_path: Path) -> None:
+    home = serving.folder / "user"
+    before = snapshot(home)
+    shown = done(await run_command(serving.folder, "connect", *CLIENTS, "--dry-run"))
+    assert "+++ " in shown.out
+    assert (serving.folder / "home" / "token").read_text().strip() not in shown.out
+    assert snapshot(home) == before
+    done(await run_command(serving.folder, "connect", *CLIENTS))
+    again = done(await run_command(serving.folder, "connect", *CLIENTS))
+    assert again.out.count("connected already") == len(CLIENTS)
+    rows = done(await run_command(serving.folder, "connect", "--list", "--json", cwd=tmp_path)).json
+    users = {row["client"]: row["state"] for row in rows if row["scope"] == "user"}
+    assert users == dict.fromkeys(CLIENTS, "current")
+    assert {row["state"] for row in rows if row["scope"] == "project"} == {"not connected"}
+    done(await run_command(serving.folder, "disconnect", *CLIENTS))
+    assert not [file for file, data in snapshot(home).items() if b"serena" in data]
+
+
+async def test_a_project_s_files_can_be_shared(tmp_path: Path, project: Path) -> None:
+    named = [name for name, client in CLIENTS.items() if client.project_files]
+    by_reference = [name for name in named if CLIENTS[name].http_by_reference]
+    for arguments in ((*named,), (*by_reference, "--http")):
+        done(await run_command(tmp_path, "connect", *arguments, "--scope", "project", cwd=project / ".git"))
+        written = {name: data for name, data in snapshot(project).items() if not name.endswith(".py")}
+        assert len(written) == len(named)
+        assert not any(str(tmp_path).encode() in data or b"Bearer ey" in data for data in written.values())
+    assert not (tmp_path / "home" / "token").exists()
+    rows = (await run_command(tmp_path, "connect", "--list", "--json", cwd=project)).json
+    shared = {row["client"]: row["transport"] for row in rows if row["scope"] == "project"}
+    assert shared == {name: "http" if name in by_reference else "stdio" for name in named}
+    done(await run_command(tmp_path, "disconnect", *named, "--scope", "project", "--project", str(project)))
+    assert not [data for data in snapshot(project).values() if b"serena" in data]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["connect"], 2, "Name at least one client: claude-code, codex"),
+        (["connect", "emacs"], 2, "'emacs' is not one of"),
+        (["connect", "claude-desktop", "--http"], 1, "can only start programs"),
+        (["connect", "windsurf", "--scope", "project"], 1, "no configuration for a project"),
+        (["connect", "zed", "--scope", "project", "--http"], 1, "must not hold it"),
+        (["connect", "cursor", "--scope", "project", "--project", "{home}"], 1, "no project"),
+        (["connect", "codex", "--http"], 1, "choose a port"),
+        (["connect", "gemini", "claude-code"], 1, ".gemini/settings.json:2: a value was expected"),
+        (["disconnect", "cursor"], 1, "is not ours"),
+        (["disconnect"], 2, "Missing argument"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+async def test_what_can_not_be_done_is_said_and_nothing_is_changed(
+    tmp_path: Path, project: Path, arguments: list[str], code: int, says: str
+) -> None:
+    home = tmp_path / "user"
+    (home / ".gemini").mkdir(parents=True)
+    (home / ".gemini" / "settings.json").write_text('{\n  "a": oops\n}\n')
+    (home / ".cursor").mkdir()
+    (home / ".cursor" / "mcp.json").write_text('{"mcpServers": {"serena": {"command": "uvx"}}}')
+    before = snapshot(tmp_path)
+    asked = [argument.replace("{home}", str(home)) for argument in arguments]
+    ended = await run_command(tmp_path, *asked, cwd=project, SERENA_CENTRAL_SERVER_PORT="0")
+    assert (ended.code, ended.out) == (code, "")
+    assert says in ended.err
+    assert "Traceback" not in ended.err
+    assert snapshot(tmp_path) == before
+
+
+async def test_another_program_of_our_name_is_replaced_and_comes_back(tmp_path: Path) -> None:
+    file = tmp_path / "user" / ".cursor" / "mcp.json"
+    file.parent.mkdir(parents=True)
+    theirs = '{"mcpServers": {"serena": {"command": "uvx", "args": ["serena"]}}}'
+    file.write_text(theirs)
+    told = done(await run_command(tmp_path, "connect", "cursor")).out
+    assert "replaced an entry that started uvx" in told
+    assert "As it was before: " in told
+    assert str(tmp_path / "home" / "backups") in told
+    done(await run_command(tmp_path, "disconnect", "cursor"))
+    assert file.read_text() == theirs
+
+
+async def test_a_proxy_that_is_started_at_home_names_no_folder(serving: Child) -> None:
+    home = serving.folder / "user"
+    home.mkdir(exist_ok=True)
+    for cwd, more, folder in (
+        (home, {}, None),
+        (Path("/"), {}, None),
+        (home, {"WORKSPACE_FOLDER_PATHS": "/srv/shop,/srv/other"}, "/srv/shop"),
+        (serving.folder, {}, str(serving.folder)),
+    ):
+        ran = await anyio.run_process([*PROXY, "--print-headers"], cwd=cwd, env=environment(serving.folder, **more))
+        assert json.loads(ran.stdout).get("x-serena-project") == folder

@@ -1,0 +1,88 @@
+"""Only the text of one table changes, whatever the rest looks like."""
+
+import tomllib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from serena_central.clients.forms import Malformed
+from serena_central.clients.toml_form import TomlForm
+
+FORM = TomlForm()
+KEYS = ("mcp_servers", "serena")
+ENTRY = {"url": "http://127.0.0.1:24280/mcp", "http_headers": {"Authorization": "Bearer t"}}
+TABLE = '[mcp_servers.serena]\nurl = "http://127.0.0.1:24280/mcp"\nhttp_headers = { Authorization = "Bearer t" }\n'
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", TABLE),
+        ('model = "o"\n', 'model = "o"\n\n' + TABLE),
+        ('model = "o"', 'model = "o"\n\n' + TABLE),
+        ("[a]\nb = 1\n\n", "[a]\nb = 1\n\n\n" + TABLE),
+        ('[mcp_servers.serena]\ncommand = "old"\n', TABLE),
+        (
+            '# top\n[mcp_servers.serena] # ours\ncommand = "old"\n\n\n# next\n[mcp_servers.other]\ncommand = "x"\n',
+            "# top\n" + TABLE + '\n\n# next\n[mcp_servers.other]\ncommand = "x"\n',
+        ),
+        (
+            '[mcp_servers."serena"]\ncommand = "old"\n[mcp_servers.serena.http_headers]\nX = "1"\n[z]\n',
+            TABLE + "[z]\n",
+        ),
+        (
+            'a = """\n[mcp_servers.serena]\n"""\nb = [\n  [1],\n]\n[c]\n',
+            'a = """\n[mcp_servers.serena]\n"""\nb = [\n  [1],\n]\n[c]\n\n' + TABLE,
+        ),
+    ],
+)
+def test_a_table_is_added_or_replaced(before: str, after: str) -> None:
+    assert FORM.put(before, KEYS, ENTRY) == after
+    assert FORM.put(after, KEYS, ENTRY) == after
+    assert tomllib.loads(after)["mcp_servers"]["serena"] == ENTRY
+    if before.endswith("\n"):
+        assert FORM.put(before.replace("\n", "\r\n"), KEYS, ENTRY) == after.replace("\n", "\r\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'model = "o" # mine\n',
+        '[mcp_servers.a]\ncommand = "x"\n\n[profiles.fast]\nmodel = "y"\n',
+        "[[things]]\na = 1\n\n[[things]]\na = 2\n",
+        'a = 1\r\n[b]\r\nc = """\r\n[x]\r\n"""\r\n',
+    ],
+)
+def test_taking_out_what_was_put_in_gives_the_text_back(text: str) -> None:
+    assert FORM.take(FORM.put(text, KEYS, ENTRY), KEYS) == text
+    assert FORM.take(text, KEYS) == text
+
+
+def test_tables_inside_of_ours_go_with_it_and_stay_when_it_is_renewed() -> None:
+    text = '[mcp_servers.serena]\nurl = "u"\n\n[mcp_servers.serena.tools.x]\nenabled = true\n\n[z]\na = 1\n'
+    renewed = FORM.put(text, KEYS, {"url": "v", "tools": {"x": {"enabled": True}}})
+    assert renewed == text.replace('"u"', '"v"')
+    assert FORM.take(text, KEYS) == "[z]\na = 1\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"), [("a = ", 1), ("a = 1\n[x\n", 2), ("a = 1\n\na = 2\n", 3), ("{}", 1), ("\x00", 1)]
+)
+def test_what_is_no_toml_is_refused_with_its_line(text: str, line: int) -> None:
+    with pytest.raises(Malformed) as refused:
+        FORM.put(text, KEYS, ENTRY)
+    assert refused.value.line == line
+
+
+@given(
+    st.recursive(
+        st.booleans() | st.integers(-99, 99) | st.text(max_size=9) | st.floats(allow_nan=False),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+        max_leaves=8,
+    )
+)
+def test_any_value_is_written_as_toml_reads_it(value: Any) -> None:
+    text = FORM.put("# first\n[other]\nx = 1\n", KEYS, {"é k": value})
+    assert tomllib.loads(text) == {"other": {"x": 1}, "mcp_servers": {"serena": {"é k": value}}}
