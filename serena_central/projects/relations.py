@@ -22,6 +22,7 @@ from serena_central.lsp.documents import MAX_CANDIDATES
 from serena_central.projects.languages import ProjectLanguages
 from serena_central.projects.views import DiagnosticView, HierarchyNode, References, ReferenceView, view_of
 from serena_central.symbols.bodies import body_hash
+from serena_central.symbols.gap import Gap
 from serena_central.symbols.index import Hit, SymbolIndex
 from serena_central.symbols.indexer import Indexer
 
@@ -68,11 +69,21 @@ class Relations:
             hit.path, lambda server: server.references(path, position, candidates=candidates)
         )
         inside, outside = self._split(locations)
-        texts = await self._readings({path for path, _ in inside})
+        references, gaps = await self.views(inside)
+        return References(references, len(outside), gaps, remark or unopened)
+
+    async def views(self, places: Iterable[tuple[str, Range]]) -> tuple[list[ReferenceView], list[Gap]]:
+        """Places in this project's files as uses, without those of files that are gone; what symbols lack."""
+        places = list(places)
+        texts = await self._readings({path for path, _ in places})
         # Last: from here on nothing waits, so that no file leaves the index before its symbols are named.
         gaps = await self._indexer.ensure(texts)
-        references = [self._reference(file, span, texts[file]) for file, span in inside if file in texts]
-        return References(references, len(outside), gaps, remark or unopened)
+        return [self._reference(file, span, texts[file]) for file, span in places if file in texts], gaps
+
+    async def leads(self, path: str, position: Position) -> tuple[list[Location], str | None]:
+        """Where the name at a position leads, in this project or elsewhere; a remark. Raises LanguageServerError."""
+        absolute = self._root / path
+        return await self._when_ready(path, lambda server: server.definition(absolute, position))
 
     async def proposed_rename(self, hit: Hit, new_name: str) -> WorkspaceEdit:
         """What the server would change to rename a symbol; it may be too little. Raises LanguageServerError."""
@@ -134,8 +145,7 @@ class Relations:
 
     async def definition(self, path: str, position: Position) -> tuple[list[Hit], list[Location], str | None]:
         """Symbols that are defined where the name at `position` leads; places outside the project; a remark."""
-        absolute = self._root / path
-        locations, remark = await self._when_ready(path, lambda server: server.definition(absolute, position))
+        locations, remark = await self.leads(path, position)
         inside, outside = self._split(locations)
         hits, _ = await self._defined_at([Location(self._root / file, span) for file, span in inside])
         return hits, outside, remark

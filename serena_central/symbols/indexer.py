@@ -118,7 +118,8 @@ class Indexer:
         self._failed: dict[str, _Failure] = {}
         self._by_syntax = BySyntax()
         self._crashes: dict[str, set[object]] = {}
-        self._flights: dict[str, _Flight] = {}
+        self._flights: dict[tuple[str, bool], _Flight] = {}
+        """By path, and whether it is asked about by syntax: that waits for no server which may hang."""
         self._unsaved: set[str] = set()
         self.on_demand: set[str] = set()
         """Files that somebody asked for and that are no part of project-wide answers, indexed or pending."""
@@ -192,10 +193,11 @@ class Indexer:
 
     def forget(self, path: str) -> None:
         """Throws away what is known or being asked about a file."""
-        flight = self._flights.pop(path, None)
-        if flight is not None:
-            flight.stale = True
-            flight.done.set()
+        for by_syntax in (False, True):
+            flight = self._flights.pop((path, by_syntax), None)
+            if flight is not None:
+                flight.stale = True
+                flight.done.set()
         if path in self._index:
             self._index.drop(path)
             self._unsaved.add(path)
@@ -379,7 +381,7 @@ class Indexer:
         for _ in range(ATTEMPTS):
             if not self._wants(path, by_syntax=by_syntax):
                 return
-            flight = self._flights.get(path)
+            flight = self._flights.get((path, by_syntax))
             if flight is not None:
                 await flight.done.wait()
             else:
@@ -411,7 +413,7 @@ class Indexer:
         return failure is not None and time.monotonic() - failure.at < FAILURE_HOLDS_S
 
     async def _ask(self, path: str, ask: AskSymbols, *, by_syntax: bool) -> None:
-        flight = self._flights[path] = _Flight()
+        flight = self._flights[path, by_syntax] = _Flight()
         server = self._source.identity(path)
         source, now = self._syntax_identity(path) if by_syntax else server, time.time_ns()
         try:
@@ -436,6 +438,6 @@ class Indexer:
                 reason = f"{first.reason} Nor by syntax: {error}" if by_syntax and first else str(error)
                 self._fail([path], reason, by_syntax=by_syntax)
         finally:
-            if self._flights.get(path) is flight:
-                del self._flights[path]
+            if self._flights.get((path, by_syntax)) is flight:
+                del self._flights[path, by_syntax]
             flight.done.set()

@@ -25,7 +25,18 @@ from serena_central.projects.project import Project
 from serena_central.projects.scope import Ask, Scope, resolve_scope
 from serena_central.sessions.session import RunningCall, Session
 from serena_central.store.rows import ToolCallRow
-from serena_central.tools import changes, diagnostics, files, guidance, hierarchies, memories, shell, symbols, workflow
+from serena_central.tools import (
+    changes,
+    diagnostics,
+    files,
+    guidance,
+    hierarchies,
+    memories,
+    references,
+    shell,
+    symbols,
+    workflow,
+)
 from serena_central.tools.answer import Answer, fit
 from serena_central.tools.catalogue import CATALOGUE, PATH_PARAMETERS, Tool
 from serena_central.tools.context import Services, ToolCall
@@ -36,6 +47,7 @@ logger = logging.getLogger(__name__)
 
 FAMILIES = (
     symbols,
+    references,
     symbol_edits,
     refactorings,
     text_edits,
@@ -194,6 +206,9 @@ class ToolCaller:
         if not scope.grouped:
             (project,) = scope.projects
             return {project.name: await _on_project(tool, call, project, parsed)}
+        if tool.together is not None:
+            with _until(call, PART_S, tool.name):
+                call.together = await tool.together(call, scope.projects, parsed)
         results: dict[str, Any] = dict.fromkeys(_labels(scope.projects))
         calls = {label: call.part() for label in results}
         places = anyio.CapacityLimiter(PROJECTS_AT_ONCE)

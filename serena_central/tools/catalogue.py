@@ -40,6 +40,10 @@ PATH_PARAMETERS = ("relative_path", "reference_file")
 """Parameters that hold a path, and may therefore tell which project is meant."""
 
 
+Together = Callable[..., Awaitable[object]]
+"""Takes the call, its projects and the checked arguments."""
+
+
 @dataclass(frozen=True)
 class Tool:
     """One verb. `aliases` maps accepted parameter names → real ones; `ignored` are accepted and dropped."""
@@ -65,6 +69,8 @@ class Tool:
     """Seconds that a call may take, where that is not the setting tool_timeout_s."""
     aliases: Mapping[str, str]
     ignored: frozenset[str]
+    together: Together | None = None
+    """Runs once before a call on several projects; each project's part finds the result in `call.together`."""
 
     @cached_property
     def schema(self) -> dict[str, Any]:
@@ -172,6 +178,7 @@ class Catalogue:
         also: tuple[str, ...] = (),
         aliases: Mapping[str, str] | None = None,
         ignored: tuple[str, ...] = (),
+        together: Together | None = None,
     ) -> Callable[[Callable[..., Awaitable[Any]]], Callable[..., Awaitable[Any]]]:
         """Registers a function as a tool under its own name; `also` are accepted names that are never listed."""
 
@@ -197,6 +204,7 @@ class Catalogue:
                 timeout_s=timeout_s,
                 aliases={**ALIASES, **(aliases or {})},
                 ignored=frozenset(ignored),
+                together=together,
             )
             self._names.update(dict.fromkeys(also, name))
             return function

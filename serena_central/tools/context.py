@@ -49,6 +49,8 @@ class ToolCall:
     semantic_context: str | None = None
     repeat: str | None = None
     """By what a repetition of this very call would be recognised; None where none could."""
+    together: object = None
+    """What the tool found out about all projects of a grouped call before each was asked (`Tool.together`)."""
     has_edited: bool = False
     """Whether it changed files, known when it has ended."""
     answer_chars: int = 0

@@ -20,7 +20,7 @@ from serena_central.core.errors import (
 from serena_central.core.text import Range
 from serena_central.files.pattern import Pattern
 from serena_central.projects.project import Project
-from serena_central.projects.views import References, ReferenceView, SymbolView
+from serena_central.projects.views import References, SymbolView
 from serena_central.symbols.gap import Gap
 from serena_central.symbols.index import Hit
 from serena_central.symbols.kinds import kind_name, kind_numbers
@@ -28,7 +28,7 @@ from serena_central.symbols.symbol import FileSymbols
 from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
-from serena_central.tools.seen import saw_bodies, saw_names, saw_uses
+from serena_central.tools.seen import saw_bodies, saw_names
 
 NESTED_LANGUAGES = frozenset({"java", "kotlin"})
 """Languages where a file's top level says nothing: one class, named like the file."""
@@ -189,7 +189,7 @@ async def find_symbol(
     """Finds definitions by name path in the whole project, a folder or a file."""
     include, exclude = kind_numbers(include_kinds), kind_numbers(exclude_kinds)
     found = await target.find(name_path_pattern, relative_path, substring=substring_matching)
-    hits = [hit for hit in found.hits if _wanted(hit.symbol.kind, include, exclude)]
+    hits = [hit for hit in found.hits if is_wanted(hit.symbol.kind, include, exclude)]
     if 0 <= max_matches < len(hits):
         counts = Counter(hit.path for hit in hits)
         raise TooManyMatches(len(hits), max_matches, dict(counts.most_common(FILES_LISTED)))
@@ -214,48 +214,8 @@ async def _view(call: ToolCall, target: Project, hit: Hit, *, body: bool, info: 
         return await target.view(hit, body=body, depth=depth)
 
 
-def _wanted(kind: int, include: frozenset[int], exclude: frozenset[int]) -> bool:
+def is_wanted(kind: int, include: frozenset[int], exclude: frozenset[int]) -> bool:
     return kind not in exclude and (not include or kind in include)
-
-
-@tool("Find references", aliases={"name_path_pattern": "name_path"})
-async def find_referencing_symbols(
-    call: ToolCall,
-    target: Project,
-    name_path: NamePath,
-    relative_path: InFile = "",
-    include_kinds: Kinds = [],  # noqa: B006
-    exclude_kinds: NotKinds = [],  # noqa: B006
-) -> Shaped:
-    """Symbols that use a symbol, with the line of each use and one line around it."""
-    include, exclude = kind_numbers(include_kinds), kind_numbers(exclude_kinds)
-    hit = await target.find_one(name_path, relative_path)
-    found = await target.relations.references(hit)
-    remark_references(call, found)
-    used = [use for use in found.references if _wanted(use.holder.kind if use.holder else 1, include, exclude)]
-    saw_uses(call, target, used)
-    per_file = Counter(use.path for use in used)
-    return shaped(
-        lambda: _references(used, context=True),
-        Form("without context", lambda: _references(used, context=False)),
-        Form("as counts per file", lambda: per_file),
-        Form("as a total", lambda: f"{len(used)} references in {len(per_file)} files"),
-        narrow="Filter by include_kinds or exclude_kinds.",
-    )
-
-
-def _references(used: Sequence[ReferenceView], *, context: bool) -> dict[str, dict[str, list[dict[str, Any]]]]:
-    answer: dict[str, dict[str, list[dict[str, Any]]]] = {}
-    for use in used:
-        kind = kind_name(use.holder.kind) if use.holder else "File"
-        entry: dict[str, Any] = {
-            "name_path": use.holder.name_path if use.holder else "<file>",
-            "body_location": location(use.holder.range if use.holder else use.range),
-        }
-        if context:
-            entry["content_around_reference"] = use.context
-        answer.setdefault(use.path, {}).setdefault(kind, []).append(entry)
-    return answer
 
 
 @tool("Find implementations", aliases={"name_path_pattern": "name_path"})
@@ -372,7 +332,7 @@ async def find_all_symbols(
         path: [
             file.name_path(place)
             for place, symbol in enumerate(file.symbols)
-            if _wanted(symbol.kind, include, frozenset())
+            if is_wanted(symbol.kind, include, frozenset())
         ]
         for path, file in files.items()
     }

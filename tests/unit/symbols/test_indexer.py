@@ -327,3 +327,24 @@ async def test_a_caller_does_not_wait_for_a_slow_server_where_syntax_answers(
             await anyio.sleep(0.001)
         assert w.indexer.gaps_within("a.txt", ["a.txt"]) == []
         tasks.cancel_scope.cancel()
+
+
+async def test_a_caller_reads_by_syntax_what_the_background_fill_hangs_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serena_central.symbols.indexer.PATIENCE_S", 0.01)
+    (tmp_path / "a.txt").write_text("one")
+    async with world(tmp_path) as w, anyio.create_task_group() as tasks:
+        w.source.parses = True
+        w.source.gate = anyio.Event()
+        tasks.start_soon(w.indexer.run)
+        while not w.source.asked:
+            await anyio.sleep(0.001)
+        assert await w.indexer.ensure(["a.txt"]) == [Gap(SLOW_START, 1, "Word")]
+        assert w.find("one~") == ["a.txt"]
+        (tmp_path / "a.txt").write_text("two")
+        await w.tree.fresh()
+        w.source.gate.set()  # the server's late answer is about a text that is no more
+        await anyio.wait_all_tasks_blocked()
+        assert not w.find("one")
+        tasks.cancel_scope.cancel()

@@ -1,0 +1,76 @@
+"""Modules asked at once: one whose language server hangs or is broken spoils no other's answer, and says why."""
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.central import running_central
+from tests.support.mcp import RawClient
+from tests.support.scripted import REFERENCES, SYMBOLS, behave, scripted_project, scripted_ty
+
+pytestmark = pytest.mark.anyio
+
+CONFIGURATION = """\
+type: super-repo
+default_module: shop
+modules:
+  shop: {path: shop}
+  hung: {path: hung}
+  broken: {path: broken}
+"""
+
+DEFINITION = "textDocument/definition"
+
+
+@asynccontextmanager
+async def modules(folder: Path) -> AsyncGenerator[RawClient]:
+    """One module that answers, one whose server starts and says nothing, and one whose server can't start."""
+    scripted_ty(folder)
+    for name in ("shop", "hung", "broken"):
+        scripted_project(folder, name)
+    place = {"start": {"line": 2, "character": 8}, "end": {"line": 2, "character": 14}}
+    behave(folder, "shop", answers={REFERENCES: [{"uri": (folder / "shop/cart.py").as_uri(), "range": place}]})
+    behave(folder, "hung", hang_on=[SYMBOLS, REFERENCES, DEFINITION])
+    (folder / "scripts/broken").write_text("no script\n")
+    (folder / ".serena").mkdir()
+    (folder / ".serena/project.yml").write_text(CONFIGURATION)
+    async with running_central(folder) as central, central.raw("handshake", x_serena_project=str(folder)) as client:
+        yield client
+
+
+async def groups(client: RawClient, tool: str, **arguments: Any) -> tuple[dict[str, Any], str]:
+    result = await client.call(tool, project="*", **arguments)
+    answer, *remarks = (part["text"] for part in result["content"])
+    assert not result["isError"], answer
+    return json.loads(answer), "\n".join(remarks)
+
+
+async def test_a_find_answers_for_all_by_syntax_where_a_server_says_nothing(tmp_path: Path) -> None:
+    async with modules(tmp_path) as client:
+        found, remarks = await groups(client, "find_symbol", name_path_pattern="Cart/total")
+        assert sorted(found) == ["broken", "hung", "shop"]
+        assert [one["name_path"] for group in found.values() for one in group] == ["Cart/total"] * 3
+        assert "hung: By syntax only" in remarks
+        assert "broken: By syntax only" in remarks
+        assert "shop:" not in remarks
+
+
+async def test_a_search_needs_no_server(tmp_path: Path) -> None:
+    async with modules(tmp_path) as client:
+        found, _ = await groups(client, "search_for_pattern", substring_pattern="def total")
+        assert [list(group) for group in found.values()] == [["cart.py"]] * 3
+
+
+async def test_references_are_told_for_those_that_answer_and_the_others_say_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serena_central.tools.call.PART_S", 8.0)
+    async with modules(tmp_path) as client:
+        found, _ = await groups(client, "find_referencing_symbols", name_path="Cart/total")
+        assert list(found["shop"]) == ["cart.py"]
+        assert "did not answer within 8 s" in found["hung"]["error"]
+        assert "ty did not start" in found["broken"]["error"]
