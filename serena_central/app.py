@@ -57,6 +57,7 @@ from serena_central.tools.offer import Offer
 from serena_central.tools.once import Once, called_once
 from serena_central.web.answers import no_such_route
 from serena_central.web.api import Api
+from serena_central.web.hooks import Hooks
 from serena_central.web.metrics import Metrics
 from serena_central.web.pages.page import BELOW, Parts
 from serena_central.web.pages.table import Dashboard
@@ -192,7 +193,10 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
     )
     bus.tap(dashboard.live.take)
     app = Starlette(
-        routes=[Route(MCP_PATH, endpoint), *routes(api, metrics, presence, dashboard)],
+        routes=[
+            Route(MCP_PATH, endpoint),
+            *routes(api, metrics, presence, Hooks(projects, super_repos, sessions), dashboard),
+        ],
         middleware=[
             Middleware(SafePages, below=BELOW),
             Middleware(Guard, token=token, hosts=_own_names(settings), open_paths=OPEN_PATHS, door=dashboard.door()),

@@ -26,6 +26,7 @@ COMMANDS = {
     "history": "List edits.",
     "undo": "Take an edit back.",
     "call": "Call a tool.",
+    "hook": "Lead coding agents from text search to these tools.",
     "config": "Show or create the settings.",
     "languages": "List languages and their language servers.",
     "superrepo": "Propose a super-repo's settings from its submodules and workspaces.",

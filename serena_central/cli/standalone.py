@@ -22,9 +22,9 @@ from serena_central.config.settings import ServerSettings
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.logs import log_to
 from serena_central.core.places import Places
+from serena_central.island.home import Home
 from serena_central.proxy.bridge import Bridge
 from serena_central.proxy.caller import Caller
-from serena_central.proxy.home import Home
 from serena_central.proxy.life import ENDING, end_on_wake
 from serena_central.proxy.link import Link
 from serena_central.proxy.loop import Loop

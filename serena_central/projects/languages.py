@@ -119,6 +119,11 @@ class ProjectLanguages:
             self._identities[spec.name] = f"{spec.name} {version} {digest}"
         return self._identities[spec.name]
 
+    def is_installed(self, path: str) -> bool:
+        """Whether the server that answers for a root-relative path is there."""
+        identity = self.identity(path)
+        return identity is not None and MISSING not in identity
+
     def read_text(self, path: Path) -> Text:
         """A file as the project's encoding says. Raises PathError."""
         return read_text(path, encoding=self.encoding).text

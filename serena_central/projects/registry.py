@@ -171,6 +171,10 @@ class ProjectRegistry:
                 return self.check(folder)
         return None
 
+    def known_root_of(self, path: Path) -> Path | None:
+        """The nearest known root that a real path is, or lies in; it may be closed."""
+        return next((folder for folder in (path, *path.parents) if folder in self._known), None)
+
     def known_names(self) -> list[str]:
         """Names, or roots where several projects have one name."""
         count = Counter(self._known.values())

@@ -7,10 +7,10 @@ notifications and answers to the server go one after the other.
 import time
 from collections import deque
 
+from serena_central.island.home import Unusable
 from serena_central.proxy.caller import Caller
 from serena_central.proxy.delivery import Call, Delivery, Undelivered
 from serena_central.proxy.handshake import Handshake
-from serena_central.proxy.home import Unusable
 from serena_central.proxy.http1 import Broken, request
 from serena_central.proxy.link import Link, Unreachable
 from serena_central.proxy.loop import Cancelled, Event, Loop, Task

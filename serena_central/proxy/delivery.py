@@ -10,9 +10,9 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+from serena_central.island.home import Unusable
 from serena_central.proxy.caller import Caller, modern_headers
 from serena_central.proxy.handshake import Handshake, NotTaken
-from serena_central.proxy.home import Unusable
 from serena_central.proxy.http1 import Broken, Connection, Head, request
 from serena_central.proxy.link import Link, Unreachable
 from serena_central.proxy.loop import Loop

@@ -10,7 +10,7 @@ import time
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from serena_central.proxy.home import Home, read_token
+from serena_central.island.home import Home, read_token
 from serena_central.proxy.http1 import Connection, connect
 from serena_central.proxy.loop import Loop
 from serena_central.proxy.starting import Starter

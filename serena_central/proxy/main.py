@@ -5,9 +5,9 @@ import json
 import os
 import sys
 
+from serena_central.island.home import Home, Unusable, read_token, user_home
 from serena_central.proxy.bridge import Bridge
 from serena_central.proxy.caller import Caller, Options, identity_of
-from serena_central.proxy.home import Home, Unusable, read_token, user_home
 from serena_central.proxy.life import end_on_signals, end_with_parent
 from serena_central.proxy.link import Link, target_of
 from serena_central.proxy.loop import Loop

@@ -9,7 +9,8 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from serena_central.proxy.home import Home
+from serena_central.island.home import Home
+from serena_central.island.lock import lock_at_once
 from serena_central.proxy.loop import Event, Loop
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Starter:
         deadline = time.monotonic() + START_S
         self._home.create()
         with open(self._home.start_lock, "ab") as lock:
-            while not _locked(lock.fileno()):
+            while not lock_at_once(lock.fileno()):
                 if await answers():
                     return None
                 if time.monotonic() > deadline:
@@ -126,16 +127,3 @@ def last_line(file: str) -> str:
     except OSError:
         return ""
     return next((line.strip()[:500] for line in reversed(lines) if line.strip()), "")
-
-
-def _locked(descriptor: int) -> bool:
-    """Whether the file is ours now. Where there are no such locks, the server's own decides who stays."""
-    try:
-        import fcntl
-    except ImportError:
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

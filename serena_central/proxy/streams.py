@@ -8,10 +8,10 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import cast
 
+from serena_central.island.home import Unusable
 from serena_central.proxy.caller import Caller
 from serena_central.proxy.delivery import ANSWER_BYTES
 from serena_central.proxy.handshake import Handshake, NotTaken
-from serena_central.proxy.home import Unusable
 from serena_central.proxy.http1 import Broken, Connection, request
 from serena_central.proxy.link import Link, Target, Unreachable
 from serena_central.proxy.loop import Loop

@@ -4,6 +4,7 @@ from starlette.routing import BaseRoute, Route
 
 from serena_central.web.answers import answering
 from serena_central.web.api import Api
+from serena_central.web.hooks import Hooks
 from serena_central.web.metrics import Metrics
 from serena_central.web.pages.table import Dashboard
 from serena_central.web.presence import Presence
@@ -12,7 +13,7 @@ OPEN_PATHS = ("/health",)
 """What needs no token: it says nothing that a stranger may not know."""
 
 
-def routes(api: Api, metrics: Metrics, presence: Presence, dashboard: Dashboard) -> list[BaseRoute]:
+def routes(api: Api, metrics: Metrics, presence: Presence, hooks: Hooks, dashboard: Dashboard) -> list[BaseRoute]:
     return [
         Route("/api/dashboard/link", answering(dashboard.invite, status=201), methods=["POST"]),
         Route("/metrics", metrics.answer, methods=["GET"]),
@@ -27,6 +28,8 @@ def routes(api: Api, metrics: Metrics, presence: Presence, dashboard: Dashboard)
         Route("/api/tools", answering(api.list_tools), methods=["GET"]),
         Route("/api/tools/{tool}", answering(api.call_tool), methods=["POST"]),
         Route("/api/projects", answering(api.list_projects), methods=["GET"]),
+        Route("/api/coverage", answering(hooks.coverage), methods=["GET"]),
+        Route("/api/conversations/close", answering(hooks.close_conversation), methods=["POST"]),
         Route("/api/servers", answering(api.list_servers), methods=["GET"]),
         Route("/api/servers/{server}/restart", answering(api.restart_server), methods=["POST"]),
         Route("/api/servers/{server}/stop", answering(api.stop_server), methods=["POST"]),

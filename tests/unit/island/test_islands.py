@@ -1,4 +1,4 @@
-"""The bridge stands on the standard library alone, starts quickly, and finds the server where the server says it is."""
+"""Bridge and hooks stand on the standard library alone, start quickly, and find the server where it says it is."""
 
 import ast
 import subprocess
@@ -10,17 +10,20 @@ import platformdirs.unix
 import platformdirs.windows
 import pytest
 
-from serena_central import proxy
+import serena_central
 from serena_central.access.token import obtain_token, read_token
 from serena_central.core.errors import ConfigError
 from serena_central.core.places import Places
-from serena_central.proxy import home
+from serena_central.island import home
 
-SOURCES = sorted(Path(str(proxy.__file__)).parent.glob("*.py"))
+ISLANDS = ("proxy", "hook", "island")
+PACKAGE = Path(str(serena_central.__file__)).parent
+SOURCES = sorted(source for island in ISLANDS for source in (PACKAGE / island).glob("*.py"))
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
-def test_a_module_imports_the_standard_library_and_its_own_room(source: Path) -> None:
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: f"{source.parent.name}.{source.stem}")
+def test_a_module_imports_the_standard_library_its_own_room_and_what_islands_share(source: Path) -> None:
+    own = (f"serena_central.{source.parent.name}.", "serena_central.island.")
     for node in ast.walk(ast.parse(source.read_text())):
         names: list[str] = []
         if isinstance(node, ast.Import):
@@ -28,11 +31,12 @@ def test_a_module_imports_the_standard_library_and_its_own_room(source: Path) ->
         elif isinstance(node, ast.ImportFrom):
             names = [str(node.module)]
         for name in names:
-            assert name.startswith("serena_central.proxy") or name.partition(".")[0] in sys.stdlib_module_names, name
+            assert name.startswith(own) or name.partition(".")[0] in sys.stdlib_module_names, name
 
 
-def test_starting_imports_nothing_that_takes_long() -> None:
-    script = "import sys, serena_central.proxy.main; print(*sys.modules)"
+@pytest.mark.parametrize("island", ["proxy", "hook"])
+def test_starting_imports_nothing_that_takes_long(island: str) -> None:
+    script = f"import sys, serena_central.{island}.main; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True).stdout
     slow = {"asyncio", "http.client", "ssl", "subprocess", "email", "importlib.metadata", "pathlib", "logging"}
     assert not slow & (set(loaded.split()) - _of_the_environment())

@@ -1,4 +1,4 @@
-"""Where this user's server is found: its folder, its announcement, its token.
+"""Where this user's server is found: its folder, its announcement, its token. Shared by all islands.
 
 The same rules as `core/places.py` and `access/token.py` have, without what they import; tests compare them.
 """

@@ -1,0 +1,98 @@
+"""`serena-hook`: what clients run at their hooks. A fault of ours never fails a client's tool: whatever goes wrong, the
+answer is silence and exit code 0, and the log says why.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+import traceback
+from typing import Any, cast
+
+from serena_central.hook.code import SOURCE_FOLDERS
+from serena_central.hook.enforce import MODES, decide
+from serena_central.hook.payload import DIALECTS, Json, event_of, tool_use_of
+from serena_central.island.home import Home, user_home
+
+LARGEST_BYTES = 8 * 1024 * 1024
+LOG_BYTES = 512 * 1024
+MODE_VARIABLE = "SERENA_HOOK_MODE"
+
+DESCRIPTION = "Hooks for coding agents: leads them from text search to the tools of serena-central."
+EPILOG = """\
+environment:
+  SERENA_HOOK_MODE        deny, nudge, ask or off, in place of --mode
+  SERENA_HOOK_WAIT_MS     how long to wait for the server (15)
+  SERENA_CENTRAL_HOME     the server's folder, if not the usual one"""
+
+
+def parser(program: str) -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog=program, description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    enforce = commands.add_parser("enforce", help="before a tool runs: stop searches for code, and say what to call")
+    enforce.add_argument("--mode", choices=MODES, default="deny", help="stop all, every third, ask the user, or none")
+    enforce.add_argument("--source-folder", metavar="NAME", action="append", help="a folder of sources; repeatable")
+    start = commands.add_parser("session-start", help="when a conversation begins: warm up, tell what there is")
+    end = commands.add_parser("session-end", help="when a conversation ends: tell the server")
+    for command in (enforce, start, end):
+        command.add_argument("--client", choices=tuple(DIALECTS), default="claude-code", help="whose hook this is")
+    return made
+
+
+def main() -> None:
+    """The console script."""
+    run("serena-hook", sys.argv[1:])
+
+
+def run(program: str, arguments: list[str]) -> None:
+    """Reads the client's JSON from stdin, answers on stdout."""
+    asked = parser(program).parse_args(arguments)
+    home = user_home()
+    try:
+        answer = _answer(asked, home, _said())
+        if answer is not None:
+            print(json.dumps(answer), flush=True)
+    except Exception:  # noqa: BLE001 - the border of a hook: the client's tool must run
+        log(home, traceback.format_exc())
+
+
+def _said() -> Json:
+    """Raises ValueError: no JSON object."""
+    said: Any = json.loads(sys.stdin.buffer.read(LARGEST_BYTES))
+    if not isinstance(said, dict):
+        raise ValueError("what the client said is no object")
+    return cast("Json", said)
+
+
+def _answer(asked: argparse.Namespace, home: Home, said: Json) -> Json | None:
+    dialect = DIALECTS[asked.client]
+    if asked.command == "enforce":
+        named = os.environ.get(MODE_VARIABLE, "")
+        mode: str = named if named in MODES else asked.mode
+        folders = asked.source_folder or SOURCE_FOLDERS
+        verdict = decide(tool_use_of(said), home, mode=mode, now=time.time(), folders=folders)
+        if verdict is None:
+            return None
+        return dialect.stop(verdict.verdict if dialect.can_ask else "deny", verdict.reason)
+
+    from serena_central.hook.session import begin, end  # subprocess, which no decision needs
+
+    if asked.command == "session-start":
+        return dialect.tell(begin(event_of(said), home))
+    end(event_of(said), home)
+    return None
+
+
+def log(home: Home, text: str) -> None:
+    """Appends to the hooks' log; a full one begins anew. What can't be logged is lost."""
+    try:
+        file = os.path.join(home.folder, "logs", "hook.log")
+        full = os.path.exists(file) and os.path.getsize(file) > LOG_BYTES
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if full else os.O_APPEND), 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as stream:
+            stream.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}\n")
+    except OSError:
+        return

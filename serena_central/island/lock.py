@@ -1,0 +1,14 @@
+"""A lock on an open file, held until it is closed or its process ends."""
+
+
+def lock_at_once(descriptor: int) -> bool:
+    """Whether the file is ours now. Where there are no such locks, everybody has it."""
+    try:
+        import fcntl  # not on Windows
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
