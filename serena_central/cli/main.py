@@ -16,6 +16,9 @@ from serena_central.core.errors import ConfigError, SerenaCentralError
 COMMANDS = {
     "serve": "Run the server in the foreground.",
     "stop": "Stop the running server.",
+    "restart": "Stop and start the server; sessions go on.",
+    "service": "Let the system start the server at login.",
+    "logs": "Show the server's log.",
     "status": "Show the server and its language servers.",
     "dashboard": "Open the dashboard in the browser.",
     "connect": "Connect clients: Claude Code, Codex, Gemini, Cursor, VS Code and others.",

@@ -3,7 +3,6 @@
 import fcntl
 import json
 import os
-import shlex
 import signal
 import socket
 import sys
@@ -19,6 +18,7 @@ from typing import NamedTuple
 import anyio
 import click
 
+from serena_central.cli import detached
 from serena_central.cli.port import listening
 from serena_central.config.layers import Loaded
 from serena_central.config.load import load_server_config
@@ -37,7 +37,8 @@ class _Start(NamedTuple):
 
 
 @click.command(
-    epilog="Examples: serena-central serve --project ~/src/app    serena-central serve --port 0",
+    epilog="Examples: serena-central serve --project ~/src/app    serena-central serve --daemon    "
+    "serena-central serve --port 0",
 )
 @click.option("--host", help="Address to listen on (default 127.0.0.1).")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on (default 24280; 0: a free one).")
@@ -49,8 +50,12 @@ class _Start(NamedTuple):
     help="A project to open at the start (may be repeated).",
 )
 @click.option("--open", "open_page", is_flag=True, help="Open the dashboard in the browser.")
-def command(*, host: str | None, port: int | None, projects: tuple[Path, ...], open_page: bool) -> None:
-    """Run the server in the foreground; Ctrl-C stops it."""
+@click.option("--daemon", is_flag=True, help="Run it in the background: return once it answers.")
+def command(*, host: str | None, port: int | None, projects: tuple[Path, ...], open_page: bool, daemon: bool) -> None:
+    """Run the server in the foreground; Ctrl-C stops it. With --daemon, `serena-central stop` does."""
+    if daemon:
+        detached.announce(detached.start(Places.of_user(), _arguments(host, port, projects, open_page=open_page)))
+        return
     loaded = load_server_config({"central_server_host": host, "central_server_port": port})
     for problem in loaded.problems:
         click.echo(f"serena-central: {problem}", err=True)
@@ -63,9 +68,17 @@ def command(*, host: str | None, port: int | None, projects: tuple[Path, ...], o
         url = _url(listener, loaded.value.central_server_host)
         signal.signal(signal.SIGTERM, _exit_on_sigterm)
         sending = tracing.exporting(metadata.version("serena-central")) if loaded.value.tracing else nullcontext()
-        with sending, _announced(places, url):
+        again = _arguments(host, listener.getsockname()[1] if port is not None else None, ())
+        with sending, _announced(places, url, again):
             start = _Start(projects, open_page)
             anyio.run(_serve, loaded, places, listener, url, start, backend_options={"use_uvloop": True})
+
+
+def _arguments(host: str | None, port: int | None, projects: tuple[Path, ...], *, open_page: bool = False) -> list[str]:
+    """The command line of a server that is started in another folder."""
+    said = [("--host", host), ("--port", port), *(("--project", project.absolute()) for project in projects)]
+    given = [str(part) for flag, value in said if value is not None for part in (flag, value)]
+    return [*given, "--open"] if open_page else given
 
 
 @contextmanager
@@ -93,9 +106,10 @@ def _url(listener: socket.socket, host: str) -> str:
 
 
 @contextmanager
-def _announced(places: Places, url: str) -> Generator[None]:
-    """Keeps `server.json` while the server runs."""
-    about = {"url": url, "pid": os.getpid(), "version": metadata.version("serena-central"), "started_at": time.time()}
+def _announced(places: Places, url: str, arguments: list[str]) -> Generator[None]:
+    """Keeps `server.json` while the server runs. `arguments` start it anew at the same address."""
+    version = metadata.version("serena-central")
+    about = {"url": url, "pid": os.getpid(), "version": version, "started_at": time.time(), "arguments": arguments}
     fresh = places.server_file.with_suffix(".new")
     fresh.write_text(json.dumps(about), encoding="utf-8")
     fresh.replace(places.server_file)
@@ -139,10 +153,7 @@ async def _serve(
 def _announce(places: Places, url: str, link: str) -> None:
     click.echo(f"serena-central {metadata.version('serena-central')} serves MCP at {url}")
     click.echo(f"Token: {places.token_file}   (clients send it as `Authorization: Bearer …`)")
-    click.echo("Connect a client, for example Claude Code (README.md has others):")
-    click.echo(f"  claude mcp add --transport http serena {url} \\")
-    click.echo(f'    --header "Authorization: Bearer $(cat {shlex.quote(str(places.token_file))})" \\')
-    click.echo("    --header 'X-Serena-Project: ${PWD}'")
+    click.echo("Connect a client: serena-central connect claude-code   (or another: serena-central connect --help)")
     click.echo(f"Dashboard, for one browser within ten minutes (`serena-central dashboard` opens another):\n  {link}")
     click.echo("Stop: Ctrl-C")
 

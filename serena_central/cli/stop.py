@@ -18,6 +18,15 @@ POLL_S = 0.05
 @json_option
 def command(*, as_json: bool) -> None:
     """Stop the running server; running calls get up to 5 s to end."""
+    pid = stop_server()
+    if as_json:
+        print_json({"stopped": pid})
+    else:
+        click.echo(f"Stopped (pid {pid}).")
+
+
+def stop_server() -> int:
+    """Returns the id of the process that ran. Raises NoServer, SerenaCentralError."""
     remote = Remote()
     pid = int(json.loads(Places.of_user().server_file.read_text(encoding="utf-8"))["pid"])
     remote.post("/api/shutdown")
@@ -28,7 +37,4 @@ def command(*, as_json: bool) -> None:
                 f"The server (pid {pid}) is still running {STOP_TIMEOUT_S:g} s after it was asked."
             )
         time.sleep(POLL_S)
-    if as_json:
-        print_json({"stopped": pid})
-    else:
-        click.echo(f"Stopped (pid {pid}).")
+    return pid

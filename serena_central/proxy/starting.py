@@ -6,7 +6,7 @@ Everything here can also be used by a command that starts a server in the backgr
 import os
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from serena_central.island.home import Home
@@ -97,8 +97,11 @@ class Starter:
         return f"The server could not be started: {said or 'it said nothing'} (log: {self._home.start_log})"
 
 
-def spawn_server(home: Home) -> "subprocess.Popen[bytes]":
-    """A server of its own session, in no project's folder, that outlives us. Its output goes to the start log."""
+def spawn_server(home: Home, arguments: Sequence[str] = ()) -> "subprocess.Popen[bytes]":
+    """A server of its own session, in no project's folder, that outlives us. Its output goes to the start log.
+
+    `arguments` are for `serve`.
+    """
     import subprocess  # most bridges find a server that runs
 
     home.create()
@@ -107,7 +110,7 @@ def spawn_server(home: Home) -> "subprocess.Popen[bytes]":
     log = os.open(home.start_log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         return subprocess.Popen(
-            [sys.executable, "-I", "-m", "serena_central.cli", "serve"],
+            [sys.executable, "-I", "-m", "serena_central.cli", "serve", *arguments],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -1,0 +1,62 @@
+"""A server in the background: started, waited for until it answers, and told about."""
+
+import json
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import click
+
+from serena_central.cli.remote import NoServer, Refused, Remote
+from serena_central.core.errors import SerenaCentralError
+from serena_central.core.places import Places
+from serena_central.proxy.home import Home
+from serena_central.proxy.starting import START_S, last_line, spawn_server
+
+POLL_S = 0.05
+
+
+class NotStarted(SerenaCentralError):
+    """A server in the background that ended, or doesn't answer."""
+
+
+class Started(NamedTuple):
+    """A server that answers."""
+
+    url: str
+    pid: int
+    log: str
+
+
+def start(places: Places, arguments: Sequence[str]) -> Started:
+    """Starts `serve` with these arguments. Raises NotStarted."""
+    home = Home(str(places.home))
+    child = spawn_server(home, arguments)
+    deadline = time.monotonic() + START_S
+    while time.monotonic() < deadline:
+        if url := _answering(places, child.pid):
+            return Started(url, child.pid, str(places.log_file))
+        if child.poll() is not None:
+            raise NotStarted(f"{last_line(home.start_log) or 'The server said nothing.'} (log: {home.start_log})")
+        time.sleep(POLL_S)
+    child.terminate()
+    child.wait()
+    raise NotStarted(f"The server did not answer within {START_S:g} s, and was ended. Log: {home.start_log}")
+
+
+def announce(started: Started) -> None:
+    click.echo(f"serena-central serves MCP at {started.url} (pid {started.pid})")
+    click.echo(f"Log: {started.log}   (serena-central logs -f)")
+    click.echo("Stop: serena-central stop")
+
+
+def _answering(places: Places, pid: int) -> str | None:
+    """The URL, once the process of this id is the server that answers."""
+    try:
+        if json.loads(places.server_file.read_text(encoding="utf-8"))["pid"] != pid:
+            return None
+        remote = Remote(places)
+        remote.get("/health")
+    except (OSError, ValueError, KeyError, TypeError, NoServer, Refused):
+        return None
+    return remote.url

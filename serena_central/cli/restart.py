@@ -1,0 +1,28 @@
+"""`serena-central restart`: the server stopped and started anew, at the same address, as after an upgrade."""
+
+import json
+
+import click
+
+from serena_central.cli import detached
+from serena_central.cli.remote import NoServer
+from serena_central.cli.service import running_service
+from serena_central.cli.stop import stop_server
+from serena_central.core.places import Places
+
+
+@click.command(epilog="Example: pip install --upgrade serena-central && serena-central restart")
+def command() -> None:
+    """Stop the server and start it in the background. Sessions go on: clients need do nothing."""
+    places = Places.of_user()
+    if (service := running_service()) is not None:
+        service.restart()
+        click.echo("Restarted by the system (serena-central service status).")
+        return
+    arguments: list[str] = []
+    try:
+        arguments = json.loads(places.server_file.read_text(encoding="utf-8")).get("arguments", [])
+        stop_server()
+    except (OSError, ValueError, NoServer):
+        click.echo("No server ran.")
+    detached.announce(detached.start(places, arguments))

@@ -1,0 +1,113 @@
+"""`serena-central service`: lets the system start the server at login, and anew when it failed."""
+
+from contextlib import suppress
+
+import click
+
+from serena_central.cli.output import json_option, print_json
+from serena_central.cli.remote import NoServer, Remote
+from serena_central.cli.stop import stop_server
+from serena_central.cli.supervisors import NotSupervised, Program, Supervisor, of_this_machine, run
+from serena_central.core.places import Places
+
+
+@click.group()
+def command() -> None:
+    """Let the system (systemd, launchd) start the server at login."""
+
+
+@command.command(epilog="Example: serena-central service install")
+@click.option("--dry-run", is_flag=True, help="Show the file and the commands, and change nothing.")
+def install(*, dry_run: bool) -> None:
+    """Write the service's file and start it; a server that runs already goes over to it, with its sessions."""
+    places = Places.of_user()
+    supervisor, program = of_this_machine(), Program.of_this_installation(places.logs / "start.log")
+    content = supervisor.content(program)
+    if dry_run:
+        click.echo(f"{supervisor.file}:\n{content.decode(errors='replace')}")
+        _tell(supervisor.starting())
+        return
+    places.create()
+    supervisor.file.parent.mkdir(parents=True, exist_ok=True)
+    supervisor.file.write_bytes(content)
+    click.echo(f"Wrote {supervisor.file}")
+    if not supervisor.answers():
+        click.echo("The system's supervisor doesn't answer here. To start the service where it does:")
+        _tell(supervisor.starting())
+        return
+    if supervisor.is_running():
+        run([*supervisor.stopping(), *supervisor.starting()])
+    else:
+        with suppress(NoServer):  # nothing to take over from
+            stop_server()
+        run(supervisor.starting())
+    click.echo(
+        "The service runs, now and after each login. To keep it when nobody is logged in: loginctl enable-linger"
+    )
+
+
+@command.command(epilog="Example: serena-central service uninstall")
+def uninstall() -> None:
+    """Stop the service and remove its file."""
+    supervisor = of_this_machine()
+    if not supervisor.file.exists():
+        click.echo(f"No service is installed ({supervisor.file}).")
+        return
+    if supervisor.answers():
+        disable, *rest = supervisor.stopping()
+        run([disable])
+        supervisor.file.unlink()
+        run(rest)
+    else:
+        supervisor.file.unlink()
+    click.echo(f"Removed {supervisor.file}")
+
+
+@command.command(epilog="Example: serena-central service status --json")
+@json_option
+def status(*, as_json: bool) -> None:
+    """Show whether the service is installed, current and running, and whether the server answers."""
+    supervisor = of_this_machine()
+    installed = supervisor.file.exists()
+    wanted = supervisor.content(Program.of_this_installation(Places.of_user().logs / "start.log"))
+    told = {
+        "file": str(supervisor.file),
+        "installed": installed,
+        "current": installed and supervisor.file.read_bytes() == wanted,
+        "running": installed and supervisor.is_running(),
+        "url": _url(),
+    }
+    if as_json:
+        print_json(told)
+        return
+    if not installed:
+        click.echo("Not installed: serena-central service install")
+    else:
+        click.echo(f"Installed: {supervisor.file}")
+        click.echo(f"Service: {'running' if told['running'] else 'not running'}")
+        if not told["current"]:
+            click.echo("The file differs from what is installed now (program, PATH): serena-central service install")
+    click.echo(f"Server: {told['url'] or 'does not answer'}")
+
+
+def running_service() -> Supervisor | None:
+    """The supervisor, if it runs the server."""
+    try:
+        supervisor = of_this_machine()
+    except NotSupervised:
+        return None
+    return supervisor if supervisor.file.exists() and supervisor.is_running() else None
+
+
+def _tell(commands: list[list[str]]) -> None:
+    for one in commands:
+        click.echo(f"  {' '.join(one)}")
+
+
+def _url() -> str | None:
+    try:
+        remote = Remote()
+        remote.get("/health")
+    except NoServer:
+        return None
+    return remote.url

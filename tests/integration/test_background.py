@@ -1,0 +1,177 @@
+"""A server in the background: started, followed, restarted, and run by the system."""
+
+import json
+import os
+from collections.abc import AsyncGenerator, Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import anyio
+import httpx
+import psutil
+import pytest
+from anyio.streams.text import TextReceiveStream
+
+from tests.support.child import PATIENCE_S, PROGRAM, environment, run_command, until_gone
+from tests.support.mcp import RawClient
+
+pytestmark = pytest.mark.anyio
+
+
+def announced(folder: Path) -> dict[str, object]:
+    return json.loads((folder / "home" / "server.json").read_text())
+
+
+@pytest.fixture
+async def folder(tmp_path: Path) -> AsyncGenerator[Path]:
+    """A folder with the home of servers that end with the test."""
+    yield tmp_path
+    try:
+        server = psutil.Process(int(str(announced(tmp_path)["pid"])))
+    except (FileNotFoundError, psutil.NoSuchProcess):
+        return
+    server.terminate()
+    await until_gone([server.pid])
+
+
+def http(folder: Path) -> httpx.AsyncClient:
+    token = (folder / "home" / "token").read_text().strip()
+    url = str(announced(folder)["url"]).removesuffix("/mcp")
+    return httpx.AsyncClient(base_url=url, headers={"authorization": f"Bearer {token}"}, timeout=PATIENCE_S)
+
+
+async def test_a_server_in_the_background_answers_when_the_command_returns(folder: Path) -> None:
+    started = await run_command(folder, "serve", "--daemon", "--port", "0")
+    assert (started.code, started.err) == (0, "")
+    said = announced(folder)
+    assert f"serves MCP at {said['url']} (pid {said['pid']})" in started.out
+    assert str(folder / "home" / "logs" / "server.log") in started.out
+    async with http(folder) as client:
+        assert (await client.get("/health")).status_code == 200
+    again = await run_command(folder, "serve", "--daemon", "--port", "0")
+    assert again.code == 1
+    assert str(said["url"]) in again.err
+    stopped = await run_command(folder, "stop")
+    assert stopped.out == f"Stopped (pid {said['pid']}).\n"
+
+
+async def test_a_server_that_can_not_start_says_why(folder: Path) -> None:
+    ended = await run_command(folder, "serve", "--daemon", "--host", "0.0.0.0", "--port", "0")
+    assert ended.code == 1
+    assert "allowed_roots" in ended.err
+    assert "start.log" in ended.err
+
+
+async def test_a_restart_keeps_address_and_sessions(folder: Path) -> None:
+    await run_command(folder, "serve", "--daemon", "--port", "0")
+    before = announced(folder)
+    async with http(folder) as client:
+        agent = RawClient(client, "handshake", name="agent")
+        await agent.open()
+        await agent.call("list_projects")
+        restarted = await run_command(folder, "restart")
+        assert (restarted.code, restarted.err) == (0, "")
+        after = announced(folder)
+        assert after["url"] == before["url"]
+        assert after["pid"] != before["pid"]
+        assert not (await agent.call("list_projects"))["isError"]
+        listed = (await run_command(folder, "sessions", "--json")).json
+        assert [one["session_id"] for one in listed] == [agent.session_id]
+    await run_command(folder, "stop")
+    from_nothing = await run_command(folder, "restart", SERENA_CENTRAL_SERVER_PORT="0")
+    assert from_nothing.code == 0
+    assert "No server ran." in from_nothing.out
+
+
+LINES = """\
+2026-01-31T12:00:00.000Z INFO serena_central.app: one [session=s-1]
+2026-01-31T12:00:01.000Z WARNING serena_central.app: two [session=s-2]
+2026-01-31T12:00:02.000Z ERROR serena_central.app: three
+Traceback of three
+"""
+
+
+async def test_the_log_is_shown_filtered_and_followed(tmp_path: Path) -> None:
+    none = await run_command(tmp_path, "logs")
+    assert (none.code, none.out) == (1, "")
+    assert "no log yet" in none.err
+    log = tmp_path / "home" / "logs" / "server.log"
+    log.parent.mkdir(parents=True)
+    log.write_text(LINES)
+    assert (await run_command(tmp_path, "logs")).out == LINES
+    assert (await run_command(tmp_path, "logs", "-n", "1")).out == "".join(LINES.splitlines(keepends=True)[2:])
+    assert (await run_command(tmp_path, "logs", "--level", "warning", "--session", "s-2")).out.count("\n") == 1
+    told = json.loads((await run_command(tmp_path, "logs", "--session", "s-1", "--json")).out)
+    assert (told["level"], told["message"], told["session"]) == ("info", "one", "s-1")
+    command = [str(PROGRAM), "logs", "-f", "-n", "1", "--level", "error"]
+    async with await anyio.open_process(command, env=environment(tmp_path, PYTHONUNBUFFERED="1")) as following:
+        assert following.stdout
+        text, shown = TextReceiveStream(following.stdout), ""
+        with anyio.fail_after(PATIENCE_S):
+            while "Traceback of three" not in shown:
+                shown += await text.receive()
+            with log.open("a") as stream:
+                stream.write("2026-01-31T12:00:03.000Z INFO x: four\n2026-01-31T12:00:04.000Z ERROR x: five\x1b[2J\n")
+            while "five" not in shown:
+                shown += await text.receive()
+        following.terminate()
+    assert "four" not in shown
+    assert "\x1b" not in shown
+
+
+SYSTEMCTL = """\
+#!/bin/sh
+echo "$@" >>"$STATE/asked"
+case "$*" in
+    *show-environment*) [ ! -e "$STATE/absent" ] ;;
+    *is-active*) [ -e "$STATE/active" ] ;;
+    *"enable --now"*) touch "$STATE/active" ;;
+    *"disable --now"*) rm -f "$STATE/active" ;;
+esac
+"""
+
+
+@contextmanager
+def systemd(folder: Path) -> Generator[tuple[Path, dict[str, str]]]:
+    """A `systemctl` that writes down what it is asked; its folder, and the environment that has it first."""
+    state = folder / "systemd"
+    state.mkdir()
+    (state / "systemctl").write_text(SYSTEMCTL)
+    (state / "systemctl").chmod(0o755)
+    yield state, {"PATH": f"{state}:{os.environ['PATH']}", "STATE": str(state)}
+
+
+async def test_a_service_takes_over_from_the_server_that_runs(folder: Path) -> None:
+    unit = folder / "user" / ".config" / "systemd" / "user" / "serena-central.service"
+    with systemd(folder) as (state, seen):
+        await run_command(folder, "serve", "--daemon", "--port", "0")
+        shown = await run_command(folder, "service", "install", "--dry-run", **seen)
+        assert (shown.code, unit.exists()) == (0, False)
+        assert f'ExecStart="{PROGRAM}" serve' in shown.out
+        installed = await run_command(folder, "service", "install", **seen)
+        assert (installed.code, installed.err) == (0, "")
+        assert str(PROGRAM) in unit.read_text()
+        assert str(folder / "home") in unit.read_text()
+        assert not (folder / "home" / "server.json").exists()
+        asked = (state / "asked").read_text().splitlines()
+        assert asked[-2:] == ["--user daemon-reload", "--user enable --now serena-central.service"]
+        told = (await run_command(folder, "service", "status", "--json", **seen)).json
+        assert told == {"file": str(unit), "installed": True, "current": True, "running": True, "url": None}
+        restarted = await run_command(folder, "restart", **seen)
+        assert "Restarted by the system" in restarted.out
+        assert (state / "asked").read_text().splitlines()[-1] == "--user restart serena-central.service"
+        removed = await run_command(folder, "service", "uninstall", **seen)
+        assert (removed.code, unit.exists(), (state / "active").exists()) == (0, False, False)
+        assert "Not installed" in (await run_command(folder, "service", "status", **seen)).out
+
+
+async def test_where_systemd_does_not_answer_the_commands_are_told(tmp_path: Path) -> None:
+    with systemd(tmp_path) as (state, seen):
+        (state / "absent").touch()
+        told = await run_command(tmp_path, "service", "install", **seen)
+        assert (told.code, told.err) == (0, "")
+        assert "systemctl --user enable --now serena-central.service" in told.out
+        assert "enable" not in (state / "asked").read_text()
+        removed = await run_command(tmp_path, "service", "uninstall", **seen)
+        assert removed.out.startswith("Removed ")
+        assert "No service" in (await run_command(tmp_path, "service", "uninstall", **seen)).out
