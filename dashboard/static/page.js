@@ -103,6 +103,29 @@ document.addEventListener("htmx:afterSwap", tell);
 document.addEventListener("visibilitychange", tell);
 tell();
 
+// --- after an action -------------------------------------------------------------------------------------------------
+
+// Its question was answered; what it did is said for a while.
+let quiet;
+document.addEventListener("htmx:afterRequest", (event) => {
+  if (event.detail.requestConfig?.verb !== "post") return;
+  for (const open of document.querySelectorAll("details.confirm[open]")) open.open = false;
+  if (event.detail.successful) {
+    for (const box of event.target.querySelectorAll("input[type=checkbox]")) box.checked = false;
+  }
+  clearTimeout(quiet);
+  quiet = setTimeout(() => document.getElementById("said")?.replaceChildren(), 6000);
+});
+
+// Escape closes an open question.
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  for (const open of document.querySelectorAll("details.confirm[open]")) {
+    open.open = false;
+    open.querySelector("summary").focus();
+  }
+});
+
 // --- choosing several ------------------------------------------------------------------------------------------------
 
 // A checkbox with data-all ticks all of that name.

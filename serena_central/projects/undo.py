@@ -33,7 +33,7 @@ async def undo(edit_id: str, history: EditHistory, projects: ProjectRegistry, *,
     row = await history.edit(edit_id)
     if row is None:
         raise UndoRefused(edit_id, "there is no edit of this id; `serena-central history` lists them")
-    patches = _patches_of(row)
+    patches = patches_of(row)
     project = await projects.open(projects.find(row.project_root))
     author = Author(session=by, client="serena-central undo", tool="undo", call=new_call_id())
     paths = [path for patch in patches for path in (patch.path, patch.moved_to) if path]
@@ -47,7 +47,8 @@ async def undo(edit_id: str, history: EditHistory, projects: ProjectRegistry, *,
         history.answered(author.call, None)
 
 
-def _patches_of(row: EditRow) -> list[FilePatch]:
+def patches_of(row: EditRow) -> list[FilePatch]:
+    """What an edit changed. Raises UndoRefused: that is not kept any more."""
     if row.patches is None or time.time() - row.at > PATCHES_KEPT_S:
         kept = f"edits are kept to be undone for {PATCHES_KEPT_S / 3600:g} h, and up to a size"
         raise UndoRefused(row.id, f"what it changed is not kept any more ({kept})")

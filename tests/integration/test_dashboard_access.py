@@ -115,7 +115,7 @@ async def test_another_token_signs_everybody_out(tmp_path: Path) -> None:
         cookies = dict(visitor.http.cookies)
     (tmp_path / "home" / "token").unlink()
     async with running_central(tmp_path) as second:
-        name = second.central.dashboard.cookie_name
+        name = second.central.dashboard.parts.browsers.cookie_name
         (secret,) = cookies.values()
         async with httpx.AsyncClient(base_url=second.url, cookies={name: secret}) as again:
             assert (await again.get("/dashboard")).status_code == 401

@@ -146,7 +146,7 @@ class Border:
         return form
 
     def _visit(self, request: Request) -> Visit:
-        return Visit(self.parts, request.path_params, dict(request.query_params), time.time())
+        return Visit(self.parts, request.path_params, _chosen(request), time.time())
 
     def _frame(self, page: Page, request: Request) -> Frame:
         path, query = request.url.path.replace(BELOW + "/live", BELOW, 1), request.url.query
@@ -168,6 +168,11 @@ def _login(request: Request) -> Login:
     login = login_of(request.scope)
     assert login is not None, "the guard lets only browsers in that are signed in"
     return login
+
+
+def _chosen(request: Request) -> dict[str, str]:
+    """The query without what a form left empty."""
+    return {name: value for name, value in request.query_params.items() if value}
 
 
 def _leads_to(page: Page, path: str) -> bool:

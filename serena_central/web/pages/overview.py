@@ -1,6 +1,7 @@
 """The overview: who is here, what runs, how much is called, what happened, and what needs attention."""
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -136,10 +137,10 @@ async def sessions(visit: Visit) -> Sessions:
             )
             x += width
     found.sort(key=lambda one: one.last_activity, reverse=True)
-    return Sessions(len(found), segments, [agent(one) for one in found[:NEWEST_SESSIONS]])
+    return Sessions(len(found), segments, [_agent(one) for one in found[:NEWEST_SESSIONS]])
 
 
-def agent(one: SessionSnapshot) -> Agent:
+def _agent(one: SessionSnapshot) -> Agent:
     return Agent(
         id=one.session_id,
         client=f"{one.client_name} {one.client_version}".strip(),
@@ -231,18 +232,21 @@ def hour(minutes: list[Minute]) -> Load:
 
 async def events(visit: Visit) -> Events:
     chosen = [event for event in reversed(visit.parts.tally.news) if not event.kind.startswith("call.")]
-    return Events([happened(event) for event in chosen[:NEWEST_EVENTS]])
+    clients = {session.id: session.client_name for session in visit.parts.sessions.sessions()}
+    return Events([_happened(event, clients) for event in chosen[:NEWEST_EVENTS]])
 
 
-def happened(event: Event) -> Happened:
-    about = event.server or Path(event.project or "").name or event.data.get("client") or ""
+def _happened(event: Event, clients: Mapping[str, str]) -> Happened:
+    """`clients`: sessions that are there → their clients' names."""
+    of_session = clients.get(event.session or "", "") or event.data.get("client", "")
+    about = event.server or Path(event.project or "").name or of_session
     return Happened(
         at=event.at,
         kind=event.kind,
         severity=event.severity,
         text=event.message,
         about=about,
-        url=link(f"/sessions/{event.session}") if event.session and event.kind != "session.forgotten" else "",
+        url=link(f"/sessions/{event.session}") if event.session in clients else "",
     )
 
 

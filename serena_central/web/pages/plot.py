@@ -116,8 +116,8 @@ def _line(series: Series, number: int, step: float, y: Callable[[float], float])
             drawing = False
             continue
         x = round(LEFT + (index + 0.5) * step, 1)
-        # A lone point is drawn too: a line of no length with round ends.
-        pieces.append(f"{'L' if drawing else 'M'}{x} {y(value)}" + ("" if drawing else "h0"))
+        # A lone point is drawn too, as a dash.
+        pieces.append(f"L{x} {y(value)}" if drawing else f"M{round(x - 2, 1)} {y(value)}h4")
         drawing = True
     return Line(series.name, number, "".join(pieces), [])
 

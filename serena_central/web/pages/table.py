@@ -9,16 +9,21 @@ from starlette.routing import BaseRoute, Route
 from serena_central.access.browsers import LINK_LIFE_S
 from serena_central.access.guard import BrowserDoor
 from serena_central.web.answers import NotFound
-from serena_central.web.pages import overview
+from serena_central.web.pages import acting, edit, overview, session, sessions
 from serena_central.web.pages.assets import Assets
 from serena_central.web.pages.border import Action, Border
 from serena_central.web.pages.entering import Entering
 from serena_central.web.pages.live import Live
 from serena_central.web.pages.page import BELOW, Page, Parts
 
-PAGES: tuple[Page, ...] = (overview.PAGE,)
+PAGES: tuple[Page, ...] = (overview.PAGE, sessions.PAGE, session.PAGE, edit.PAGE)
 
-ACTIONS: dict[str, Action] = {}
+ACTIONS: dict[str, Action] = {
+    "/terminate": acting.terminate,
+    "/revive": acting.revive,
+    "/cancel": acting.cancel,
+    "/undo": acting.take_back,
+}
 """Path below /dashboard → what a POST to it does."""
 
 
@@ -26,12 +31,12 @@ class Dashboard:
     """Everything below /dashboard."""
 
     def __init__(self, parts: Parts) -> None:
+        self.parts = parts
         self.live = Live()
         assets = Assets()
         self._assets = assets
         self._border = Border(parts, self.live, PAGES, assets.digest)
         self._entering = Entering(parts, self._border)
-        self.cookie_name = parts.browsers.cookie_name
 
     def door(self) -> BrowserDoor:
         """What the guard has to know."""

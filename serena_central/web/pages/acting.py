@@ -1,0 +1,60 @@
+"""What people do by the dashboard's buttons. Each action asks a part of the server, and says in a sentence what came
+of it. The border has checked who asks."""
+
+from serena_central.core.errors import SessionNotFound
+from serena_central.projects.undo import undo
+from serena_central.web.answers import NotFound
+from serena_central.web.pages.border import Form
+from serena_central.web.pages.page import Visit
+
+BY = "a person in the dashboard"
+"""Who did it, as agents and the log are told."""
+
+
+async def terminate(visit: Visit, form: Form) -> str:
+    """Kills the sessions that were chosen; those that are gone by themselves are no failure."""
+    chosen = form.get("session", ())
+    if not chosen:
+        return "No session was chosen: tick those that are to be terminated."
+    ended = 0
+    for session_id in chosen:
+        try:
+            visit.parts.sessions.terminate(session_id, BY)
+        except SessionNotFound:
+            continue
+        ended += 1
+    return f"Terminated {_sessions(ended)}. Their calls are refused from now on."
+
+
+async def revive(visit: Visit, form: Form) -> str:
+    """Lifts the kill of one session."""
+    session = visit.parts.sessions.revive(_one(form, "session"))
+    return f"{session.client_name} may go on."
+
+
+async def cancel(visit: Visit, form: Form) -> str:
+    """Ends one running call; the session goes on."""
+    session = visit.parts.sessions.get(_one(form, "session"))
+    call = session.running.get(_one(form, "call"))
+    if call is None:
+        return "That call has ended already."
+    call.cancel(f"The call was cancelled by {BY}.")
+    return f"Cancelled {call.tool}."
+
+
+async def take_back(visit: Visit, form: Form) -> str:
+    """Takes an edit back."""
+    undone = await undo(_one(form, "edit"), visit.parts.history, visit.parts.projects, by=BY)
+    return f"Taken back, as {undone.id}."
+
+
+def _one(form: Form, name: str) -> str:
+    """The only value of a field. Raises NotFound."""
+    values = form.get(name, ())
+    if len(values) != 1:
+        raise NotFound(f"This form does not say which {name}.")
+    return values[0]
+
+
+def _sessions(count: int) -> str:
+    return "1 session" if count == 1 else f"{count} sessions"

@@ -1,0 +1,139 @@
+"""The page of one edit: what it changed, line by line, and the way to take it back."""
+
+import difflib
+import zlib
+from typing import Literal
+
+import anyio.to_thread
+import msgspec
+
+from serena_central.core.errors import UndoRefused
+from serena_central.editing.patch import FilePatch, Hunk
+from serena_central.projects.undo import patches_of
+from serena_central.store.rows import EditRow
+from serena_central.web.answers import NotFound
+from serena_central.web.pages.page import Page, Section, Visit, link
+
+LINES = 300
+LINE_CHARS = 300
+"""Bounds of what is shown of one edit."""
+
+MATCHED_LINES = 400
+"""Larger hunks are shown as the old lines and then the new ones: comparing them takes too long."""
+
+
+class DiffLine(msgspec.Struct, frozen=True):
+    """`number` is the line's in the new text (1-based), None for one that is gone."""
+
+    kind: Literal["same", "added", "removed"]
+    number: int | None
+    text: str
+
+
+class FileDiff(msgspec.Struct, frozen=True):
+    """What became of one file: its hunks."""
+
+    path: str
+    moved_to: str
+    fate: str
+    hunks: list[list[DiffLine]]
+
+
+class Edit(msgspec.Struct, frozen=True, kw_only=True):
+    """An edit with its diff. `left_out`: lines beyond what is shown; `remark` says why there is no diff."""
+
+    id: str
+    at: float
+    tool: str
+    client: str
+    session: str
+    session_url: str
+    root: str
+    files: list[FileDiff]
+    left_out: int
+    undoes: str
+    can_undo: bool
+    remark: str
+
+
+async def edit(visit: Visit) -> Edit:
+    row = await visit.parts.history.edit(visit.path["edit"])
+    if row is None:
+        raise NotFound(f"There is no edit {visit.path['edit']!r}: it is older than what is kept, or never was.")
+    try:
+        files, left_out = await anyio.to_thread.run_sync(lambda: _diffs(patches_of(row)))
+    except (UndoRefused, zlib.error, msgspec.DecodeError) as error:
+        return _edit(row, visit, [], 0, str(error))
+    return _edit(row, visit, files, left_out, "")
+
+
+def _edit(row: EditRow, visit: Visit, files: list[FileDiff], left_out: int, remark: str) -> Edit:
+    known = any(session.id == row.session for session in visit.parts.sessions.sessions())
+    return Edit(
+        id=row.id,
+        at=row.at,
+        tool=row.tool,
+        client=row.client,
+        session=row.session,
+        session_url=link(f"/sessions/{row.session}") if known else "",
+        root=row.project_root,
+        files=files,
+        left_out=left_out,
+        undoes=row.undoes or "",
+        can_undo=not remark,
+        remark=remark,
+    )
+
+
+def _diffs(patches: list[FilePatch]) -> tuple[list[FileDiff], int]:
+    """Diffs of the files, and how many lines were left out."""
+    room, left_out = LINES, 0
+    files: list[FileDiff] = []
+    for patch in patches:
+        hunks: list[list[DiffLine]] = []
+        for hunk in patch.hunks:
+            lines = _lines(hunk)
+            left_out += max(0, len(lines) - room)
+            if room:
+                hunks.append(lines[:room])
+            room = max(0, room - len(lines))
+        files.append(FileDiff(patch.path, patch.moved_to or "", _fate(patch), hunks))
+    return files, left_out
+
+
+def _fate(patch: FilePatch) -> str:
+    if patch.created:
+        return "created"
+    if patch.deleted:
+        return "deleted"
+    return "moved" if patch.moved_to else "changed"
+
+
+def _lines(hunk: Hunk) -> list[DiffLine]:
+    before, after = _text(hunk.before), _text(hunk.after)
+    if max(len(before), len(after)) > MATCHED_LINES:
+        stretches = [("replace", 0, len(before), 0, len(after))]
+    else:
+        stretches = difflib.SequenceMatcher(a=before, b=after, autojunk=False).get_opcodes()
+    lines: list[DiffLine] = []
+    for same, start, end, new_start, new_end in stretches:
+        if same == "equal":
+            lines += [DiffLine("same", hunk.line0 + at + 1, after[at]) for at in range(new_start, new_end)]
+        else:
+            lines += [DiffLine("removed", None, line) for line in before[start:end]]
+            lines += [DiffLine("added", hunk.line0 + at + 1, after[at]) for at in range(new_start, new_end)]
+    return lines
+
+
+def _text(content: bytes) -> list[str]:
+    lines = content.decode("utf-8", "surrogatepass").splitlines()
+    return [line if len(line) <= LINE_CHARS else line[:LINE_CHARS] + "…" for line in lines]
+
+
+PAGE = Page(
+    path="/edits/{edit}",
+    title="Edit {edit}",
+    template="edit.html",
+    sections={"edit": Section("edit/_edit.html", edit, ("edit",), every_s=3600)},
+    in_navigation=False,
+)

@@ -1,0 +1,271 @@
+"""The page of one session: who it is, what runs, what it did and changed, and what it holds."""
+
+import msgspec
+
+from serena_central.core.errors import StoreError
+from serena_central.sessions.session import Session
+from serena_central.store.answers import EditFilter
+from serena_central.store.rows import EditRow, ToolCallRow
+from serena_central.web.minutes import KEPT, Minutes
+from serena_central.web.pages.overview import Load, hour
+from serena_central.web.pages.page import Page, Section, Visit, link
+from serena_central.web.pages.rendering import milliseconds
+from serena_central.web.views import tool_statistics
+
+LINES = 100
+"""Of the log, the newest."""
+
+CALLS = 120
+"""In the strip, the newest."""
+
+CALLS_COUNTED = 1000
+"""Of the last hour, for the plots."""
+
+EDITS = 20
+
+LEVELS = ("info", "warning")
+
+
+class Details(msgspec.Struct, frozen=True, kw_only=True):
+    """Who a session is and what it holds. Times are Unix seconds."""
+
+    id: str
+    client: str
+    era: str
+    recognised_by: str
+    shared: bool
+    state: str
+    created_at: float
+    last_activity: float
+    project: str
+    root: str
+    folder: str
+    context: str
+    modes: list[str]
+    calls: int
+    errors: int
+    edits: int
+    terminated_by: str
+    terminated_at: float | None
+    until: float | None
+    """When the kill is lifted by itself."""
+    symbols_seen: int
+    memories_seen: int
+    servers: list[str]
+    """Language servers of its project, which it shares with `others` sessions."""
+    others: int
+
+
+class Running(msgspec.Struct, frozen=True):
+    """A call in flight."""
+
+    id: str
+    tool: str
+    started_at: float
+
+
+class RunningCalls(msgspec.Struct, frozen=True):
+    session: str
+    calls: list[Running]
+
+
+class ToolUse(msgspec.Struct, frozen=True):
+    """One tool in this session. `share` is its part of the most used one's calls, in percent."""
+
+    tool: str
+    calls: int
+    errors: int
+    p50_ms: float
+    p95_ms: float
+    share: float
+
+
+class Tools(msgspec.Struct, frozen=True):
+    used: list[ToolUse]
+
+
+class CallMark(msgspec.Struct, frozen=True):
+    """A call in the strip; `x` and `width` are in thousandths of it, `height` in percent."""
+
+    x: float
+    width: float
+    height: float
+    outcome: str
+    says: str
+
+
+class Timeline(msgspec.Struct, frozen=True):
+    """The newest calls from `since` to `until`, and the plots of the last hour; `remark` says what is missing."""
+
+    calls: list[CallMark]
+    since: float | None
+    until: float
+    load: Load
+    remark: str
+
+
+class Line(msgspec.Struct, frozen=True):
+    at: float
+    level: str
+    text: str
+
+
+class Log(msgspec.Struct, frozen=True):
+    """The newest lines of one level and above, newest first. `levels` are (name, url, chosen)."""
+
+    lines: list[Line]
+    levels: list[tuple[str, str, bool]]
+
+
+class Edit(msgspec.Struct, frozen=True):
+    """An edit in a line."""
+
+    id: str
+    url: str
+    at: float
+    tool: str
+    files: list[str]
+    added: int
+    removed: int
+    undoes: str
+
+
+class Edits(msgspec.Struct, frozen=True):
+    newest: list[Edit]
+    remark: str
+
+
+async def details(visit: Visit) -> Details:
+    sessions = visit.parts.sessions
+    session = _session(visit)
+    shown = sessions.snapshot(session)
+    root = shown.active_project_root
+    killed = session.termination
+    return Details(
+        id=session.id,
+        client=f"{session.client_name} {session.client_version}".strip(),
+        era=session.era,
+        recognised_by=session.recognised.value,
+        shared=session.shared,
+        state=shown.state,
+        created_at=round(session.created_at),
+        last_activity=round(session.last_activity),
+        project=shown.active_project_name or "",
+        root=root or "",
+        folder=session.working_folder or "",
+        context=session.context or "",
+        modes=list(session.modes),
+        calls=session.calls,
+        errors=session.errors,
+        edits=session.edits,
+        terminated_by=killed.by if killed else "",
+        terminated_at=killed.at if killed else None,
+        until=killed.until if killed else None,
+        symbols_seen=len(session.views),
+        memories_seen=len(session.memories_seen),
+        servers=[one.server for one in visit.parts.pool.snapshot() if str(one.root) == root and one.pid],
+        others=sum(1 for other in sessions.sessions() if other is not session and other.attached_root == root)
+        if root
+        else 0,
+    )
+
+
+async def running(visit: Visit) -> RunningCalls:
+    session = _session(visit)
+    calls = [Running(call.id, call.tool, call.started_at) for call in session.running.values()]
+    return RunningCalls(session.id, calls)
+
+
+async def tools(visit: Visit) -> Tools:
+    used = tool_statistics([_session(visit)])
+    most = max((one["calls"] for one in used), default=1)
+    return Tools([ToolUse(**one, share=round(100 * one["calls"] / most, 1)) for one in used])
+
+
+async def timeline(visit: Visit) -> Timeline:
+    session, remark = _session(visit), ""
+    try:
+        rows = await visit.parts.store.ask(lambda queries: queries.calls_of_session(session.id, CALLS_COUNTED))
+    except StoreError as error:
+        rows, remark = [], f"Calls are not known: {error}"
+    minutes = Minutes()
+    for row in rows:
+        if row.at > visit.now - KEPT * 60:
+            minutes.add(row.at, row.duration_ms, failed=row.outcome != "ok")
+    newest = rows[:CALLS]
+    since = newest[-1].at - newest[-1].duration_ms / 1000 if newest else None
+    until = newest[0].at if newest else 0.0
+    return Timeline(
+        calls=[_mark(row, since or 0.0, until) for row in reversed(newest)],
+        since=since,
+        until=until,
+        load=hour(minutes.last_hour(visit.now)),
+        remark=remark,
+    )
+
+
+def _mark(row: ToolCallRow, since: float, until: float) -> CallMark:
+    span = max(until - since, 0.001)
+    width = min(1000.0, max(3.0, row.duration_ms / span))
+    # Slower calls stand higher, by the digits of their milliseconds.
+    height = min(100.0, 20.0 + 16 * max(0, len(str(int(row.duration_ms)))))
+    says = f"{row.tool} {row.project or ''} {row.outcome} {milliseconds(row.duration_ms)}"
+    return CallMark(
+        round(min(1000 * (row.at - since) / span, 1000) - width, 1), round(width, 1), height, row.outcome, says
+    )
+
+
+async def log(visit: Visit) -> Log:
+    level = visit.query.get("level", LEVELS[0])
+    lines = [line for line in _session(visit).log if level not in LEVELS or _at_least(line.level, level)]
+    path = f"/sessions/{visit.path['session']}"
+    return Log(
+        lines=[Line(line.at, line.level, line.text) for line in reversed(lines[-LINES:])],
+        levels=[(one, link(path, level=one if one != LEVELS[0] else ""), one == level) for one in LEVELS],
+    )
+
+
+def _at_least(level: str, least: str) -> bool:
+    return level not in LEVELS or LEVELS.index(level) >= LEVELS.index(least)
+
+
+async def edits(visit: Visit) -> Edits:
+    session = _session(visit)
+    try:
+        rows = await visit.parts.history.edits(EditFilter(session=session.id, limit=EDITS))
+    except StoreError as error:
+        return Edits([], f"Edits are not known: {error}")
+    return Edits([_edit(row) for row in rows], "")
+
+
+def _edit(row: EditRow) -> Edit:
+    return Edit(
+        id=row.id,
+        url=link(f"/edits/{row.id}"),
+        at=row.at,
+        tool=row.tool,
+        files=[file.get("moved_to") or file["path"] for file in row.files][:5],
+        added=sum(file.get("added", 0) for file in row.files),
+        removed=sum(file.get("removed", 0) for file in row.files),
+        undoes=row.undoes or "",
+    )
+
+
+def _session(visit: Visit) -> Session:
+    return visit.parts.sessions.get(visit.path["session"])
+
+
+PAGE = Page(
+    path="/sessions/{session}",
+    title="Session {session}",
+    template="session.html",
+    sections={
+        "details": Section("session/_details.html", details, ("session", "call", "edit", "server")),
+        "running": Section("session/_running.html", running, ("session", "call"), every_s=1.0),
+        "tools": Section("session/_tools.html", tools, ("call",)),
+        "timeline": Section("session/_timeline.html", timeline, ("call",)),
+        "edits": Section("session/_edits.html", edits, ("edit",), every_s=60.0),
+        "log": Section("session/_log.html", log, ("call", "session")),
+    },
+    in_navigation=False,
+)

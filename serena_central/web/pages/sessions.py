@@ -1,0 +1,183 @@
+"""The page of all sessions: filtered, searched, sorted and paged by its query string, killed in bulk."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from serena_central.sessions.session import SessionSnapshot, SessionState
+from serena_central.web.pages.page import Page, Section, Visit, link
+
+PATH = "/sessions"
+ROWS = 50
+
+COLUMNS: dict[str, tuple[str, Callable[[SessionSnapshot], Any]]] = {
+    "client": ("Client", lambda one: (one.client_name.lower(), one.client_version)),
+    "project": ("Project", lambda one: one.active_project_name or ""),
+    "state": ("State", lambda one: list(SessionState).index(one.state)),
+    "age": ("Age", lambda one: -one.created_at),
+    "activity": ("Last activity", lambda one: -one.last_activity),
+    "calls": ("Calls", lambda one: one.tool_call_count),
+    "errors": ("Errors", lambda one: one.error_count),
+    "edits": ("Edits", lambda one: one.edit_count),
+}
+"""Name in the query → title, and what is sorted by. Times sort as ages do: the shortest first."""
+
+DEFAULT_SORT = "activity"
+"""A `-` in front turns the order round."""
+
+
+class Option(msgspec.Struct, frozen=True):
+    value: str
+    label: str
+    chosen: bool
+
+
+class Filters(msgspec.Struct, frozen=True):
+    """The form above the table: the words searched for, and the choices there are."""
+
+    words: str
+    states: list[Option]
+    projects: list[Option]
+    sort: str
+
+
+class Column(msgspec.Struct, frozen=True):
+    """A heading. `order` is `ascending`, `descending` or `none`; `url` sorts by it, or turns the order round."""
+
+    name: str
+    title: str
+    order: str
+    url: str
+
+
+class SessionRow(msgspec.Struct, frozen=True):
+    """A session in the table. Times are Unix seconds, rounded: what differs in less is not news."""
+
+    id: str
+    url: str
+    client: str
+    version: str
+    project: str
+    folder: str
+    state: str
+    created_at: float
+    last_activity: float
+    calls: int
+    errors: int
+    edits: int
+    running: int
+    can_kill: bool
+
+
+class Table(msgspec.Struct, frozen=True):
+    """One page of the sessions that match. `before` and `after` are the pages beside it, "" for none."""
+
+    columns: list[Column]
+    rows: list[SessionRow]
+    first: int
+    matching: int
+    total: int
+    before: str
+    after: str
+
+
+async def filters(visit: Visit) -> Filters:
+    query = visit.query
+    found = visit.parts.sessions.snapshots()
+    projects = sorted({one.active_project_name for one in found if one.active_project_name})
+    return Filters(
+        words=query.get("q", ""),
+        states=_options([state.value for state in SessionState], query.get("state", "")),
+        projects=_options(projects, query.get("project", "")),
+        sort=query.get("sort", ""),
+    )
+
+
+def _options(values: Sequence[str], chosen: str) -> list[Option]:
+    # What was chosen stays to be seen also when nothing has that value any more.
+    known = values if not chosen or chosen in values else [*values, chosen]
+    return [Option("", "any", not chosen), *(Option(value, value, value == chosen) for value in known)]
+
+
+async def table(visit: Visit) -> Table:
+    found = visit.parts.sessions.snapshots()
+    chosen = [one for one in found if _matches(one, visit)]
+    name, falling = _sort(visit)
+    # Sorting is stable: equals stay in the order of their last activity.
+    chosen.sort(key=lambda one: one.last_activity, reverse=True)
+    chosen.sort(key=COLUMNS[name][1], reverse=falling)
+    page = min(_page(visit), max(1, -(-len(chosen) // ROWS)))
+    first = (page - 1) * ROWS
+    rows = chosen[first : first + ROWS]
+    return Table(
+        columns=[_column(visit, one, name, falling=falling) for one in COLUMNS],
+        rows=[_row(one) for one in rows],
+        first=first,
+        matching=len(chosen),
+        total=len(found),
+        before=_link(visit, page=page - 1) if page > 1 else "",
+        after=_link(visit, page=page + 1) if first + ROWS < len(chosen) else "",
+    )
+
+
+def _matches(one: SessionSnapshot, visit: Visit) -> bool:
+    state, project, words = (visit.query.get(name, "") for name in ("state", "project", "q"))
+    if (state and one.state != state) or (project and one.active_project_name != project):
+        return False
+    where = (one.client_name, one.client_version, one.session_id, one.active_project_root, one.working_folder)
+    text = "\n".join(filter(None, where)).lower()
+    return all(word in text for word in words.lower().split())
+
+
+def _sort(visit: Visit) -> tuple[str, bool]:
+    """The column, and whether the order is turned round."""
+    asked = visit.query.get("sort", DEFAULT_SORT)
+    name = asked.removeprefix("-")
+    return (name, asked != name) if name in COLUMNS else (DEFAULT_SORT, False)
+
+
+def _page(visit: Visit) -> int:
+    text = visit.query.get("page", "1")
+    return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 7 else 1
+
+
+def _column(visit: Visit, name: str, sorted_by: str, *, falling: bool) -> Column:
+    own = name == sorted_by
+    order = ("descending" if falling else "ascending") if own else "none"
+    return Column(name, COLUMNS[name][0], order, _link(visit, sort=f"-{name}" if own and not falling else name))
+
+
+def _link(visit: Visit, **changed: Any) -> str:
+    query = {key: value for key, value in visit.query.items() if key in ("q", "state", "project", "sort")}
+    return link(PATH, **(query | changed))
+
+
+def _row(one: SessionSnapshot) -> SessionRow:
+    return SessionRow(
+        id=one.session_id,
+        url=link(f"{PATH}/{one.session_id}"),
+        client=one.client_name,
+        version=one.client_version,
+        project=one.active_project_name or "",
+        folder=one.active_project_root or one.working_folder or "",
+        state=one.state,
+        created_at=round(one.created_at),
+        last_activity=round(one.last_activity),
+        calls=one.tool_call_count,
+        errors=one.error_count,
+        edits=one.edit_count,
+        running=len(one.running),
+        can_kill=one.state is not SessionState.TERMINATED,
+    )
+
+
+PAGE = Page(
+    path=PATH,
+    title="Sessions",
+    template="sessions.html",
+    sections={
+        "filters": Section("sessions/_filters.html", filters, every_s=3600),
+        "table": Section("sessions/_table.html", table, ("session", "call", "edit")),
+    },
+)

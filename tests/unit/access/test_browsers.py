@@ -1,0 +1,119 @@
+"""Links that work once, and browsers that are in until they leave, are too old, or the token is another."""
+
+from pathlib import Path
+
+import pytest
+
+from serena_central.access.browsers import LINK_LIFE_S, LOGIN_LIFE_S, MOST_LINKS, MOST_LOGINS, Browsers
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def browsers(tmp_path: Path, clock: Clock) -> Browsers:
+    return Browsers(tmp_path / "browsers.json", "c" * 32, clock=clock)
+
+
+def header(browsers: Browsers, secret: str) -> bytes:
+    return f"other=1; {browsers.cookie_name}={secret}; more=2".encode()
+
+
+def test_a_link_is_used_up_by_its_first_use(browsers: Browsers) -> None:
+    key = browsers.invite()
+    assert browsers.enter(key)
+    assert browsers.enter(key) is None
+    assert browsers.enter("invented") is None
+    assert browsers.enter("\ud800") is None
+
+
+def test_a_link_and_a_login_end_with_their_time(browsers: Browsers, clock: Clock) -> None:
+    old, young = browsers.invite(), browsers.invite()
+    clock.now += LINK_LIFE_S - 1
+    secret = browsers.enter(young)
+    assert secret
+    clock.now += 1
+    assert browsers.enter(old) is None
+    login = browsers.login(header(browsers, secret))
+    assert login
+    clock.now = login.expires_at - 0.5
+    assert browsers.login(header(browsers, secret))
+    clock.now = login.expires_at
+    assert browsers.login(header(browsers, secret)) is None
+
+
+def test_logins_are_kept_for_the_next_run_as_digests_alone(tmp_path: Path, browsers: Browsers, clock: Clock) -> None:
+    secret = browsers.enter(browsers.invite())
+    assert secret
+    browsers.save()
+    assert secret not in (tmp_path / "browsers.json").read_text()
+    again = Browsers(tmp_path / "browsers.json", "c" * 32, clock=clock)
+    assert again.login(header(again, secret)) == browsers.login(header(browsers, secret))
+    other = Browsers(tmp_path / "browsers.json", "d" * 32, clock=clock)
+    assert other.login(header(other, secret)) is None
+
+
+def test_who_leaves_is_out_and_others_stay(browsers: Browsers) -> None:
+    one, other = browsers.enter(browsers.invite()), browsers.enter(browsers.invite())
+    assert one
+    assert other
+    login = browsers.login(header(browsers, one))
+    assert login
+    browsers.leave(login)
+    assert browsers.login(header(browsers, one)) is None
+    assert browsers.login(header(browsers, other))
+
+
+def test_every_browser_has_a_csrf_token_of_its_own(browsers: Browsers) -> None:
+    secrets = [browsers.enter(browsers.invite()) or "" for _ in range(2)]
+    logins = [browsers.login(header(browsers, secret)) for secret in secrets]
+    assert len({login.csrf for login in logins if login}) == 2
+    assert not {login.csrf for login in logins if login} & set(secrets)
+
+
+def test_a_cookie_that_comes_twice_lets_nobody_in(browsers: Browsers) -> None:
+    secret = browsers.enter(browsers.invite())
+    assert secret
+    assert browsers.login(header(browsers, secret) + b"; " + header(browsers, "x")) is None
+    assert browsers.login(b"") is None
+    assert browsers.login(b"\xff\xfe=;;=\x00") is None
+
+
+def test_what_is_remembered_is_bounded(browsers: Browsers) -> None:
+    oldest = browsers.invite()
+    for _ in range(MOST_LINKS):
+        browsers.invite()
+    assert browsers.enter(oldest) is None
+    first = browsers.enter(browsers.invite())
+    assert first
+    for _ in range(MOST_LOGINS):
+        browsers.enter(browsers.invite())
+    assert browsers.login(header(browsers, first)) is None
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", '{"credential": 1}', "\x00", '{"credential": "c", "logins": {"a": "b"}}']
+)
+def test_a_file_that_can_not_be_read_signs_out(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "browsers.json"
+    file.write_text(content)
+    browsers = Browsers(file, "c" * 32)
+    secret = browsers.enter(browsers.invite())
+    assert secret
+    assert browsers.login(header(browsers, secret))
+
+
+def test_a_cookie_is_strict_and_out_of_reach_of_scripts(browsers: Browsers) -> None:
+    assert browsers.cookie("x") == (
+        f"serena_central_cccccccc=x; Path=/dashboard; Max-Age={int(LOGIN_LIFE_S)}; HttpOnly; SameSite=Strict"
+    )
+    assert "Max-Age=0" in browsers.cookie("")

@@ -1,0 +1,261 @@
+"""What templates get, exactly: contexts of the pages of sessions, made from real parts."""
+
+import time
+from collections.abc import AsyncGenerator, Mapping
+from pathlib import Path
+from unittest.mock import ANY
+
+import pytest
+
+from serena_central.app import Central
+from serena_central.core.errors import SessionNotFound
+from serena_central.core.events import Severity
+from serena_central.editing.patch import FilePatch, Hunk
+from serena_central.sessions.session import ActiveProject
+from serena_central.web.pages import edit, overview, session, sessions
+from serena_central.web.pages.page import Visit
+from tests.support.central import running_parts, session_of
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def central(tmp_path: Path) -> AsyncGenerator[Central]:
+    async with running_parts(tmp_path) as parts:
+        yield parts
+
+
+def visit(central: Central, path: Mapping[str, str] = {}, **query: str) -> Visit:
+    return Visit(central.dashboard.parts, path, query, time.time())
+
+
+async def test_the_overview_of_an_empty_server(central: Central) -> None:
+    assert await overview.sessions(visit(central)) == overview.Sessions(0, [], [])
+    budget = central.pool.memory_budget_bytes
+    assert await overview.servers(visit(central)) == overview.Servers(0, 0, budget, 0.0, [], 0)
+    assert await overview.events(visit(central)) == overview.Events([])
+    assert await overview.attention(visit(central)) == overview.Attention([], 0)
+    load = await overview.load(visit(central))
+    assert (load.calls.empty, load.durations.empty) == (True, True)
+
+
+async def test_sessions_on_the_overview_by_state_and_newest_first(central: Central) -> None:
+    one = session_of(central, explicit_id="one", client_version="2", working_folder="/src/app")
+    two = session_of(central, explicit_id="two")
+    central.sessions.activate(two, ActiveProject("shop", "/src/shop"))
+    one.last_activity, two.last_activity, two.calls = two.last_activity - 3, one.last_activity, 7
+    assert await overview.sessions(visit(central)) == overview.Sessions(
+        total=2,
+        segments=[
+            overview.Segment("connected", 1, 0.0, 50.0, "/dashboard/sessions?state=connected"),
+            overview.Segment("active", 1, 50.0, 50.0, "/dashboard/sessions?state=active"),
+        ],
+        newest=[
+            overview.Agent("two", "test", "shop", "active", "", round(two.last_activity), 7, "/dashboard/sessions/two"),
+            overview.Agent(
+                "one", "test 2", "app", "connected", "", round(one.last_activity), 0, "/dashboard/sessions/one"
+            ),
+        ],
+    )
+
+
+async def test_what_went_wrong_needs_attention_and_conflicts_do(central: Central) -> None:
+    bus = central.bus
+    moved = {"from": "in_use", "to": "expired", "cause": "crash"}
+    words = "in_use → expired (crash)"
+    bus.publish("server.moved", words, severity=Severity.ERROR, server="ty", project="/src/shop", **moved)
+    for outcome, error in (("error", "SymbolNotFound"), ("error", "EditConflict")):
+        bus.publish(
+            "call.finished",
+            severity=Severity.WARNING,
+            session="s",
+            project="shop",
+            tool="rename_symbol",
+            outcome=outcome,
+            error=error,
+            duration_ms=1.0,
+        )
+    bus.publish("project.opened", project="shop")
+    assert await overview.attention(visit(central)) == overview.Attention(
+        [
+            overview.Problem(
+                "warning",
+                "An edit in shop was refused (rename_symbol): what it was to change had changed.",
+                "Two sessions work on the same code.",
+                "/dashboard/sessions/s",
+                ANY,
+            ),
+            overview.Problem(
+                "error",
+                "ty · shop · in_use → expired (crash)",
+                "",
+                "/dashboard/events?kind=server.moved",
+                ANY,
+            ),
+        ],
+        0,
+    )
+    newest = (await overview.events(visit(central))).newest
+    assert [(one.kind, one.severity, one.about, one.url) for one in newest] == [
+        ("project.opened", "info", "shop", ""),
+        ("server.moved", "error", "ty", ""),
+    ]
+
+
+async def test_the_table_of_sessions(central: Central) -> None:
+    one = session_of(central, explicit_id="one", client_version="2", working_folder="/src/app")
+    one.calls, one.errors, one.edits = 5, 2, 1
+    killed = session_of(central, explicit_id="two")
+    central.sessions.terminate("two", "me")
+    killed.last_activity = one.last_activity - 10
+    table = await sessions.table(visit(central, q="test", sort="-calls", nonsense="x"))
+    base = "/dashboard/sessions?q=test&sort="
+    assert table == sessions.Table(
+        columns=[
+            sessions.Column(
+                name,
+                title,
+                "descending" if name == "calls" else "none",
+                f"{base}{name}",
+            )
+            for name, (title, _) in sessions.COLUMNS.items()
+        ],
+        rows=[
+            sessions.SessionRow(
+                id="one",
+                url="/dashboard/sessions/one",
+                client="test",
+                version="2",
+                project="",
+                folder="/src/app",
+                state="connected",
+                created_at=round(one.created_at),
+                last_activity=round(one.last_activity),
+                calls=5,
+                errors=2,
+                edits=1,
+                running=0,
+                can_kill=True,
+            ),
+            sessions.SessionRow(
+                id="two",
+                url="/dashboard/sessions/two",
+                client="test",
+                version="",
+                project="",
+                folder="",
+                state="terminated",
+                created_at=round(killed.created_at),
+                last_activity=round(killed.last_activity),
+                calls=0,
+                errors=0,
+                edits=0,
+                running=0,
+                can_kill=False,
+            ),
+        ],
+        first=0,
+        matching=2,
+        total=2,
+        before="",
+        after="",
+    )
+
+
+async def test_the_filters_offer_what_there_is_and_keep_what_was_chosen(central: Central) -> None:
+    central.sessions.activate(session_of(central), ActiveProject("shop", "/src/shop"))
+    shown = await sessions.filters(visit(central, q="x", project="gone", state="active", sort="age"))
+    assert (shown.words, shown.sort) == ("x", "age")
+    assert shown.projects == [
+        sessions.Option("", "any", chosen=False),
+        sessions.Option("shop", "shop", chosen=False),
+        sessions.Option("gone", "gone", chosen=True),
+    ]
+    assert [one.value for one in shown.states if one.chosen] == ["active"]
+
+
+async def test_the_details_of_a_killed_session_that_windows_share(central: Central) -> None:
+    one = session_of(central, explicit_id=None, client_version="3", context="ide", working_folder="/src")
+    central.sessions.terminate(one.id, "me")
+    assert one.termination
+    assert await session.details(visit(central, {"session": one.id})) == session.Details(
+        id=one.id,
+        client="test 3",
+        era="modern",
+        recognised_by="shared",
+        shared=True,
+        state="terminated",
+        created_at=round(one.created_at),
+        last_activity=round(one.last_activity),
+        project="",
+        root="",
+        folder="/src",
+        context="ide",
+        modes=[],
+        calls=0,
+        errors=0,
+        edits=0,
+        terminated_by="me",
+        terminated_at=one.termination.at,
+        until=one.termination.until,
+        symbols_seen=0,
+        memories_seen=0,
+        servers=[],
+        others=0,
+    )
+
+
+async def test_a_session_that_nobody_knows_has_no_page(central: Central) -> None:
+    with pytest.raises(SessionNotFound):
+        await session.details(visit(central, {"session": "nobody"}))
+
+
+async def test_the_log_by_level_newest_first(central: Central) -> None:
+    one = session_of(central)
+    one.note("fine", at=1.0)
+    one.note("bad", "warning", at=2.0)
+    shown = await session.log(visit(central, {"session": "s"}, level="warning"))
+    assert shown == session.Log(
+        [session.Line(2.0, "warning", "bad")],
+        [("info", "/dashboard/sessions/s", False), ("warning", "/dashboard/sessions/s?level=warning", True)],
+    )
+    assert [line.text for line in (await session.log(visit(central, {"session": "s"}))).lines] == ["bad", "fine"]
+
+
+async def test_tools_of_a_session_by_use(central: Central) -> None:
+    one = session_of(central)
+    for _ in range(4):
+        one.count("find_symbol", 2.0, failed=False)
+    one.count("list_dir", 5.0, failed=True)
+    assert await session.tools(visit(central, {"session": "s"})) == session.Tools(
+        [
+            session.ToolUse("find_symbol", 4, 0, 2.0, 2.0, 100.0),
+            session.ToolUse("list_dir", 1, 1, 5.0, 5.0, 25.0),
+        ]
+    )
+
+
+def test_a_diff_shows_lines_by_number_and_is_bounded() -> None:
+    patch = FilePatch(path="a.py", hunks=[Hunk(4, b"same\nold\n", b"same\nnew\nmore\n")])
+    files, left_out = edit._diffs([patch])
+    assert left_out == 0
+    assert files == [
+        edit.FileDiff(
+            "a.py",
+            "",
+            "changed",
+            [
+                [
+                    edit.DiffLine("same", 5, "same"),
+                    edit.DiffLine("removed", None, "old"),
+                    edit.DiffLine("added", 6, "new"),
+                    edit.DiffLine("added", 7, "more"),
+                ]
+            ],
+        )
+    ]
+    large = FilePatch(path="b.py", created=True, hunks=[Hunk(0, b"", b"x\n" * 5000), Hunk(9000, b"", b"y" * 5000)])
+    files, left_out = edit._diffs([large])
+    assert sum(len(hunk) for hunk in files[0].hunks) == edit.LINES
+    assert left_out == 5001 - edit.LINES
+    assert files[0].fate == "created"
