@@ -9,6 +9,7 @@ got an answer about it. It knows neither symbols nor projects.
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -28,6 +29,13 @@ logger = logging.getLogger(__name__)
 
 WRITERS = 4
 """Operations that write at the same time."""
+
+
+class Written(NamedTuple):
+    """A file as it was written: its stamp, and the digest of its content."""
+
+    stamp: Stamp
+    digest: str
 
 
 class Applier:
@@ -50,8 +58,8 @@ class Applier:
     def close(self) -> None:
         self._journal.close()
 
-    async def apply(self, operation: Operation) -> dict[Path, Stamp]:
-        """Makes all changes, and tells the stamps of the files that it wrote. Shielded from cancellation: half of an
+    async def apply(self, operation: Operation) -> dict[Path, Written]:
+        """Makes all changes, and tells what the files that it wrote are. Shielded from cancellation: half of an
         operation is nothing.
 
         Raises:
@@ -63,15 +71,16 @@ class Applier:
         steps = [
             step for number, change in enumerate(operation.changes) for step in _planned(operation, number, change)
         ]
-        written: dict[Path, Stamp] = {}
+        written: dict[Path, Written] = {}
         async with self._locks.holding(step.step.path for step in steps):
             with anyio.CancelScope(shield=True):
                 written = await anyio.to_thread.run_sync(self._apply, operation, steps, limiter=self._threads)
         return written
 
-    def _apply(self, operation: Operation, planned: Sequence[PlannedStep]) -> dict[Path, Stamp]:
+    def _apply(self, operation: Operation, planned: Sequence[PlannedStep]) -> dict[Path, Written]:
         stamps = [check(one.step) for one in planned]
         steps = [one.step for one in planned]
+        digests = {Path(step.path): step.new for step in steps if step.new is not None}
         try:
             self._journal.begin(Entry(operation.id, steps, operation.record))
         except OSError as error:
@@ -84,7 +93,7 @@ class Applier:
                 self._journal.end(operation.id, applied=False)
             raise
         self._journal.end(operation.id, applied=True)
-        return written
+        return {path: Written(stamp, digests[path]) for path, stamp in written.items()}
 
     def _recovered(self, past: Past) -> Past:
         if past.applied is not None:

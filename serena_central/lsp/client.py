@@ -206,10 +206,11 @@ class LanguageServer:
 
     async def document_symbols(self, path: Path) -> list[DocumentSymbol]:
         reading, found = await self._ask(Question("document_symbols", path), list[LspSymbol] | None)
+        symbols: list[LspSymbol] = found or []
         convert = self._converter().symbols
         if len(reading.text.content) > LARGE_TEXT:
-            return await anyio.to_thread.run_sync(convert, reading.text, found)
-        return convert(reading.text, found or [])
+            return await anyio.to_thread.run_sync(convert, reading.text, symbols)
+        return convert(reading.text, symbols)
 
     async def references(
         self,

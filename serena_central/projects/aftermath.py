@@ -15,11 +15,11 @@ import msgspec
 
 from serena_central.core.errors import DeadlineExceeded, LanguageServerError, PathError
 from serena_central.core.text import Text
+from serena_central.editing.apply import Written
 from serena_central.editing.change import FileChange
 from serena_central.editing.plan import changed_span
-from serena_central.files.stamp import Stamp
 from serena_central.files.text import FileText
-from serena_central.projects.guard import BodyChange
+from serena_central.projects.guard import WHOLE_FILE, BodyChange
 from serena_central.projects.languages import ProjectLanguages
 from serena_central.projects.relations import Relations
 from serena_central.projects.views import DiagnosticView
@@ -103,20 +103,23 @@ class Aftermath:
         return known
 
     async def after(
-        self, changes: Sequence[FileChange], before: dict[str, Before], stamps: Mapping[Path, Stamp]
+        self, changes: Sequence[FileChange], before: dict[str, Before], outcome: Mapping[Path, Written]
     ) -> Consequences:
-        """What became of it, within the bounds. The tree has seen the changes; `stamps` are of the files as they were
-        written."""
+        """What became of it, within the bounds. The tree has seen the changes; `outcome` tells the files as they
+        were written."""
         started = anyio.current_time()
         written = {self._inside(one.moved_to or one.path): one for one in changes if one.after is not None}
         followed = [path for path in written if self._languages.language_of(path)][:FOLLOWED_FILES]
         with anyio.move_on_after(SYMBOLS_S):
             await self._indexer.ensure(followed)
-        bodies: list[BodyChange] = []
+        bodies = [
+            BodyChange(path, WHOLE_FILE, one.before.digest if one.before else None, outcome[self._root / path].digest)
+            for path, one in written.items()
+        ]
         unknown = [path for path in written if path not in followed]
         for path in followed:
             change = written[path]
-            symbols = self._index.of_text(path, stamps[self._root / path])
+            symbols = self._index.of_text(path, outcome[self._root / path].stamp)
             if symbols is None:  # the server is slow, or somebody has written the file again
                 unknown.append(path)
             else:

@@ -309,10 +309,10 @@ class Edits:
         )
         consequences = Consequences()
         with anyio.CancelScope(shield=True):  # from the first file on, until it is known what became of it
-            stamps = await self._applier.apply(Operation(edit.id, tuple(changes), msgspec.msgpack.encode(edit)))
+            written = await self._applier.apply(Operation(edit.id, tuple(changes), msgspec.msgpack.encode(edit)))
             await self._tree.fresh()
             self._applied(edit)
-            consequences = await self._aftermath.after(changes, before, stamps)
+            consequences = await self._aftermath.after(changes, before, written)
             self._guard.note(author, edit.at, consequences.bodies)
         return Edited(id=edit.id, files=edit.files, diff=self._diff(changes), consequences=consequences)
 

@@ -88,11 +88,15 @@ async def observing(folder: Path, settings: dict[str, Any], **script: Any) -> As
 
 async def test_start_timeout(tmp_path: Path) -> None:
     async with observing(tmp_path, {"pool.start_timeout_s": 0.3}, never_initialize=True) as seen:
-        assert "ty did not finish its handshake within 0.3 s" in await seen.refused(*OVERVIEW)
-        shown = await seen.server()
-        assert (shown["state"], shown["pid"], shown["breaker"]["failures"]) == ("disconnected", None, 1)
+        assert "ty did not finish its handshake within 0.3 s" in await seen.refused(*WHO_USES)
+        shown = await seen.settled("disconnected")
+        assert shown["pid"] is None
+        assert shown["breaker"]["failures"] >= 1
         assert "start deadline passed" in (await seen.moves())[-1]
-        assert await seen.outcomes("get_symbols_overview") == ["error"]
+        assert await seen.outcomes("find_referencing_symbols") == ["error"]
+        by_syntax = await seen.call(*OVERVIEW)
+        assert "By syntax only" in by_syntax
+        assert "ty did not finish its handshake" in by_syntax
         behave(tmp_path)
         cart = tmp_path / "shop" / "cart.py"
         cart.write_text(cart.read_text() + "\n")  # what failed a moment ago is asked again when it has changed
@@ -193,8 +197,9 @@ async def test_program_not_found_spawns_nothing(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("PATH", str(tmp_path))
     async with observing(tmp_path, {}) as seen:
         (tmp_path / "shop" / "cart.py").unlink()
-        (tmp_path / "shop" / "main.go").write_text("package main\n")
-        said = await seen.refused("get_symbols_overview", {"relative_path": "main.go"})
+        (tmp_path / "shop" / "go.mod").write_text("module shop\n\ngo 1.21\n")
+        (tmp_path / "shop" / "main.go").write_text("package main\n\nfunc Run() {}\n")
+        said = await seen.refused("find_referencing_symbols", {"name_path": "Run", "relative_path": "main.go"})
         assert "The language server gopls for go is not installed. To get it: " in said
         shown = [one for one in (await seen.client.http.get("/api/servers")).json()["servers"] if one["server"] != "ty"]
         assert all(one["pid"] is None and one["breaker"]["failures"] == 0 for one in shown)

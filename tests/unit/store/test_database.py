@@ -50,6 +50,7 @@ def test_rows_come_back_as_they_were_put(path: Path) -> None:
         last_activity=2.5,
         state="active",
         modes=["editing", "ünï"],
+        transport_id="t-1",
         initialize=b"\x00{}",
     )
     event = EventRow(seq=7, at=1.0, kind="a.b", data={"path": Path("/x"), "n": [1, None]})
@@ -57,7 +58,7 @@ def test_rows_come_back_as_they_were_put(path: Path) -> None:
         assert database.write([session, event]) == 0
     with opened(path) as database:
         queries = Queries(database)
-        assert queries.session("s-1") == session
+        assert queries.session_of_conversation("t-1") == session
         (found,) = queries.events(EventFilter()).events
         assert (found.id, found.seq, found.data) == (1, 7, {"path": "/x", "n": [1, None]})
 
