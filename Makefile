@@ -76,6 +76,7 @@ soak: setup
 # Pages that are made of data.
 docs: setup
 	$(BIN)/python -m serena_central.lsp.catalogue.page > docs/languages.md
+	$(BIN)/python -m serena_central.clients.page > docs/connecting.md
 
 format: setup
 	$(BIN)/ruff format .

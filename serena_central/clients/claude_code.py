@@ -24,6 +24,7 @@ def http(server: Server) -> Entry:
 CLIENT = Client(
     name="claude-code",
     title="Claude Code",
+    about="By HTTP, a command of ours prints the headers whenever it connects: the token is in no file.",
     servers=("mcpServers",),
     user_files=user_files,
     project_files=(".mcp.json",),

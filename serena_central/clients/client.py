@@ -119,6 +119,8 @@ class Client:
     """Whether `http` can do without the token: by a variable, or by the headers' command."""
     usual: Transport = "stdio"
     """What it is connected by, unless somebody says otherwise, in a user's file."""
+    about: str = ""
+    """What a person should know of it here; for the documentation."""
     then: str = "Start it anew."
     """What a person has to do for the change to count."""
 

@@ -23,6 +23,7 @@ def http(server: Server) -> Entry:
 CLIENT = Client(
     name="cline",
     title="Cline",
+    about="It starts programs in `/`, and names no folder: say `project=` in a call, or activate the project first.",
     servers=("mcpServers",),
     user_files=user_files,
     http=http,

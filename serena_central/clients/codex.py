@@ -26,6 +26,7 @@ def http(server: Server) -> Entry:
 CLIENT = Client(
     name="codex",
     title="Codex",
+    about="It sends its conversation's id with each call and recovers by itself: it needs no proxy.",
     form=TomlForm(),
     servers=("mcp_servers",),
     user_files=user_files,

@@ -25,6 +25,7 @@ def http(server: Server) -> Entry:
 CLIENT = Client(
     name="cursor",
     title="Cursor",
+    about="The proxy finds the open folder by what Cursor tells it.",
     servers=("mcpServers",),
     user_files=user_files,
     project_files=(".cursor/mcp.json",),

@@ -20,6 +20,7 @@ def http(server: Server) -> Entry:
 CLIENT = Client(
     name="gemini",
     title="Gemini CLI",
+    about="By stdio, since by HTTP it sends nothing when it ends.",
     form=JSON_WITH_COMMENTS,
     servers=("mcpServers",),
     user_files=user_files,

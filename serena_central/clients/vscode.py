@@ -31,6 +31,7 @@ def http(server: Server) -> Entry:
 CLIENT = Client(
     name="vscode",
     title="VS Code",
+    about="In a project's file the folder is named; else VS Code names its folders when it is asked.",
     form=JSON_WITH_COMMENTS,
     servers=("servers",),
     user_files=user_files,

@@ -19,6 +19,7 @@ def http(server: Server) -> Entry:
 CLIENT = Client(
     name="zed",
     title="Zed",
+    about="It starts programs in the project's folder.",
     form=JSON_WITH_COMMENTS,
     servers=("context_servers",),
     user_files=user_files,
