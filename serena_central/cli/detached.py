@@ -10,7 +10,7 @@ import click
 from serena_central.cli.remote import NoServer, Refused, Remote
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.places import Places
-from serena_central.proxy.home import Home
+from serena_central.island.home import Home
 from serena_central.proxy.starting import START_S, last_line, spawn_server
 
 POLL_S = 0.05
