@@ -4,6 +4,7 @@ One server per language, shared by its tests; the very first question is asked r
 test changes files; what it does it takes back.
 """
 
+import re
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -177,3 +178,27 @@ async def test_a_file_that_clangd_knows_from_its_index_alone_is_read_again_when_
         broken.write_text("int wrong() {\n    return 1;\n}\n\n\n\n")
         kept = [use for use in case.references if not use.startswith(case.broken)]
         assert await asked.uses(case.name, case.file) == sorted_uses(kept)
+
+
+async def test_a_rename_changes_every_place_and_can_be_taken_back(case: Case, asked: Asker) -> None:
+    before = texts_in(asked.root)
+    new = f"{case.name}OfAll"
+    word = re.compile(rf"\b{case.name}\b")
+    result = await asked.result("rename_symbol", name_path=case.name, relative_path=case.file, new_name=new)
+    assert not result["isError"], result["content"]
+    assert texts_in(asked.root) == {path: word.sub(new, text) for path, text in before.items()}
+    assert await asked.uses(new, case.file) == sorted_uses([word.sub(new, use) for use in case.references])
+    result = await asked.result("rename_symbol", name_path=new, relative_path=case.file, new_name=case.name)
+    assert not result["isError"], result["content"]
+    assert texts_in(asked.root) == before
+    assert await asked.uses(case.name, case.file) == sorted_uses(case.references)
+
+
+def texts_in(root: Path) -> dict[str, str]:
+    """The project's own sources."""
+    return {
+        path.relative_to(root).as_posix(): path.read_text()
+        for path in sorted(root.rglob("*"))
+        if path.suffix in {".py", ".ts", ".tsx", ".js", ".go", ".rs", ".c", ".cpp", ".hpp"}
+        and not {".venv", "target", ".cache"} & set(path.parts)
+    }
