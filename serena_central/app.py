@@ -44,11 +44,14 @@ from serena_central.projects.build import ProjectBuilder
 from serena_central.projects.history import EditHistory
 from serena_central.projects.record import ProjectRecorder
 from serena_central.projects.registry import KnownProject, ProjectRegistry
+from serena_central.projects.superrepo.choice import choose
 from serena_central.projects.superrepo.configuration import SuperRepo
 from serena_central.projects.superrepo.known import SuperRepos
+from serena_central.projects.warmups import WarmUp
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.record import SessionRecorder
 from serena_central.sessions.views import SymbolViews
+from serena_central.sessions.warming import WarmOnStart
 from serena_central.store.store import Store
 from serena_central.symbols.syntax.reader import SyntaxReader
 from serena_central.tools.call import Services, ToolCaller
@@ -64,6 +67,7 @@ from serena_central.web.pages.table import Dashboard
 from serena_central.web.presence import Presence
 from serena_central.web.routes import OPEN_PATHS, routes
 from serena_central.web.tally import Tally
+from serena_central.web.warming import Warming
 
 logger = logging.getLogger(__name__)
 
@@ -168,6 +172,11 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
     project_recorder = ProjectRecorder(projects, store, bus)
     endpoint = McpEndpoint(adapter.server, HandshakeTransports(adapter.server, sessions=sessions, openings=recorder))
     presence = Presence(sessions, version, calls_once=called_once(CATALOGUE))
+    warm_up = WarmUp(projects, places)
+    when = settings.warm_on_session_start
+    on_start = WarmOnStart(
+        bus, warm_up, lambda folder: choose(projects, super_repos, folder, only_default=when == "default")
+    )
     started_at = time.time()
     api = Api(version, bus, store, pool, projects, sessions, caller, history, stop, started_at)
     tally = Tally()
@@ -195,7 +204,14 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
     app = Starlette(
         routes=[
             Route(MCP_PATH, endpoint),
-            *routes(api, metrics, presence, Hooks(projects, super_repos, sessions), dashboard),
+            *routes(
+                api,
+                metrics,
+                presence,
+                hooks=Hooks(projects, super_repos, sessions),
+                warming=Warming(warm_up, projects, super_repos),
+                dashboard=dashboard,
+            ),
         ],
         middleware=[
             Middleware(SafePages, below=BELOW),
@@ -211,6 +227,8 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
             history.run,
             projects.run,
             project_recorder.run,
+            warm_up.run,
+            *([on_start.run] if when != "off" else []),
             recorder.run,
             sessions.run,
             endpoint.run,

@@ -32,6 +32,7 @@ COMMANDS = {
     "hook": "Lead coding agents from text search to these tools.",
     "config": "Show or create the settings.",
     "languages": "List languages and their language servers.",
+    "warm": "Start language servers and fill indexes before they are needed.",
     "superrepo": "Propose a super-repo's settings from its submodules and workspaces.",
     "route": "Show which module of a super-repo some words mean.",
     "doctor": "Check what is installed and what is missing.",

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -70,6 +71,17 @@ class Remote:
         """JSON of a DELETE. Raises Refused, NoServer."""
         return self._json("DELETE", path)
 
+    def lines(self, path: str, body: Any) -> Iterator[Any]:
+        """JSON of each line of a POST's answer, as it comes. Raises Refused, NoServer."""
+        try:
+            with self._client.stream("POST", path, json=body) as response:
+                if not response.is_success:
+                    response.read()
+                    self._parsed(response)
+                yield from (json.loads(line) for line in response.iter_lines() if line)
+        except self._httpx.TransportError as error:
+            raise NoServer(f"The server at {self.url} went away. Start one with `serena-central serve`.") from error
+
     def _json(self, method: str, path: str, **request: Any) -> Any:
         try:
             response: httpx.Response = self._client.request(method, path, **request)
@@ -77,6 +89,9 @@ class Remote:
             raise NoServer(f"The server at {self.url} does not answer. `serena-central doctor` tells more.") from error
         except self._httpx.TransportError as error:
             raise NoServer(f"No server answers at {self.url}. Start one with `serena-central serve`.") from error
+        return self._parsed(response)
+
+    def _parsed(self, response: "httpx.Response") -> Any:
         try:
             answer: Any = response.json() if response.content else None
         except ValueError as error:

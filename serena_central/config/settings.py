@@ -252,6 +252,13 @@ class ServerSettings(SharedSettings, kw_only=True, frozen=True):
             "those that pip and npm get in a pinned version, all that can be, or none."
         ),
     ] = "pinned"
+    warm_on_session_start: Annotated[
+        Literal["off", "default", "all"],
+        Meta(
+            description="What is warmed up for a new session: nothing, its project or its super-repo's default module, "
+            "or all modules."
+        ),
+    ] = "off"
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"], Meta(description="What is logged: this level and above.")
     ] = "info"

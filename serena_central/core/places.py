@@ -63,6 +63,16 @@ class Places:
         return self.home / "edits.journal"
 
     @property
+    def warmup_status_file(self) -> Path:
+        """What became of the last warm-up, for scripts."""
+        return self.home / "warmup-status.json"
+
+    @property
+    def warmup_log(self) -> Path:
+        """A line for each language of each warm-up."""
+        return self.home / "warmup.log"
+
+    @property
     def cache(self) -> Path:
         """Symbol indexes, one SQLite file per root."""
         return self.home / "cache"

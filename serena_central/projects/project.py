@@ -27,6 +27,7 @@ from serena_central.projects.memories import Memories
 from serena_central.projects.refactoring import Refactoring
 from serena_central.projects.relations import Relations
 from serena_central.projects.views import SymbolView, view_of
+from serena_central.projects.warming import Warmed, warm
 from serena_central.store.index_cache import IndexCache
 from serena_central.symbols.bodies import below, body_hashes
 from serena_central.symbols.gap import Gap
@@ -120,6 +121,11 @@ class Project:
         if moved:
             self.indexer.ask_again()
         self._finder.changed(changes)
+
+    async def warm(self) -> list[Warmed]:
+        """Starts the language servers, waits until they are ready, and fills the index; what became of each."""
+        await self.fresh()
+        return await warm(self.name, list(self.tree.files), self.languages, self.indexer)
 
     def server_installed(self, name: str) -> None:
         """A language server that was missing is there now: it is asked about its files."""

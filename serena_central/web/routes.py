@@ -8,12 +8,15 @@ from serena_central.web.hooks import Hooks
 from serena_central.web.metrics import Metrics
 from serena_central.web.pages.table import Dashboard
 from serena_central.web.presence import Presence
+from serena_central.web.warming import Warming
 
 OPEN_PATHS = ("/health",)
 """What needs no token: it says nothing that a stranger may not know."""
 
 
-def routes(api: Api, metrics: Metrics, presence: Presence, hooks: Hooks, dashboard: Dashboard) -> list[BaseRoute]:
+def routes(
+    api: Api, metrics: Metrics, presence: Presence, *, hooks: Hooks, warming: Warming, dashboard: Dashboard
+) -> list[BaseRoute]:
     return [
         Route("/api/dashboard/link", answering(dashboard.invite, status=201), methods=["POST"]),
         Route("/metrics", metrics.answer, methods=["GET"]),
@@ -30,6 +33,7 @@ def routes(api: Api, metrics: Metrics, presence: Presence, hooks: Hooks, dashboa
         Route("/api/projects", answering(api.list_projects), methods=["GET"]),
         Route("/api/coverage", answering(hooks.coverage), methods=["GET"]),
         Route("/api/conversations/close", answering(hooks.close_conversation), methods=["POST"]),
+        Route("/api/warm", answering(warming.warm), methods=["POST"]),
         Route("/api/servers", answering(api.list_servers), methods=["GET"]),
         Route("/api/servers/{server}/restart", answering(api.restart_server), methods=["POST"]),
         Route("/api/servers/{server}/stop", answering(api.stop_server), methods=["POST"]),

@@ -1,0 +1,63 @@
+"""`serena-central warm`: language servers started and ready, indexes filled, before an agent asks."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from serena_central.cli.output import json_option, print_json, print_table, printable
+from serena_central.cli.remote import Remote
+
+WARM_S = 3600.0
+"""Longest silence of the server between two lines."""
+
+
+@click.command(epilog="Example: serena-central warm --project ~/src/platform --modules api,web")
+@click.option(
+    "--project",
+    default=".",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A project, or a super-repo: then all its modules.",
+)
+@click.option("--modules", default="", help="Only these modules of the super-repo, separated by commas.")
+@click.option("--background", is_flag=True, help="Return at once; warmup-status.json tells the outcome.")
+@json_option
+def command(project: Path, *, modules: str, background: bool, as_json: bool) -> None:
+    """Start the language servers of a project or super-repo, wait until they are ready, and fill the index."""
+    names = [name.strip() for name in modules.split(",") if name.strip()]
+    asked = {"folder": str(project.resolve()), "modules": names, "background": background}
+    remote = Remote(answer_timeout_s=WARM_S)
+    if background:
+        started: list[str] = remote.post("/api/warm", asked)["started"]
+        if as_json:
+            print_json({"started": started})
+        else:
+            click.echo(f"Warming up {len(started)} in the background: {', '.join(Path(root).name for root in started)}")
+        return
+    warmed = _followed(remote, asked)
+    if as_json:
+        print_json({"modules": warmed})
+    else:
+        rows = [
+            [
+                one["project"],
+                one["language"] or "-",
+                f"{one['duration_seconds']:.1f} s",
+                "warm" if one["success"] else "failed",
+                printable(one["error"] or "")[:200],
+            ]
+            for one in warmed
+        ]
+        print_table(["PROJECT", "LANGUAGE", "TOOK", "STATE", "REMARK"], rows, empty="Nothing there needs warming up.")
+    if not all(one["success"] for one in warmed):
+        sys.exit(1)
+
+
+def _followed(remote: Remote, asked: dict[str, Any]) -> list[dict[str, Any]]:
+    """Shows progress on stderr until the outcome comes."""
+    for line in remote.lines("/api/warm", asked):
+        if "modules" in line:
+            return line["modules"]
+        click.echo(printable(line["says"]), err=True)
+    raise click.ClickException("The server stopped before the warm-up was done.")

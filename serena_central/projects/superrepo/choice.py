@@ -1,0 +1,57 @@
+"""Which roots are meant when a folder is to be warmed up: modules of a super-repo, or the one project around it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from serena_central.core.errors import InvalidArguments, UnknownProject
+from serena_central.projects.registry import ProjectRegistry, real_path
+from serena_central.projects.superrepo.known import SuperRepos
+
+
+class Chosen(NamedTuple):
+    """`default` is the one of them that is meant where nothing says which."""
+
+    roots: list[Path]
+    default: Path | None
+
+
+def choose(
+    registry: ProjectRegistry,
+    repos: SuperRepos,
+    folder: Path,
+    modules: Sequence[str] = (),
+    *,
+    only_default: bool = False,
+) -> Chosen:
+    """The named `modules`; else the module or project that the folder lies in; at a super-repo's root all of them,
+    or its default one.
+
+    Raises:
+        InvalidArguments: a name is no module's.
+        UnknownProject: the folder lies in no project.
+        ProjectRefused: it must not become one.
+    """
+    place = real_path(folder)
+    repo = repos.around(place)
+    if repo is None:
+        root = registry.root_of(place)
+        if modules:
+            raise InvalidArguments(f"{place} lies in no super-repo, so that there are no modules to choose from.")
+        if root is None:
+            raise UnknownProject(str(folder), registry.known_names())
+        return Chosen([root], root)
+    unknown = [name for name in modules if name not in repo.modules]
+    if unknown:
+        raise InvalidArguments(f"{repo.name} has no module {unknown[0]!r}. Modules: {', '.join(repo.modules)}.")
+    default = repo.default_module.root if repo.default_module else None
+    around = repo.module_at(place)
+    if modules:
+        chosen = [repo.modules[name].root for name in modules]
+    elif around is not None:
+        chosen = [around.root]
+    elif only_default:
+        chosen = [default] if default else []
+    else:
+        chosen = [module.root for module in repo.modules.values()]
+    return Chosen([registry.check(root) for root in dict.fromkeys(chosen)], default)

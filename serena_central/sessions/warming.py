@@ -1,0 +1,45 @@
+"""Warms up what a new session will work on, if the settings say so. What warming up means is `projects`' business."""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import anyio
+from anyio.abc import TaskStatus
+
+from serena_central.core.errors import SerenaCentralError
+from serena_central.core.events import Event, EventBus
+from serena_central.core.repeating import follow
+from serena_central.projects.superrepo.choice import Chosen
+from serena_central.projects.warmups import WarmUp
+
+logger = logging.getLogger(__name__)
+
+When = Literal["off", "default", "all"]
+
+
+class WarmOnStart:
+    """Follows the news of sessions. Belongs to the event loop's thread."""
+
+    def __init__(self, bus: EventBus, warm_up: WarmUp, choose: Callable[[Path], Chosen]) -> None:
+        self._bus = bus
+        self._warm_up = warm_up
+        self._choose = choose
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        with self._bus.subscribe() as news:
+            task_status.started()
+            await follow("warming up for sessions", news, self._take)
+
+    def _take(self, event: Event) -> None:
+        folder = event.data.get("folder")
+        if event.kind != "session.created" or not isinstance(folder, str):
+            return
+        try:
+            chosen = self._choose(Path(folder))
+        except SerenaCentralError as error:
+            logger.info("nothing to warm up: %s", error, extra={"session": event.session})
+            return
+        if chosen.roots:
+            self._warm_up.start(chosen.roots, chosen.default)

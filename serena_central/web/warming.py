@@ -1,0 +1,56 @@
+"""POST /api/warm: begins a warm-up, and tells its progress line by line, or leaves it to itself."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+
+from serena_central.core.errors import InvalidArguments
+from serena_central.projects.registry import ProjectRegistry
+from serena_central.projects.superrepo.choice import choose
+from serena_central.projects.superrepo.known import SuperRepos
+from serena_central.projects.warmups import WarmUp, WarmUpJob
+from serena_central.web.answers import body_of
+
+
+class AskWarmUp(msgspec.Struct):
+    """`folder` is absolute; without `modules`, all of the super-repo at it, or the project around it."""
+
+    folder: str
+    modules: list[str] = []
+    background: bool = False
+    only_default: bool = False
+
+
+@dataclass(frozen=True)
+class Warming:
+    """The handler of the route."""
+
+    warm_up: WarmUp
+    projects: ProjectRegistry
+    super_repos: SuperRepos
+
+    async def warm(self, request: Request) -> Any:
+        """In the background: the roots that were begun with. Else lines of JSON: `{"says": …}`, then `{"modules": …}`.
+
+        The warm-up goes on when its caller hangs up.
+        """
+        asked = await body_of(request, AskWarmUp)
+        if not asked.folder.startswith("/"):
+            raise InvalidArguments("folder must be an absolute path.")
+        folder = Path(asked.folder)
+        chosen = choose(self.projects, self.super_repos, folder, asked.modules, only_default=asked.only_default)
+        job = self.warm_up.start(chosen.roots, chosen.default)
+        if asked.background:
+            return {"started": [str(root) for root in chosen.roots]}
+        return StreamingResponse(_lines(job), media_type="application/x-ndjson")
+
+
+async def _lines(job: WarmUpJob) -> AsyncIterator[bytes]:
+    async for message in job.follow():
+        yield msgspec.json.encode({"says": message}) + b"\n"
+    yield msgspec.json.encode({"modules": job.modules}) + b"\n"

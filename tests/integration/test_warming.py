@@ -1,0 +1,109 @@
+"""Warm-ups: the servers are started and the index is filled before anybody asks, and scripts can read what became."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from tests.support.central import RunningCentral, running_central
+from tests.support.child import run_command, serving_child
+from tests.support.scripted import scripted_project, scripted_ty
+
+pytestmark = pytest.mark.anyio
+
+CONFIGURATION = """\
+name: platform
+type: super-repo
+default_module: shop
+modules:
+  shop: {path: shop}
+  broken: {path: broken}
+"""
+
+
+def platform(folder: Path) -> Path:
+    """A module that can be warmed up, and one whose language server can't start."""
+    scripted_ty(folder)
+    for name in ("shop", "broken"):
+        scripted_project(folder, name)
+    (folder / "scripts/broken").write_text("no script\n")
+    (folder / ".serena").mkdir()
+    (folder / ".serena/project.yml").write_text(CONFIGURATION)
+    return folder
+
+
+async def outcome(folder: Path) -> dict[str, Any]:
+    """What warmup-status.json holds once it is there."""
+    file = folder / "home/warmup-status.json"
+    with anyio.fail_after(30):
+        while not file.exists():
+            await anyio.sleep(0.01)
+    return json.loads(file.read_text())
+
+
+def without_times(status: dict[str, Any]) -> dict[str, Any]:
+    for one in (*status["modules"], *(part for part in status.values() if isinstance(part, dict))):
+        assert one.pop("duration_seconds") >= 0
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", status.pop("timestamp"))
+    return status
+
+
+async def test_the_command_tells_progress_and_leaves_the_outcome_for_scripts(tmp_path: Path) -> None:
+    root = platform(tmp_path)
+    async with serving_child(tmp_path) as child:
+        ended = await run_command(child.folder, "warm", "--project", str(root))
+        assert ended.code == 1  # one module failed
+        assert "shop: starting python" in ended.err
+        assert "shop: python is warm after" in ended.err
+        assert re.search(r"^shop +python +[\d.]+ s +warm$", ended.out, re.MULTILINE), ended.out
+        assert re.search(r"^broken +python +[\d.]+ s +failed +The language server ty did not", ended.out, re.MULTILINE)
+        status = without_times(await outcome(tmp_path))
+        error = status["modules"][1].pop("error")
+        assert "ended with exit code 1" in error
+        assert status == {
+            "modules": [
+                {"project": "shop", "language": "python", "success": True, "error": None},
+                {"project": "broken", "language": "python", "success": False},
+            ],
+            "python_warmup": {"project": "shop", "success": True},
+        }
+        log = (tmp_path / "home/warmup.log").read_text().splitlines()
+        assert [line.split()[1:4] for line in log] == [["shop", "python", "warm"], ["broken", "python", "failed"]]
+        again = await run_command(child.folder, "warm", "--modules", "shop", "--json", cwd=root)
+        assert (again.code, [one["project"] for one in again.json["modules"]]) == (0, ["shop"])
+
+
+async def test_a_warm_up_in_the_background_returns_at_once_and_unknown_modules_are_refused(tmp_path: Path) -> None:
+    root = platform(tmp_path)
+    async with running_central(tmp_path) as central, central.http() as http:
+        begun = await http.post("/api/warm", json={"folder": str(root / "shop"), "background": True})
+        assert begun.json() == {"started": [str(root / "shop")]}
+        assert [one["project"] for one in (await outcome(tmp_path))["modules"]] == ["shop"]
+        assert servers(central) == ["shop"]
+        for body, says in (
+            ({"folder": str(root), "modules": ["nope"]}, "has no module 'nope'. Modules: shop, broken."),
+            ({"folder": "relative"}, "absolute"),
+        ):
+            refused = await http.post("/api/warm", json=body)
+            assert refused.status_code == 400
+            assert says in refused.json()["error"]["message"]
+
+
+def servers(central: RunningCentral) -> list[str]:
+    """Roots' names of the language servers that were started."""
+    return sorted(shown.root.name for shown in central.central.pool.snapshot())
+
+
+@pytest.mark.parametrize(("when", "warmed"), [("default", ["shop"]), ("all", ["shop", "broken"])])
+async def test_a_new_session_is_warmed_up_for_if_the_settings_say_so(
+    tmp_path: Path, when: str, warmed: list[str]
+) -> None:
+    root = platform(tmp_path)
+    async with (
+        running_central(tmp_path, {"warm_on_session_start": when}) as central,
+        central.raw("handshake", x_serena_project=str(root)),
+    ):
+        assert [one["project"] for one in (await outcome(tmp_path))["modules"]] == warmed
