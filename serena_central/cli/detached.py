@@ -47,6 +47,7 @@ def start(places: Places, arguments: Sequence[str]) -> Started:
 def announce(started: Started) -> None:
     click.echo(f"serena-central serves MCP at {started.url} (pid {started.pid})")
     click.echo(f"Log: {started.log}   (serena-central logs -f)")
+    click.echo("Dashboard: serena-central dashboard")
     click.echo("Stop: serena-central stop")
 
 

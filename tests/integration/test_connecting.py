@@ -11,6 +11,7 @@ import httpx
 import pytest
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp.types import ListRootsResult, Root
 
 from serena_central.clients.table import CLIENTS
 from tests.support.bridge import PROXY
@@ -56,6 +57,26 @@ async def test_the_program_written_for_claude_code_lists_the_tools(serving: Chil
             assert "find_symbol" in [tool.name for tool in (await session.list_tools()).tools]
             found = await session.call_tool("find_symbol", {"name_path_pattern": "Cart"})
             assert "cart.py" in str(found.content)
+
+
+async def test_a_client_that_starts_programs_in_no_folder_is_asked_for_its_own(serving: Child, project: Path) -> None:
+    done(await run_command(serving.folder, "connect", "vscode"))
+    file = serving.folder / "user" / ".config" / "Code" / "User" / "mcp.json"
+    written = json.loads(file.read_text())["servers"]["serena"]
+    started = StdioServerParameters(command=written["command"], args=written["args"], env=written["env"], cwd="/")
+
+    async def folders(_context: object) -> ListRootsResult:
+        return ListRootsResult(roots=[Root(uri=project.as_uri())])
+
+    with anyio.fail_after(PATIENCE_S):
+        async with (
+            stdio_client(started) as (reader, writer),
+            ClientSession(reader, writer, list_roots_callback=folders) as session,
+        ):
+            await session.initialize()
+            found = ""
+            while "cart.py" not in found:  # it is asked beside the first calls
+                found = str((await session.call_tool("find_symbol", {"name_path_pattern": "Cart"})).content)
 
 
 async def test_the_headers_that_a_command_prints_are_a_session_each(serving: Child, project: Path) -> None:
