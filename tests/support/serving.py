@@ -9,9 +9,9 @@ import uvicorn
 
 
 @asynccontextmanager
-async def serving(server: uvicorn.Server) -> AsyncGenerator[str]:
+async def serving(server: uvicorn.Server, port: int = 0) -> AsyncGenerator[str]:
     """Runs `server` while the block runs, and yields its URL (no slash at the end); then stops it as a signal would."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
+    with socket.create_server(("127.0.0.1", port)) as listening:
         # uvloop does so by itself; asyncio leaves Nagle's algorithm on, which costs 40 ms for each answer.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         port = listening.getsockname()[1]

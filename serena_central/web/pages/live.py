@@ -53,6 +53,11 @@ class Live:
         self._streams: list[Stream] = []
         self._closed = False
 
+    @property
+    def count(self) -> int:
+        """Streams that are open."""
+        return len(self._streams)
+
     def take(self, event: Event) -> None:
         """A tap of the bus."""
         if self._streams:

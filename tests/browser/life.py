@@ -1,0 +1,85 @@
+"""A server as it is on a working day: agents of several clients in two small projects, calls, an edit, a kill."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.support.central import RunningCentral, running_central
+
+CART = '''"""What a customer is about to buy."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Line:
+    """So many of one article."""
+
+    article: str
+    price: float
+    count: int = 1
+
+
+@dataclass
+class Cart:
+    """Lines, and what they cost."""
+
+    lines: list[Line] = field(default_factory=list)
+
+    def add(self, line: Line) -> None:
+        self.lines.append(line)
+
+    def total(self) -> float:
+        return sum(line.price for line in self.lines)
+'''
+
+BODY = '''def total(self) -> float:
+        """The price of everything, with its count."""
+        return sum(line.price * line.count for line in self.lines)'''
+
+
+@dataclass
+class Life:
+    """A busy server. `paths` fills the words in pages' paths: a session and an edit of it."""
+
+    central: RunningCentral
+    paths: dict[str, str]
+
+
+@asynccontextmanager
+async def busy_server(home: Path) -> AsyncGenerator[Life]:
+    shop, billing = (_project(home / "src" / name) for name in ("shop", "billing"))
+    async with running_central(home, patience_s=300) as central, central.http() as http:
+
+        async def agent(name: str, version: str, root: Path) -> str:
+            body = {"client_name": name, "client_version": version, "working_folder": str(root)}
+            return (await http.post("/api/sessions", json=body)).json()["session_id"]
+
+        async def call(session: str, tool: str, **arguments: Any) -> None:
+            await http.post(f"/api/tools/{tool}", json={"session": session, "arguments": arguments})
+
+        claude = await agent("claude-code", "2.1.4", shop)
+        codex = await agent("codex", "0.63.0", billing)
+        cursor = await agent("cursor", "2.0.1", shop)
+        gone, killed = await agent("zed", "0.211", billing), await agent("opencode", "1.0.80", shop)
+        for session, root in ((claude, shop), (codex, billing), (cursor, shop)):
+            await call(session, "activate_project", project=str(root))
+            for _ in range(4):
+                await call(session, "find_symbol", name_path_pattern="Cart/total", include_body=True)
+            await call(session, "get_symbols_overview", relative_path="cart.py")
+            await call(session, "search_for_pattern", substring_pattern="price")
+        await call(codex, "find_symbol", name_path_pattern="[")
+        await call(claude, "replace_symbol_body", relative_path="cart.py", name_path="Cart/total", body=BODY)
+        await http.post(f"/api/sessions/{gone}/close")
+        await http.delete(f"/api/sessions/{killed}", params={"by": "a person in the dashboard"})
+        edits = (await http.get("/api/edits")).json()["edits"]
+        yield Life(central, {"session": claude, "edit": edits[0]["id"]})
+
+
+def _project(root: Path) -> Path:
+    (root / ".serena").mkdir(parents=True)
+    (root / ".serena" / "project.yml").write_text(f"project_name: {root.name}\n")
+    (root / "cart.py").write_text(CART)
+    return root

@@ -1,0 +1,73 @@
+"""How every page looks: on a desk and a phone, light and dark, and to who does not see it (axe-core)."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Page
+
+from serena_central.web.pages.table import PAGES
+from tests.browser.conftest import BUILD, SHOTS, OpenPage
+from tests.browser.life import Life, busy_server
+
+pytestmark = pytest.mark.anyio
+
+AXE = BUILD / "browser" / "node_modules" / "axe-core" / "axe.min.js"
+DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+
+
+@pytest.fixture
+async def life(tmp_path: Path) -> AsyncGenerator[Life]:
+    async with busy_server(tmp_path) as busy:
+        yield busy
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_every_page_is_readable_by_everybody(life: Life, person: OpenPage, scheme: str) -> None:
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    found: dict[str, Any] = {}
+    async with person(life.central, color_scheme=scheme, viewport=DESK, bypass_csp=True) as page:
+        for name, path in _pages(life).items():
+            await page.goto(life.central.url + "/dashboard" + path)
+            await page.locator("h1").first.wait_for(state="attached")
+            await page.screenshot(path=SHOTS / f"{name}-{scheme}.png", full_page=True)
+            found[name] = await _violations(page)
+    assert {name: violations for name, violations in found.items() if violations} == {}
+
+
+async def test_nothing_is_cut_off_on_a_phone(life: Life, person: OpenPage) -> None:
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    wide: dict[str, int] = {}
+    async with person(life.central, viewport=PHONE) as page:
+        for name, path in _pages(life).items():
+            await page.goto(life.central.url + "/dashboard" + path)
+            await page.screenshot(path=SHOTS / f"{name}-phone.png", full_page=True)
+            wide[name] = await page.evaluate("document.documentElement.scrollWidth")
+    assert {name: width for name, width in wide.items() if width > PHONE["width"]} == {}
+
+
+async def test_who_is_outside_is_told_readably(life: Life, person: OpenPage) -> None:
+    async with person(life.central, bypass_csp=True) as page:
+        await page.context.clear_cookies()
+        await page.goto(f"{life.central.url}/dashboard")
+        await page.screenshot(path=SHOTS / "outside-light.png")
+        assert await _violations(page) == []
+
+
+def _pages(life: Life) -> dict[str, str]:
+    return {
+        page.path.strip("/").partition("{")[0].replace("/", "-") + ("one" if "{" in page.path else "")
+        or "overview": page.path.format_map(life.paths)
+        for page in PAGES
+    }
+
+
+async def _violations(page: Page) -> list[str]:
+    await page.add_script_tag(path=AXE)
+    found = await page.evaluate("axe.run()")
+    return [
+        f"{one['id']}: {one['help']}: {node['html'][:160]} {node.get('failureSummary', '')[:200]}"
+        for one in found["violations"]
+        for node in one["nodes"][:3]
+    ]

@@ -1,0 +1,189 @@
+"""People watch sessions and end them, in a real browser, with real MCP clients on the other side."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import anyio
+import pytest
+from playwright.async_api import Page, expect
+
+from serena_central.web.pages.acting import BY
+from tests.browser.conftest import OpenPage
+from tests.support.central import RunningCentral, running_central
+from tests.support.mcp import text_of
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def central(tmp_path: Path) -> AsyncGenerator[RunningCentral]:
+    async with running_central(tmp_path, {"execute_shell": True}, patience_s=120) as running:
+        yield running
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    root = tmp_path / "shop"
+    (root / ".git").mkdir(parents=True)
+    (root / "cart.py").write_text("class Cart:\n    pass\n")
+    return root
+
+
+async def test_a_session_appears_by_itself_is_watched_and_killed_before_all_eyes(
+    central: RunningCentral, person: OpenPage, project: Path
+) -> None:
+    async with person(central) as page, person(central) as other:
+        await expect(page.get_by_text("No agent is connected")).to_be_visible()
+        async with central.raw("handshake", X_Serena_Project=str(project)) as client:
+            await page.get_by_role("link", name="raw 1").first.click()
+            await page.wait_for_url("**/sessions/*")
+            await other.goto(page.url)
+            assert "cart.py" in text_of(await client.call("list_dir", relative_path="."))
+            await expect(page.locator(".log")).to_contain_text("list_dir shop ok")
+
+            answers: list[str] = []
+
+            async def work() -> None:
+                answers.append(text_of(await client.call("execute_shell_command", command="sleep 60")))
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(work)
+                await expect(page.locator("#running")).to_contain_text("execute_shell_command")
+                await page.get_by_text("Terminate…").click()
+                await page.get_by_role("button", name="Terminate").click()
+            assert BY in answers[0]
+            await expect(page.locator("#said")).to_contain_text("Terminated 1 session")
+            for eyes in (page, other):
+                await expect(eyes.locator("#details")).to_contain_text(f"Terminated by {BY}")
+                await expect(eyes.locator("#running")).to_contain_text("None just now")
+            refused = await client.ask("tools/call", {"name": "list_dir", "arguments": {"relative_path": "."}})
+            assert f"terminated by {BY}" in str(refused)
+
+
+async def test_sessions_are_filtered_while_one_types_and_killed_in_bulk(
+    central: RunningCentral, person: OpenPage
+) -> None:
+    async with central.http() as http, person(central) as page:
+        for name in ("wild", "wild", "tame"):
+            await http.post("/api/sessions", json={"client_name": name})
+        await page.get_by_role("link", name="Sessions", exact=True).click()
+        rows = page.locator("tbody tr")
+        await expect(rows).to_have_count(3)
+        await page.get_by_label("Search").fill("wild")
+        await expect(rows).to_have_count(2)
+        await page.wait_for_url("**q=wild**")
+        await http.post("/api/sessions", json={"client_name": "wild"})
+        await expect(rows).to_have_count(3)
+        await page.get_by_label("Choose all on this page").check()
+        await page.get_by_text("Terminate chosen…").click()
+        await page.get_by_role("button", name="Terminate").click()
+        await expect(page.locator("#said")).to_contain_text("Terminated 3 sessions")
+        await expect(page.locator("tbody tr.terminated")).to_have_count(3)
+        await page.get_by_label("State").select_option("terminated")
+        await page.wait_for_url("**state=terminated**")
+        await expect(rows).to_have_count(3)
+        await page.go_back()
+        await page.go_back()
+        await expect(rows).to_have_count(4)
+        await expect(page.get_by_label("Search")).to_have_value("")
+
+
+async def test_what_one_has_ticked_stays_ticked_while_the_table_changes(
+    central: RunningCentral, person: OpenPage
+) -> None:
+    async with central.http() as http, person(central) as page:
+        first = (await http.post("/api/sessions", json={"client_name": "one"})).json()["session_id"]
+        await page.goto(f"{central.url}/dashboard/sessions")
+        await page.locator(f"#tick-{first}").check()
+        await page.get_by_text("Terminate chosen…").click()
+        await http.post("/api/sessions", json={"client_name": "two"})
+        await expect(page.locator("tbody tr")).to_have_count(2)
+        await expect(page.locator(f"#tick-{first}")).to_be_checked()
+        await expect(page.get_by_role("button", name="Terminate")).to_be_visible()
+
+
+async def test_without_a_script_people_read_and_kill(central: RunningCentral, person: OpenPage) -> None:
+    async with central.http() as http, person(central, java_script_enabled=False) as page:
+        session = (await http.post("/api/sessions", json={"client_name": "wild"})).json()["session_id"]
+        await page.goto(f"{central.url}/dashboard/sessions")
+        await page.get_by_role("link", name="wild").click()
+        await page.get_by_text("Terminate…").click()
+        await page.get_by_role("button", name="Terminate").click()
+        await page.wait_for_url(f"**/dashboard/sessions/{session}")
+        await expect(page.locator("#details")).to_contain_text(f"Terminated by {BY}")
+        await expect(page.locator("#details")).to_contain_text("UTC")
+
+
+async def test_a_page_comes_back_by_itself_when_the_server_was_started_again(tmp_path: Path, person: OpenPage) -> None:
+    async with running_central(tmp_path) as first:
+        port = urlsplit(first.url).port or 0
+        page_of = person(first)
+        page = await page_of.__aenter__()
+        await expect(page.get_by_text("No agent is connected")).to_be_visible()
+    try:
+        await expect(page.get_by_text("Reconnecting…")).to_be_visible()
+        async with running_central(tmp_path, port=port) as second, second.http() as http:
+            await expect(page.get_by_text("Reconnecting…")).to_be_hidden()
+            await http.post("/api/sessions", json={"client_name": "after"})
+            await expect(page.locator("#sessions").get_by_role("link", name="after")).to_be_visible()
+    finally:
+        await page_of.__aexit__(None, None, None)
+
+
+async def test_a_hidden_tab_holds_no_stream_and_is_up_to_date_when_it_is_seen(
+    central: RunningCentral, person: OpenPage
+) -> None:
+    live = central.central.dashboard.live
+    async with central.http() as http, person(central) as page:
+        with anyio.fail_after(20):
+            await _until(lambda: live.count == 1)
+            await _set_hidden(page, True)
+            await _until(lambda: live.count == 0)
+        await http.post("/api/sessions", json={"client_name": "meanwhile"})
+        await expect(page.locator("#sessions").get_by_role("link", name="meanwhile")).to_have_count(0)
+        await _set_hidden(page, False)
+        await expect(page.locator("#sessions").get_by_role("link", name="meanwhile")).to_be_visible()
+
+
+async def test_who_signs_out_is_out_in_every_tab(central: RunningCentral, person: OpenPage) -> None:
+    async with person(central) as page:
+        tab = await page.context.new_page()
+        await tab.goto(f"{central.url}/dashboard/sessions")
+        await page.get_by_role("button", name="Sign out").click()
+        for seen in (page, tab):
+            await expect(seen.get_by_role("heading", name="You are not signed in")).to_be_visible()
+
+
+async def test_all_is_reached_by_keyboard(central: RunningCentral, person: OpenPage) -> None:
+    async with central.http() as http, person(central) as page:
+        session = (await http.post("/api/sessions", json={"client_name": "wild"})).json()["session_id"]
+        await page.goto(f"{central.url}/dashboard/sessions/{session}")
+        await page.keyboard.press("Tab")
+        await expect(page.get_by_text("Skip to the content")).to_be_focused()
+        await page.keyboard.press("Enter")
+        for _ in range(20):
+            await page.keyboard.press("Tab")
+            if await page.evaluate("document.activeElement.textContent") == "Terminate…":
+                break
+        await page.keyboard.press("Enter")
+        await page.keyboard.press("Escape")
+        await expect(page.get_by_role("button", name="Terminate")).to_be_hidden()
+        await page.keyboard.press("Enter")
+        await page.keyboard.press("Tab")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#details")).to_contain_text("Terminated by")
+
+
+async def _set_hidden(page: Page, hidden: bool) -> None:
+    await page.evaluate(
+        "hidden => { Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });"
+        " document.dispatchEvent(new Event('visibilitychange')); }",
+        hidden,
+    )
+
+
+async def _until(holds: object) -> None:
+    assert callable(holds)
+    while not holds():
+        await anyio.sleep(0.01)
