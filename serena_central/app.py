@@ -149,6 +149,7 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
     projects = ProjectRegistry(
         bus=bus,
         build=builder.build,
+        stamp=builder.stamp,
         interest=pool,
         allowed_roots=map(Path, settings.allowed_roots),
         known=[KnownProject(Path(root).name, root) for root in settings.projects],
@@ -266,6 +267,7 @@ def _tell(repo: SuperRepo, projects: ProjectRegistry, bus: EventBus) -> None:
     """A super-repo's configuration was read: its modules are known from now on, and what is wrong with it is said."""
     for problem in repo.problems:
         bus.publish("project.settings", str(problem), severity=Severity.WARNING, project=repo.name)
+    projects.remember(KnownProject(repo.name, str(repo.root)))
     for module in repo.modules.values():
         projects.remember(KnownProject(module.name, str(module.root)))
 

@@ -34,9 +34,14 @@ class ProjectBuilder:
     applier: Applier
     edited: Callable[[AppliedEdit], None]
 
+    def stamp(self, root: Path) -> object:
+        """What differs when a project of this root would be built with other settings. Costs some microseconds."""
+        repo = self.super_repos.around(root)
+        return settings_stamp(root), repo.says_of(root) if repo else ()
+
     def build(self, root: Path) -> Project:
         """Does no long work. What is wrong with the settings is said on the bus, and the rest counts."""
-        seen = settings_stamp(root)  # before the files are read: a change in between is noticed
+        seen = self.stamp(root)  # before the files are read: a change in between is noticed
         found, settings = self._settings(root)
         languages = ProjectLanguages(
             root,

@@ -94,7 +94,7 @@ class Project:
             encoding=settings.encoding,
         )
         self.refactoring = Refactoring(root, self.tree, self.edits, self.relations, self.read)
-        self.settings_stamp = settings_stamp(root)
+        self.settings_stamp: object = settings_stamp(root)
         """Of the files that the settings were read from: when it differs, the project is opened anew."""
         self.opened_at = time.time()
         self.last_used = time.time()

@@ -79,14 +79,19 @@ class ProjectRegistry:
         bus: EventBus,
         build: Callable[[Path], Project],
         interest: Interest,
+        stamp: Callable[[Path], object] = settings_stamp,
         allowed_roots: Iterable[Path] = (),
         known: Iterable[KnownProject] = (),
         home: Path | None = None,
     ) -> None:
-        """`build` makes a project of a root (it may raise ConfigError); it does no long work."""
+        """`build` makes a project of a root (it may raise ConfigError); it does no long work.
+
+        A project whose `stamp` differs from the one that it was built by is opened anew.
+        """
         self._bus = bus
         self._build = build
         self._interest = interest
+        self._stamp = stamp
         self._allowed = [root.expanduser().resolve() for root in allowed_roots]
         self._home = (home or Path.home()).resolve()
         self._known: dict[Path, str] = {real_path(Path(project.root)): project.name for project in known}
@@ -198,7 +203,7 @@ class ProjectRegistry:
         """
         opening = self._openings.get(root)
         before = opening.project if opening else None
-        if before is not None and before.settings_stamp != settings_stamp(root):
+        if before is not None and before.settings_stamp != self._stamp(root):
             self.close(root, "its settings changed")
             opening = None
         if opening is None:
@@ -251,8 +256,8 @@ class ProjectRegistry:
             self._bus.publish("project.closed", reason, project=self._known.get(root, root.name), root=str(root))
 
     def remember(self, project: KnownProject) -> None:
-        """Puts a project on the list without opening it."""
-        self._known.setdefault(Path(project.root), project.name)
+        """Puts a project on the list without opening it, or gives it another name there."""
+        self._known[Path(project.root)] = project.name
 
     def forget(self, root: Path) -> None:
         """Closes a project and takes it off the list."""

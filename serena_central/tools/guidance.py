@@ -9,8 +9,15 @@ from pathlib import Path
 from serena_central.projects.project import Project
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
+from serena_central.tools.modules import introduction
 
 PROMPTS = Path(__file__).with_name("prompts")
+
+MOST_CHARS = 2500
+"""Of the initial instructions, where a project's own prompt and memories leave that much: every session pays for it."""
+
+LEAST_ON_MODULES = 600
+"""Characters that the super-repo's modules get however long the rest is."""
 
 
 @cache
@@ -31,6 +38,10 @@ async def initial_instructions(call: ToolCall) -> str:
     if project is not None:
         names = await project.memories.names()
         parts += [f"Memories: {', '.join(names)}." if names else "", project.settings.initial_prompt]
+    repo = offer.super_repo(session)
+    if repo is not None:
+        spent = sum(len(part) + 1 for part in parts)
+        parts.insert(1, introduction(repo, max(MOST_CHARS - spent, LEAST_ON_MODULES)))
     return "\n".join(part.strip() for part in parts if part.strip())
 
 

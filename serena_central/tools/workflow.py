@@ -10,6 +10,7 @@ from serena_central.projects.project import Project
 from serena_central.sessions.session import ActiveProject
 from serena_central.tools.catalogue import CATALOGUE, tool
 from serena_central.tools.context import ToolCall
+from serena_central.tools.modules import as_json, introduction
 
 
 @tool("Activate project", reads=False, idempotent=True, ignored=("session",))
@@ -17,15 +18,22 @@ async def activate_project(
     call: ToolCall, project: Annotated[str, Meta(description="Name or absolute path of the project")]
 ) -> str:
     """Makes a project this session's default, and opens it. Other sessions are not affected."""
-    registry = call.services.projects
-    opened = await registry.open(registry.find(project))
+    registry, repos = call.services.projects, call.services.super_repos
+    around = call.services.offer.super_repo(call.session)
+    module = around.modules.get(project) if around else None
+    opened = await registry.open(module.root if module else registry.find(project))
     if call.session.shared:
         raise ToolRefused(
             "This session may be shared by several windows, so that no project can be made its default. "
             f"Pass project={opened.name!r} in each call, or have the client send a header X-Serena-Session of its own."
         )
     call.services.sessions.activate(call.session, ActiveProject(opened.name, str(opened.root)))
+    for problem in repos.problems_at(opened.root):
+        call.remark(f"Settings: {problem}")
     prompt = f"\n{opened.settings.initial_prompt}" if opened.settings.initial_prompt else ""
+    repo = repos.at(opened.root)
+    if repo is not None:
+        return f"{introduction(repo)}{prompt}"
     languages = ", ".join(sorted(await opened.languages_in_use())) or "none that is known"
     return f"{opened.name} is active: {opened.root}, {len(opened.tree.files)} files, languages: {languages}.{prompt}"
 
@@ -35,12 +43,16 @@ async def get_current_config(call: ToolCall) -> dict[str, Any]:
     """This session: its id, client, active project, modes, tools, and the known projects."""
     session, offer = call.session, call.services.offer
     active = session.active_project
+    repo = offer.super_repo(session)
+    for problem in call.services.super_repos.problems_at(repo.root) if repo else ():
+        call.remark(f"Settings: {problem}")
     return {
         "session": session.id,
         "client": f"{session.client_name} {session.client_version}".strip(),
         "shared": session.shared,
         "active_project": {"name": active.name, "root": active.root} if active else None,
         "working_folder": session.working_folder,
+        "super_repo": as_json(repo) if repo else None,
         "context": offer.context(session).name,
         "modes": [mode.name for mode in offer.modes(session)],
         "projects": call.services.projects.known_names(),
@@ -51,6 +63,8 @@ async def get_current_config(call: ToolCall) -> dict[str, Any]:
 @tool("List projects")
 async def list_projects(call: ToolCall) -> list[Any]:
     """Known projects: name, root, whether open, how many files are indexed, and the state of their language servers."""
+    repo = call.services.offer.super_repo(call.session)
+    modules = {str(module.root): repo.name for module in repo.modules.values()} if repo else {}
     servers: dict[str, list[dict[str, str]]] = {}
     for server in call.services.pool.snapshot():
         servers.setdefault(str(server.root), []).append({"server": server.server, "state": str(server.state)})
@@ -63,6 +77,7 @@ async def list_projects(call: ToolCall) -> list[Any]:
             "indexed": known.indexed,
             "sessions": known.sessions,
             "servers": servers.get(known.root, []),
+            **({"module_of": modules[known.root]} if known.root in modules else {}),
         }
         for known in call.services.projects.snapshots()
     ]

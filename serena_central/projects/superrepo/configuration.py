@@ -57,6 +57,12 @@ class SuperRepo(msgspec.Struct, frozen=True):
         inside = [module for module in self.modules.values() if path.is_relative_to(module.root)]
         return max(inside, key=lambda module: len(module.root.parts), default=None)
 
+    def says_of(self, root: Path) -> tuple[object, ...]:
+        """What `settings_in` goes by: when it differs, a project of this root has other settings."""
+        if root == self.root:
+            return tuple(module.path for module in self.modules.values())
+        return next(((one.name, *one.languages) for one in self.modules.values() if one.root == root), ())
+
     def settings_in(self, root: Path, settings: ProjectSettings) -> ProjectSettings:
         """A project's settings with what this super-repo says about it: a module's name and languages; for the root
         itself, that its modules' files are not its own."""

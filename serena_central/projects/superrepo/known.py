@@ -4,12 +4,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from serena_central.config.layers import Loaded
+from serena_central.config.layers import Loaded, Problem
 from serena_central.config.settings import ProjectSettings
 from serena_central.projects.registry import real_path
 from serena_central.projects.superrepo.configuration import SuperRepo, super_repo_of
 
 CONFIGURATION = (".serena/project.yml", ".serena/project.local.yml")
+
+WHOLE_FILE = "file"
+"""The key of a problem with a file that can't be read as a whole."""
 
 MOST_KEPT = 1000
 """Roots whose configuration is remembered; a box has fewer."""
@@ -20,6 +23,7 @@ Facts = tuple[tuple[int, int, int] | None, ...]
 class _Kept(NamedTuple):
     facts: Facts
     repo: SuperRepo | None
+    problems: list[Problem]
 
 
 class SuperRepos:
@@ -38,19 +42,37 @@ class SuperRepos:
 
     def at(self, root: Path) -> SuperRepo | None:
         """The super-repo whose root this is, as its files are now."""
-        facts = tuple(_facts(root / name) for name in CONFIGURATION)
-        if facts[0] is None:
+        kept = self._current(root)
+        return kept.repo if kept else None
+
+    def problems_at(self, root: Path) -> list[Problem]:
+        """What of the settings at a root has no effect, of a super-repo or any other project."""
+        kept = self._current(root)
+        return kept.problems if kept else []
+
+    def _current(self, root: Path) -> _Kept | None:
+        first = _facts(root / CONFIGURATION[0])
+        if first is None:
             self._kept.pop(root, None)
             return None
+        facts = (first, *(_facts(root / name) for name in CONFIGURATION[1:]))
         kept = self._kept.get(root)
         if kept is None or kept.facts != facts:
-            repo = super_repo_of(root, self._load(root))
-            while len(self._kept) >= MOST_KEPT:
-                del self._kept[next(iter(self._kept))]
-            kept = self._kept[root] = _Kept(facts, repo)
-            if repo is not None:
-                self._changed(repo)
-        return kept.repo
+            kept = self._read(root, facts, kept)
+        return kept
+
+    def _read(self, root: Path, facts: Facts, before: _Kept | None) -> _Kept:
+        loaded = self._load(root)
+        repo = super_repo_of(root, loaded)
+        problems = [*loaded.problems, *(repo.problems if repo else ())]
+        if repo is None and before is not None and any(problem.key == WHOLE_FILE for problem in loaded.problems):
+            repo = before.repo  # half written, most likely: its modules don't vanish for that
+        while len(self._kept) >= MOST_KEPT:
+            del self._kept[next(iter(self._kept))]
+        kept = self._kept[root] = _Kept(facts, repo, problems)
+        if repo is not None:
+            self._changed(repo)
+        return kept
 
     def worked_in(self, folder: str | None) -> SuperRepo | None:
         """The super-repo of a session that works in this folder."""

@@ -1,0 +1,38 @@
+"""What a session is told of the super-repo that it works in: its modules, and how a call names one."""
+
+from typing import Any
+
+from serena_central.projects.superrepo.configuration import Module, SuperRepo
+
+HOW = (
+    'Every call goes to one module: name it by project= ("*": all at once), give a path in it, or say in '
+    "semantic_context what the task is about; nothing needs to be activated."
+)
+
+
+def introduction(repo: SuperRepo, most_chars: int = 5000) -> str:
+    """Its modules and how to reach them, as fully as `most_chars` characters allow."""
+    head = f"{repo.name} is a super-repo of {len(repo.modules)} modules. {HOW}"
+    default = f" Where nothing says which, {repo.default_module.name} is meant." if repo.default_module else ""
+    modules = list(repo.modules.values())
+    full = ", ".join(_described(module) for module in modules)
+    names = ", ".join(module.name for module in modules)
+    for listed in (full, names):
+        text = f"{head}{default} Modules: {listed or 'none'}."
+        if len(text) <= most_chars:
+            return text
+    return f"{head}{default} list_projects lists them."
+
+
+def _described(module: Module) -> str:
+    said = "; ".join(filter(None, [" ".join(module.languages), " ".join(module.concerns)]))
+    return f"{module.name} ({said})" if said else module.name
+
+
+def as_json(repo: SuperRepo) -> dict[str, Any]:
+    return {
+        "name": repo.name,
+        "root": str(repo.root),
+        "default_module": repo.default_module.name if repo.default_module else None,
+        "modules": {module.name: module.path for module in repo.modules.values()},
+    }
