@@ -38,16 +38,16 @@ class TomlForm:
             gap = "\n" if not text or text.endswith("\n") else "\n\n"
             return text + ((gap if text.strip() else "") + table).replace("\n", line_end)
         start, end = own
-        block = text[start:end]
-        left = block[len(block.rstrip()) :]  # blank lines before the next table
-        return text[:start] + table.rstrip("\n").replace("\n", line_end) + (left or line_end) + text[end:]
+        return text[:start] + table.replace("\n", line_end) + text[end:]
 
     def take(self, text: str, keys: Keys) -> str:
         self.read(text)
         while own := next((span for path, *span in _tables(text) if path[: len(keys)] == keys), None):
             before, after = text[: own[0]], text[own[1] :]
-            if not after and before.endswith(("\n\n", "\r\n\r\n")):
-                before = before[: -2 if before.endswith("\r\n") else -1]
+            if not before:
+                after = after.lstrip("\r\n")
+            elif before.endswith(("\n\n", "\r\n\r\n")) and not after.split("\n")[0].strip():
+                before = before[: -2 if before.endswith("\r\n") else -1]  # one gap is left of two
             text = before + after
         return text
 
@@ -67,22 +67,26 @@ class TomlForm:
 
 def _tables(text: str) -> Iterator[tuple[Keys, int, int]]:
     """The tables in order, each with its path and where it stands, its header included."""
-    headers = [found.start() for found in _HEADER.finditer(text) if _is_readable(text[: found.start()])]
+    headers: list[int] = []
+    for candidate in _HEADER.finditer(text):
+        # What looks like a header may be in the middle of a string or a list, which has no end then.
+        if _is_readable(text[headers[-1] if headers else 0 : candidate.start()]):
+            headers.append(candidate.start())
     for start, end in pairwise([*headers, len(text)]):
         header = text[start : text.find("\n", start) + 1 or len(text)]
-        yield _path_of(tomllib.loads(header)), start, _before_comments(text, start, end)
+        yield _path_of(tomllib.loads(header)), start, _end_of_content(text, start, end)
 
 
-def _before_comments(text: str, start: int, end: int) -> int:
-    """Comments right above the next header belong to that, not to the table before."""
+def _end_of_content(text: str, start: int, end: int) -> int:
+    """Comments and gaps after a table's last line may belong to what follows: they are no part of it."""
     lines = text[start:end].splitlines(keepends=True)
-    while end < len(text) and len(lines) > 1 and lines[-1].lstrip().startswith("#"):
+    while not lines[-1].strip() or lines[-1].lstrip().startswith("#"):
         end -= len(lines.pop())
     return end
 
 
 def _is_readable(text: str) -> bool:
-    """Whether a line after this text is not in the middle of a string or a list."""
+    """Whether this is TOML by itself."""
     try:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serena_central.clients.forms import Malformed
+from serena_central.clients.forms import Malformed, with_entry
 from serena_central.clients.toml_form import TomlForm
 
 FORM = TomlForm()
@@ -86,3 +86,39 @@ def test_what_is_no_toml_is_refused_with_its_line(text: str, line: int) -> None:
 def test_any_value_is_written_as_toml_reads_it(value: Any) -> None:
     text = FORM.put("# first\n[other]\nx = 1\n", KEYS, {"é k": value})
     assert tomllib.loads(text) == {"other": {"x": 1}, "mcp_servers": {"serena": {"é k": value}}}
+
+
+FRAGMENTS = (
+    "[a]\nx = 1\n",
+    "# a note\n",
+    "\n",
+    "[mcp_servers.other]\ncommand = 'x' # why\n",
+    '[mcp_servers.other.env]\nA = """\n[mcp_servers.serena]\n"""\n',
+    "[[things]]\nlist = [\n  [1, 2], # [no.header]\n  [3],\n]\n",
+    '[mcp_servers.serena]\nurl = "old"\nextra = { a = 1 }\n',
+    "[mcp_servers.serena.env]\nB = '[x]'\n",
+    "  [ mcp_servers . 'serena' . tools ] # spaced\n  t = true\n",
+    "[mcp_servers.'serena-2']\nurl = 'u'\n",
+    "[b]\n'[c]' = '''\n[d]\n'''\n",
+    "[dates]\ndate = 2026-01-31\nfloat = inf\n",
+)
+
+
+@given(st.lists(st.sampled_from(FRAGMENTS), unique=True), st.sampled_from(["\n", "\r\n"]), st.booleans())
+def test_other_tables_never_change(fragments: list[str], line_end: str, with_env: bool) -> None:
+    text = "".join(fragments).replace("\n", line_end)
+    entry = {**ENTRY, "env": {"B": "[x]"}} if with_env else ENTRY
+    try:
+        before = FORM.read(text)
+    except Malformed:  # some orders define a table twice
+        return
+    after = FORM.put(text, KEYS, entry)
+    assert FORM.read(after) == with_entry(before, KEYS, entry)
+    taken = FORM.read(FORM.take(after, KEYS))
+    rest = with_entry(before, KEYS, None)
+    if not rest["mcp_servers"]:
+        del rest["mcp_servers"]
+    assert taken == rest
+    for fragment in fragments:
+        if "serena" not in fragment and fragment.strip():
+            assert fragment.replace("\n", line_end) in after
