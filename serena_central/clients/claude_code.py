@@ -1,12 +1,13 @@
-"""Claude Code: `~/.claude.json`, or a project's `.mcp.json`.
+"""Claude Code: `~/.claude.json`, or a project's `.mcp.json`; hooks in `.claude/settings.json` at home or in a project.
 
 It tells children its conversation and project; without a proxy, a command of ours prints the headers when it connects.
 """
 
 from pathlib import Path
 
-from serena_central.clients.client import Client, Machine, Proxy, Server, plain_stdio
+from serena_central.clients.client import JSON, Client, Machine, Proxy, Server, plain_stdio
 from serena_central.clients.forms import Entry
+from serena_central.clients.hooks import Command, Hooks, HooksForm, nested
 
 
 def user_files(machine: Machine) -> tuple[Path, ...]:
@@ -32,3 +33,18 @@ CLIENT = Client(
     http=http,
     then="Start it anew; /mcp shows the connection.",
 )
+
+
+def hooks_file(machine: Machine) -> Path:
+    return machine.folder("CLAUDE_CONFIG_DIR", machine.home / ".claude") / "settings.json"
+
+
+def hooks(command: Command) -> Entry:
+    return {
+        "PreToolUse": nested(command("enforce"), matcher="Grep|Glob|Search|Bash", timeout=5),
+        "SessionStart": nested(command("session-start"), matcher="startup|resume|clear|compact", timeout=10),
+        "SessionEnd": nested(command("session-end"), timeout=5),
+    }
+
+
+HOOKS = Hooks(hooks_file, ".claude/settings.json", HooksForm(JSON), hooks, can_ask=True)

@@ -1,12 +1,13 @@
-"""Codex: `~/.codex/config.toml`, or a trusted project's `.codex/config.toml`.
+"""Codex: `~/.codex/config.toml`, or a trusted project's `.codex/config.toml`; hooks in `hooks.json` beside it.
 
 It sends its conversation's id with each call, and its folder from a variable: it needs no proxy.
 """
 
 from pathlib import Path
 
-from serena_central.clients.client import TOKEN_VARIABLE, Client, Machine, Server
+from serena_central.clients.client import JSON, TOKEN_VARIABLE, Client, Machine, Server
 from serena_central.clients.forms import Entry
+from serena_central.clients.hooks import Command, Hooks, HooksForm, nested
 from serena_central.clients.toml_form import TomlForm
 
 
@@ -33,4 +34,25 @@ CLIENT = Client(
     project_files=(".codex/config.toml",),
     http=http,
     usual="http",
+)
+
+
+def hooks_file(machine: Machine) -> Path:
+    return machine.folder("CODEX_HOME", machine.home / ".codex") / "hooks.json"
+
+
+def hooks(command: Command) -> Entry:
+    """It searches by shell commands alone, and has no hook for a session's end."""
+    return {
+        "PreToolUse": nested(command("enforce"), matcher="Bash", timeout=5),
+        "SessionStart": nested(command("session-start"), matcher="startup|resume|clear", timeout=10),
+    }
+
+
+HOOKS = Hooks(
+    hooks_file,
+    ".codex/hooks.json",
+    HooksForm(JSON),
+    hooks,
+    then="Codex runs them once you have trusted them: /hooks shows them.",
 )

@@ -1,9 +1,10 @@
-"""Cursor: `.cursor/mcp.json` at home or in a project."""
+"""Cursor: `.cursor/mcp.json` at home or in a project; hooks in `hooks.json` beside it."""
 
 from pathlib import Path
 
-from serena_central.clients.client import Client, Machine, Proxy, Server, headers, plain_stdio
+from serena_central.clients.client import JSON, Client, Machine, Proxy, Server, headers, plain_stdio
 from serena_central.clients.forms import Entry
+from serena_central.clients.hooks import Command, Hooks, HooksForm
 
 FOLDER = "${workspaceFolder}"
 """The folder that holds the project's `.cursor`; in a user's file it would be the home folder."""
@@ -33,3 +34,18 @@ CLIENT = Client(
     http=http,
     then="Switch it on under Settings, MCP.",
 )
+
+
+def hooks_file(machine: Machine) -> Path:
+    return machine.home / ".cursor" / "hooks.json"
+
+
+def hooks(command: Command) -> Entry:
+    return {
+        "preToolUse": [{"command": command("enforce"), "matcher": "Shell|Grep|Glob"}],
+        "sessionStart": [{"command": command("session-start")}],
+        "sessionEnd": [{"command": command("session-end")}],
+    }
+
+
+HOOKS = Hooks(hooks_file, ".cursor/hooks.json", HooksForm(JSON, {"version": 1}), hooks)

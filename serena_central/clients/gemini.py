@@ -7,6 +7,7 @@ from pathlib import Path
 
 from serena_central.clients.client import JSON_WITH_COMMENTS, Client, Machine, Server, headers
 from serena_central.clients.forms import Entry
+from serena_central.clients.hooks import Command, Hooks, HooksForm, nested
 
 
 def user_files(machine: Machine) -> tuple[Path, ...]:
@@ -28,3 +29,19 @@ CLIENT = Client(
     http=http,
     then="Start it anew; /mcp shows the connection.",
 )
+
+
+def hooks_file(machine: Machine) -> Path:
+    return machine.home / ".gemini" / "settings.json"
+
+
+def hooks(command: Command) -> Entry:
+    tools = "run_shell_command|grep_search|search_file_content|glob"
+    return {
+        "BeforeTool": nested(command("enforce"), matcher=tools, timeout=5_000),
+        "SessionStart": nested(command("session-start"), timeout=10_000),
+        "SessionEnd": nested(command("session-end"), timeout=5_000),
+    }
+
+
+HOOKS = Hooks(hooks_file, ".gemini/settings.json", HooksForm(JSON_WITH_COMMENTS), hooks)

@@ -7,7 +7,7 @@ import json
 import re
 from typing import NamedTuple, NoReturn
 
-from serena_central.clients.forms import Entry, Keys, Malformed, Value
+from serena_central.clients.forms import Keys, Malformed, Value
 
 STEP = "  "
 """One level of indentation in a file that shows none of its own."""
@@ -57,7 +57,7 @@ class JsonForm:
         self._scan(text)
         return json.loads(_plain(text)) if text.strip() else {}
 
-    def put(self, text: str, keys: Keys, entry: Entry) -> str:
+    def put(self, text: str, keys: Keys, entry: Value) -> str:
         root = self._scan(text)
         line_end = "\r\n" if "\r\n" in text else "\n"
         if not text.strip():

@@ -13,6 +13,7 @@ from serena_central.clients import (
     zed,
 )
 from serena_central.clients.client import Client
+from serena_central.clients.hooks import Hooks
 
 CLIENTS: dict[str, Client] = {
     "claude-code": claude_code.CLIENT,
@@ -26,3 +27,12 @@ CLIENTS: dict[str, Client] = {
     "zed": zed.CLIENT,
     "claude-desktop": claude_desktop.CLIENT,
 }
+
+HOOKS: dict[str, Hooks] = {
+    "claude-code": claude_code.HOOKS,
+    "codex": codex.HOOKS,
+    "gemini": gemini.HOOKS,
+    "cursor": cursor.HOOKS,
+    "vscode": vscode.HOOKS,
+}
+"""Clients that can be told of text searches before they make them."""

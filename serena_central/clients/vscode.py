@@ -1,9 +1,11 @@
-"""VS Code: `mcp.json` of the user's profile, or a project's `.vscode/mcp.json`."""
+"""VS Code: `mcp.json` of the user's profile, or a project's `.vscode/mcp.json`. Hooks are Copilot's: a file of our own
+among others in a folder, which VS Code and Copilot CLI read."""
 
 from pathlib import Path
 
-from serena_central.clients.client import JSON_WITH_COMMENTS, Client, Machine, Proxy, Server, headers, plain_stdio
+from serena_central.clients.client import JSON, JSON_WITH_COMMENTS, Client, Machine, Proxy, Server, headers, plain_stdio
 from serena_central.clients.forms import Entry
+from serena_central.clients.hooks import Command, Hooks, HooksForm
 
 FOLDER = "${workspaceFolder}"
 """Fails in a user's file where a window has no folder or several: the client then names them when it is asked."""
@@ -40,3 +42,23 @@ CLIENT = Client(
     http=http,
     then="Press Start above the entry in mcp.json, or run `MCP: List Servers`.",
 )
+
+
+def hooks_file(machine: Machine) -> Path:
+    return machine.folder("COPILOT_HOME", machine.home / ".copilot") / "hooks" / "serena-central.json"
+
+
+def hooks(command: Command) -> Entry:
+    """Events in capitals, so that what it says of a tool looks the same in both of its harnesses."""
+
+    def one(does: str, timeout_s: int) -> list[object]:
+        return [{"type": "command", "command": command(does), "timeout": timeout_s}]
+
+    return {
+        "PreToolUse": one("enforce", 5),
+        "SessionStart": one("session-start", 10),
+        "SessionEnd": one("session-end", 5),
+    }
+
+
+HOOKS = Hooks(hooks_file, ".github/hooks/serena-central.json", HooksForm(JSON, {"version": 1}), hooks, can_ask=True)

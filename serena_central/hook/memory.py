@@ -48,9 +48,9 @@ class Memory:
     def was_stopped(self, key: str, now: float) -> bool:
         """Whether this search was stopped a moment ago; if not, it is from now on."""
         with self._changing("stopped", now) as stopped:
-            before = stopped.pop(key, None)
+            before = stopped.get(key)
             if before is not None and now - before.at < A_MOMENT_S:
-                return True
+                return True  # and stays so: a client may run the same hook from two of its files
             stopped[key] = Entry(now, 1)
             return False
 

@@ -1,0 +1,116 @@
+"""Hooks in a client's configuration: lists of commands by event, of which only ours are put in, renewed or taken out.
+
+As a form, so that planning, backups and undoing are those of every other change. What such a file says is shown in two
+parts: `ours`, event → our groups, and `rest`, all else.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from serena_central.clients.client import Machine
+from serena_central.clients.forms import Entry, Keys, Malformed, Value, members_of
+from serena_central.clients.json_form import JsonForm
+
+OURS: Keys = ("ours",)
+
+_RUNS_OURS = re.compile(r"""(?:^|[\s/\\"'])serena-hook(?:\.exe)?(?:["'\s]|$)|-m serena_central\.hook(?:\s|$)""")
+
+Command = Callable[[str], str]
+"""From what a hook is to do ("enforce", "session-start", "session-end") to the command line that does it."""
+
+
+class HooksForm:
+    """JSON whose member `hooks` maps events to lists. `always` must stand at the top of the file, too."""
+
+    def __init__(self, base: JsonForm, always: Mapping[str, Value] | None = None) -> None:
+        self._base = base
+        self._always = dict(always or {})
+
+    def read(self, text: str) -> dict[str, Value]:
+        said = self._base.read(text)
+        ours: dict[str, list[Value]] = {}
+        others: dict[str, Value] = {}
+        for event, groups in members_of(said.get("hooks")).items():
+            mine, theirs = _parted(groups)
+            if mine:
+                ours[event] = mine
+            if theirs != []:  # an empty list says what none says
+                others[event] = theirs
+        rest = {key: value for key, value in said.items() if key != "hooks" and self._always.get(key) != value}
+        kept = [others] if others or not isinstance(said.get("hooks", {}), dict) else []
+        return {"rest": {**rest, "hooks": kept}, **({"ours": ours} if ours else {})}
+
+    def put(self, text: str, keys: Keys, entry: Entry) -> str:
+        """`entry` maps event → our groups; `keys` are always `OURS`."""
+        text = self.take(text, keys)
+        said = self._base.read(text)
+        for key, value in self._always.items():
+            if key not in said:
+                text = self._base.put(text, (key,), value)
+        for event, groups in entry.items():
+            before = members_of(said.get("hooks")).get(event, [])
+            if not isinstance(before, list):
+                raise Malformed(1, f"hooks.{event} is no list, so that nothing can be added to it")
+            text = self._base.put(text, ("hooks", event), [*cast("list[Value]", before), *groups])
+        return text
+
+    def take(self, text: str, keys: Keys) -> str:
+        hooks = members_of(self._base.read(text).get("hooks"))
+        left = len(hooks)
+        for event, groups in hooks.items():
+            mine, theirs = _parted(groups)
+            if mine and theirs:
+                text = self._base.put(text, ("hooks", event), theirs)
+            elif mine:
+                left -= 1
+                text = self._base.take(text, ("hooks", event) if left else ("hooks",))
+        return text
+
+
+def _parted(groups: Value) -> tuple[list[Value], Value]:
+    """Our groups, and what is left without them."""
+    if not isinstance(groups, list):
+        return [], groups
+    ours: list[Value] = []
+    others: list[Value] = []
+    for group in cast("list[Value]", groups):
+        inner = members_of(group).get("hooks")
+        if not isinstance(inner, list):
+            (ours if _is_ours(group) else others).append(group)
+            continue
+        hooks = cast("list[Value]", inner)
+        theirs = [hook for hook in hooks if not _is_ours(hook)]
+        if len(theirs) < len(hooks):
+            ours.append({**members_of(group), "hooks": [hook for hook in hooks if _is_ours(hook)]})
+        if theirs or not hooks:
+            others.append({**members_of(group), "hooks": theirs})
+    return ours, others
+
+
+def _is_ours(hook: Value) -> bool:
+    command = members_of(hook).get("command")
+    return isinstance(command, str) and _RUNS_OURS.search(command) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """Where and how one client takes hooks."""
+
+    user_file: Callable[[Machine], Path]
+    project_file: str
+    """Relative to the project's root."""
+    form: HooksForm
+    entry: Callable[[Command], Entry]
+    """Event → groups of ours."""
+    can_ask: bool = False
+    """Whether a hook may leave the decision to the client's user."""
+    then: str = "They count from its next start."
+
+
+def nested(command: str, *, matcher: str = "", timeout: int) -> list[Value]:
+    """A list with one group, as Claude Code made it usual. `timeout` in the client's own unit."""
+    hook = {"type": "command", "command": command, "timeout": timeout}
+    return [{**({"matcher": matcher} if matcher else {}), "hooks": [hook]}]
