@@ -9,6 +9,7 @@ from benchmarks.bench import Bench
 from benchmarks.bridges import bridging
 from benchmarks.edits import guarding, replacing
 from benchmarks.giant import growing_giant
+from benchmarks.hooks import hooking
 from benchmarks.languages import languages
 from benchmarks.latency import editing, finding, protocol, references, searching
 from benchmarks.load import crowding, idling, weighing
@@ -20,6 +21,7 @@ ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "start": starting,
     "protocol": protocol,
     "bridge": bridging,
+    "hook": hooking,
     "find": finding,
     "search": searching,
     "references": references,

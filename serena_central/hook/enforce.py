@@ -1,7 +1,7 @@
 """Before a client's tool runs: whether it is a search for code that the server answers better, and the call instead.
 
-The questions go from cheap to dear: the text of the call, the server, the memory of earlier runs. Each "no" lets the
-tool run; so does everything that can't be told.
+The questions go from cheap to dear: the text of the call, the server, the memory of earlier runs, of which the last two
+are imported when they are asked. Each "no" lets the tool run; so does everything that can't be told.
 """
 
 import os
@@ -10,9 +10,7 @@ from typing import NamedTuple
 
 from serena_central.hook.code import SOURCE_FOLDERS, reason_of
 from serena_central.hook.instead import calls_instead, reason_text
-from serena_central.hook.memory import Memory, Unavailable, digest
 from serena_central.hook.payload import ToolUse, searches_of
-from serena_central.hook.question import place_of
 from serena_central.hook.search import Search
 from serena_central.island.home import Home
 
@@ -37,9 +35,11 @@ def decide(
     searches = [(search, why) for search in searches_of(use) if (why := reason_of(search, folders))]
     if not searches:
         return None
+    from serena_central.hook.question import place_of
+
     search, why = searches[0]
     place = place_of(home, place_meant(search, use.folder), search.globs or _names(search))
-    if place is None or not _is_due(use, Memory(home), mode, now):
+    if place is None or not _is_due(use, home, mode, now):
         return None
     calls = calls_instead(search, place, use.folder)
     return Verdict("ask" if mode == "ask" else "deny", reason_text(why, calls))
@@ -56,8 +56,11 @@ def _names(search: Search) -> tuple[str, ...]:
     return (search.pattern.rpartition("/")[2],) if search.by_name else ()
 
 
-def _is_due(use: ToolUse, memory: Memory, mode: str, now: float) -> bool:
+def _is_due(use: ToolUse, home: Home, mode: str, now: float) -> bool:
     """Whether this one is to be stopped. Without a memory none is: it might be the second time."""
+    from serena_central.hook.memory import Memory, Unavailable, digest
+
+    memory = Memory(home)
     try:
         if mode == "nudge" and memory.count(digest(use.session), now) % EVERY:
             return False

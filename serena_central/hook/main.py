@@ -1,5 +1,7 @@
 """`serena-hook`: what clients run at their hooks. A fault of ours never fails a client's tool: whatever goes wrong, the
 answer is silence and exit code 0, and the log says why.
+
+What only some runs need is imported when they do: a client waits for each of them.
 """
 
 import argparse
@@ -7,7 +9,6 @@ import json
 import os
 import sys
 import time
-import traceback
 from typing import Any, cast
 
 from serena_central.hook.code import SOURCE_FOLDERS
@@ -39,6 +40,8 @@ def parser(program: str) -> argparse.ArgumentParser:
     end = commands.add_parser("session-end", help="when a conversation ends: tell the server")
     for command in (enforce, start, end):
         command.add_argument("--client", choices=tuple(DIALECTS), default="claude-code", help="whose hook this is")
+    warm = commands.add_parser("warm", help="have the server warm up a project, as soon as one runs")
+    warm.add_argument("folder", metavar="DIR")
     return made
 
 
@@ -52,10 +55,17 @@ def run(program: str, arguments: list[str]) -> None:
     asked = parser(program).parse_args(arguments)
     home = user_home()
     try:
+        if asked.command == "warm":
+            from serena_central.hook.session import warm_up
+
+            warm_up(asked.folder, home)
+            return
         answer = _answer(asked, home, _said())
         if answer is not None:
             print(json.dumps(answer), flush=True)
     except Exception:  # noqa: BLE001 - the border of a hook: the client's tool must run
+        import traceback
+
         log(home, traceback.format_exc())
 
 
@@ -78,7 +88,7 @@ def _answer(asked: argparse.Namespace, home: Home, said: Json) -> Json | None:
             return None
         return dialect.stop(verdict.verdict if dialect.can_ask else "deny", verdict.reason)
 
-    from serena_central.hook.session import begin, end  # subprocess, which no decision needs
+    from serena_central.hook.session import begin, end
 
     if asked.command == "session-start":
         return dialect.tell(begin(event_of(said), home))

@@ -16,6 +16,12 @@ from serena_central.island.home import Home
 GOODBYE_S = 1.0
 """The client waits no longer than it must: it is about to end."""
 
+SERVER_STARTS_S = 30.0
+WARMING_S = 10.0
+"""How long the server may take to say that it has begun."""
+
+POLL_S = 0.5
+
 CONTEXT = (
     "Code here is served by serena-central (MCP). Use find_symbol, get_symbols_overview and find_referencing_symbols "
     "rather than text search for anything about code; search_for_pattern for text. In a repository of several modules, "
@@ -24,23 +30,29 @@ CONTEXT = (
 
 
 def begin(event: Event, home: Home) -> str:
-    """Starts the warm-up and returns at once, with what the model is to know."""
+    """Has the warm-up begin without waiting for it; what the model is to know."""
     if event.why != "compact":  # nothing was stopped: only the model's memory was shortened
-        warm_up(event.folder or os.getcwd(), home)
+        folder = event.folder or os.getcwd()
+        subprocess.Popen(
+            [sys.executable, "-I", "-m", "serena_central.hook", "warm", folder],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd=home.folder if os.path.isdir(home.folder) else None,
+            env={**os.environ, "SERENA_CENTRAL_HOME": home.folder},
+            start_new_session=True,
+        )
     return CONTEXT
 
 
 def warm_up(folder: str, home: Home) -> None:
-    """In a process of its own that nobody waits for; what it has to say stands in its log."""
-    subprocess.Popen(
-        [sys.executable, "-I", "-m", "serena_central.cli", "warm", "--background", "--project", folder],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        cwd=folder,
-        env={**os.environ, "SERENA_CENTRAL_HOME": home.folder},
-        start_new_session=True,
-    )
+    """Asks the server to warm up what is in a folder, once it runs: a client's bridge may just be starting it."""
+    deadline = time.monotonic() + SERVER_STARTS_S
+    body: dict[str, object] = {"folder": folder, "modules": [], "background": True}
+    while ask(home, "POST", "/api/warm", deadline=min(deadline, time.monotonic() + WARMING_S), body=body) is None:
+        if time.monotonic() + POLL_S > deadline:
+            return
+        time.sleep(POLL_S)
 
 
 def end(event: Event, home: Home) -> None:

@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from tests.support.child import PATIENCE_S, Child, Ended, environment, serving_child
+from tests.support.mcp import RawClient
 
 pytestmark = pytest.mark.anyio
 
@@ -146,11 +147,35 @@ async def test_a_person_may_be_asked_or_nobody_stopped(child: Child, shop: Path)
 
 async def test_the_end_of_a_conversation_is_told_to_the_server(child: Child, shop: Path) -> None:
     async with child.http() as http:
-        ended = await run_hook(child.folder, {"session_id": "nobody", "cwd": str(shop)}, "session-end")
+        client = RawClient(http, "modern", name="codex")
+        await client.call("list_dir", {"sessionId": "talk-1"}, relative_path=".", project=str(shop))
+        (session,) = [
+            one for one in (await http.get("/api/sessions")).json()["sessions"] if one["client_name"] == "codex"
+        ]
+        said = {"session_id": "talk-1", "cwd": str(shop), "hook_event_name": "SessionEnd", "reason": "exit"}
+        ended = await run_hook(child.folder, said, "session-end")
         assert (ended.code, ended.out, ended.err) == (0, "", "")
-        answer = await http.post("/api/conversations/close", json={"conversation": "nobody"})
-        assert answer.status_code == 404
-        assert answer.json()["error"]["kind"] == "session_not_found"
+        shown = await http.get(f"/api/sessions/{session['session_id']}")
+        assert shown.json()["state"] == "disconnected"
+        unknown = await http.post("/api/conversations/close", json={"conversation": "nobody"})
+        assert (unknown.status_code, unknown.json()["error"]["kind"]) == (404, "session_not_found")
+
+
+async def test_a_conversation_that_begins_warms_its_project_up_and_tells_the_model(
+    child: Child, tmp_path: Path
+) -> None:
+    root = tmp_path / "fresh"
+    (root / ".git").mkdir(parents=True)
+    (root / "new.py").write_text("class New: ...\n")
+    said = {"session_id": "s9", "cwd": str(root), "hook_event_name": "SessionStart", "source": "startup"}
+    ended = await run_hook(child.folder, said, "session-start")
+    assert "find_symbol" in ended.json["hookSpecificOutput"]["additionalContext"]
+    async with child.http() as http:
+        with anyio.fail_after(PATIENCE_S):
+            while "fresh" not in (await http.get("/api/projects?open=true")).text:
+                await anyio.sleep(0.05)
+    asked = await run_hook(child.folder, grep(root, "s9", pattern="class New"), "enforce")
+    assert verdict_of(asked)[0] == "deny"
 
 
 async def test_without_a_server_and_with_nonsense_every_tool_runs(tmp_path: Path, shop: Path) -> None:
