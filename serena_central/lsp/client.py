@@ -37,7 +37,7 @@ from serena_central.lsp.conversation import Conversation, Question
 from serena_central.lsp.conversion import Converter, plain, signatures
 from serena_central.lsp.documents import Reading
 from serena_central.lsp.locate import Launch
-from serena_central.lsp.process import GuardedProcess, guarded
+from serena_central.lsp.process import GuardedProcess, Usage, guarded
 from serena_central.lsp.types import (
     LspDiagnosticReport,
     LspHover,
@@ -170,12 +170,12 @@ class LanguageServer:
         """As it was installed, else as the server itself says; "" when neither is known."""
         return self._launch.version or self._conversation.offer.version
 
-    def memory_bytes(self) -> int:
-        """Of the whole process tree: proportional set size where the platform tells it, else resident. 0 when gone.
+    def usage(self) -> Usage:
+        """Of the whole process tree; memory is the proportional set size where the platform tells it, else resident.
 
         Reads /proc for some milliseconds: call it in a thread.
         """
-        return self._process.memory_bytes() if self._process else 0
+        return self._process.usage() if self._process else Usage()
 
     async def ready(self) -> str | None:
         """Waits until its answers can be believed; a remark when the wait was cut short, else None."""

@@ -11,6 +11,7 @@ import sysconfig
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio
 import psutil
@@ -35,6 +36,13 @@ _OF_ONE_PROJECT = frozenset({"VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "GOWOR
 
 _DRAIN_S = 0.5
 """How long the last words of a process that has ended are waited for."""
+
+
+class Usage(NamedTuple):
+    """What a process tree takes: memory now, and processor time of those of its processes that run."""
+
+    memory_bytes: int = 0
+    cpu_s: float = 0.0
 
 
 class GuardedProcess:
@@ -73,14 +81,14 @@ class GuardedProcess:
     def stderr_tail(self) -> str:
         return self._tail.decode("utf-8", "replace").strip()
 
-    def memory_bytes(self) -> int:
-        """Of the guard and everything below it; 0 when nothing is left. Reads /proc for some milliseconds."""
+    def usage(self) -> Usage:
+        """Of the guard and everything below it; nothing when nothing is left. Reads /proc for some milliseconds."""
         try:
             guard = psutil.Process(self._process.pid)
             tree = [guard, *guard.children(recursive=True)]
         except psutil.Error:
-            return 0
-        return sum(_memory_of(process) for process in tree)
+            return Usage()
+        return Usage(sum(map(_memory_of, tree)), sum(map(_cpu_s_of, tree)))
 
     async def drain(self) -> None:
         """Reads stderr until its end, so that a server that complains much is never blocked by it."""
@@ -185,6 +193,14 @@ def search_path(environment: Mapping[str, str]) -> str:
     was installed beside this product, such as a Node.js."""
     folders = [*environment.get("PATH", os.defpath).split(os.pathsep), sysconfig.get_path("scripts")]
     return os.pathsep.join(folder for folder in folders if Path(folder).is_absolute())
+
+
+def _cpu_s_of(process: psutil.Process) -> float:
+    try:
+        times = process.cpu_times()
+    except psutil.Error:
+        return 0.0
+    return times.user + times.system
 
 
 def _memory_of(process: psutil.Process) -> int:

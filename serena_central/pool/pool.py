@@ -30,6 +30,7 @@ from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.locate import Launch, locate
 from serena_central.pool.budget import machine_memory_bytes
+from serena_central.pool.chronicle import Chronicle
 from serena_central.pool.interest import Interests
 from serena_central.pool.key import ServerKey, WantedServer
 from serena_central.pool.ledger import OWNER_VARIABLE, Ledger
@@ -175,6 +176,11 @@ class LanguageServerPool:
             for slot in self._slots.values()
             for shown in of_slot(slot, attached=self._interests.attached(slot.key.root), now=now, unix_now=unix_now)
         ]
+
+    def chronicle(self, key: ServerKey) -> Chronicle:
+        """The key's last moves and measurements; empty when the pool knows no such key."""
+        slot = self._slots.get(key)
+        return slot.chronicle if slot is not None else Chronicle()
 
     async def restart(self, key: ServerKey, reason: str) -> bool:
         """Ends the key's runs, closes its breaker, and waits for a fresh start. False when the pool knows no such key.

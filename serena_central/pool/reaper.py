@@ -11,6 +11,7 @@ import anyio
 import anyio.to_thread
 
 from serena_central.config.settings import PoolPolicy
+from serena_central.lsp.process import Usage
 from serena_central.pool.budget import make_room
 from serena_central.pool.interest import Interests
 from serena_central.pool.key import ServerKey
@@ -76,16 +77,18 @@ class Reaper:
         return room.used_bytes
 
     async def measure(self) -> None:
-        """Notes every server's memory and its processes; some milliseconds each, in a thread, all in one go."""
+        """Notes what every server takes, and its processes; some milliseconds each, in a thread, all in one go."""
         async with self._measuring:
             running = [(run, pid) for run in self._runs() if (pid := run.life.facts.pid) is not None]
 
-            def look() -> list[int]:
+            def look() -> list[Usage]:
                 self._ledger.record([pid for _, pid in running])
-                return [run.server.memory_bytes() for run, _ in running]
+                return [run.server.usage() for run, _ in running]
 
-            for (run, _), memory_bytes in zip(running, await anyio.to_thread.run_sync(look), strict=True):
-                run.memory_bytes = memory_bytes
+            for (run, _), usage in zip(running, await anyio.to_thread.run_sync(look), strict=True):
+                run.measured(usage)
+            for slot in self._slots.values():
+                slot.chronicle.measure(slot.runs)
 
     def _end_overdue_drains(self) -> None:
         limit_s = self._policy.drain_timeout_s

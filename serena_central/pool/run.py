@@ -15,6 +15,7 @@ from serena_central.config.settings import PoolPolicy
 from serena_central.core.errors import LanguageServerError, ServerCrashed, ServerStartFailed, ServerUnavailable
 from serena_central.lsp.answers import FileChange
 from serena_central.lsp.client import LanguageServer
+from serena_central.lsp.process import Usage
 from serena_central.pool.key import WantedServer
 from serena_central.pool.state import Cause, Lifecycle, Move, RunState
 
@@ -22,6 +23,9 @@ logger = logging.getLogger(__name__)
 
 ServerBuilder = Callable[[WantedServer], Awaitable[LanguageServer]]
 """Makes the server object, unstarted. Raises: ServerNotInstalled."""
+
+LEAST_MEASURED_S = 0.5
+"""Processor time is counted in hundredths of a second: shares of a shorter span are noise."""
 
 _DRAINS = frozenset({Cause.MAX_CALLS, Cause.SETTINGS_CHANGED})
 """Causes after which the calls that still run may end; after all others the process is stopped at once."""
@@ -47,12 +51,15 @@ class Run:
         self.failure: LanguageServerError | None = None  # why the start failed
         self.unanswered = 0  # calls in a row that were given up before an answer came
         self.memory_bytes = 0  # as last measured by the reaper
+        self.cpu_percent = 0.0  # of one core, between its last two measurements
         self.checked_at = clock()  # the last proof of health
         self.started_at = clock()
         self._policy = policy
         self._clock = clock
         self._server: LanguageServer | None = None
         self._start_scope = anyio.CancelScope()
+        self._cpu_s = 0.0
+        self._cpu_at = self.started_at
         self._abandoned: tuple[Cause, str] | None = None
 
     @property
@@ -73,6 +80,14 @@ class Run:
     def expected_memory_bytes(self) -> int:
         """Measured, or the catalogue's hint as long as nothing was measured."""
         return self.memory_bytes or self.wanted.spec.memory_mb * 1024 * 1024
+
+    def measured(self, usage: Usage) -> None:
+        """Takes what the reaper has measured."""
+        self.memory_bytes = usage.memory_bytes
+        now = self._clock()
+        if now - self._cpu_at >= LEAST_MEASURED_S:
+            self.cpu_percent = 100 * max(0.0, usage.cpu_s - self._cpu_s) / (now - self._cpu_at)
+            self._cpu_s, self._cpu_at = usage.cpu_s, now
 
     def usable(self) -> bool:
         """True while leases may be taken. A process whose death was not yet noticed by its owner expires here."""

@@ -14,6 +14,7 @@ from serena_central.core import progress
 from serena_central.core.errors import DeadlineExceeded, ServerCrashed, ServerNotInstalled, ServerUnavailable
 from serena_central.core.events import EventBus, Severity
 from serena_central.pool.breaker import BreakerState, CircuitBreaker
+from serena_central.pool.chronicle import Chronicle
 from serena_central.pool.key import WantedServer
 from serena_central.pool.run import Run
 from serena_central.pool.state import Cause, Move, RunState
@@ -47,6 +48,7 @@ class Slot:
         self.runs: list[Run] = []  # all whose process tree may exist: the two above, and those that drain
         self.last: Run | None = None  # the one that ended last
         self.starts = 0
+        self.chronicle = Chronicle()
         self.breaker = CircuitBreaker(policy, clock=clock, on_change=self._breaker_changed)
         self._policy = policy
         self._bus = bus
@@ -168,6 +170,8 @@ class Slot:
 
     def _moved(self, run: Run, move: Move) -> None:
         self._publish_move(run, move)
+        if move.cause not in _OF_EVERY_CALL:
+            self.chronicle.moved(run.number, move)
         if move.cause in _FAILURES and not isinstance(run.failure, ServerNotInstalled):
             self.breaker.failure(f"{move.cause}: {move.detail}")
         if move.to is RunState.IDLE and run is self.successor:

@@ -25,8 +25,9 @@ class BreakerSnapshot(msgspec.Struct, frozen=True):
 class ServerSnapshot(msgspec.Struct, frozen=True):
     """One run of a server key; a key whose server does not run is shown by its last run.
 
-    `calls` counts the leases of this run, `restarts` the key's starts but the first, `memory_bytes` is what the reaper
-    measured last. `idle_s` is 0 while in use; `age_s` counts from the start, and is 0 when it runs no more.
+    `calls` counts the leases of this run, `restarts` the key's starts but the first, `memory_bytes` and `cpu_percent`
+    (of one core) are what the reaper measured last. `idle_s` is 0 while in use; `age_s` counts from the start, and is 0
+    when it runs no more.
     `draining` marks a run that finishes its calls beside its successor.
     """
 
@@ -39,6 +40,7 @@ class ServerSnapshot(msgspec.Struct, frozen=True):
     run: int
     pid: int | None
     memory_bytes: int
+    cpu_percent: float
     attached: int
     leases: int
     calls: int
@@ -77,6 +79,7 @@ def _of_run(slot: Slot, run: Run, breaker: BreakerSnapshot, attached: int, now: 
         run=run.number,
         pid=facts.pid,
         memory_bytes=0 if gone else run.memory_bytes,
+        cpu_percent=0.0 if gone else round(run.cpu_percent, 1),
         attached=attached,
         leases=facts.leases,
         calls=facts.calls,

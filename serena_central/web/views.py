@@ -81,22 +81,23 @@ def server_view(server: ServerSnapshot) -> dict[str, Any]:
     """A language server's run; `id` names its key in URLs, `project` is its root's folder."""
     shown = msgspec.structs.asdict(server)
     del shown["key"]
-    return {"id": _server_id(server.key), "project": server.root.name, **shown}
+    return {"id": server_id(server.key), "project": server.root.name, **shown}
 
 
-def server_named(pool: LanguageServerPool, server_id: str) -> ServerKey:
-    """The key behind an id of `server_view`.
+def server_named(pool: LanguageServerPool, name: str) -> ServerKey:
+    """The key behind a `server_id`.
 
     Raises:
         NotFound: the pool knows none.
     """
     for server in pool.snapshot():
-        if _server_id(server.key) == server_id:
+        if server_id(server.key) == name:
             return server.key
-    raise NotFound(f"There is no language server {server_id!r}. GET /api/servers lists them.")
+    raise NotFound(f"There is no language server {name!r}. GET /api/servers lists them.")
 
 
-def _server_id(key: ServerKey) -> str:
+def server_id(key: ServerKey) -> str:
+    """What names a key in URLs."""
     where = f"{key.root}\0{key.settings_digest}".encode("utf-8", "surrogateescape")
     return f"{key.server}-{hashlib.blake2b(where, digest_size=6).hexdigest()}"
 

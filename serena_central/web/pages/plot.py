@@ -97,7 +97,8 @@ def plot(
             for index in range(count)
             if any(one.values[index] for one in series)
         ],
-        empty=not any(values),
+        # Bars of no height can't be seen; a line along the axis can.
+        empty=not any(values) if series[0].kind == "bars" else not values,
     )
 
 

@@ -9,20 +9,28 @@ from starlette.routing import BaseRoute, Route
 from serena_central.access.browsers import LINK_LIFE_S
 from serena_central.access.guard import BrowserDoor
 from serena_central.web.answers import NotFound
-from serena_central.web.pages import acting, edit, overview, session, sessions
+from serena_central.web.pages import acting, edit, overview, server, servers, session, sessions
 from serena_central.web.pages.assets import Assets
 from serena_central.web.pages.border import Action, Border
 from serena_central.web.pages.entering import Entering
 from serena_central.web.pages.live import Live
 from serena_central.web.pages.page import BELOW, Page, Parts
 
-PAGES: tuple[Page, ...] = (overview.PAGE, sessions.PAGE, session.PAGE, edit.PAGE)
+PAGES: tuple[Page, ...] = (
+    overview.PAGE,
+    sessions.PAGE,
+    session.PAGE,
+    edit.PAGE,
+    servers.PAGE,
+    server.PAGE,
+)
 
 ACTIONS: dict[str, Action] = {
     "/terminate": acting.terminate,
     "/revive": acting.revive,
     "/cancel": acting.cancel,
     "/undo": acting.take_back,
+    **servers.ACTIONS,
 }
 """Path below /dashboard → what a POST to it does."""
 

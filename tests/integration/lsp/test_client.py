@@ -21,6 +21,7 @@ from serena_central.core.errors import (
 from serena_central.core.text import Position, Range
 from serena_central.lsp.answers import FileChange
 from serena_central.lsp.catalogue import Documents, Readiness, Watching
+from serena_central.lsp.process import Usage
 from tests.support.fakes import FAKE_SPEC, fake_server, log_of, logged, methods_of, running
 
 pytestmark = pytest.mark.anyio
@@ -57,12 +58,12 @@ async def test_a_life_from_initialize_to_exit(file: Path, log: Path) -> None:
         assert server.pid == started["pid"]
         assert server.server_version == "1.0"
         assert server.capabilities["hoverProvider"] is True
-        assert server.memory_bytes() > 1_000_000
+        assert server.usage().memory_bytes > 1_000_000
         assert await server.ready() is None
         await server.ping()
     assert (server.alive, server.exit_code) == (False, 0)
     assert methods_of(log) == ["initialize", "initialized", "$/serenaCentral/ping", "shutdown", "exit"]
-    assert server.memory_bytes() == 0
+    assert server.usage() == Usage()
 
 
 async def test_a_file_is_opened_once_and_follows_the_disk(file: Path, log: Path) -> None:

@@ -1,0 +1,120 @@
+"""The page of one language server: its runs, what it takes, how it came to where it is, and its last words."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from serena_central.pool.chronicle import Measured
+from serena_central.pool.key import ServerKey
+from serena_central.web.answers import NotFound
+from serena_central.web.pages.page import Page, Section, Visit
+from serena_central.web.pages.plot import Plot, Series, plot
+from serena_central.web.pages.rendering import duration, size
+from serena_central.web.pages.servers import PATH, ServerRow, server_row
+from serena_central.web.views import server_named
+
+MIB = 1 << 20
+
+SHOWN = 120
+"""Measurements in a plot."""
+
+
+class State(msgspec.Struct, frozen=True):
+    """The key's runs, the newest first: one that serves or served last, and those that finish their calls beside it."""
+
+    id: str
+    runs: list[ServerRow]
+    runs_now: bool
+
+
+class Load(msgspec.Struct, frozen=True):
+    memory: Plot
+    cpu: Plot
+
+
+class Step(msgspec.Struct, frozen=True):
+    """A move of a run; `at` is Unix time."""
+
+    at: float
+    run: int
+    source: str
+    to: str
+    reason: str
+
+
+class History(msgspec.Struct, frozen=True):
+    """The newest first."""
+
+    steps: list[Step]
+
+
+class LastWords(msgspec.Struct, frozen=True):
+    """The end of what the newest run wrote to stderr."""
+
+    text: str
+
+
+def _key(visit: Visit) -> ServerKey:
+    try:
+        return server_named(visit.parts.pool, visit.path["server"])
+    except NotFound as error:
+        raise NotFound("This language server is not known any more: it has been gone for a while.") from error
+
+
+async def state(visit: Visit) -> State:
+    pool, key = visit.parts.pool, _key(visit)
+    runs = [server_row(one, pool.memory_budget_bytes, visit.now) for one in pool.snapshot() if one.key == key]
+    return State(visit.path["server"], runs, any(run.pid is not None for run in runs))
+
+
+async def load(visit: Visit) -> Load:
+    return plots(list(visit.parts.pool.chronicle(_key(visit)).measured)[-SHOWN:])
+
+
+def plots(measured: Sequence[Measured]) -> Load:
+    """Plots of these measurements."""
+    latest = measured[-1].at if measured else 0.0
+    ago = [f"{duration(latest - one.at)} ago" for one in measured]
+    labels = [ago[0], "now"] if len(measured) > 1 else ["", "now"]
+    return Load(
+        memory=plot(
+            "Memory",
+            "MiB",
+            [Series("memory", [one.memory_bytes / MIB for one in measured] or [None])],
+            x_labels=labels,
+            show=lambda value: f"{value:.4g}",
+            says_of=lambda index: f"{ago[index]}: {size(measured[index].memory_bytes)}",
+        ),
+        cpu=plot(
+            "Processor",
+            "percent of one core",
+            [Series("processor", [one.cpu_percent for one in measured] or [None])],
+            x_labels=labels,
+            show=lambda value: f"{value:.3g}",
+            says_of=lambda index: f"{ago[index]}: {measured[index].cpu_percent:.3g} %",
+        ),
+    )
+
+
+async def history(visit: Visit) -> History:
+    moves = visit.parts.pool.chronicle(_key(visit)).moves
+    return History([Step(one.at, one.run, one.source, one.to, one.reason) for one in reversed(moves)])
+
+
+async def last_words(visit: Visit) -> LastWords:
+    key = _key(visit)
+    return LastWords(next((one.stderr_tail for one in visit.parts.pool.snapshot() if one.key == key), ""))
+
+
+PAGE = Page(
+    path=f"{PATH}/{{server}}",
+    title="Language server {server}",
+    template="server.html",
+    sections={
+        "state": Section("server/_state.html", state, ("server",)),
+        "load": Section("server/_load.html", load),
+        "history": Section("server/_history.html", history, ("server",)),
+        "stderr": Section("server/_stderr.html", last_words),
+    },
+    in_navigation=False,
+)

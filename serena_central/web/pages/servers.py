@@ -1,0 +1,192 @@
+"""The page of all language servers, and what people can do to one."""
+
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from serena_central.pool.key import ServerKey
+from serena_central.pool.pool import LanguageServerPool
+from serena_central.pool.snapshot import BreakerSnapshot, ServerSnapshot
+from serena_central.pool.state import RunState
+from serena_central.web.pages.border import Action, Form
+from serena_central.web.pages.listing import Option, Pager, has_words, options, paged
+from serena_central.web.pages.page import Page, Section, Visit, link
+from serena_central.web.views import server_id, server_named
+
+PATH = "/servers"
+
+BY = "asked for in the dashboard"
+
+
+class Breaker(msgspec.Struct, frozen=True):
+    """`opens_until` is Unix time, None unless starts are refused until then; `last` is the newest failure."""
+
+    state: str
+    failures: int
+    opens_until: float | None
+    last: str
+
+
+class ServerRow(msgspec.Struct, frozen=True):
+    """A run in the table, newest of its key first. `share` is its memory in percent of the budget.
+
+    `started_at` is Unix time, None for one that is gone; `only_last` marks what is shown of a key that runs no more.
+    """
+
+    id: str
+    url: str
+    name: str
+    languages: str
+    version: str
+    project: str
+    root: str
+    state: str
+    draining: bool
+    reason: str
+    run: int
+    pid: int | None
+    memory_bytes: int
+    share: float
+    cpu_percent: float
+    attached: int
+    leases: int
+    calls: int
+    restarts: int
+    started_at: float | None
+    breaker: Breaker
+
+
+class Filters(msgspec.Struct, frozen=True):
+    """The form above the table."""
+
+    words: str
+    states: list[Option]
+    languages: list[Option]
+
+
+class Table(msgspec.Struct, frozen=True):
+    """One page of the runs that match; `running` and `memory_bytes` are of all, `share` of the budget in percent."""
+
+    rows: list[ServerRow]
+    pager: Pager
+    total: int
+    running: int
+    memory_bytes: int
+    budget_bytes: int
+    share: float
+
+
+async def filters(visit: Visit) -> Filters:
+    languages = {language for one in visit.parts.pool.snapshot() for language in one.languages}
+    return Filters(
+        words=visit.query.get("q", ""),
+        states=options([state.value for state in RunState], visit.query.get("state", "")),
+        languages=options(sorted(languages), visit.query.get("language", "")),
+    )
+
+
+async def table(visit: Visit) -> Table:
+    pool = visit.parts.pool
+    found = pool.snapshot()
+    chosen = [one for one in found if _matches(one, visit)]
+    chosen.sort(key=lambda one: (one.state is RunState.DISCONNECTED, -one.memory_bytes))
+    rows, pager = paged(chosen, visit, PATH)
+    memory = sum(one.memory_bytes for one in found)
+    return Table(
+        rows=[server_row(one, pool.memory_budget_bytes, visit.now) for one in rows],
+        pager=pager,
+        total=len(found),
+        running=sum(one.state is not RunState.DISCONNECTED for one in found),
+        memory_bytes=memory,
+        budget_bytes=pool.memory_budget_bytes,
+        share=_percent(memory, pool.memory_budget_bytes),
+    )
+
+
+def _matches(one: ServerSnapshot, visit: Visit) -> bool:
+    state, language, words = (visit.query.get(name, "") for name in ("state", "language", "q"))
+    return (
+        state in ("", one.state)
+        and (not language or language in one.languages)
+        and has_words(words, one.server, str(one.root), str(one.pid or ""))
+    )
+
+
+def server_row(one: ServerSnapshot, budget_bytes: int, now: float) -> ServerRow:
+    return ServerRow(
+        id=f"{server_id(one.key)}-{one.run}",
+        url=link(f"{PATH}/{server_id(one.key)}"),
+        name=one.server,
+        languages=", ".join(one.languages),
+        version=one.version,
+        project=one.root.name,
+        root=str(one.root),
+        state=one.state,
+        draining=one.draining,
+        reason=one.reason,
+        run=one.run,
+        pid=one.pid,
+        memory_bytes=one.memory_bytes,
+        share=_percent(one.memory_bytes, budget_bytes),
+        cpu_percent=one.cpu_percent,
+        attached=one.attached,
+        leases=one.leases,
+        calls=one.calls,
+        restarts=one.restarts,
+        # Rounded: what differs in less is not news.
+        started_at=round(now - one.age_s) if one.age_s else None,
+        breaker=_breaker(one.breaker),
+    )
+
+
+def _breaker(one: BreakerSnapshot) -> Breaker:
+    until = round(one.opens_until) if one.opens_until else None
+    return Breaker(one.state.replace("_", " "), one.failures, until, one.last_failure)
+
+
+def _percent(part: int, whole: int) -> float:
+    return round(min(100.0, 100 * part / whole), 1) if whole else 0.0
+
+
+# --- actions ----------------------------------------------------------------------------------------------------------
+
+
+def _on_server(act: Callable[[LanguageServerPool, ServerKey], Awaitable[str]]) -> Action:
+    async def action(visit: Visit, form: Form) -> str:
+        (name, *_) = form.get("server", [""])
+        pool = visit.parts.pool
+        return await act(pool, server_named(pool, name))
+
+    return action
+
+
+async def _restart(pool: LanguageServerPool, key: ServerKey) -> str:
+    await pool.restart(key, BY)
+    return f"{key.server} runs anew in {key.root.name}."
+
+
+async def _stop(pool: LanguageServerPool, key: ServerKey) -> str:
+    await pool.stop(key, BY)
+    return f"{key.server} has stopped in {key.root.name}. The next call that needs it starts it again."
+
+
+async def _close_breaker(pool: LanguageServerPool, key: ServerKey) -> str:
+    pool.close_breaker(key, BY)
+    return f"{key.server} may be started in {key.root.name} again."
+
+
+ACTIONS: dict[str, Action] = {
+    f"{PATH}/restart": _on_server(_restart),
+    f"{PATH}/stop": _on_server(_stop),
+    f"{PATH}/close-breaker": _on_server(_close_breaker),
+}
+
+PAGE = Page(
+    path=PATH,
+    title="Servers",
+    template="servers.html",
+    sections={
+        "filters": Section("servers/_filters.html", filters, every_s=3600),
+        "table": Section("servers/_table.html", table, ("server",)),
+    },
+)

@@ -1,0 +1,160 @@
+"""What templates get of language servers, exactly: made from a real pool over scripted servers."""
+
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from serena_central.app import Central
+from serena_central.core.errors import LanguageServerError
+from serena_central.pool.chronicle import Measured
+from serena_central.pool.snapshot import ServerSnapshot
+from serena_central.web.answers import NotFound
+from serena_central.web.pages import server, servers
+from serena_central.web.pages.listing import Option, Pager, paged
+from serena_central.web.pages.page import Visit
+from serena_central.web.views import server_id
+from tests.support.central import running_parts
+from tests.support.pools import PoolBox, hover, pool_box
+
+pytestmark = pytest.mark.anyio
+
+NOW = 2_000_000.0
+BUDGET = 1000 << 20
+
+
+@pytest.fixture
+async def central(tmp_path: Path) -> AsyncGenerator[Central]:
+    async with running_parts(tmp_path) as parts:
+        yield parts
+
+
+@pytest.fixture
+async def box(tmp_path: Path) -> AsyncGenerator[PoolBox]:
+    async with pool_box(tmp_path / "pool", memory_budget_mb=1000) as pool:
+        yield pool
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path) -> None:
+    (tmp_path / "pool").mkdir()
+
+
+def visit(central: Central, box: PoolBox, path: dict[str, str] | None = None, **query: str) -> Visit:
+    return Visit(replace(central.dashboard.parts, pool=box.pool), path or {}, query, NOW)
+
+
+def row_of(shown: ServerSnapshot) -> servers.ServerRow:
+    """The row of an idle run that was measured."""
+    name = server_id(shown.key)
+    return servers.ServerRow(
+        id=f"{name}-1",
+        url=f"/dashboard/servers/{name}",
+        name="fake",
+        languages=", ".join(shown.languages),
+        version=shown.version,
+        project=shown.root.name,
+        root=str(shown.root),
+        state="idle",
+        draining=False,
+        reason="lease returned",
+        run=1,
+        pid=shown.pid,
+        memory_bytes=shown.memory_bytes,
+        share=round(100 * shown.memory_bytes / BUDGET, 1),
+        cpu_percent=shown.cpu_percent,
+        attached=0,
+        leases=0,
+        calls=1,
+        restarts=0,
+        started_at=round(NOW - 10),
+        breaker=servers.Breaker("closed", 0, None, ""),
+    )
+
+
+async def run_one(box: PoolBox, name: str = "a") -> ServerSnapshot:
+    wanted = box.wanted(name)
+    async with box.pool.lease(wanted) as one:
+        await hover(one)
+    box.clock.advance(10)
+    await box.pool.sweep()
+    return box.shown(wanted)
+
+
+async def test_the_table_of_an_empty_pool(central: Central, box: PoolBox) -> None:
+    assert await servers.table(visit(central, box)) == servers.Table([], Pager(0, 0, 0, "", ""), 0, 0, 0, BUDGET, 0.0)
+
+
+async def test_a_server_in_the_table_and_on_its_page(central: Central, box: PoolBox) -> None:
+    shown = await run_one(box)
+    row = row_of(shown)
+    share = row.share
+    assert await servers.table(visit(central, box)) == servers.Table(
+        [row], Pager(1, 1, 1, "", ""), 1, 1, shown.memory_bytes, BUDGET, share
+    )
+    at = {"server": server_id(shown.key)}
+    assert await server.state(visit(central, box, at)) == server.State(at["server"], [row], runs_now=True)
+    steps = (await server.history(visit(central, box, at))).steps
+    assert [(step.run, step.source, step.to, step.reason) for step in steps] == [
+        (1, "connecting", "idle", "initialized"),
+        (1, "disconnected", "connecting", "lease asked"),
+    ]
+    measured = box.pool.chronicle(shown.key).measured
+    assert await server.load(visit(central, box, at)) == server.plots(list(measured))
+    assert measured[-1].memory_bytes == shown.memory_bytes > 1_000_000
+
+
+async def test_an_open_breaker_says_until_when(central: Central, box: PoolBox) -> None:
+    wanted = box.wanted("a")
+    box.scripts["a"] = {"exit_at_start": 3}
+    for _ in range(box.pool.policy.breaker_failures):
+        with pytest.raises(LanguageServerError):
+            async with box.pool.lease(wanted):
+                pass
+    (row,) = (await servers.table(visit(central, box))).rows
+    assert (row.breaker.state, row.breaker.failures) == ("open", box.pool.policy.breaker_failures)
+    assert row.breaker.opens_until is not None
+
+
+async def test_servers_are_chosen_by_state_language_and_words(central: Central, box: PoolBox) -> None:
+    await run_one(box, "one")
+    two = await run_one(box, "two")
+    await box.pool.stop(two.key, "for this test")
+
+    async def seen(**query: str) -> list[str]:
+        return [row.project for row in (await servers.table(visit(central, box, **query))).rows]
+
+    assert await seen() == ["one", "two"]
+    assert await seen(state="idle") == ["one"]
+    assert await seen(q="TWO fake") == ["two"]
+    assert await seen(language=two.languages[0]) == ["one", "two"]
+    assert await seen(language="cobol") == []
+    assert (await servers.filters(visit(central, box, q="x", language="cobol"))).languages == [
+        Option("", "any", chosen=False),
+        *(Option(language, language, chosen=False) for language in sorted(two.languages)),
+        Option("cobol", "cobol", chosen=True),
+    ]
+
+
+async def test_a_server_that_nobody_knows_has_no_page(central: Central, box: PoolBox) -> None:
+    for make in (server.state, server.load, server.history, server.last_words):
+        with pytest.raises(NotFound, match="not known any more"):
+            await make(visit(central, box, {"server": "none"}))
+
+
+def test_plots_of_nothing_and_of_little_say_so() -> None:
+    assert server.plots([]).memory.empty
+    one = server.plots([Measured(1.0, 3 << 20, 50.0)])
+    assert one.memory.says == "Memory (MiB): now memory 3; at most 3"
+    assert one.cpu.says == "Processor (percent of one core): now processor 50; at most 50"
+
+
+async def test_long_tables_come_in_pages_that_keep_the_filters(central: Central, box: PoolBox) -> None:
+    rows, pager = paged(range(120), visit(central, box, q="x", page="2"), "/servers")
+    assert list(rows) == list(range(50, 100))
+    assert pager == Pager(51, 100, 120, "/dashboard/servers?q=x&page=1", "/dashboard/servers?q=x&page=3")
+    rows, pager = paged(range(120), visit(central, box, page="99"), "/servers")
+    assert (len(rows), pager.after) == (20, "")
+    for nonsense in ("x", "-1", "0", "9" * 99, "²"):
+        assert paged(range(120), visit(central, box, page=nonsense), "/servers")[1].first == 1
