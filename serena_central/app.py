@@ -26,6 +26,7 @@ from serena_central.access.browsers import Browsers
 from serena_central.access.guard import Guard, refuse_open_binding
 from serena_central.access.headers import SafePages
 from serena_central.access.token import Token, obtain_token
+from serena_central.analysis.collect import Collections
 from serena_central.config.layers import Loaded
 from serena_central.config.load import load_project_config, serena_home
 from serena_central.config.profiles import Profiles, load_profiles
@@ -164,6 +165,7 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
         bus=bus,
         views=SymbolViews(store),
         history=history,
+        collections=Collections(places.cache),
         offer=Offer(settings, _profiles(bus), projects, super_repos),
     )
     caller = ToolCaller(services, record=store.writer.put, once=once)

@@ -30,6 +30,7 @@ COMMANDS = {
     "undo": "Take an edit back.",
     "call": "Call a tool.",
     "hook": "Lead coding agents from text search to these tools.",
+    "graph": "Show what uses what: circles, layers, hot spots.",
     "config": "Show or create the settings.",
     "languages": "List languages and their language servers.",
     "warm": "Start language servers and fill indexes before they are needed.",

@@ -202,6 +202,14 @@ class ProjectLanguages:
         except LanguageServerError as error:
             return str(error)
 
+    def workplace_of(self, path: str) -> Hashable:
+        """Questions about paths with equal answers can be put under one lease: same server, same workspace folder."""
+        try:
+            wanted = self._wanted_for(path)
+        except LanguageServerError as error:
+            return str(error)
+        return wanted.key, wanted.folder
+
     async def lend(self, path: str, work: Callable[[Lent], Awaitable[None]]) -> None:
         """Lets `work` ask the server for `path` about many files under one lease; again if the server crashes.
 
@@ -246,14 +254,14 @@ class ProjectLanguages:
 
         True when files that did not change may have another language, and so another server, now.
         """
-        if any(self._is_marker(change.path) for change in changes):
+        if any(self.is_marker(change.path) for change in changes):
             self._wanted.clear()
         told = [FileChange(self._root / change.path, change.kind) for change in changes]
         for root in self._roots:
             self._pool.files_changed(root, told)
         return self._detection.changed([change.path for change in changes])
 
-    def _is_marker(self, path: str) -> bool:
+    def is_marker(self, path: str) -> bool:
         """Whether a file may say where a server's root is."""
         name = path.rpartition("/")[2]
         groups = [group for spec in self._specs.values() if spec is not None for group in spec.roots.markers]

@@ -11,7 +11,7 @@ from typing import Literal, TypeVar
 
 import anyio
 
-from serena_central.core.errors import PathNotFound, RequestFailed
+from serena_central.core.errors import LanguageServerError, PathError, PathNotFound, RequestFailed, ServerBusy
 from serena_central.core.text import Position, Range
 from serena_central.files.search import files_containing
 from serena_central.files.text import FileText
@@ -20,7 +20,7 @@ from serena_central.lsp.answers import Diagnostic, HierarchyItem, Location, Work
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.documents import MAX_CANDIDATES
 from serena_central.projects.languages import ProjectLanguages
-from serena_central.projects.views import DiagnosticView, HierarchyNode, References, ReferenceView, view_of
+from serena_central.projects.views import DiagnosticView, HierarchyNode, References, ReferenceView, Uses, view_of
 from serena_central.symbols.bodies import body_hash
 from serena_central.symbols.gap import Gap
 from serena_central.symbols.index import Hit, SymbolIndex
@@ -85,6 +85,52 @@ class Relations:
         absolute = self._root / path
         return await self._when_ready(path, lambda server: server.definition(absolute, position))
 
+    async def uses(
+        self, asked: Sequence[tuple[Hit, Sequence[str]]], *, turn: Callable[[], Awaitable[None]], at_once: int
+    ) -> list[Uses]:
+        """The bare places of many symbols' uses, each with the files that hold its name; all of one workplace.
+
+        One lease for all, `at_once` of them in flight, and before each `turn` is awaited. What the server refuses
+        stands in its place as `failed`. Raises LanguageServerError when there is no server, or it keeps crashing.
+        """
+        found = [Uses()] * len(asked)
+
+        async def work(server: LanguageServer) -> None:
+            remark = await server.ready()
+            queue = iter(enumerate(asked))
+            failures: list[LanguageServerError] = []
+
+            async def worker() -> None:
+                for number, (hit, holders) in queue:
+                    await turn()
+                    try:
+                        found[number] = await self._uses_of(server, hit, holders, remark)
+                    except LanguageServerError as error:
+                        failures.append(error)
+                        tasks.cancel_scope.cancel()
+                        return
+
+            async with anyio.create_task_group() as tasks:
+                for _ in range(min(at_once, len(asked))):
+                    tasks.start_soon(worker)
+            if failures:
+                raise failures[0]
+
+        await self._languages.ask(asked[0][0].path, work)
+        return found
+
+    async def _uses_of(self, server: LanguageServer, hit: Hit, holders: Sequence[str], remark: str | None) -> Uses:
+        shown, unopened = self._shown(hit.path, hit.symbol.name, holders)
+        try:
+            locations = await server.references(self._root / hit.path, hit.symbol.name_position, candidates=shown)
+        except (RequestFailed, ServerBusy, PathError) as error:
+            return Uses(remark=str(error), failed=True)
+        inside, outside = self._split(locations)
+        places: dict[str, list[Range]] = {}
+        for path, span in inside:
+            places.setdefault(path, []).append(span)
+        return Uses(places, len(outside), remark or unopened or server.shortfall)
+
     async def proposed_rename(self, hit: Hit, new_name: str) -> WorkspaceEdit:
         """What the server would change to rename a symbol; it may be too little. Raises LanguageServerError."""
         path, position = self._root / hit.path, hit.symbol.name_position
@@ -114,6 +160,13 @@ class Relations:
         found = await anyio.to_thread.run_sync(
             lambda: files_containing(self._root, paths, name, encoding=self._languages.encoding)
         )
+        return self._shown(path, name, found)
+
+    def _shown(self, path: str, name: str, found: Sequence[str]) -> tuple[list[Path], str | None]:
+        """Of the files that hold a name, those that the server for `path` must be shown."""
+        spec = self._languages.spec_for(path)
+        if spec is None or not spec.documents.open_candidates:
+            return [], None
         remark = None
         if len(found) > MAX_CANDIDATES and not spec.documents.settle_candidates:
             remark = f"{name} stands in {len(found)} files, of which {spec.title} was shown {MAX_CANDIDATES}"

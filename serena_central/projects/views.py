@@ -44,6 +44,18 @@ class References(msgspec.Struct, frozen=True):
     """Why the language server's answer may be incomplete."""
 
 
+class Uses(msgspec.Struct, frozen=True):
+    """Where a symbol is named besides its own definition: path → ranges. `outside`: how many lie in other projects.
+
+    `remark` says why the answer may lack something; `failed` that there is none.
+    """
+
+    places: dict[str, list[Range]] = {}
+    outside: int = 0
+    remark: str | None = None
+    failed: bool = False
+
+
 class DiagnosticView(msgspec.Struct, frozen=True):
     """A diagnostic and the name path of the innermost symbol that holds its start (None: top level)."""
 

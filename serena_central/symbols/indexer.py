@@ -297,7 +297,8 @@ class Indexer:
                 self._quiet.set()
                 self._quiet = anyio.Event()
 
-    async def _give_way(self) -> None:
+    async def give_way(self) -> None:
+        """Waits a little for callers: what works in the background does so before each question."""
         with anyio.move_on_after(GIVES_WAY_S):
             while self._callers:
                 await self._quiet.wait()
@@ -310,7 +311,7 @@ class Indexer:
         async def worker() -> None:
             for path in left:
                 if gives_way:
-                    await self._give_way()
+                    await self.give_way()
                 await self._make_certain(path, self._source.by_syntax, by_syntax=True)
 
         async with anyio.create_task_group() as tasks:
@@ -357,7 +358,7 @@ class Indexer:
             nonlocal done, crash
             for path in queue:
                 if gives_way:
-                    await self._give_way()
+                    await self.give_way()
                 asking.add(path)
                 try:
                     await self._make_certain(path, lent.ask)

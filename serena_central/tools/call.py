@@ -10,7 +10,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import anyio
@@ -26,6 +26,7 @@ from serena_central.projects.scope import Ask, Scope, resolve_scope
 from serena_central.sessions.session import RunningCall, Session
 from serena_central.store.rows import ToolCallRow
 from serena_central.tools import (
+    analysis,
     changes,
     diagnostics,
     files,
@@ -54,6 +55,7 @@ FAMILIES = (
     changes,
     files,
     diagnostics,
+    analysis,
     hierarchies,
     workflow,
     guidance,
@@ -275,7 +277,8 @@ async def _on_project(
     tool: Tool, call: ToolCall, project: Project, parsed: dict[str, Any], *, most_s: float = math.inf
 ) -> Any:
     _check(tool.refusal(project.settings))
-    with _until(call, min(_timeout_of(tool, project.settings), most_s), tool.name), project.indexer.caller():
+    presence = nullcontext() if tool.gives_way else project.indexer.caller()
+    with _until(call, min(_timeout_of(tool, project.settings), most_s), tool.name), presence:
         return await tool.function(call, project, **parsed)
 
 

@@ -65,6 +65,8 @@ class Tool:
     shown: Shown
     needs: str | None
     """Name of the server's setting that must be switched on for it; such a tool is listed where that is so."""
+    gives_way: bool
+    """A call works in the background of other callers: it waits for them, and nobody waits for it."""
     timeout_s: float | None
     """Seconds that a call may take, where that is not the setting tool_timeout_s."""
     aliases: Mapping[str, str]
@@ -174,6 +176,7 @@ class Catalogue:
         idempotent: bool | None = None,
         shown: Shown = "always",
         needs: str | None = None,
+        gives_way: bool = False,
         timeout_s: float | None = None,
         also: tuple[str, ...] = (),
         aliases: Mapping[str, str] | None = None,
@@ -201,6 +204,7 @@ class Catalogue:
                 idempotent=reads if idempotent is None else idempotent,
                 shown=shown,
                 needs=needs,
+                gives_way=gives_way,
                 timeout_s=timeout_s,
                 aliases={**ALIASES, **(aliases or {})},
                 ignored=frozenset(ignored),

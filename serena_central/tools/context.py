@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from serena_central.analysis.collect import Collections
 from serena_central.config.settings import ServerSettings
 from serena_central.core.events import EventBus
 from serena_central.editing.change import Author
@@ -31,6 +32,7 @@ class Services:
     offer: Offer
     views: SymbolViews
     history: EditHistory
+    collections: Collections
 
 
 @dataclass

@@ -46,6 +46,7 @@ def test_all_tools_that_are_listed_by_default_stay_small() -> None:
 def test_optional_tools_are_those_that_prompts_do_not_expect() -> None:
     assert {tool.name for tool in CATALOGUE if tool.shown == "optional"} == {
         "delete_lines",
+        "dependency_graph",
         "execute_shell_command",
         "find_all_symbols",
         "get_call_hierarchy",

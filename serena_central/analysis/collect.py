@@ -1,0 +1,221 @@
+"""Collects where the symbols of a folder are used: by the language servers, at low priority, and never twice.
+
+Answers are kept by content (see `surroundings`) as they come: a collection that was cancelled goes on where it ended,
+and one of a project that did not change asks nobody. One collection per project at a time; what waits finds the
+answers of the one before.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Hashable, Sequence
+from pathlib import Path
+from weakref import WeakKeyDictionary
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from serena_central.analysis.surroundings import Surroundings
+from serena_central.analysis.uses import Collected, Definition, Place, chosen
+from serena_central.core.errors import LanguageServerError
+from serena_central.core.progress import report
+from serena_central.core.text import Position
+from serena_central.projects.project import Project
+from serena_central.projects.views import Uses
+from serena_central.store.uses_cache import CachedUses, UsesCache
+from serena_central.symbols.index import Hit
+
+AT_ONCE = 4
+"""Questions in flight at one server: more don't make it quicker, and callers' questions would wait behind them."""
+
+BATCH = 48
+"""Symbols asked about under one lease, and saved together: a second or two of work."""
+
+SAVE_S = 5.0
+
+CONVENTIONAL = 50
+"""A name that more files define than this is a convention (`Migration`, `urlpatterns`): it is found by those who load
+such files, and asking for the uses of each would take longer than all the rest."""
+
+Kept = tuple[dict[str, list[Place]], int]
+"""Of one symbol: path → places, and how many lie outside the project."""
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Kept)
+
+
+class Collections:
+    """The collectors of open projects, by project. `folder` is where their caches lie (Places.cache)."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._collectors: WeakKeyDictionary[Project, Collector] = WeakKeyDictionary()
+
+    def of(self, project: Project) -> "Collector":
+        known = self._collectors.get(project)
+        if known is None:
+            known = self._collectors[project] = Collector(project, UsesCache(self._folder, project.root))
+        return known
+
+
+class Collector:
+    """Collects for one project. Belongs to the event loop's thread."""
+
+    def __init__(self, project: Project, cache: UsesCache) -> None:
+        self._project = project
+        self._cache = cache
+        self._one = anyio.Lock()
+
+    async def collect(self, path: str, kinds: frozenset[int] = frozenset(), *, within: bool = False) -> Collected:
+        """The symbols of a file or folder and all their uses; `within`: also those uses in a symbol's own file.
+
+        Without `kinds` the symbols at the top of files, else those kinds at any depth, but in functions.
+
+        Raises:
+            PathError: the path can't be used.
+        """
+        async with self._one:
+            report("reading symbols")
+            files, gaps = await self._project.overview(path)
+            hits = [hit for file, symbols in sorted(files.items()) for hit in chosen(symbols, file, kinds)]
+            report("reading files")
+            around = await Surroundings.of(self._project, {hit.symbol.name for hit in hits})
+            run = _Run(self._project, self._cache, around)
+            found = await run.answer(hits, within=within)
+            remarks = [*map(str, gaps), *run.remarks()]
+            return Collected(found, sorted(files), run.asked, run.reused, remarks)
+
+
+class _Run:
+    """One collection: its questions, what was kept of earlier ones, and what went wrong."""
+
+    def __init__(self, project: Project, cache: UsesCache, around: Surroundings) -> None:
+        self._project = project
+        self._cache = cache
+        self._around = around
+        self._stamps = dict(project.tree.files)
+        self.asked = self.reused = 0
+        self._older = 0
+        """Reused answers from before files changed that they should not depend on."""
+        self._total = 0
+        self._defined: Counter[str] = Counter()
+        self._conventional: set[str] = set()
+        self._changed: set[str] = set()
+        self._problems: dict[str, int] = {}
+
+    async def answer(self, hits: Sequence[Hit], *, within: bool) -> list[Definition]:
+        found = [Definition(hit.path, hit.name_path, hit.symbol.kind, hit.symbol.name_line) for hit in hits]
+        kept = {(row.path, row.name_path): row for row in await anyio.to_thread.run_sync(self._cache.load)}
+        for name, _ in {(hit.symbol.name, hit.path) for hit in hits}:
+            self._defined[name] += 1
+        places: dict[Hashable, list[tuple[Hit, Definition]]] = {}
+        for hit, definition in zip(hits, found, strict=True):
+            if not self._may_be_used(hit, within=within):
+                continue
+            definition.asked = True
+            row = kept.get((hit.path, definition.name_path))
+            if row is not None and row.digest == self._around.digest(hit):
+                definition.uses, definition.outside = _decoder.decode(row.blob)
+                self.reused += 1
+                self._older += row.world != self._around.world
+            else:
+                places.setdefault(self._project.languages.workplace_of(hit.path), []).append((hit, definition))
+        self._total = sum(map(len, places.values()))
+        await self._drop({path for path, _ in kept} - set(self._stamps))
+        async with anyio.create_task_group() as tasks:
+            for work in places.values():
+                tasks.start_soon(self._ask_all, work)
+        return found
+
+    def _may_be_used(self, hit: Hit, *, within: bool) -> bool:
+        if self._defined[hit.symbol.name] > CONVENTIONAL:
+            self._conventional.add(hit.symbol.name)
+            return False
+        holders = self._around.holders(hit)
+        if any(path != hit.path for path in holders):
+            return True
+        return within and self._around.count_in(hit.path, hit.symbol.name) > 1
+
+    async def _drop(self, gone: set[str]) -> None:
+        if gone:
+            await anyio.to_thread.run_sync(lambda: self._cache.save([], gone))
+
+    async def _ask_all(self, work: list[tuple[Hit, Definition]]) -> None:
+        """Asks one server, batch by batch; when it is not to be had, its symbols have no uses, and a remark says so."""
+        for start in range(0, len(work), BATCH):
+            batch = work[start : start + BATCH]
+            try:
+                await self._ask(batch)
+            except LanguageServerError as error:
+                self._problem(str(error), len(work) - start)
+                return
+            self.asked += len(batch)
+            report(f"asking for uses: {self.asked} of {self._total} symbols", self.asked / self._total)
+
+    async def _ask(self, batch: list[tuple[Hit, Definition]]) -> None:
+        asked = [(hit, self._around.holders(hit)) for hit, _ in batch]
+        answers = await self._project.relations.uses(asked, turn=self._project.indexer.give_way, at_once=AT_ONCE)
+        await self._project.tree.fresh()
+        rows: list[CachedUses] = []
+        for (hit, definition), answer in zip(batch, answers, strict=True):
+            definition.uses = self._uses(hit, answer)
+            definition.outside = answer.outside
+            if answer.remark:
+                self._problem(answer.remark, 1)
+            elif self._unchanged(hit, answer):
+                blob = _encoder.encode((definition.uses, definition.outside))
+                around = self._around
+                rows.append(CachedUses(hit.path, definition.name_path, around.digest(hit), around.world, blob))
+        with anyio.move_on_after(SAVE_S, shield=True):
+            await anyio.to_thread.run_sync(self._cache.save, rows)
+
+    def _uses(self, hit: Hit, answer: Uses) -> dict[str, list[Place]]:
+        """The places of uses; without those in files that define the same name, and don't import it from here.
+
+        Servers take two definitions for one where both stand for something that is missing.
+        """
+        return {
+            path: [_place(span.start) for span in spans]
+            for path, spans in answer.places.items()
+            if path == hit.path
+            or self._around.names_file(path, hit.path)
+            or not self._defines(path, hit.symbol.name, {span.start for span in spans})
+        }
+
+    def _defines(self, path: str, name: str, places: Collection[Position]) -> bool:
+        if path not in self._project.index:
+            return False
+        symbols = self._project.index.file(path).symbols
+        return any(symbol.name == name and symbol.name_position in places for symbol in symbols)
+
+    def _unchanged(self, hit: Hit, answer: Uses) -> bool:
+        """Whether the answer is about the files as they were read; those that are not are noted."""
+        files = {hit.path, *self._around.holders(hit), *answer.places}
+        now = self._project.tree.files
+        changed = {path for path in files if now.get(path) != self._stamps.get(path)}
+        self._changed |= changed
+        return not changed
+
+    def _problem(self, text: str, symbols: int) -> None:
+        self._problems[text] = self._problems.get(text, 0) + symbols
+
+    def remarks(self) -> list[str]:
+        """What the answer may lack, and why."""
+        said = [f"{count} symbols: possibly incomplete: {text}" for text, count in self._problems.items()]
+        if self._changed:
+            some = ", ".join(sorted(self._changed)[:3])
+            said.append(f"{len(self._changed)} files changed while they were asked about ({some}): call again.")
+        if self._conventional:
+            some = ", ".join(sorted(self._conventional)[:5])
+            said.append(
+                f"Uses of names that more than {CONVENTIONAL} files define are not counted: {some}"
+                f"{' …' if len(self._conventional) > 5 else ''}."
+            )
+        if self._older:
+            said.append(
+                f"{self._older} answers are from before other files changed; those that hold the symbol's name did not."
+            )
+        return said
+
+
+def _place(position: Position) -> Place:
+    return position.line0, position.column

@@ -1,0 +1,19 @@
+"""A graph in Graphviz' language."""
+
+from serena_central.analysis.graph import Analysis, Graph
+
+
+def dot(graph: Graph, analysis: Analysis) -> str:
+    """A digraph from left to right; circles are red."""
+    circled = {node for circle in analysis.circles for node in circle.nodes}
+    lines = ["digraph dependencies {", "    rankdir=LR;", '    node [shape=box, fontname="sans-serif"];']
+    lines += [f"    {_quoted(node)}{' [color=red]' if node in circled else ''};" for node in sorted(graph.files)]
+    for edge in graph.edges:
+        colour = ", color=red" if edge.source in circled and edge.target in circled else ""
+        lines.append(f"    {_quoted(edge.source)} -> {_quoted(edge.target)} [label={edge.count}{colour}];")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

@@ -1,0 +1,80 @@
+"""A graph report as a Markdown page: diagram, circles with the uses that make them, and the analysis."""
+
+from collections.abc import Sequence
+
+from serena_central.analysis.graph import Circle, Edge, Ranked
+from serena_central.analysis.render.mermaid import mermaid
+from serena_central.analysis.report import GraphReport
+
+MOST_CIRCLES = 20
+MOST_EDGES = 30
+"""Of one circle, the weakest first: where it is cut most easily."""
+
+MOST_NODES = 60
+"""Named of one circle, and of one layer."""
+
+
+def markdown(report: GraphReport) -> str:
+    """The page. Line numbers in it are 1-based, as editors count."""
+    found, drawn = report.analysis, report.drawn
+    lines = [
+        f"# Dependencies of {_text(report.title)}",
+        "",
+        (
+            f"{report.nodes} nodes ({drawn.granularity}), {report.uses} uses, {len(found.circles)} circles, "
+            f"{len(found.layers)} layers. An arrow leads from the user to what it uses; its number counts uses."
+        ),
+        *(f"\n> {_text(remark)}" for remark in report.remarks),
+        "",
+        "```mermaid",
+        mermaid(drawn, report.drawn_analysis).rstrip(),
+        "```",
+        "",
+        "## Circles",
+        "",
+    ]
+    lines += ["None: the graph has no circle."] if not found.circles else []
+    for number, circle in enumerate(found.circles[:MOST_CIRCLES], 1):
+        lines += _circle(number, circle)
+    if len(found.circles) > MOST_CIRCLES:
+        lines.append(f"{len(found.circles) - MOST_CIRCLES} smaller circles are left out.")
+    lines += ["", "## Layers", "", "The first depends on nothing else here; each other one on those before it.", ""]
+    lines += [f"{number}. {_named(layer)}" for number, layer in enumerate(found.layers, 1)]
+    lines += ["", "## Most depended upon", "", *_table(found.most_used, "users")]
+    lines += ["", "## Most depending", "", *_table(found.most_using, "uses of")]
+    return "\n".join(lines) + "\n"
+
+
+def _circle(number: int, circle: Circle) -> list[str]:
+    weakest = sorted(circle.edges, key=lambda edge: (edge.count, edge.source, edge.target))
+    lines = [f"### {number}. {_text(circle.name)}", "", f"{len(circle.nodes)} nodes: {_named(circle.nodes)}.", ""]
+    lines += [
+        f"- {_code(edge.source)} → {_code(edge.target)}: {edge.count} uses, {_samples(edge)}"
+        for edge in weakest[:MOST_EDGES]
+    ]
+    if len(weakest) > MOST_EDGES:
+        lines.append(f"- {len(weakest) - MOST_EDGES} stronger edges are left out.")
+    return [*lines, ""]
+
+
+def _samples(edge: Edge) -> str:
+    return ", ".join(f"{_code(use.name_path)} at {_code(f'{use.path}:{use.line + 1}')}" for use in edge.samples)
+
+
+def _named(nodes: Sequence[str]) -> str:
+    more = f" and {len(nodes) - MOST_NODES} more" if len(nodes) > MOST_NODES else ""
+    return ", ".join(map(_code, nodes[:MOST_NODES])) + more
+
+
+def _table(ranked: Sequence[Ranked], of: str) -> list[str]:
+    return [f"| node | {of} | uses |", "| --- | --- | --- |"] + [
+        f"| {_code(one.node)} | {one.nodes} | {one.uses} |" for one in ranked
+    ]
+
+
+def _code(text: str) -> str:
+    return f"`{_text(text).replace('`', '´')}`"
+
+
+def _text(text: str) -> str:
+    return text.replace("\n", " ").replace("|", "¦")

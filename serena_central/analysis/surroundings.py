@@ -1,0 +1,110 @@
+"""The words of a project's files: which of them can use a symbol at all, and what an answer about it depends on.
+
+A language server is asked only about symbols whose names stand in further files: reading all of them once takes less
+than a hundred questions. An answer holds while the files that hold the name are as they were, those that hand names on
+without naming them (`import *`, `export default`), and those that say how the project is built.
+"""
+
+import hashlib
+import re
+import threading
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import PurePosixPath
+
+import anyio
+import anyio.to_thread
+
+from serena_central.files.words import FileWords, words_of
+from serena_central.projects.project import Project
+from serena_central.symbols.index import Hit
+
+_UNNAMED = re.compile(rb"import\s*\*|export\s*\*|export\s+default|export\s*=|module\.exports|::\*|import\s+\.\s")
+"""What hands on names without naming them."""
+
+_PACKAGE_FILES = frozenset({"index", "__init__", "mod", "lib", "main"})
+"""Files that are imported by their folder's name."""
+
+
+class Surroundings:
+    """What the files of one project hold, at one moment."""
+
+    def __init__(self, project: Project, words: dict[str, FileWords], building: dict[str, FileWords]) -> None:
+        self._project = project
+        self._words = words
+        self._holders: dict[tuple[str, str], list[str]] = {}
+        self._of_name: dict[tuple[str, str], bytes] = {}
+        specs: dict[str, str] = {path: self._spec(path) for path in words}
+        for path, found in words.items():
+            for name in found.counts:
+                self._holders.setdefault((specs[path], name), []).append(path)
+        everywhere = [*sorted(building.items()), *sorted(words.items())]
+        self._common = _digest([path.encode() + words.digest for path, words in everywhere if words.marked])
+        """Of the files that any answer depends on."""
+        self._built = _digest([path.encode() + words.digest for path, words in sorted(building.items())])
+        self.world = _digest([path.encode() + words.digest for path, words in everywhere])
+        """Of all files."""
+
+    @classmethod
+    async def of(cls, project: Project, names: Iterable[str]) -> "Surroundings":
+        """Reads all code of the project, in a thread; ends soon when cancelled."""
+        paths = [path for path in project.tree.files if project.languages.is_searched(path)]
+        paths = sorted(path for path in paths if project.languages.spec_for(path))
+        building = sorted(path for path in project.tree.files if project.languages.is_marker(path))
+        wanted = {*names, *map(_imported_as, paths)}
+        stop = threading.Event()
+
+        def read() -> Surroundings:
+            words = words_of(project.root, paths, wanted, marker=_UNNAMED, stopped=stop.is_set)
+            return cls(project, words, words_of(project.root, building, ()))
+
+        try:
+            return await anyio.to_thread.run_sync(partial(read), abandon_on_cancel=True)
+        finally:
+            stop.set()
+
+    def holders(self, hit: Hit) -> Sequence[str]:
+        """Files that a server could find uses of a symbol in, its own among them."""
+        spec = self._spec(hit.path)
+        found = self._holders.get((spec, hit.symbol.name), [])
+        own = self._words.get(hit.path)
+        if own is None or not own.marked:
+            return found
+        return sorted({*found, *self._holders.get((spec, _imported_as(hit.path)), [])})
+
+    def names_file(self, path: str, other: str) -> bool:
+        """Whether a file holds the word by which another is imported."""
+        return self.count_in(path, _imported_as(other)) > 0
+
+    def count_in(self, path: str, name: str) -> int:
+        """How often a word stands in a file."""
+        found = self._words.get(path)
+        return found.counts[name] if found else 0
+
+    def digest(self, hit: Hit) -> bytes:
+        """Of all that an answer about a symbol depends on."""
+        key = self._spec(hit.path), hit.symbol.name
+        if key not in self._of_name:
+            held = self._holders.get(key, ())
+            self._of_name[key] = _digest([path.encode() + self._words[path].digest for path in held])
+        identity = self._project.languages.identity(hit.path) or ""
+        place = f"{hit.path}\0{hit.symbol.name_line}:{hit.symbol.name_column}"
+        own = self._words[hit.path].digest if hit.path in self._words else b""
+        return _digest([identity.encode(), place.encode(), own, self._common, self._built, self._of_name[key]])
+
+    def _spec(self, path: str) -> str:
+        spec = self._project.languages.spec_for(path)
+        return spec.name if spec else ""
+
+
+def _imported_as(path: str) -> str:
+    """The word by which other files import a file."""
+    file = PurePosixPath(path)
+    return file.parent.name if file.stem in _PACKAGE_FILES else file.stem
+
+
+def _digest(parts: Iterable[bytes]) -> bytes:
+    found = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        found.update(len(part).to_bytes(4, "big") + part)
+    return found.digest()

@@ -1,0 +1,77 @@
+"""Which symbols are there, and where each is used: plain data that graphs and findings are made of.
+
+Lines and columns are 0-based, columns count code points, paths are root-relative POSIX paths.
+"""
+
+import msgspec
+
+from serena_central.lsp.answers import SymbolKind
+from serena_central.symbols.index import Hit
+from serena_central.symbols.symbol import FileSymbols
+
+Place = tuple[int, int]
+"""Line and column."""
+
+CONTAINERS = frozenset({SymbolKind.MODULE, SymbolKind.NAMESPACE, SymbolKind.PACKAGE})
+"""What only groups names: symbols in it count as top-level ones."""
+
+CALLABLE = frozenset({SymbolKind.FUNCTION, SymbolKind.METHOD, SymbolKind.CONSTRUCTOR})
+
+
+class Definition(msgspec.Struct):
+    """One symbol and its uses: path → places. Without `asked` no other file holds its name, and nobody was asked."""
+
+    path: str
+    name_path: str
+    kind: int
+    line: int
+    uses: dict[str, list[Place]] = {}
+    outside: int = 0
+    asked: bool = False
+
+    @property
+    def id(self) -> str:
+        return f"{self.path}:{self.name_path}"
+
+
+class Collected(msgspec.Struct):
+    """What was found in a folder. `reused`: answers of an earlier run, whose files are as they were.
+
+    `remarks` say what may lack, and why.
+    """
+
+    definitions: list[Definition]
+    files: list[str]
+    asked: int = 0
+    reused: int = 0
+    remarks: list[str] = []
+
+
+def is_top_level(file: FileSymbols, place: int) -> bool:
+    """Whether a symbol stands at its file's top, or in nothing but namespaces."""
+    container = file.symbols[place].container
+    while container >= 0:
+        if file.symbols[container].kind not in CONTAINERS:
+            return False
+        container = file.symbols[container].container
+    return True
+
+
+def is_local(file: FileSymbols, place: int) -> bool:
+    """Whether a symbol stands inside a function."""
+    container = file.symbols[place].container
+    while container >= 0:
+        if file.symbols[container].kind in CALLABLE:
+            return True
+        container = file.symbols[container].container
+    return False
+
+
+def chosen(file: FileSymbols, path: str, kinds: frozenset[int]) -> list[Hit]:
+    """The symbols of a file that a question is about: those at the top, or with `kinds` all of these but locals."""
+    return [
+        Hit(path, file, place)
+        for place, symbol in enumerate(file.symbols)
+        if (symbol.kind in kinds and not is_local(file, place) if kinds else is_top_level(file, place))
+        and symbol.name.isidentifier()
+    ]

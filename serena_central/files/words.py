@@ -1,0 +1,56 @@
+"""Which words stand in which files, and what each file holds, as a digest: read once, for many questions.
+
+In the calling thread. Words are what identifiers are made of in most languages: letters, digits and `_`, every
+character beyond ASCII included.
+"""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from serena_central.core.errors import PathError
+from serena_central.files.text import decode, read_quickly
+
+_WORD = re.compile(rb"[A-Za-z_\x80-\xff][0-9A-Za-z_\x80-\xff]*")
+_WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
+
+
+class FileWords(NamedTuple):
+    """`counts`: how often each of the wanted words stands in the file. `digest`: of its bytes."""
+
+    digest: bytes
+    counts: Counter[str]
+    marked: bool
+    """Whether the marker that was asked for occurs."""
+
+
+def words_of(
+    root: Path,
+    paths: Iterable[str],
+    wanted: Iterable[str],
+    *,
+    marker: re.Pattern[bytes] | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> dict[str, FileWords]:
+    """Path → its words among `wanted`; files that can't be read are missing. Ends early when `stopped`."""
+    known = {word.encode("utf-8", "surrogateescape"): word for word in wanted}
+    folder = f"{root}/"
+    found: dict[str, FileWords] = {}
+    for path in paths:
+        if stopped():
+            break
+        data = read_quickly(folder + path)
+        if data is None:
+            continue
+        digest = hashlib.blake2b(data, digest_size=16).digest()
+        if data.startswith(_WIDE_MARKS):
+            try:
+                data = decode(data, path).content.encode("utf-8", "surrogatepass")
+            except PathError:
+                continue
+        counts = Counter([known[word] for word in _WORD.findall(data) if word in known])
+        found[path] = FileWords(digest, counts, marker is not None and marker.search(data) is not None)
+    return found

@@ -1,0 +1,71 @@
+"""Tools that tell how a project hangs together: its dependency graph."""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from serena_central.analysis.dependencies import dependencies
+from serena_central.analysis.graph import Granularity
+from serena_central.analysis.render.formats import RENDERERS, Format
+from serena_central.analysis.report import report_of
+from serena_central.projects.project import Project
+from serena_central.symbols.kinds import kind_numbers
+from serena_central.tools.answer import Form, Shaped, shaped
+from serena_central.tools.catalogue import tool
+from serena_central.tools.context import ToolCall
+from serena_central.tools.symbols import Kinds
+
+LONG_S = 600.0
+"""A large project's first collection takes minutes. What was found stays found: a call that is cut short goes on."""
+
+SMALL = 15
+"""Nodes of the diagram in a shortened answer."""
+
+NARROW = "Ask for a smaller folder, a coarser granularity or fewer max_nodes."
+
+
+@tool("Dependency graph", shown="optional", timeout_s=LONG_S, gives_way=True)
+async def dependency_graph(
+    call: ToolCall,
+    target: Project,
+    relative_path: Annotated[str, Meta(description="Folder; empty: the whole project")] = "",
+    granularity: Annotated[Granularity, Meta(description="What a node is")] = "file",
+    kinds: Kinds = [],  # noqa: B006
+    max_nodes: Annotated[int, Meta(ge=2, le=2000, description="A bigger graph is folded into folders")] = 60,
+    format: Annotated[  # noqa: A002 - the name that users of graph tools know
+        Format, Meta(description="markdown: diagram, circles with the uses that make them, layers, hot spots")
+    ] = "markdown",
+) -> Shaped:
+    """What uses what in a folder: circles, layers, what most depends on. Without kinds, uses of top-level symbols."""
+    report = await dependencies(
+        target,
+        call.services.collections.of(target),
+        relative_path,
+        granularity,
+        kinds=kind_numbers(kinds),
+        max_nodes=max_nodes,
+    )
+    for remark in report.remarks:
+        call.remark(remark)
+    render = RENDERERS[format]
+
+    def smaller() -> str:
+        return render(report_of(report.project, report.folder, report.drawn, max_nodes=SMALL, remarks=report.remarks))
+
+    def hot_spots() -> dict[str, Any]:
+        found = report.analysis
+        return {
+            "nodes": report.nodes,
+            "uses": report.uses,
+            "circles": [circle.name for circle in found.circles],
+            "most_used": msgspec.to_builtins(found.most_used),
+            "most_using": msgspec.to_builtins(found.most_using),
+        }
+
+    return shaped(
+        lambda: render(report),
+        Form("folded to fewer nodes", smaller),
+        Form("as names of circles and hot spots", hot_spots),
+        narrow=NARROW,
+    )

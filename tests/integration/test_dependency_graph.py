@@ -1,0 +1,82 @@
+"""The dependency graph of a real package, from its language server, against what Python's own parser says of it."""
+
+import ast
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import starlette
+
+from serena_central.analysis.collect import Collections
+from tests.support.central import running_central
+from tests.support.mcp import RawClient
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """Starlette's source, as a project of its own."""
+    root = tmp_path / "shop"
+    shutil.copytree(Path(starlette.__file__).parent, root / "starlette", ignore=shutil.ignore_patterns("__pycache__"))
+    return root
+
+
+def imports(root: Path) -> set[tuple[str, str]]:
+    """(importing file, imported file) of all imports inside the package."""
+    found: set[tuple[str, str]] = set()
+    for file in root.glob("starlette/**/*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            names: list[str] = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                of_package = [f"{node.module}.{alias.name}" for alias in node.names]
+                names = [name if module(root, name) else node.module for name in of_package]
+            found |= {(str(file.relative_to(root)), path) for name in names if (path := module(root, name))}
+    return found
+
+
+def module(root: Path, name: str) -> str | None:
+    place = root / name.replace(".", "/")
+    for file in (place.with_suffix(".py"), place / "__init__.py"):
+        if file.is_file():
+            return str(file.relative_to(root))
+    return None
+
+
+async def graph(client: RawClient, granularity: str) -> Any:
+    answer = await client.call(
+        "dependency_graph", relative_path="starlette", granularity=granularity, format="json", max_nodes=500
+    )
+    assert not answer["isError"], answer
+    assert len(answer["content"]) == 1, answer["content"][1:]
+    return json.loads(answer["content"][0]["text"])
+
+
+def edges(report: Any) -> set[tuple[str, str]]:
+    return {(edge["source"], edge["target"]) for edge in report["drawn"]["edges"]}
+
+
+async def test_files_and_folders_depend_on_what_they_import_and_on_nothing_else(package: Path, tmp_path: Path) -> None:
+    expected = imports(package)
+    settings = {"included_optional_tools": ["dependency_graph"]}
+    async with running_central(tmp_path, settings) as central, central.raw("handshake") as client:
+        await client.call("activate_project", project=str(package))
+        assert edges(await graph(client, "file")) == expected
+        folders = {(str(Path(source).parent), str(Path(target).parent)) for source, target in expected}
+        assert edges(await graph(client, "folder")) == {(one, other) for one, other in folders if one != other}
+
+
+async def test_a_second_graph_asks_the_language_server_nothing(package: Path, tmp_path: Path) -> None:
+    async with running_central(tmp_path) as central:
+        collector = Collections(tmp_path).of(await central.central.projects.open(package))
+        first = await collector.collect("starlette")
+        again = await collector.collect("starlette")
+        assert (again.asked, again.reused) == (0, first.asked)
+        assert again.definitions == first.definitions
+        status = package / "starlette" / "status.py"
+        status.write_text(status.read_text() + "\nHTTP_999 = 999\n")
+        changed = await collector.collect("starlette")
+        assert 0 < changed.asked < first.asked
+        assert any("are from before other files changed" in remark for remark in changed.remarks)
