@@ -13,6 +13,7 @@ from benchmarks.hooks import hooking
 from benchmarks.languages import languages
 from benchmarks.latency import editing, finding, protocol, references, searching
 from benchmarks.load import crowding, idling, weighing
+from benchmarks.modules import modules
 from benchmarks.scaling import crowded, grown
 from benchmarks.starting import starting
 from benchmarks.table import Row, as_json, as_markdown
@@ -27,6 +28,7 @@ ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "references": references,
     "edit": editing,
     "languages": languages,
+    "modules": modules,
     "replace": replacing,
     "guard": guarding,
     "crowd": crowding,
