@@ -16,7 +16,7 @@ def command() -> None:
     """Let the system (systemd, launchd) start the server at login."""
 
 
-@command.command(epilog="Example: serena-central service install")
+@command.command(short_help="Install and start it.", epilog="Example: serena-central service install")
 @click.option("--dry-run", is_flag=True, help="Show the file and the commands, and change nothing.")
 def install(*, dry_run: bool) -> None:
     """Write the service's file and start it; a server that runs already goes over to it, with its sessions."""
@@ -46,7 +46,7 @@ def install(*, dry_run: bool) -> None:
     )
 
 
-@command.command(epilog="Example: serena-central service uninstall")
+@command.command(short_help="Stop and remove it.", epilog="Example: serena-central service uninstall")
 def uninstall() -> None:
     """Stop the service and remove its file."""
     supervisor = of_this_machine()
@@ -63,7 +63,7 @@ def uninstall() -> None:
     click.echo(f"Removed {supervisor.file}")
 
 
-@command.command(epilog="Example: serena-central service status --json")
+@command.command(short_help="Show how it is.", epilog="Example: serena-central service status --json")
 @json_option
 def status(*, as_json: bool) -> None:
     """Show whether the service is installed, current and running, and whether the server answers."""

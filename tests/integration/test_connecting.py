@@ -212,6 +212,22 @@ async def test_another_program_of_our_name_is_replaced_and_comes_back(tmp_path: 
     assert file.read_text() == theirs
 
 
+async def test_headers_are_refused_in_words_without_a_token_or_with_an_open_one(tmp_path: Path) -> None:
+    async def refusal() -> str:
+        ran = await anyio.run_process([*PROXY, "--print-headers"], env=environment(tmp_path), check=False)
+        assert (ran.returncode, ran.stdout) == (1, b"")
+        return ran.stderr.decode()
+
+    assert "`serena-central serve` makes one" in await refusal()
+    token = tmp_path / "home" / "token"
+    token.parent.mkdir()
+    token.write_text("s3cret" * 8)
+    token.chmod(0o644)
+    said = await refusal()
+    assert "can be read by others" in said
+    assert "s3cret" not in said
+
+
 async def test_a_proxy_that_is_started_at_home_names_no_folder(serving: Child) -> None:
     home = serving.folder / "user"
     home.mkdir(exist_ok=True)
