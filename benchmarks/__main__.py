@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from benchmarks.bench import Bench
 from benchmarks.bridges import bridging
+from benchmarks.dashboard import viewing
 from benchmarks.edits import guarding, replacing
 from benchmarks.giant import growing_giant
 from benchmarks.hooks import hooking
@@ -34,6 +35,7 @@ ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "crowd": crowding,
     "memory": weighing,
     "idle": idling,
+    "dashboard": viewing,
     "sessions": crowded,
     "files": grown,
     "giant": growing_giant,

@@ -1,5 +1,7 @@
 """A server as it is on a working day: agents of several clients in two small projects, calls, an edit, a kill."""
 
+import math
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -51,7 +53,9 @@ class Life:
 @asynccontextmanager
 async def busy_server(home: Path) -> AsyncGenerator[Life]:
     shop, billing = (_project(home / "src" / name) for name in ("shop", "billing"))
-    async with running_central(home, patience_s=300) as central, central.http() as http:
+    settings = {"pool.memory_budget_mb": 128}
+    async with running_central(home, settings, patience_s=300) as central, central.http() as http:
+        _an_hour_passed(central)
 
         async def agent(name: str, version: str, root: Path) -> str:
             body = {"client_name": name, "client_version": version, "working_folder": str(root)}
@@ -76,6 +80,15 @@ async def busy_server(home: Path) -> AsyncGenerator[Life]:
         await http.delete(f"/api/sessions/{killed}", params={"by": "a person in the dashboard"})
         edits = (await http.get("/api/edits")).json()["edits"]
         yield Life(central, {"session": claude, "edit": edits[0]["id"]})
+
+
+def _an_hour_passed(central: RunningCentral) -> None:
+    """Calls as they would have been: two spells of work, and a slow one now and then."""
+    minutes, now = central.central.dashboard.parts.tally.minutes, time.time()
+    for ago in range(1, 58):
+        for number in range(max(0, round(14 * math.sin(ago / 9) ** 2) + ago % 3)):
+            slow = number % 7 == 0
+            minutes.add(now - 60 * ago, 3 + number + (60 + ago) * slow, failed=number % 11 == 10)
 
 
 def _project(root: Path) -> Path:

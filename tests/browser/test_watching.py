@@ -95,11 +95,11 @@ async def test_what_one_has_ticked_stays_ticked_while_the_table_changes(
     async with central.http() as http, person(central) as page:
         first = (await http.post("/api/sessions", json={"client_name": "one"})).json()["session_id"]
         await page.goto(f"{central.url}/dashboard/sessions")
-        await page.locator(f"#tick-{first}").check()
+        await page.locator(f"#row-{first} input").check()
         await page.get_by_text("Terminate chosen…").click()
         await http.post("/api/sessions", json={"client_name": "two"})
         await expect(page.locator("tbody tr")).to_have_count(2)
-        await expect(page.locator(f"#tick-{first}")).to_be_checked()
+        await expect(page.locator(f"#row-{first} input")).to_be_checked()
         await expect(page.get_by_role("button", name="Terminate")).to_be_visible()
 
 

@@ -1,0 +1,219 @@
+"""Streams of open pages: what is sent, when, and how they end."""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import anyio
+import msgspec
+import pytest
+from starlette.types import Message
+
+from serena_central.access.browsers import Login
+from serena_central.core.events import EventBus
+from serena_central.web.answers import NotFound
+from serena_central.web.pages import live as live_module
+from serena_central.web.pages.live import LEAVE, STREAMS_PER_BROWSER, Live
+from serena_central.web.pages.page import Page, Parts, Section, Visit
+
+pytestmark = pytest.mark.anyio
+
+NEVER = 1e9
+
+
+class Shown(msgspec.Struct, frozen=True):
+    words: str
+
+
+class Words:
+    """A section that shows what a test tells it, and counts how often it was made."""
+
+    def __init__(self) -> None:
+        self.now = "first"
+        self.made = 0
+
+    async def make(self, _visit: Visit) -> Shown:
+        self.made += 1
+        if self.now == "gone":
+            raise NotFound("gone")
+        return Shown(self.now)
+
+
+class Browser:
+    """The other end of a stream: what it read, and whether it reads at all."""
+
+    def __init__(self) -> None:
+        self.read: list[bytes] = []
+        self.awake = anyio.Event()
+        self.awake.set()
+        self.news = anyio.Event()
+        self.ended = anyio.Event()
+        self.left = anyio.Event()
+
+    async def send(self, message: Message) -> None:
+        await self.awake.wait()
+        if message["type"] == "http.response.body":
+            self.read.append(message["body"])
+            self.news.set()
+            if not message["more_body"]:
+                self.ended.set()
+
+    async def receive(self) -> Message:
+        await self.left.wait()
+        return {"type": "http.disconnect"}
+
+    async def until(self, words: bytes) -> None:
+        while not any(words in part for part in self.read):
+            self.news = anyio.Event()
+            await self.news.wait()
+
+
+@asynccontextmanager
+async def streaming(
+    live: Live,
+    words: Words,
+    browser: Browser,
+    *,
+    path: Mapping[str, str] = {},
+    expires_at: float = NEVER,
+    who: str = "b",
+) -> AsyncGenerator[None]:
+    page = Page("", "", "", {"words": Section("", words.make, ("call",), every_s=NEVER)})
+    visit = Visit(cast("Parts", None), path, {}, 0.0)
+
+    def render(_name: str, context: msgspec.Struct) -> str:
+        return f"<p>{cast('Shown', context).words}</p>"
+
+    stream = live.open(page, visit, Login(who, "", expires_at), "v1", render)
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(stream, cast("Any", {}), browser.receive, browser.send)
+            yield
+            tasks.cancel_scope.cancel()
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_module, "LEAST_S", 0.0)
+
+
+async def test_what_a_page_shows_is_sent_first_and_then_what_changed() -> None:
+    live, bus, words, browser = Live(), EventBus(), Words(), Browser()
+    bus.tap(live.take)
+    async with streaming(live, words, browser):
+        await browser.until(b"event: words\ndata: <p>first</p>\n\n")
+        assert browser.read[0] == b"retry: 1000\nevent: version\ndata: v1\n\n"
+        words.now = "second"
+        bus.publish("call.finished")
+        await browser.until(b"<p>second</p>")
+
+
+async def test_what_is_the_same_is_not_sent_again_and_other_events_make_nothing() -> None:
+    live, bus, words, browser = Live(), EventBus(), Words(), Browser()
+    bus.tap(live.take)
+    async with streaming(live, words, browser):
+        await browser.until(b"first")
+        bus.publish("server.moved")
+        bus.publish("call.finished")
+        words.now = "second"
+        bus.publish("call.finished")
+        await browser.until(b"second")
+        assert b"".join(browser.read).count(b"event: words") == 2
+        assert words.made <= 3
+
+
+async def test_a_sleeping_browser_costs_nothing_and_sees_what_is_true_when_it_wakes() -> None:
+    live, bus, words, browser = Live(), EventBus(), Words(), Browser()
+    bus.tap(live.take)
+    async with streaming(live, words, browser):
+        await browser.until(b"first")
+        browser.awake = anyio.Event()
+        for number in range(1000):
+            words.now = f"number {number}"
+            bus.publish("call.finished")
+            await anyio.lowlevel.checkpoint()
+        assert words.made <= 3
+        browser.awake.set()
+        await browser.until(b"number 999")
+        assert words.made <= 5
+
+
+async def test_a_page_about_a_session_hears_of_no_other() -> None:
+    live, bus = Live(), EventBus()
+    bus.tap(live.take)
+    (mine, own), (all_of, every) = ((Words(), Browser()) for _ in range(2))
+    async with streaming(live, mine, own, path={"session": "mine"}), streaming(live, all_of, every):
+        await own.until(b"first")
+        await every.until(b"first")
+        mine.now = all_of.now = "second"
+        bus.publish("call.finished", session="other")
+        await every.until(b"second")
+        assert mine.made == 1
+        bus.publish("call.finished", session="mine")
+        await own.until(b"second")
+
+
+async def test_a_page_whose_subject_is_gone_is_told_to_load_anew() -> None:
+    live, bus, words, browser = Live(), EventBus(), Words(), Browser()
+    bus.tap(live.take)
+    async with streaming(live, words, browser):
+        await browser.until(b"first")
+        words.now = "gone"
+        bus.publish("call.finished")
+        await browser.ended.wait()
+        assert LEAVE in browser.read
+
+
+async def test_streams_end_with_their_browser_the_login_and_the_server() -> None:
+    live = Live()
+    for end in ("left", "sign out", "expired", "stop"):
+        words, browser = Words(), Browser()
+        async with streaming(live, words, browser, expires_at=0.2 if end == "expired" else NEVER):
+            await browser.until(b"first")
+            assert live.count == 1
+            if end == "left":
+                browser.left.set()
+            if end == "sign out":
+                live.sign_out(Login("other", "", NEVER))
+                live.sign_out(Login("b", "", NEVER))
+            if end == "stop":
+                live.close()
+            await browser.ended.wait()
+            assert live.count == 0
+    late = Browser()
+    async with streaming(live, Words(), late):
+        await late.ended.wait()
+
+
+async def test_a_browser_has_so_many_streams_and_then_the_oldest_ends() -> None:
+    live = Live()
+    browsers = [Browser() for _ in range(STREAMS_PER_BROWSER + 1)]
+    async with anyio.create_task_group() as tasks:
+
+        async def hold(browser: Browser, who: str) -> None:
+            async with streaming(live, Words(), browser, who=who):
+                await anyio.sleep_forever()
+
+        stranger = Browser()
+        tasks.start_soon(hold, stranger, "stranger")
+        with anyio.fail_after(20):
+            for browser in browsers:
+                tasks.start_soon(hold, browser, "b")
+                await browser.until(b"first")
+            await browsers[0].ended.wait()
+        assert live.count == STREAMS_PER_BROWSER + 1
+        assert not stranger.ended.is_set()
+        tasks.cancel_scope.cancel()
+
+
+def test_all_streams_together_take_a_small_share_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_module, "LEAST_S", 0.25)
+    live = Live()
+    assert live.pause_s(0.0) == 0.25
+    for _ in range(4):
+        live.join(cast("Any", _Stream()))
+    assert live.pause_s(0.010) == pytest.approx(2.0)
+
+
+class _Stream:
+    login = Login("b", "", NEVER)
