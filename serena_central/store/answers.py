@@ -37,6 +37,15 @@ class EditFilter(msgspec.Struct, frozen=True, kw_only=True):
     limit: int = 100
 
 
+class DayTotal(msgspec.Struct, frozen=True, kw_only=True):
+    """Calls of all tools on one day (UTC, ISO 8601)."""
+
+    day: str
+    calls: int
+    errors: int
+    answer_chars: int
+
+
 class ToolStatistics(msgspec.Struct, frozen=True, kw_only=True):
     """Calls of one tool in a window of time, with their durations in milliseconds."""
 

@@ -5,7 +5,14 @@ from typing import Any, TypeVar
 from sqlalchemy import ColumnElement, Select, Table, and_, case, delete, func, select, tuple_, update
 
 from serena_central.config.settings import RetentionPolicy
-from serena_central.store.answers import EDIT_PATCHES_KEPT_S, EditFilter, EventFilter, EventPage, ToolStatistics
+from serena_central.store.answers import (
+    EDIT_PATCHES_KEPT_S,
+    DayTotal,
+    EditFilter,
+    EventFilter,
+    EventPage,
+    ToolStatistics,
+)
 from serena_central.store.database import Database
 from serena_central.store.rows import (
     DailyTotalRow,
@@ -144,6 +151,18 @@ class Queries:
         columns = _TOTAL.columns
         chosen = select(_TOTAL).where(columns.day >= since_day)
         return self._rows(DailyTotalRow, chosen.order_by(columns.day, columns.tool, columns.project))
+
+    def totals_by_day(self) -> list[DayTotal]:
+        """Every day on record, in order."""
+        columns = _TOTAL.columns
+        sums = [func.sum(columns[name]).label(name) for name in ("calls", "errors", "answer_chars")]
+        chosen = select(columns.day, *sums).group_by(columns.day).order_by(columns.day)
+        return self._database.read(
+            lambda connection: [
+                DayTotal(day=row["day"], **{one.name: int(row[one.name]) for one in sums})
+                for row in connection.execute(chosen).mappings()
+            ]
+        )
 
     def sweep(self, policy: RetentionPolicy, now: float) -> int:
         """Deletes what is older than the policy keeps, gives space back, and returns the number of rows."""

@@ -36,6 +36,9 @@ Form = Mapping[str, Sequence[str]]
 Action = Callable[[Visit, Form], Awaitable[str]]
 """Does what a person asked for, and says in a sentence what was done."""
 
+Download = Callable[[Visit], Awaitable[Response]]
+"""Answers with a file to keep."""
+
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -94,6 +97,14 @@ class Border:
             if "hx-request" in request.headers:
                 return HTMLResponse(render("_said.html", said=said, failed=False))
             return RedirectResponse(_back(form), status_code=303)
+
+        return self.translating(make)
+
+    def download(self, download: Download) -> Endpoint:
+        """Answers with a file, or a page that says why not."""
+
+        async def make(request: Request) -> Response:
+            return await download(self._visit(request))
 
         return self.translating(make)
 

@@ -9,9 +9,9 @@ from starlette.routing import BaseRoute, Route
 from serena_central.access.browsers import LINK_LIFE_S
 from serena_central.access.guard import BrowserDoor
 from serena_central.web.answers import NotFound
-from serena_central.web.pages import acting, edit, overview, server, servers, session, sessions
+from serena_central.web.pages import acting, edit, events, overview, server, servers, session, sessions, statistics
 from serena_central.web.pages.assets import Assets
-from serena_central.web.pages.border import Action, Border
+from serena_central.web.pages.border import Action, Border, Download
 from serena_central.web.pages.entering import Entering
 from serena_central.web.pages.live import Live
 from serena_central.web.pages.page import BELOW, Page, Parts
@@ -23,6 +23,8 @@ PAGES: tuple[Page, ...] = (
     edit.PAGE,
     servers.PAGE,
     server.PAGE,
+    events.PAGE,
+    statistics.PAGE,
 )
 
 ACTIONS: dict[str, Action] = {
@@ -33,6 +35,9 @@ ACTIONS: dict[str, Action] = {
     **servers.ACTIONS,
 }
 """Path below /dashboard → what a POST to it does."""
+
+DOWNLOADS: dict[str, Download] = {events.EXPORT: events.export}
+"""Path below /dashboard → the file that a GET of it answers with."""
 
 
 class Dashboard:
@@ -63,6 +68,7 @@ class Dashboard:
         gets = {
             **{f"/live{page.path}": border.stream(page) for page in PAGES if page.live},
             **{page.path: border.page(page) for page in PAGES},
+            **{path: border.download(download) for path, download in DOWNLOADS.items()},
             "/": _without_slash,
             "/enter": self._entering.enter,
             "/static/{digest}/{name:path}": border.translating(self._assets.answer),

@@ -1,0 +1,159 @@
+"""The page of events: the lifecycle log of all runs of the server, chosen by its query string, and as JSON lines."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+from starlette.responses import Response, StreamingResponse
+
+from serena_central.core.errors import StoreError
+from serena_central.core.events import Event, Severity
+from serena_central.store.rows import EventRow
+from serena_central.web.pages.listing import ROWS, Option, options
+from serena_central.web.pages.page import Page, Section, Visit, link
+from serena_central.web.pages.rendering import milliseconds
+from serena_central.web.views import event_pages
+
+PATH = "/events"
+EXPORT = f"{PATH}/export"
+
+SUBJECTS = ("session", "server", "project", "call", "edit", "memory", "store")
+"""What kinds of events begin with, and sections hear."""
+
+CHOSEN_BY = ("kind", "session", "project", "severity")
+
+MOST_TEXT = 300
+"""Characters of an event's words in the table; the export has them all."""
+
+PART = 1000
+"""Events that the export reads at once."""
+
+MOST_EXPORTED = 100_000
+
+
+class Filters(msgspec.Struct, frozen=True):
+    """The form above the table. `export` is the address of the same events as JSON lines."""
+
+    kinds: list[Option]
+    severities: list[Option]
+    session: str
+    project: str
+    export: str
+
+
+class EventLine(msgspec.Struct, frozen=True):
+    """An event. `project` is a name or a root, as the event has it; `url` is its session's page, "" for none."""
+
+    id: str
+    at: float
+    kind: str
+    severity: str
+    session: str
+    url: str
+    project: str
+    server: str
+    text: str
+
+
+class Table(msgspec.Struct, frozen=True):
+    """The newest that match, or those before an id; `older` and `newest` lead on, "" for nowhere.
+
+    `remark` says why some may lack; `filtered`: the query chooses.
+    """
+
+    rows: list[EventLine]
+    older: str
+    newest: str
+    remark: str
+    filtered: bool
+
+
+async def filters(visit: Visit) -> Filters:
+    query = visit.query
+    return Filters(
+        kinds=options(SUBJECTS, query.get("kind", "")),
+        severities=options([severity.value for severity in Severity], query.get("severity", "")),
+        session=query.get("session", ""),
+        project=query.get("project", ""),
+        export=link(EXPORT, **_chosen(visit)),
+    )
+
+
+def _chosen(visit: Visit) -> dict[str, str]:
+    return {name: visit.query[name] for name in CHOSEN_BY if visit.query.get(name)}
+
+
+async def table(visit: Visit) -> Table:
+    chosen = _chosen(visit)
+    found = await event_pages(visit.parts.store, visit.parts.bus, visit.query, ROWS)
+    before = found["next_before"]
+    return Table(
+        rows=[_line(row) for row in found["events"]],
+        older=link(PATH, **chosen, before=before) if before else "",
+        newest=link(PATH, **chosen) if "before" in visit.query else "",
+        remark=found.get("remark", ""),
+        filtered=bool(chosen),
+    )
+
+
+def _line(row: EventRow | Event) -> EventLine:
+    number = row.id if isinstance(row, EventRow) else row.seq
+    return EventLine(
+        id=str(number),
+        at=row.at,
+        kind=row.kind,
+        severity=str(row.severity),
+        session=row.session or "",
+        url=link(f"/sessions/{row.session}") if row.session else "",
+        project=Path(row.project).name if row.project and row.project.startswith("/") else row.project or "",
+        server=row.server or "",
+        text=_text(row),
+    )
+
+
+def _text(row: EventRow | Event) -> str:
+    """The event's words; those of its data where it has none."""
+    data = row.data
+    if row.kind == "call.finished":
+        failed = f": {data['error']}" if data.get("error") else ""
+        return f"{data.get('tool')} {data.get('outcome')}, {milliseconds(data.get('duration_ms', 0))}{failed}"
+    said = row.message or ", ".join(f"{name} {value}" for name, value in data.items() if value not in (None, ""))
+    return said if len(said) <= MOST_TEXT else said[:MOST_TEXT] + "…"
+
+
+async def export(visit: Visit) -> Response:
+    """The events that match as JSON lines, the newest first."""
+    headers = {"content-disposition": 'attachment; filename="serena-central-events.jsonl"'}
+    return StreamingResponse(_lines(visit), media_type="application/x-ndjson", headers=headers)
+
+
+async def _lines(visit: Visit) -> AsyncIterator[bytes]:
+    """A last line says what lacks, if something does."""
+    query, left = dict(visit.query), MOST_EXPORTED
+    while left:
+        try:
+            found = await event_pages(visit.parts.store, visit.parts.bus, query, min(PART, left))
+        except StoreError as error:
+            yield msgspec.json.encode({"remark": f"the rest could not be read: {error}"}) + b"\n"
+            return
+        yield msgspec.json.Encoder().encode_lines(found["events"])
+        if remark := found.get("remark"):
+            yield msgspec.json.encode({"remark": remark}) + b"\n"
+        if found["next_before"] is None:
+            return
+        left -= len(found["events"])
+        query["before"] = str(found["next_before"])
+    yield (
+        msgspec.json.encode({"remark": f"only the newest {MOST_EXPORTED}; go on with before={query['before']}"}) + b"\n"
+    )
+
+
+PAGE = Page(
+    path=PATH,
+    title="Events",
+    template="events.html",
+    sections={
+        "filters": Section("events/_filters.html", filters, every_s=3600),
+        "table": Section("events/_table.html", table, SUBJECTS, every_s=60),
+    },
+)

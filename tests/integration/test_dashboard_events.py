@@ -1,0 +1,139 @@
+"""Events and statistics in the dashboard, over real HTTP and from a real database."""
+
+import json
+import re
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from serena_central.core.events import Severity
+from serena_central.store.answers import DayTotal
+from serena_central.web.pages import events, statistics
+from serena_central.web.pages.listing import Option
+from serena_central.web.pages.page import Visit
+from tests.support.browser import Visitor, visiting
+from tests.support.central import RunningCentral, running_central
+
+pytestmark = pytest.mark.anyio
+
+NOW = 1_790_000_000.0
+
+
+@pytest.fixture
+async def central(tmp_path: Path) -> AsyncGenerator[RunningCentral]:
+    async with running_central(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+async def visitor(central: RunningCentral) -> AsyncGenerator[Visitor]:
+    async with visiting(central) as browser:
+        yield browser
+
+
+def visit(central: RunningCentral, **query: str) -> Visit:
+    return Visit(central.central.dashboard.parts, {}, query, NOW)
+
+
+async def test_an_event_in_the_table_exactly(central: RunningCentral) -> None:
+    event = central.central.bus.publish(
+        "server.hostile", "<b>", severity=Severity.WARNING, session="s-1", project="/src/shop", server="ty"
+    )
+    (row,) = (shown := await events.table(visit(central, kind="server.hostile"))).rows
+    assert shown == events.Table([row], "", "", "", filtered=True)
+    assert row == events.EventLine(
+        id=row.id,
+        at=event.at,
+        kind="server.hostile",
+        severity="warning",
+        session="s-1",
+        url="/dashboard/sessions/s-1",
+        project="shop",
+        server="ty",
+        text="<b>",
+    )
+
+
+async def test_events_without_words_tell_their_data_and_long_ones_are_cut(central: RunningCentral) -> None:
+    bus = central.central.bus
+    bus.publish("call.finished", tool="find_symbol", outcome="error", error="SymbolNotFound", duration_ms=1500)
+    bus.publish("project.opened", files=3, root="/src", note=None)
+    bus.publish("store.failed", "x" * 10_000)
+    texts = [row.text for row in (await events.table(visit(central))).rows]
+    assert texts == ["x" * events.MOST_TEXT + "…", "files 3, root /src", "find_symbol error, 1.5 s: SymbolNotFound"]
+
+
+async def test_the_form_shows_what_was_chosen(central: RunningCentral) -> None:
+    shown = await events.filters(visit(central, kind="server.moved", severity="error", project="a&b", before="7"))
+    assert shown == events.Filters(
+        kinds=[
+            Option("", "any", chosen=False),
+            *(Option(kind, kind, chosen=False) for kind in events.SUBJECTS),
+            Option("server.moved", "server.moved", chosen=True),
+        ],
+        severities=[
+            Option("", "any", chosen=False),
+            Option("info", "info", chosen=False),
+            Option("warning", "warning", chosen=False),
+            Option("error", "error", chosen=True),
+        ],
+        session="",
+        project="a&b",
+        export="/dashboard/events/export?kind=server.moved&project=a%26b&severity=error",
+    )
+
+
+async def test_events_are_filtered_and_come_fifty_at_a_time(central: RunningCentral, visitor: Visitor) -> None:
+    for number in range(120):
+        central.central.bus.publish("edit.applied", f"number {number}", project="shop", session="s-1")
+    central.central.bus.publish("server.moved", "elsewhere", severity=Severity.ERROR)
+    page, seen = "/events?kind=edit&project=shop&session=s-1", list[int]()
+    while page:
+        html = await visitor.see(page)
+        seen += map(int, re.findall(r'class="what">number (\d+)<', html))
+        older = re.search(r'rel="next" href="/dashboard([^"]+)"', html)
+        page = older[1].replace("&amp;", "&") if older else ""
+    assert seen == list(range(119, -1, -1))
+    assert "elsewhere" in await visitor.see("/events?severity=error")
+    assert "No event matches" in await visitor.see("/events?session=nobody")
+
+
+async def test_the_export_has_every_event_that_matches_as_json_lines(
+    central: RunningCentral, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "PART", 7)
+    for number in range(30):
+        central.central.bus.publish("edit.applied", f"number {number}", project="<b>")
+    answer = await visitor.http.get("/dashboard/events/export?kind=edit&project=%3Cb%3E&severity=")
+    assert "attachment" in answer.headers["content-disposition"]
+    lines = [json.loads(line) for line in answer.text.splitlines()]
+    assert [line["message"] for line in lines] == [f"number {number}" for number in range(29, -1, -1)]
+    monkeypatch.setattr(events, "MOST_EXPORTED", 10)
+    *lines, last = (await visitor.http.get("/dashboard/events/export?kind=edit")).text.splitlines()
+    assert len(lines) == 10
+    assert "only the newest 10" in json.loads(last)["remark"]
+    visitor.http.cookies.clear()
+    assert (await visitor.http.get("/dashboard/events/export")).status_code == 401
+
+
+async def test_tools_are_counted_in_the_chosen_time_and_by_the_day(central: RunningCentral, visitor: Visitor) -> None:
+    assert "No tool was called" in await visitor.see("/statistics")
+    async with central.http() as http:
+        for _ in range(3):
+            await http.post("/api/tools/list_projects", json={})
+        await http.post("/api/tools/read_file", json={"arguments": {"relative_path": "none"}})
+    for window in ("hour", "day", "week", "nonsense"):
+        html = await visitor.see(f"/statistics?window={window}")
+        assert re.search(r">list_projects</th><td class=\"number\">3<", html)
+        assert re.search(r">read_file</th>.*<td class=\"number bad\">1<", html)
+    assert "4</b> calls since" in await visitor.see("/statistics")
+
+
+def test_totals_are_of_all_days_and_the_plot_of_the_newest() -> None:
+    old = DayTotal(day="2020-01-01", calls=5, errors=1, answer_chars=10)
+    today = DayTotal(day="2026-09-21", calls=2, errors=0, answer_chars=3)
+    shown = statistics.totalled([old, today], NOW)
+    assert (shown.calls, shown.errors, shown.chars, shown.since) == (7, 1, 13, "2020-01-01")
+    assert [mark.says for mark in shown.by_day.marks] == ["2026-09-21: 2 calls, 0 failed"]
+    assert statistics.totalled([], NOW).by_day.empty
