@@ -6,10 +6,18 @@ from typing import Any
 import click
 
 from serena_central.cli.output import json_option, print_json, print_table
+from serena_central.config.committed import write_ignore_file
 from serena_central.config.describe import describe, template
 from serena_central.config.layers import Loaded, Problem
-from serena_central.config.load import Sources, load_project_config, load_server_config
-from serena_central.config.settings import ProjectSettings
+from serena_central.config.load import (
+    COMMITTED,
+    CONFIG_NAME,
+    Sources,
+    load_project_config,
+    load_server_config,
+    project_files,
+)
+from serena_central.config.settings import ProjectSettings, ServerSettings, SharedSettings
 from serena_central.core.places import Places
 
 
@@ -47,15 +55,28 @@ def _print_problems(problems: list[Problem]) -> None:
 
 @command.command(epilog="Example: serena-central config init --project .")
 @click.option("--project", type=click.Path(exists=True, file_okay=False, path_type=Path), help="For a project.")
+@click.option("--shared", is_flag=True, help="For a repository and its modules: .claude/.serena/serena_config.yml.")
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
-def init(*, project: Path | None, force: bool) -> None:
+def init(*, project: Path | None, shared: bool, force: bool) -> None:
     """Write a commented template: every key with its default and meaning."""
-    path = project.resolve() / ".serena" / "project.yml" if project else Sources().user
+    if shared and project is None:
+        raise click.UsageError("--shared needs --project, the repository that will hold the file.")
+    model, path = _template_of(project, shared=shared)
     if path.exists() and not force:
         raise click.ClickException(f"{path} is there already; --force replaces it.")
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(template(ProjectSettings) if project else template(), encoding="utf-8")
+    path.write_text(template(model), encoding="utf-8")
     click.echo(f"Wrote {path}")
+    ignore = write_ignore_file(path.parent) if project else None
+    if ignore:
+        click.echo(f"Wrote {ignore}")
+
+
+def _template_of(project: Path | None, *, shared: bool) -> tuple[type[SharedSettings], Path]:
+    if project is None:
+        return ServerSettings, Sources().user
+    root = project.resolve()
+    return (SharedSettings, root / COMMITTED / CONFIG_NAME) if shared else (ProjectSettings, project_files(root)[0])
 
 
 @command.command("token-file", epilog='Example: cat "$(serena-central config token-file)"')

@@ -6,6 +6,7 @@ import click
 import msgspec
 
 from serena_central.cli.output import json_option, print_json
+from serena_central.config.committed import write_ignore_file
 from serena_central.projects.superrepo.proposal import PROJECT_FILE, propose
 
 
@@ -34,6 +35,7 @@ def init(folder: Path, *, dry_run: bool, force: bool, as_json: bool) -> None:
     if not dry_run:
         file.parent.mkdir(exist_ok=True)
         file.write_text(proposal.as_yaml(), encoding="utf-8")
+        write_ignore_file(file.parent)
     if as_json:
         print_json({"file": str(file), "written": not dry_run, **msgspec.to_builtins(proposal)})
     elif dry_run:

@@ -1,8 +1,8 @@
 """Where settings come from, in order: the one place that knows files, variables and their precedence.
 
 Server: defaults < /etc/serena-central/config.yml < ~/.serena/serena_config.yml < SERENA_CENTRAL_* < flags.
-Project: what the server has < $SERENA_HOME/serena_config.yml < <root>/.claude/.serena/serena_config.yml
-< <root>/.serena/project.yml < <root>/.serena/project.local.yml.
+Project: what the server has < $SERENA_HOME/serena_config.yml < <super-repo>/.claude/.serena/serena_config.yml
+< <root>/.claude/.serena/serena_config.yml < <root>/.serena/project.yml < <root>/.serena/project.local.yml.
 
 `~/.serena/serena_config.yml` may be shared with Serena: its other keys are reported and have no effect.
 """
@@ -23,15 +23,37 @@ from serena_central.core.places import HOME_VARIABLE
 
 PREFIX = "SERENA_CENTRAL_"
 CONFIG_NAME = "serena_config.yml"
+COMMITTED = Path(".claude") / ".serena"
+"""Where a repository keeps settings that all who work on it share."""
 
 NOT_SETTINGS = frozenset({HOME_VARIABLE})
 """Variables with our prefix that other parts read."""
 
 
 def serena_home(environment: Mapping[str, str] = os.environ) -> Path:
-    """The user's folder for configuration and memories, shared with Serena: SERENA_HOME, else `~/.serena`."""
+    """The user's folder for configuration and memories, shared with Serena: SERENA_HOME, else `~/.serena`.
+
+    A SERENA_HOME inside a repository is that repository's: the server, which a client of any repository may have
+    started, serves all of them.
+    """
+    named = _named_home(environment)
+    return named if named and repository_of(named) is None else Path.home() / ".serena"
+
+
+def repository_of(folder: Path) -> Path | None:
+    """The repository that a folder is, or lies in; one at the home folder or above it is none."""
+    home = Path.home()
+    for above in (folder, *folder.parents):
+        if home.is_relative_to(above):
+            return None
+        if (above / ".git").exists():
+            return above
+    return None
+
+
+def _named_home(environment: Mapping[str, str]) -> Path | None:
     named = environment.get("SERENA_HOME")
-    return Path(named).expanduser().absolute() if named else Path.home() / ".serena"
+    return Path(named).expanduser().absolute() if named else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +64,11 @@ class Sources:
     user: Path = field(default_factory=lambda: Path.home() / ".serena" / CONFIG_NAME)
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
-    @property
-    def serena_home(self) -> Path | None:
-        named = self.environment.get("SERENA_HOME")
-        return Path(named).expanduser().absolute() if named else None
+    def serena_home_for(self, root: Path) -> Path | None:
+        """SERENA_HOME, if there is one, and if it is not another repository's."""
+        named = _named_home(self.environment)
+        owner = repository_of(named) if named else None
+        return named if owner is None or root.is_relative_to(owner) else None
 
 
 def load_server_config(flags: Mapping[str, Any], sources: Sources | None = None) -> Loaded[ServerSettings]:
@@ -68,16 +91,16 @@ def load_server_config(flags: Mapping[str, Any], sources: Sources | None = None)
 
 
 def load_project_config(
-    root: Path, server: Loaded[ServerSettings], *, serena_home: Path | None = None, sources: Sources | None = None
+    root: Path, server: Loaded[ServerSettings], *, around: Path | None = None, sources: Sources | None = None
 ) -> Loaded[ProjectSettings]:
     """One project's settings on top of the server's. Reads files; never raises: wrong values are among the problems.
 
-    `serena_home` is the client's SERENA_HOME, which may differ per repository; the server's own if the client has none.
+    `around` is the root of the super-repo that it is a module of: what is committed there counts for its modules, too.
     """
     sources = sources or Sources()
     problems: list[Problem] = []
-    home = serena_home or sources.serena_home
-    committed = dict.fromkeys(folder / CONFIG_NAME for folder in (home, root / ".claude" / ".serena") if folder)
+    shared = (sources.serena_home_for(root), around and around / COMMITTED, root / COMMITTED)
+    committed = dict.fromkeys(folder / CONFIG_NAME for folder in shared if folder)
     own = [
         *(read_file(path, SHARED_DIALECT, problems, of_project=True) for path in committed if path != sources.user),
         *(read_file(path, PROJECT_DIALECT, problems, of_project=True) for path in project_files(root)),
@@ -92,10 +115,10 @@ def project_files(root: Path) -> list[Path]:
     return [root / ".serena" / "project.yml", root / ".serena" / "project.local.yml"]
 
 
-def settings_stamp(root: Path) -> tuple[tuple[int, int, int] | None, ...]:
+def settings_stamp(root: Path, around: Path | None = None) -> tuple[tuple[int, int, int] | None, ...]:
     """What differs when a file of the project's own settings was changed, made or removed. Costs some microseconds."""
-    committed = root / ".claude" / ".serena" / CONFIG_NAME
-    return tuple(_stamp(path) for path in (*project_files(root), committed))
+    committed = [folder / COMMITTED / CONFIG_NAME for folder in (around, root) if folder]
+    return tuple(_stamp(path) for path in (*project_files(root), *committed))
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:

@@ -26,6 +26,7 @@ def test_a_file_that_is_there_is_replaced_by_force_alone(tmp_path: Path) -> None
     assert "type: super-repo" in init(str(root), "--dry-run").stdout
     assert not file.exists()
     assert init(str(root)).exit_code == 0
+    assert "/project.local.yml" in (root / ".serena/.gitignore").read_text().splitlines()
     proposed = file.read_text()
     file.write_text("name: mine\n")
     refused = init(str(root))

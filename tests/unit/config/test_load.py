@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from serena_central.config.describe import describe, template
-from serena_central.config.load import Sources, load_project_config, load_server_config, variables
+from serena_central.config.load import Sources, load_project_config, load_server_config, serena_home, variables
 from serena_central.config.model import get, settings_of
 from serena_central.config.settings import ProjectSettings, ServerSettings
 from serena_central.core.errors import ConfigError
@@ -208,7 +208,7 @@ def test_a_projects_layers_stand_on_the_servers(sources: Sources, root: Path, tm
     (root / ".serena/project.yml").write_text("name: shop\nlanguage: go\ntool_timeout_s: 4\nexcluded_tools: [c]\n")
     server = load_server_config({}, sources)
 
-    loaded = load_project_config(root, server, serena_home=home, sources=sources)
+    loaded = load_project_config(root, server, sources=with_environment(sources, serena_home=str(home)))
     assert (loaded.value.project_name, loaded.value.languages, loaded.value.encoding) == ("shop", ["go"], "latin-1")
     assert (loaded.value.tool_timeout_s, loaded.value.excluded_tools) == (4, ["a", "b", "c"])
     assert str(loaded.origins["encoding"][0]) == f"{sources.user}:1"
@@ -219,7 +219,7 @@ def test_a_projects_layers_stand_on_the_servers(sources: Sources, root: Path, tm
     assert load_project_config(root, server, sources=sources).value.tool_timeout_s == 5
 
 
-def test_serena_home_of_the_server_counts_where_the_client_names_none(
+def test_serena_home_counts_for_all_projects_unless_it_is_another_repositorys(
     sources: Sources, root: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "serena_config.yml").write_text("encoding: utf-16\n")
@@ -227,6 +227,27 @@ def test_serena_home_of_the_server_counts_where_the_client_names_none(
     assert (
         load_project_config(root, load_server_config({}, environment), sources=environment).value.encoding == "utf-16"
     )
+    other = tmp_path / "other"
+    (other / ".git").mkdir(parents=True)
+    (other / "settings").mkdir()
+    (other / "settings/serena_config.yml").write_text("encoding: utf-16\n")
+    environment = with_environment(sources, serena_home=str(other / "settings"))
+    server = load_server_config({}, environment)
+    found = [load_project_config(at, server, sources=environment).value.encoding for at in (root, other, other / "sub")]
+    assert found == [None, "utf-16", "utf-16"]
+    assert serena_home(environment.environment) == Path.home() / ".serena"
+    assert serena_home({"SERENA_HOME": str(tmp_path)}) == tmp_path
+
+
+def test_what_a_super_repo_commits_counts_for_its_modules_below_their_own(sources: Sources, root: Path) -> None:
+    module = root / "modules/api"
+    (module / ".serena").mkdir(parents=True)
+    (module / ".serena/project.yml").write_text("tool_timeout_s: 4\n")
+    (root / ".claude/.serena/serena_config.yml").write_text("tool_timeout_s: 3\nencoding: latin-1\n")
+    server = load_server_config({}, sources)
+    settings = load_project_config(module, server, around=root, sources=sources).value
+    assert (settings.tool_timeout_s, settings.encoding) == (4, "latin-1")
+    assert load_project_config(module, server, sources=sources).value.encoding is None
 
 
 def test_the_users_file_is_not_read_as_a_projects(tmp_path: Path, root: Path) -> None:

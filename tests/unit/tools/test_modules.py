@@ -103,6 +103,18 @@ async def test_a_changed_configuration_counts_from_the_next_call_on(tmp_path: Pa
         }
 
 
+async def test_what_the_super_repo_commits_in_claude_serena_counts_for_open_modules_too(tmp_path: Path) -> None:
+    async with platform(tmp_path) as desk:
+        await desk.ask("find_symbol", name_path_pattern="main", project="web")
+        committed = desk.root / ".claude/.serena/serena_config.yml"
+        committed.parent.mkdir(parents=True)
+        committed.write_text("excluded_tools: [find_symbol]\n")
+        with pytest.raises(ToolRefused, match="excluded_tools"):
+            await desk.ask("find_symbol", name_path_pattern="main", project="web")
+        committed.unlink()
+        assert await desk.ask("find_symbol", name_path_pattern="main", project="web")
+
+
 async def test_what_is_wrong_is_told_with_file_line_and_key_and_the_rest_works(tmp_path: Path) -> None:
     async with platform(tmp_path, TWO + "  gone: {path: modules/gone}\ncolour: red\n") as desk:
         _, remarks = await desk.call("activate_project", project=str(desk.root))

@@ -1,0 +1,24 @@
+"""What of our files a repository commits, and what not: an ignore file beside them says so to git.
+
+Files meant to be committed hold nothing absolute: they are read on other machines.
+"""
+
+from pathlib import Path
+
+IGNORED = """\
+# Written by serena-central. What is not named here is meant to be committed and shared: settings and memories.
+/project.local.yml
+/cache/
+/logs/
+"""
+
+
+def write_ignore_file(folder: Path) -> Path | None:
+    """Puts a `.gitignore` into a repository's folder of ours; None where there is one: it is the person's then."""
+    file = folder / ".gitignore"
+    try:
+        with file.open("x", encoding="utf-8") as opened:
+            opened.write(IGNORED)
+    except FileExistsError:
+        return None
+    return file
