@@ -3,6 +3,7 @@
 The texts lie in `prompts/`; they are short, because every one of them is paid for by somebody's context.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -48,9 +49,13 @@ async def initial_instructions(call: ToolCall) -> str:
 @tool("Was the project looked at before?", about="notes")
 async def check_onboarding_performed(call: ToolCall, target: Project) -> str:
     """Whether there are memories about the project already. Call it after activating one."""
-    names = await target.memories.names()
-    if names:
-        return f"Onboarding was done. Memories: {', '.join(names)}. Read those that concern the task."
+    return onboarding_state(await target.memories.names())
+
+
+def onboarding_state(memories: Sequence[str]) -> str:
+    """What the names of a project's memories say about it."""
+    if memories:
+        return f"Onboarding was done. Memories: {', '.join(memories)}. Read those that concern the task."
     return "Onboarding was not done yet: there are no memories. Call onboarding if you will work here for a while."
 
 
