@@ -200,12 +200,17 @@ class Slot:
         self._publish(
             "server.moved",
             f"{move.source} → {move.to} ({reason})",
-            Severity.WARNING if move.cause in _FAILURES else Severity.INFO,
+            Severity.WARNING if move.cause in _FAILURES and not self._is_old_news(run) else Severity.INFO,
             keep=move.cause not in _OF_EVERY_CALL,
             **{"from": move.source.value, "to": move.to.value, "cause": move.cause.value, "reason": reason},
             pid=move.pid,
             run=run.number,
         )
+
+    def _is_old_news(self, run: Run) -> bool:
+        """Whether a run's start failed as the one before it did: a warning is given once."""
+        before = self.last.failure if self.last is not None else None
+        return before is not None and run.failure is not None and str(run.failure) == str(before)
 
     def _publish(self, kind: str, message: str, severity: Severity, *, keep: bool = True, **data: Any) -> None:
         root, server = str(self.key.root), self.key.server

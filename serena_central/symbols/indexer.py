@@ -6,8 +6,9 @@ about again: an answer counts only if nothing was reported in between.
 
 What no language server says is read by syntax, where there is a grammar: the server is not installed, fails, breaks on
 this file, or leaves a caller waiting for its first answer longer than `PATIENCE_S`. Such files are known,
-with a gap that says why, and `run` asks the server about them again from time to time. Which server answers is the
-source's business; where the cache lies is the composition root's.
+with a gap that says why, and `run` asks the server about them again, ever more rarely while nothing comes of it: an
+edit makes it ask about the edited file alone. Which server answers is the source's business; where the cache lies is
+the composition root's.
 """
 
 import logging
@@ -22,7 +23,14 @@ from typing import NamedTuple
 import anyio
 import anyio.lowlevel
 
-from serena_central.core.errors import LanguageServerError, PathError, ServerCrashed
+from serena_central.core.errors import (
+    LanguageServerError,
+    PathError,
+    ServerBeingInstalled,
+    ServerCrashed,
+    ServerNotInstalled,
+    ServerStartFailed,
+)
 from serena_central.core.progress import report
 from serena_central.files.stamp import Stamp
 from serena_central.files.tree import Change, FileTree
@@ -46,7 +54,11 @@ GIVES_WAY_S = 0.1
 """How long the background fill waits for callers before each file: calls are quick, and it must not starve."""
 
 FAILURE_HOLDS_S = 30.0
-"""How long a file that could not be indexed is left alone, unless it changes, and one known by syntax stays so."""
+"""How long a file that could not be indexed is left alone, unless it changes, and a server that did not start; also
+the first pause of the background before it asks again. Each round that gains nothing doubles that."""
+
+RETRIED_AT_LEAST_EVERY_S = 600.0
+"""The longest pause of the background: nothing tells of a server that a person has installed or repaired elsewhere."""
 
 PATIENCE_S = 3.0
 """How long a caller waits for a server's first answer where symbols can be had by syntax: a quick server has started
@@ -80,12 +92,22 @@ ATTEMPTS = 5
 KEEPS_CHANGING = "it keeps changing; call again when it has settled"
 
 
+_NOT_STARTED = ServerNotInstalled, ServerBeingInstalled, ServerStartFailed
+"""What a server's next file would meet, too; all else may be over at the next question."""
+
+
 class _Failure(NamedTuple):
-    """Why a file could not be indexed, and when (monotonic); `final`: not by syntax either."""
+    """Why a file could not be indexed, or a server not be started, and when (monotonic); `final`: not by syntax
+    either."""
 
     at: float
     reason: str
     final: bool
+
+
+def _recent(failure: _Failure) -> bool:
+    """Whether it is too early to try again because somebody asks."""
+    return time.monotonic() - failure.at < FAILURE_HOLDS_S
 
 
 class _Flight:
@@ -116,6 +138,8 @@ class Indexer:
         self._cache = cache
         self._pending: dict[str, None] = {}
         self._failed: dict[str, _Failure] = {}
+        self._refused: dict[Hashable, _Failure] = {}
+        """Servers that did not start the last time, as the source tells them apart."""
         self._by_syntax = BySyntax()
         self._crashes: dict[str, set[object]] = {}
         self._flights: dict[tuple[str, bool], _Flight] = {}
@@ -209,6 +233,7 @@ class Indexer:
 
     def ask_again(self, paths: Iterable[str] | None = None) -> None:
         """Makes files pending, without `paths` all: another server, or other settings, will answer."""
+        self._refused.clear()
         for path in list(self._tree.files) if paths is None else paths:
             self.forget(path)
             if self._awaits(path):
@@ -257,20 +282,40 @@ class Indexer:
     def gave_up(self, path: str) -> bool:
         """Whether a pending file failed, and is left alone for now."""
         failure = self._failed.get(path)
-        return failure is not None and failure.final and self._holds(path)
+        return failure is not None and failure.final and _recent(failure)
+
+    def _is_final(self, path: str) -> bool:
+        """Whether a pending file failed in every way; the background leaves it to the next round."""
+        failure = self._failed.get(path)
+        return failure is not None and failure.final
 
     async def run(self) -> None:
         """Fills the index for ever; belongs to the project's task group."""
+        pause_s = FAILURE_HOLDS_S
+        due = anyio.current_time() + pause_s
         while True:
             self._wakeup = anyio.Event()
-            waiting = [path for path in self._pending if not self.gave_up(path)]
-            for start in range(0, len(waiting), SAVE_EVERY_FILES):
-                await self._work(waiting[start : start + SAVE_EVERY_FILES], FILLED_AT_ONCE, gives_way=True)
-                await self.save()
-            with anyio.move_on_after(FAILURE_HOLDS_S if self._pending or self._by_syntax else None) as waited:
+            new = [path for path in self._pending if not self._is_final(path)]
+            await self._fill(new)
+            if any(self._is_final(path) for path in new):
+                pause_s = FAILURE_HOLDS_S
+                due = min(due, anyio.current_time() + pause_s)
+            lacking = len(self._pending) + len(self._by_syntax)
+            with anyio.move_on_after(due - anyio.current_time() if lacking else None) as waited:
                 await self._wakeup.wait()
             if waited.cancelled_caught:
+                await self._fill(self.pending_paths())
                 await self._ask_servers(self._by_syntax.paths(), FILLED_AT_ONCE, gives_way=True)
+                await self.save()
+                in_vain = len(self._pending) + len(self._by_syntax) >= lacking
+                pause_s = min(pause_s * 2, RETRIED_AT_LEAST_EVERY_S) if in_vain else FAILURE_HOLDS_S
+            if waited.cancelled_caught or not lacking:
+                due = anyio.current_time() + pause_s
+
+    async def _fill(self, paths: Sequence[str]) -> None:
+        for start in range(0, len(paths), SAVE_EVERY_FILES):
+            await self._work(paths[start : start + SAVE_EVERY_FILES], FILLED_AT_ONCE, gives_way=True)
+            await self.save()
 
     async def save(self) -> None:
         """Writes what changed since the last time to the cache."""
@@ -303,7 +348,7 @@ class Indexer:
             while self._callers:
                 await self._quiet.wait()
 
-    async def _work(self, paths: list[str], at_once: int, *, gives_way: bool = False) -> None:
+    async def _work(self, paths: Sequence[str], at_once: int, *, gives_way: bool = False) -> None:
         """Makes files certain: by their servers, then by syntax what no server said."""
         await self._ask_servers([path for path in paths if path in self._pending], at_once, gives_way=gives_way)
         left = iter([path for path in paths if path in self._pending and not self.gave_up(path)])
@@ -321,18 +366,26 @@ class Indexer:
     async def _ask_servers(self, paths: Iterable[str], at_once: int, *, gives_way: bool) -> None:
         """Asks the servers about files, those of one server under one lease."""
         of_server: dict[Hashable, list[str]] = {}
-        for path in paths:
+        for number, path in enumerate(paths):
+            if number % FILES_AT_ONCE == FILES_AT_ONCE - 1:
+                await anyio.lowlevel.checkpoint()
             if not self._holds(path):
                 of_server.setdefault(self._source.server_of(path), []).append(path)
         async with anyio.create_task_group() as tasks:  # a server that is slow to start holds up no other's files
-            for group in of_server.values():
-                tasks.start_soon(self._read_group, group, at_once, gives_way)
+            for server, group in of_server.items():
+                refusal = self._refused.get(server)
+                if refusal is not None and _recent(refusal):
+                    self._fail((path for path in group if path in self._pending), refusal.reason)
+                else:
+                    tasks.start_soon(self._read_group, server, group, at_once, gives_way)
 
-    async def _read_group(self, group: list[str], at_once: int, gives_way: bool) -> None:
+    async def _read_group(self, server: Hashable, group: list[str], at_once: int, gives_way: bool) -> None:
         patient = gives_way or self._source.grammar(group[0]) is None
         with anyio.move_on_after(None if patient else PATIENCE_S) as patience:
 
             async def read(lent: Lent) -> None:
+                self._refused.pop(server, None)
+
                 async def ask(path: str) -> Sequence[DocumentSymbol]:
                     symbols = await lent.ask(path)
                     patience.deadline = math.inf
@@ -343,6 +396,8 @@ class Indexer:
             try:
                 await self._source.lend(group[0], read)
             except LanguageServerError as error:
+                if isinstance(error, _NOT_STARTED):
+                    self._refused[server] = _Failure(time.monotonic(), str(error), final=False)
                 self._fail((path for path in group if path in self._pending), str(error))
         if patience.cancelled_caught:
             self._fail((path for path in group if path in self._pending), SLOW_START)
@@ -411,7 +466,7 @@ class Indexer:
 
     def _holds(self, path: str) -> bool:
         failure = self._failed.get(path)
-        return failure is not None and time.monotonic() - failure.at < FAILURE_HOLDS_S
+        return failure is not None and _recent(failure)
 
     async def _ask(self, path: str, ask: AskSymbols, *, by_syntax: bool) -> None:
         flight = self._flights[path, by_syntax] = _Flight()

@@ -35,6 +35,7 @@ class Words:
         self.crashing: set[str] = set()
         self.crashes_for_ever = False
         self.restarts = 0
+        self.lent = 0
         self.server = object()
         self.missing = ""
         self.parsed: list[str] = []
@@ -62,6 +63,7 @@ class Words:
         return self.identity(path)
 
     async def lend(self, path: str, work: Callable[[Lent], Awaitable[None]]) -> None:
+        self.lent += 1
         if self.missing:
             raise ServerNotInstalled("words", "Word", self.missing)
         while True:
@@ -347,4 +349,48 @@ async def test_a_caller_reads_by_syntax_what_the_background_fill_hangs_on(
         w.source.gate.set()  # the server's late answer is about a text that is no more
         await anyio.wait_all_tasks_blocked()
         assert not w.find("one")
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_server_that_does_not_start_is_asked_for_once_whatever_is_edited(tmp_path: Path) -> None:
+    for number in range(3):
+        (tmp_path / f"{number}.txt").write_text("one")
+    async with world(tmp_path) as w, anyio.create_task_group() as tasks:
+        w.source.missing = "install words"
+        tasks.start_soon(w.indexer.run)
+        await anyio.wait_all_tasks_blocked()
+        for number in range(20):
+            (tmp_path / "0.txt").write_text(f"word{number}")
+            (tmp_path / f"new{number}.txt").write_text("one")
+            await w.tree.fresh()
+            await anyio.wait_all_tasks_blocked()
+            assert len(await w.indexer.ensure(["0.txt", f"new{number}.txt"])) == 1
+        assert (w.source.lent, w.source.asked) == (1, [])
+        # What is there again is asked at once, for somebody says so.
+        w.source.missing = ""
+        w.indexer.ask_again()
+        while w.indexer.pending:
+            await anyio.wait_all_tasks_blocked()
+        assert w.find("word19") == ["0.txt"]
+        tasks.cancel_scope.cancel()
+
+
+async def test_an_edit_makes_the_background_ask_about_the_edited_file_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bad.txt").write_text("one")
+    (tmp_path / "good.txt").write_text("one")
+    async with world(tmp_path) as w, anyio.create_task_group() as tasks:
+        w.source.broken.add("bad.txt")
+        tasks.start_soon(w.indexer.run)
+        while w.indexer.pending_paths() != ["bad.txt"]:
+            await anyio.wait_all_tasks_blocked()
+        monkeypatch.setattr("serena_central.symbols.indexer.FAILURE_HOLDS_S", 0)  # as if long ago
+        asked = w.source.asked.count("bad.txt")
+        for number in range(20):
+            (tmp_path / "good.txt").write_text(f"word{number}")
+            await w.tree.fresh()
+            while not w.find(f"word{number}"):
+                await anyio.wait_all_tasks_blocked()
+        assert w.source.asked.count("bad.txt") == asked == 1
         tasks.cancel_scope.cancel()
