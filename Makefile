@@ -20,14 +20,17 @@ $(BIN)/.ready: pyproject.toml uv.lock | $(UV)
 serve: setup
 	$(BIN)/serena-central serve $(ARGS)
 
+# Half of the tests' time is waiting: two at once by default.
+WORKERS ?= 2
+PYTEST = pytest -n $(WORKERS) --dist loadfile
 test: setup
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m $(PYTEST) $(ARGS)
 
 # The same tests, with a floor of branch coverage for rooms where a missed branch loses work: path:percent.
 FLOORS = pool/*:90 pool/state.py:100 sessions/*:90 editing/*:90
 coverage: setup
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest $(ARGS)
+	$(BIN)/coverage run -m $(PYTEST) $(ARGS)
 	$(BIN)/coverage combine --quiet
 	@set -f; failed=0; for floor in $(FLOORS); do \
 		$(BIN)/coverage report --include="serena_central/$${floor%:*}" --fail-under="$${floor#*:}" || failed=1; \

@@ -36,9 +36,9 @@ async def test_the_first_question_begins_it_and_the_next_ones_are_answered(tmp_p
                 async for event in news:
                     if event.kind == FINISHED:
                         break
-                # No call in between, and nobody opens the project again: its index is filled.
-                while opening.indexer.pending:
-                    await anyio.lowlevel.checkpoint()
+                # Nobody opens the project again: it hears of the installation, and its index is filled.
+                while opening.indexer.gaps(["a.ts"]) or opening.indexer.pending:
+                    await anyio.sleep(0.01)
                 symbols, gaps = await opening.symbols_of(["a.ts"])
                 assert not gaps
                 assert [symbol.name for symbol in symbols["a.ts"].symbols] == ["tiny"]
