@@ -19,6 +19,7 @@ import anyio
 import click
 
 from serena_central.cli import detached
+from serena_central.cli.dashboard import page_address
 from serena_central.cli.port import listening
 from serena_central.config.layers import Loaded
 from serena_central.config.load import load_server_config
@@ -134,7 +135,7 @@ async def _serve(
     class Announcing(CentralServer):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
-            link = url.removesuffix("/mcp") + central.dashboard.one_time_link()
+            link = page_address(url, central.dashboard.one_time_link())
             _announce(places, url, link)
             if start.open_page:
                 webbrowser.open(link)

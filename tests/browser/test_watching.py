@@ -10,6 +10,7 @@ from playwright.async_api import Page, expect
 
 from serena_central.web.pages.acting import BY
 from tests.browser.conftest import OpenPage
+from tests.browser.life import CART, busy_server
 from tests.support.central import RunningCentral, running_central
 from tests.support.mcp import text_of
 
@@ -144,6 +145,18 @@ async def test_a_hidden_tab_holds_no_stream_and_is_up_to_date_when_it_is_seen(
         await expect(page.locator("#sessions").get_by_role("link", name="meanwhile")).to_have_count(0)
         await _set_hidden(page, False)
         await expect(page.locator("#sessions").get_by_role("link", name="meanwhile")).to_be_visible()
+
+
+async def test_an_edit_is_read_line_by_line_and_taken_back(tmp_path: Path, person: OpenPage) -> None:
+    async with busy_server(tmp_path) as life, person(life.central) as page:
+        await page.goto(f"{life.central.url}/dashboard/sessions/{life.paths['session']}")
+        await page.locator("#edits").get_by_role("link", name="cart.py").click()
+        await expect(page.locator("tr.removed")).to_contain_text(["return sum(line.price for line in self.lines)"])
+        await expect(page.locator("tr.added")).to_have_count(2)
+        await page.get_by_text("Take back…").click()
+        await page.get_by_role("button", name="Take back").click()
+        await expect(page.locator("#said")).to_contain_text("Taken back, as e-")
+        assert (tmp_path / "src" / "shop" / "cart.py").read_text() == CART
 
 
 async def test_who_signs_out_is_out_in_every_tab(central: RunningCentral, person: OpenPage) -> None:

@@ -10,6 +10,7 @@ import httpx
 import pytest
 import respx
 
+from serena_central.cli.dashboard import page_address
 from serena_central.cli.main import main
 from tests.support.child import Child, Ended, run_command, serving_child, until_gone
 from tests.support.mcp import RawClient, text_of
@@ -281,3 +282,25 @@ async def test_edits_are_listed_and_taken_back(serving: Child, project: Path) ->
     assert again.code == 1
     assert "changed since" in again.err
     assert f"undo of {edit['id']}" in shown.out
+
+
+async def test_the_dashboard_is_entered_by_a_link_that_works_once(serving: Child) -> None:
+    printed = await run_command(serving.folder, "dashboard", "--print")
+    assert (printed.code, printed.err) == (0, "")
+    link = printed.out.strip()
+    async with httpx.AsyncClient() as browser, httpx.AsyncClient() as other:
+        assert (await browser.get(link)).status_code == 200
+        assert "Overview" in (await browser.get(link.partition("/enter")[0])).text
+        assert (await other.get(link)).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("http://127.0.0.1:24280/mcp", "http://127.0.0.1:24280/dashboard"),
+        ("http://0.0.0.0:1/mcp", "http://127.0.0.1:1/dashboard"),
+        ("http://[::]:1/mcp", "http://[::1]:1/dashboard"),
+    ],
+)
+def test_a_page_is_found_on_this_machine_whatever_the_server_listens_on(url: str, address: str) -> None:
+    assert page_address(url, "/dashboard") == address

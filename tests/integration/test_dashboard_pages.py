@@ -10,10 +10,11 @@ import anyio
 import httpx
 import pytest
 
+from serena_central.sessions.session import ActiveProject
 from serena_central.web.pages.acting import BY
 from serena_central.web.pages.table import PAGES
 from tests.support.browser import Visitor, shown, visiting
-from tests.support.central import RunningCentral, running_central
+from tests.support.central import RunningCentral, running_central, session_of
 
 pytestmark = pytest.mark.anyio
 
@@ -95,6 +96,25 @@ async def test_sessions_come_fifty_at_a_time(central: RunningCentral, visitor: V
     assert "page=2" in first
     assert 'rel="prev"' in second
     assert len(re.findall('id="row-', await visitor.see("/sessions?page=999999"))) == 1
+
+
+async def test_pages_stay_small_with_two_hundred_busy_sessions(central: RunningCentral, visitor: Visitor) -> None:
+    for number in range(200):
+        root = f"/home/developer/src/company/products/some-project-{number}"
+        session = session_of(
+            central.central,
+            explicit_id=f"s-{number:024x}",
+            credential=central.central.token.credential,
+            client_name="claude-code",
+            client_version="2.1.4",
+            working_folder=root,
+        )
+        central.central.sessions.activate(session, ActiveProject(f"some-project-{number}", root))
+        for call in range(200):
+            session.count(f"tool_number_{call % 40}", 3.0, failed=call % 5 == 0)
+            session.note(f"search_for_pattern some-project-{number} ok {call}.0 ms", "warning", at=call)
+    for path in ("", "/sessions", f"/sessions/s-{0:024x}"):
+        assert len((await visitor.see(path)).encode()) <= 50_000, path
 
 
 async def test_who_was_killed_in_the_dashboard_is_told_by_whom_and_when(

@@ -24,6 +24,9 @@ MOST_ATTENTION = 12
 RECENT_S = 900.0
 """What went wrong longer ago needs no attention any more, unless it still is so."""
 
+INDEXING_S = 60.0
+"""An index is filled when its project opens; only one that still is not after this long is worth a word."""
+
 CONFLICTS = ("EditConflict", "FileChanged")
 """Errors of calls that people should know of: two sessions want to change the same."""
 
@@ -255,7 +258,7 @@ async def attention(visit: Visit) -> Attention:
     problems = [
         *_of_store(parts.store.writer.problem),
         *_of_servers(parts.pool.snapshot()),
-        *_of_projects(parts.projects.snapshots()),
+        *_of_projects(parts.projects.snapshots(), visit.now),
         *_of_events([event for event in parts.tally.news if event.at > visit.now - RECENT_S]),
     ]
     return Attention(problems[:MOST_ATTENTION], max(0, len(problems) - MOST_ATTENTION))
@@ -280,7 +283,7 @@ def _of_servers(found: list[ServerSnapshot]) -> list[Problem]:
     ]
 
 
-def _of_projects(found: list[ProjectSnapshot]) -> list[Problem]:
+def _of_projects(found: list[ProjectSnapshot], now: float) -> list[Problem]:
     return [
         Problem(
             "warning",
@@ -289,7 +292,7 @@ def _of_projects(found: list[ProjectSnapshot]) -> list[Problem]:
             link("/projects"),
         )
         for one in found
-        if one.open and one.pending
+        if one.open and one.pending and now - (one.opened_at or now) > INDEXING_S
     ]
 
 

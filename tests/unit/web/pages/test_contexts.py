@@ -5,12 +5,17 @@ from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 from unittest.mock import ANY
 
+import msgspec
 import pytest
 
 from serena_central.app import Central
 from serena_central.core.errors import SessionNotFound
 from serena_central.core.events import Severity
 from serena_central.editing.patch import FilePatch, Hunk
+from serena_central.pool.key import ServerKey
+from serena_central.pool.snapshot import BreakerSnapshot, ServerSnapshot
+from serena_central.pool.state import RunState
+from serena_central.projects.registry import ProjectSnapshot
 from serena_central.sessions.session import ActiveProject
 from serena_central.web.pages import edit, overview, session, sessions
 from serena_central.web.pages.page import Visit
@@ -100,6 +105,58 @@ async def test_what_went_wrong_needs_attention_and_conflicts_do(central: Central
         ("project.opened", "info", "shop", ""),
         ("server.moved", "error", "ty", ""),
     ]
+
+
+def test_open_breakers_a_failing_store_and_an_index_that_stays_incomplete_need_attention() -> None:
+    breaker = BreakerSnapshot("open", 5, 2000.0, "it crashed")
+    closed = BreakerSnapshot("closed", 0, None, "")
+    servers = [_server("ty", breaker, number) for number in (2, 1)] + [_server("gopls", closed, 1)]
+    assert overview._of_servers(servers) == [
+        overview.Problem(
+            "error",
+            "ty in shop failed 5 times: it crashed",
+            "It is not started for a while. Mend the cause, or close its breaker to try now.",
+            "/dashboard/servers",
+        )
+    ]
+    assert [one.text for one in overview._of_store("disk full")] == ["disk full"]
+    now = 5000.0
+    projects = [
+        ProjectSnapshot("old", "/old", open=True, files=9, pending=3, opened_at=now - 1000),
+        ProjectSnapshot("young", "/young", open=True, files=9, pending=3, opened_at=now - 1),
+        ProjectSnapshot("done", "/done", open=True, files=9, opened_at=now - 1000),
+        ProjectSnapshot("shut", "/shut", open=False, pending=3),
+    ]
+    assert [one.text for one in overview._of_projects(projects, now)] == [
+        "The index of old is not complete: 3 of 9 files wait."
+    ]
+
+
+async def test_language_servers_that_run_the_largest_first(central: Central, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = BreakerSnapshot("closed", 0, None, "")
+    found = [_server(f"server{number}", closed, 1, memory_bytes=number << 20) for number in range(50)]
+    gone = _server("gone", closed, 1, state=RunState.DISCONNECTED)
+    monkeypatch.setattr(central.pool, "snapshot", lambda: [*found, gone])
+    central.pool.memory_budget_bytes = 1000 << 20
+    shown = await overview.servers(visit(central))
+    assert (shown.running, shown.memory_bytes, shown.share, shown.more) == (50, 1225 << 20, 100.0, 38)
+    assert shown.largest[0] == overview.Server("server49", "shop", "/src/shop", "idle", 49 << 20, 4.9, 0)
+
+
+def _server(
+    name: str, breaker: BreakerSnapshot, run: int, *, memory_bytes: int = 0, state: RunState = RunState.IDLE
+) -> ServerSnapshot:
+    facts = {field.name: None for field in msgspec.structs.fields(ServerSnapshot)} | {
+        "key": ServerKey(Path("/src/shop"), name, ""),
+        "root": Path("/src/shop"),
+        "server": name,
+        "state": state,
+        "run": run,
+        "memory_bytes": memory_bytes,
+        "calls": 0,
+        "breaker": breaker,
+    }
+    return ServerSnapshot(**facts)
 
 
 async def test_the_table_of_sessions(central: Central) -> None:
