@@ -91,7 +91,8 @@ class _Rules:
 
     async def apply(self) -> Scope:
         if self._ask.project:
-            return await self._named(self._ask.project)
+            scope = await self._named(self._ask.project)
+            return scope._replace(paths=self._from_the_super_repo(scope.projects))
         return (
             await self._by_path()
             or await self._by_words()
@@ -117,6 +118,17 @@ class _Rules:
         if not projects:
             raise UnknownProject(EVERYTHING, self._registry.known_names())
         return Scope(projects, "all open projects", grouped=True)
+
+    def _from_the_super_repo(self, projects: Sequence[Project]) -> Mapping[str, str]:
+        """Relative paths that are meant from the super-repo's root, because nothing is there in the named projects."""
+        repo = self._repo
+        if repo is None:
+            return {}
+        return {
+            path: str(repo.root / path)
+            for path in self._ask.paths
+            if _is_at(repo.root, path) and repo.module_of(path) and not any(_is_at(one.root, path) for one in projects)
+        }
 
     def _find(self, asked: str) -> Path:
         """A module of the session's own super-repo goes before projects of the same name elsewhere."""
@@ -191,9 +203,13 @@ class _Rules:
                 "Nothing was changed: pass project= with the module that is meant."
             )
         best = scores[0]
+        routed = repo.modules[best.module].root
+        for path in self._ask.paths:
+            if _is_at(repo.root, path) and not _is_at(routed, path):
+                self._check(repo, path)
         others = f"; next: {_listed(scores[1 : RUNNERS_UP + 1])}" if len(scores) > 1 else ""
         return Scope(
-            [await self._registry.open(repo.modules[best.module].root)],
+            [await self._registry.open(routed)],
             f"routed by words to {best.module}",
             remark=f"Routed to {best.module}, {best.points} points ({', '.join(best.reasons)}){others}.",
         )

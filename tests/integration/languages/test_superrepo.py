@@ -67,7 +67,9 @@ async def test_every_module_answers_in_one_session_that_activated_nothing(client
 
 @EVERY_PAIR
 async def test_uses_in_a_sibling_module_are_found_and_those_of_namesakes_are_not(client: RawClient, pair: Pair) -> None:
-    groups, remarks = await ask(client, "find_referencing_symbols", name_path=pair.name, project="*")
-    expected = {pair.declaring: pair.own, pair.sibling: pair.uses}
-    assert {module: holders(uses) for module, uses in groups.items() if uses} == expected, remarks
-    assert len(groups) == 8
+    path = f"modules/{pair.declaring}/{pair.file}"
+    for narrowed in ({}, {"relative_path": path}):
+        groups, remarks = await ask(client, "find_referencing_symbols", name_path=pair.name, project="*", **narrowed)
+        expected = {pair.declaring: pair.own, pair.sibling: pair.uses}
+        assert {module: holders(uses) for module, uses in groups.items() if uses} == expected, remarks
+        assert len(groups) == 8

@@ -154,6 +154,14 @@ async def test_a_path_from_the_super_repos_root_is_handed_on_as_an_absolute_one(
         assert await p.root_of(paths=[str(p.web / "src/new.ts")]) == p.web
 
 
+async def test_a_path_from_the_super_repos_root_is_understood_by_named_modules_too(tmp_path: Path) -> None:
+    async with platform(tmp_path) as p:
+        for project in ("*", "api"):
+            scope = await p.scope(project=project, paths=["modules/api/src/x.py"])
+            assert scope.paths == {"modules/api/src/x.py": str(p.api / "src/x.py")}
+        assert (await p.scope(project="api", paths=["src/x.py", "README.md", "nowhere"])).paths == {}
+
+
 async def test_a_choice_by_words_is_told_with_its_points_and_runners_up(tmp_path: Path) -> None:
     async with platform(tmp_path) as p:
         scope = await p.scope(semantic_context="the login pages")
@@ -177,6 +185,9 @@ async def test_infrastructure_is_for_file_tools_alone(tmp_path: Path) -> None:
             with pytest.raises(ToolRefused, match="infrastructure of the super-repo"):
                 await p.scope(paths=[path])
             assert await p.root_of(paths=[path], about="files") == p.root
+        with pytest.raises(ToolRefused, match="infrastructure of the super-repo"):
+            await p.scope(paths=["docs/guide.md"], semantic_context="the pages")
+        assert await p.root_of(paths=["README.md"], semantic_context="the backend") == p.api
         assert await p.root_of(paths=["README.md"], active_root=str(p.api)) == p.api
         assert await p.root_of(paths=["README.md"], project="api") == p.api
         assert await p.root_of(about="files", paths=["."]) == p.api
