@@ -43,9 +43,10 @@ def command() -> None:
 @command.command("install")
 @clients_argument
 @click.option("--mode", type=click.Choice(MODES), default="deny", show_default=True, help="What to do with searches.")
+@click.option("--source-folder", "folders", multiple=True, help="A folder of sources, in place of src, lib and so on.")
 @scope_options
 @json_option
-def install(*, clients: tuple[str, ...], mode: str, **given: Any) -> None:
+def install(*, clients: tuple[str, ...], mode: str, folders: tuple[str, ...], **given: Any) -> None:
     """Have clients ask serena-hook before they search.
 
     Searches for code are stopped (deny), every third one (nudge), left to you (ask), or not touched (off). All else in
@@ -56,8 +57,11 @@ def install(*, clients: tuple[str, ...], mode: str, **given: Any) -> None:
         if mode == "ask" and not HOOKS[name].can_ask:
             raise CantConnect(f"A hook of {CLIENTS[name].title} can't ask its user. Choose --mode deny or nudge.")
 
+    options = "" if mode == "deny" else f" --mode {mode}"
+    options += "".join(f" --source-folder {shlex.quote(folder)}" for folder in folders)
+
     def plan(name: str, file: Path, scope: Scope) -> Change:
-        return putting(file, HOOKS[name].form, OURS, _entry(here, name, scope, mode), private=False)
+        return putting(file, HOOKS[name].form, OURS, _entry(here, name, scope, options), private=False)
 
     _change(here, clients, plan, installs=True, **given)
 
@@ -120,16 +124,15 @@ def _file(here: Here, name: str, scope: Scope, project: Path | None) -> Path:
     return root / HOOKS[name].project_file
 
 
-def _entry(here: Here, name: str, scope: Scope, mode: str) -> Entry:
-    """The groups for one client. What others share names no path of this machine."""
+def _entry(here: Here, name: str, scope: Scope, options: str) -> Entry:
+    """The groups for one client; `options` are those of `enforce`. What others share names no path of this machine."""
     program = "serena-hook" if scope == "project" else f"{shlex.quote(sys.executable)} -I -m serena_central.hook"
     home = here.machine.environment.get(HOME_VARIABLE)
     settings = f"{HOME_VARIABLE}={shlex.quote(str(here.places.home))} " if home and scope == "user" else ""
 
     def command_for(does: str) -> str:
-        options = f" --mode {mode}" if does == "enforce" and mode != "deny" else ""
         # Some clients stop a tool when its hook can't be started: it may be missing on another machine, or later.
-        return f"{settings}{program} {does} --client {name}{options} || exit 0"
+        return f"{settings}{program} {does} --client {name}{options if does == 'enforce' else ''} || exit 0"
 
     return HOOKS[name].entry(command_for)
 

@@ -44,11 +44,23 @@ def test_a_users_hooks_start_this_python_with_this_home(home: Path) -> None:
 def test_what_others_share_names_nothing_of_this_machine(home: Path, client: str) -> None:
     project = home / "project"
     project.mkdir()
-    run("install", client, "--scope", "project", "--project", str(project), "--mode", "nudge")
+    run(
+        "install",
+        client,
+        "--scope",
+        "project",
+        "--project",
+        str(project),
+        "--mode",
+        "nudge",
+        "--source-folder",
+        "my app",
+    )
     text = (project / HOOKS[client].project_file).read_text()
     assert str(home) not in text
     assert sys.executable not in text
-    assert f"serena-hook enforce --client {client} --mode nudge || exit 0" in text
+    assert f"serena-hook enforce --client {client} --mode nudge --source-folder 'my app' || exit 0" in text
+    assert f"serena-hook session-start --client {client} || exit 0" in text
 
 
 def test_a_dry_run_shows_the_change_and_makes_none(home: Path) -> None:
