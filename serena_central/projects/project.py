@@ -127,6 +127,10 @@ class Project:
         await self.fresh()
         return await warm(self.name, list(self.tree.files), self.languages, self.indexer)
 
+    def index_again(self) -> None:
+        """Asks about every file anew, in the background."""
+        self.indexer.ask_again()
+
     def server_installed(self, name: str) -> None:
         """A language server that was missing is there now: it is asked about its files."""
         self.languages.installed(name)

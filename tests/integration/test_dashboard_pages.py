@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import anyio
 import httpx
@@ -239,7 +240,8 @@ async def test_words_of_clients_files_and_logs_stay_words_on_every_page(
     named = {"session": one.session, "edit": edits[0]["id"], "server": server["id"]}
     for page in PAGES:
         path = page.path.format_map(named)
-        for query in ("", "?q=%3Cscript%3E&state=%22%3E&project=%27&sort=%3Cb%3E&level=%3Ci%3E"):
+        where = "root=" + quote(str(root))
+        for query in (f"?{where}", f"?{where}&q=%3Cscript%3E&state=%22%3E&project=%27&sort=%3Cb%3E&level=%3Ci%3E"):
             html = await visitor.see(path + query)
             assert _Tags.of(html) <= set(PLAIN.split()), path
             assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202e]", html), path

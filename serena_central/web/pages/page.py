@@ -19,6 +19,8 @@ from serena_central.core.places import Places
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.history import EditHistory
 from serena_central.projects.registry import ProjectRegistry
+from serena_central.projects.superrepo.known import SuperRepos
+from serena_central.projects.warmups import WarmUp
 from serena_central.sessions.manager import SessionManager
 from serena_central.store.store import Store
 from serena_central.tools.call import ToolCaller
@@ -42,6 +44,8 @@ class Parts:
     store: Store
     pool: LanguageServerPool
     projects: ProjectRegistry
+    super_repos: SuperRepos
+    warm_up: WarmUp
     sessions: SessionManager
     caller: ToolCaller
     history: EditHistory

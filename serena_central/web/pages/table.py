@@ -9,7 +9,19 @@ from starlette.routing import BaseRoute, Route
 from serena_central.access.browsers import LINK_LIFE_S
 from serena_central.access.guard import BrowserDoor
 from serena_central.web.answers import NotFound
-from serena_central.web.pages import acting, edit, events, overview, server, servers, session, sessions, statistics
+from serena_central.web.pages import (
+    acting,
+    edit,
+    events,
+    overview,
+    project,
+    projects,
+    server,
+    servers,
+    session,
+    sessions,
+    statistics,
+)
 from serena_central.web.pages.assets import Assets
 from serena_central.web.pages.border import Action, Border, Download
 from serena_central.web.pages.entering import Entering
@@ -23,6 +35,8 @@ PAGES: tuple[Page, ...] = (
     edit.PAGE,
     servers.PAGE,
     server.PAGE,
+    projects.PAGE,
+    project.PAGE,
     events.PAGE,
     statistics.PAGE,
 )
@@ -33,6 +47,7 @@ ACTIONS: dict[str, Action] = {
     "/cancel": acting.cancel,
     "/undo": acting.take_back,
     **servers.ACTIONS,
+    **projects.ACTIONS,
 }
 """Path below /dashboard → what a POST to it does."""
 

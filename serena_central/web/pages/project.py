@@ -1,0 +1,157 @@
+"""The page of one project, named by the query's `root`: its index, its languages and servers, the modules of a
+super-repo, and where the router would send some words."""
+
+from pathlib import Path
+
+import anyio.to_thread
+import msgspec
+
+from serena_central.core.errors import ConfigError
+from serena_central.pool.state import RunState
+from serena_central.projects.superrepo.configuration import SuperRepo
+from serena_central.projects.superrepo.router import is_certain, route
+from serena_central.store.index_cache import IndexCache
+from serena_central.web.pages.page import Page, Section, Visit, link
+from serena_central.web.pages.projects import ONE, ProjectRow, known, project_row
+from serena_central.web.pages.servers import PATH as SERVERS
+from serena_central.web.views import server_id
+
+MOST_WORDS = 2000
+"""Characters of a text to be routed."""
+
+
+class ServerLink(msgspec.Struct, frozen=True):
+    """A language server of the project, or of a root inside it."""
+
+    name: str
+    state: str
+    url: str
+    memory_bytes: int
+
+
+class About(msgspec.Struct, frozen=True):
+    """`opened_at` is when its files were scanned; since then they are watched, unless the row's remark says otherwise.
+
+    `cache_bytes` is its index on disk, 0 where there is none.
+    """
+
+    project: ProjectRow
+    opened_at: float | None
+    languages: list[str]
+    cache_bytes: int
+    servers: list[ServerLink]
+
+
+class ModuleRow(msgspec.Struct, frozen=True):
+    """A module of a super-repo; `url` is its own page, "" while it is no known project."""
+
+    name: str
+    path: str
+    languages: str
+    concerns: str
+    default: bool
+    open: bool
+    url: str
+
+
+class Points(msgspec.Struct, frozen=True):
+    """What a module gets for the words, and for what. `share` is percent of the best."""
+
+    module: str
+    points: int
+    share: float
+    reasons: list[str]
+
+
+class Routing(msgspec.Struct, frozen=True):
+    """A super-repo's modules and the router's answer; all empty for other projects, `words` until some are typed.
+
+    `module` is chosen, `certain` enough for an edit. `problems` are what is wrong with the configuration.
+    """
+
+    root: str
+    is_super_repo: bool
+    modules: list[ModuleRow]
+    words: str
+    scores: list[Points]
+    module: str
+    certain: bool
+    problems: list[str]
+
+
+async def about(visit: Visit) -> About:
+    parts, root = visit.parts, visit.query.get("root", "")
+    snapshot, project = known(visit, root), parts.projects.opened(root)
+    cache = IndexCache(parts.places.cache, Path(root)).path
+    return About(
+        project=project_row(snapshot),
+        opened_at=round(snapshot.opened_at) if snapshot.opened_at else None,
+        languages=sorted(await project.languages_in_use()) if project else [],
+        cache_bytes=await anyio.to_thread.run_sync(_size, cache),
+        servers=[
+            ServerLink(one.server, one.state, link(f"{SERVERS}/{server_id(one.key)}"), one.memory_bytes)
+            for one in parts.pool.snapshot()
+            if one.root.is_relative_to(root) and one.state is not RunState.DISCONNECTED
+        ],
+    )
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
+
+
+async def routing(visit: Visit) -> Routing:
+    root, words = visit.query.get("root", ""), visit.query.get("words", "")[:MOST_WORDS]
+    known(visit, root)
+    try:
+        repo = visit.parts.super_repos.at(Path(root))
+    except ConfigError as error:
+        return Routing(root, False, [], "", [], "", False, [str(error)])
+    if repo is None:
+        return Routing(root, False, [], "", [], "", False, [])
+    scores = route(words, repo.routed(), repo.hints)
+    default = repo.default_module.name if repo.default_module else ""
+    return Routing(
+        root=root,
+        is_super_repo=True,
+        modules=_modules(visit, repo),
+        words=words,
+        scores=[
+            Points(one.module, one.points, round(100 * one.points / scores[0].points, 1), list(one.reasons))
+            for one in scores
+        ],
+        module=scores[0].module if scores else default,
+        certain=is_certain(scores),
+        problems=[str(problem) for problem in repo.problems],
+    )
+
+
+def _modules(visit: Visit, repo: SuperRepo) -> list[ModuleRow]:
+    opened = {one.root: one.open for one in visit.parts.projects.snapshots()}
+    return [
+        ModuleRow(
+            name=one.name,
+            path=one.path,
+            languages=", ".join(one.languages),
+            concerns=", ".join(one.concerns),
+            default=one == repo.default_module,
+            open=opened.get(str(one.root), False),
+            url=link(ONE, root=str(one.root)) if str(one.root) in opened else "",
+        )
+        for one in repo.modules.values()
+    ]
+
+
+PAGE = Page(
+    path=ONE,
+    title="Project",
+    template="project.html",
+    sections={
+        "about": Section("project/_about.html", about, ("project", "server")),
+        "routing": Section("project/_routing.html", routing, ("project",), every_s=60),
+    },
+    in_navigation=False,
+)

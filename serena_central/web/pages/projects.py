@@ -1,0 +1,137 @@
+"""The page of all projects that are known, and what people can do to one."""
+
+from pathlib import Path
+
+import msgspec
+
+from serena_central.projects.project import Project
+from serena_central.projects.registry import ProjectSnapshot
+from serena_central.projects.superrepo.choice import choose
+from serena_central.web.answers import NotFound
+from serena_central.web.pages.border import Action, Form
+from serena_central.web.pages.listing import Option, Pager, has_words, options, paged
+from serena_central.web.pages.page import Page, Section, Visit, link
+
+PATH = "/projects"
+ONE = f"{PATH}/one"
+
+STATES = ("open", "known")
+
+
+class ProjectRow(msgspec.Struct, frozen=True):
+    """A project in the table. `share` is how much of its index is there, in percent; times are Unix seconds."""
+
+    url: str
+    name: str
+    root: str
+    open: bool
+    sessions: int
+    files: int
+    indexed: int
+    pending: int
+    share: float
+    last_used: float | None
+    remark: str
+
+
+class Filters(msgspec.Struct, frozen=True):
+    """The form above the table."""
+
+    words: str
+    states: list[Option]
+
+
+class Table(msgspec.Struct, frozen=True):
+    """One page of the projects that match, open ones first."""
+
+    rows: list[ProjectRow]
+    pager: Pager
+    total: int
+    open: int
+
+
+async def filters(visit: Visit) -> Filters:
+    return Filters(visit.query.get("q", ""), options(STATES, visit.query.get("state", "")))
+
+
+async def table(visit: Visit) -> Table:
+    found = visit.parts.projects.snapshots()
+    state, words = visit.query.get("state", ""), visit.query.get("q", "")
+    chosen = [
+        one for one in found if state in ("", "open" if one.open else "known") and has_words(words, one.name, one.root)
+    ]
+    chosen.sort(key=lambda one: (not one.open, -one.sessions, one.name))
+    rows, pager = paged(chosen, visit, PATH)
+    return Table([project_row(one) for one in rows], pager, len(found), sum(one.open for one in found))
+
+
+def project_row(one: ProjectSnapshot) -> ProjectRow:
+    done, expected = one.indexed, one.indexed + one.pending
+    return ProjectRow(
+        url=link(ONE, root=one.root),
+        name=one.name,
+        root=one.root,
+        open=one.open,
+        sessions=one.sessions,
+        files=one.files,
+        indexed=done,
+        pending=one.pending,
+        share=round(100 * done / expected, 1) if expected else 100.0,
+        last_used=round(one.last_used) if one.last_used else None,
+        remark=one.remark or "",
+    )
+
+
+def known(visit: Visit, root: str) -> ProjectSnapshot:
+    """The project of this root. Raises NotFound."""
+    found = next((one for one in visit.parts.projects.snapshots() if one.root == root), None)
+    if found is None:
+        raise NotFound(f"No project is known at {root!r}.")
+    return found
+
+
+# --- actions ----------------------------------------------------------------------------------------------------------
+
+
+def _named(visit: Visit, form: Form) -> ProjectSnapshot:
+    (root, *_) = form.get("root", [""])
+    return known(visit, root)
+
+
+async def _warm(visit: Visit, form: Form) -> str:
+    parts, one = visit.parts, _named(visit, form)
+    chosen = choose(parts.projects, parts.super_repos, Path(one.root), [])
+    parts.warm_up.start(chosen.roots, chosen.default)
+    return f"{one.name} is being warmed up: its language servers start, and its index is filled."
+
+
+async def _close(visit: Visit, form: Form) -> str:
+    one = _named(visit, form)
+    visit.parts.projects.close(Path(one.root), "closed in the dashboard")
+    return f"{one.name} is closed. The next call that means it opens it again."
+
+
+async def _index_again(visit: Visit, form: Form) -> str:
+    one = _named(visit, form)
+    project: Project | None = visit.parts.projects.opened(one.root)
+    if project is None:
+        return f"{one.name} is not open; warm it up to have it indexed."
+    project.index_again()
+    return f"The index of {one.name} is being made anew. Answers are right meanwhile, and slower."
+
+
+ACTIONS: dict[str, Action] = {
+    f"{PATH}/warm": _warm,
+    f"{PATH}/close": _close,
+    f"{PATH}/index-again": _index_again,
+}
+
+PAGE = Page(
+    path=PATH,
+    title="Projects",
+    template="projects.html",
+    sections={
+        "filters": Section("projects/_filters.html", filters, every_s=3600),
+        "table": Section("projects/_table.html", table, ("project", "session")),
+    },
+)
