@@ -6,7 +6,8 @@ what is true when it reads on, not what it missed. All streams together get a sm
 
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from dataclasses import replace
 
 import anyio
@@ -148,13 +149,14 @@ class Stream:
         self.scope.cancel()
 
     async def _send_all(self, send: Send) -> None:
-        async for message in self._messages():
-            with anyio.move_on_after(SEND_S) as patience:
-                await send({"type": "http.response.body", "body": message, "more_body": True})
-            if patience.cancelled_caught:
-                return
+        async with aclosing(self._messages()) as messages:
+            async for message in messages:
+                with anyio.move_on_after(SEND_S) as patience:
+                    await send({"type": "http.response.body", "body": message, "more_body": True})
+                if patience.cancelled_caught:
+                    return
 
-    async def _messages(self) -> AsyncIterator[bytes]:
+    async def _messages(self) -> AsyncGenerator[bytes]:
         """First every section, then each whose context has changed."""
         yield f"retry: {RETRY_MS}\nevent: version\ndata: {self._version}\n\n".encode()
         sent_at = anyio.current_time()

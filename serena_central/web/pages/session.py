@@ -260,7 +260,7 @@ PAGE = Page(
     title="Session {session}",
     template="session.html",
     sections={
-        "details": Section("session/_details.html", details, ("session", "call", "edit", "server")),
+        "details": Section("session/_details.html", details, ("session", "call", "edit")),
         "running": Section("session/_running.html", running, ("session", "call"), every_s=1.0),
         "tools": Section("session/_tools.html", tools, ("call",)),
         "timeline": Section("session/_timeline.html", timeline, ("call",)),
