@@ -21,7 +21,10 @@ from serena_central.projects.superrepo.known import SuperRepos
 def command(words: tuple[str, ...], *, project: Path, as_json: bool) -> None:
     """Show which module of the super-repo WORDS mean, and the points of all."""
     server = load_server_config({})
-    repo = SuperRepos(lambda root: load_project_config(root, server)).around(project.resolve())
+    repos = SuperRepos(lambda root: load_project_config(root, server))
+    repo = repos.around(project.resolve())
+    for problem in repos.problems_around(project.resolve()):
+        click.echo(f"serena-central: {problem}", err=True)
     if repo is None:
         raise click.ClickException(
             f"{project.resolve()} lies in no super-repo; `serena-central superrepo init` makes one."
@@ -32,5 +35,3 @@ def command(words: tuple[str, ...], *, project: Path, as_json: bool) -> None:
     else:
         rows = [[one["module"], one["points"], ", ".join(one["reasons"])] for one in found["scores"]]
         print_table(["MODULE", "POINTS", "WHY"], rows, empty=f"No word scores; default_module: {found['module']}.")
-    for problem in repo.problems:
-        click.echo(f"serena-central: {problem}", err=True)

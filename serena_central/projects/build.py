@@ -15,7 +15,6 @@ from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.edits import AppliedEdit
 from serena_central.projects.languages import ProjectLanguages
 from serena_central.projects.project import Project
-from serena_central.projects.superrepo.configuration import SuperRepo
 from serena_central.projects.superrepo.known import SuperRepos
 from serena_central.store.index_cache import IndexCache
 from serena_central.symbols.syntax.reader import SyntaxReader
@@ -37,7 +36,7 @@ class ProjectBuilder:
 
     def stamp(self, root: Path) -> object:
         """What differs when a project of this root would be built with other settings. Costs some microseconds."""
-        repo = self._repo(root)
+        repo = self.super_repos.of(root)
         return settings_stamp(root, repo.root if repo else None), repo.says_of(root) if repo else ()
 
     def build(self, root: Path) -> Project:
@@ -63,16 +62,11 @@ class ProjectBuilder:
         return project
 
     def _settings(self, root: Path) -> tuple[Loaded[ProjectSettings], ProjectSettings]:
-        repo = self._repo(root)
+        repo = self.super_repos.of(root)
         found = load_project_config(root, self.loaded, around=repo.root if repo else None)
         for problem in found.problems:
             self._say(root, problem)
         return found, repo.settings_in(root, found.value) if repo else found.value
-
-    def _repo(self, root: Path) -> SuperRepo | None:
-        """The super-repo that a root is, or is a module of."""
-        repo = self.super_repos.around(root)
-        return repo if repo and (root == repo.root or repo.says_of(root)) else None
 
     def _say(self, root: Path, problem: Problem) -> None:
         self.bus.publish("project.settings", str(problem), severity=Severity.WARNING, project=root.name)

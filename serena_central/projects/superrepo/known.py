@@ -78,6 +78,15 @@ class SuperRepos:
         """The super-repo of a session that works in this folder."""
         return self.around(real_path(Path(folder))) if folder else None
 
+    def of(self, root: Path) -> SuperRepo | None:
+        """The super-repo that a real root is, or is a module of."""
+        repo = self.around(root)
+        return repo if repo and (root == repo.root or repo.says_of(root)) else None
+
+    def problems_around(self, folder: Path) -> list[Problem]:
+        """What of the settings in a real folder and those above has no effect."""
+        return [problem for root in (folder, *folder.parents) for problem in self.problems_at(root)]
+
     def around(self, folder: Path) -> SuperRepo | None:
         """The nearest super-repo that a real folder is, or lies in."""
         for root in (folder, *folder.parents):

@@ -36,3 +36,17 @@ def test_an_ignore_file_that_is_there_stays_and_shared_needs_a_repository(tmp_pa
     assert ignore.read_text() == "mine\n"
     refused = CliRunner().invoke(command, ["init", "--shared"])
     assert (refused.exit_code, "--project" in refused.output) == (2, True)
+
+
+def test_a_modules_settings_are_shown_with_what_its_super_repo_commits(tmp_path: Path) -> None:
+    files = {
+        ".serena/project.yml": "type: super-repo\nmodules: {api: {path: api}}\n",
+        ".claude/.serena/serena_config.yml": "tool_timeout_s: 7\n",
+        "api/.serena/project.yml": "name: api\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    shown = CliRunner().invoke(command, ["show", "--project", str(tmp_path / "api"), "--origins"]).output
+    (line,) = (line for line in shown.splitlines() if line.startswith("tool_timeout_s"))
+    assert line.endswith(f"{tmp_path}/.claude/.serena/serena_config.yml:1")

@@ -54,6 +54,15 @@ def test_words_are_routed_from_any_folder_in_the_super_repo_without_a_server(tmp
     assert (found["module"], found["by"], found["scores"]) == ("web", "default_module", [])
 
 
+def test_a_file_that_can_not_be_read_is_named_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / ".serena/project.yml"
+    file.parent.mkdir()
+    file.write_text("type: super-repo\nmodules: [\n")
+    refused = CliRunner().invoke(route, ["words", "--project", str(tmp_path)])
+    assert refused.exit_code == 1
+    assert f"{file}:" in refused.stderr
+
+
 def test_elsewhere_nothing_is_routed(tmp_path: Path) -> None:
     refused = CliRunner().invoke(route, ["words", "--project", str(tmp_path)])
     assert refused.exit_code == 1
