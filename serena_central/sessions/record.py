@@ -120,6 +120,8 @@ def _row(session: Session, state: str) -> SessionRow:
         project_name=project.name if project else None,
         modes=list(session.modes),
         tool_call_count=session.calls,
+        error_count=session.errors,
+        edit_count=session.edits,
         initialize=session.opening,
         terminated_by=killed.by if killed else None,
         terminated_at=killed.at if killed else None,
@@ -141,6 +143,8 @@ def _session(row: SessionRow, shared_kill_lift_s: float) -> Session:
     session.disconnected_at = row.last_activity if row.state == SessionState.DISCONNECTED else None
     session.modes = tuple(row.modes)
     session.calls = row.tool_call_count
+    session.errors = row.error_count
+    session.edits = row.edit_count
     session.opening, session.transport_id = row.initialize, row.transport_id
     session.views_in_store = True
     if row.project_root is not None:

@@ -40,6 +40,8 @@ class SessionRow(Row, kw_only=True):
     initialize: bytes | None = None
     terminated_by: str | None = None
     terminated_at: float | None = None
+    error_count: int = 0
+    edit_count: int = 0
 
 
 class SymbolViewRow(Row, kw_only=True):

@@ -11,7 +11,7 @@ from sqlalchemy import JSON, Column, Index
 from sqlalchemy.orm import declared_attr
 from sqlmodel import Field, SQLModel
 
-SCHEMA_VERSION = "0002"
+SCHEMA_VERSION = "0003"
 """Alembic's newest revision."""
 
 
@@ -47,6 +47,8 @@ class SessionTable(StoreTable, table=True):
     initialize: bytes | None
     terminated_by: str | None
     terminated_at: float | None
+    error_count: int
+    edit_count: int
 
 
 class SymbolViewTable(StoreTable, table=True):

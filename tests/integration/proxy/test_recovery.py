@@ -115,6 +115,34 @@ async def test_a_token_that_others_can_read_is_not_used(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("era", ERAS)
+async def test_edits_under_way_when_the_server_is_killed_are_made_once_at_most(
+    tmp_path: Path, project: Path, era: Era
+) -> None:
+    """Each adds a method of its own; whoever is told that it was made finds it once, all others once or never."""
+    async with stopping_what_was_started(tmp_path), bridging(tmp_path, era) as client:
+        await client.open()
+        await client.ask("tools/list")
+        await client.call("activate_project", project=str(project))
+        before = server_pid(tmp_path)
+        names = [f"extra_{number}" for number in range(16)]
+        for name in names:
+            body = f"def {name}(self) -> int:\n    return 1\n"
+            arguments = {"name_path": "Cart/total", "relative_path": "cart.py", "body": body}
+            await client.begin("tools/call", {"name": "insert_after_symbol", "arguments": arguments}, as_id=name)
+        with anyio.fail_after(PATIENCE_S):
+            while len(client.answers.keys() & set(names)) < 3:
+                await client.read()
+        os.kill(before, signal.SIGKILL)
+        answers = {name: (await client.answer(name)).get("result") for name in names}
+        text = (project / "cart.py").read_text()
+        made = {name: text.count(f"def {name}(") for name in names}
+        assert max(made.values()) == 1, made
+        assert all(made[name] == 1 for name, result in answers.items() if result and not result["isError"]), made
+        assert sum(made.values()) >= 3
+        assert [path.name for path in project.iterdir() if path.name.startswith(".cart")] == []
+
+
+@pytest.mark.parametrize("era", ERAS)
 async def test_killing_the_server_under_a_hundred_calls_leaves_each_with_one_answer(
     tmp_path: Path, project: Path, era: Era
 ) -> None:

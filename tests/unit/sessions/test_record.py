@@ -60,6 +60,18 @@ def claim(**facts: object) -> Claim:
     return Claim(**{"credential": "me", "client_name": "codex", **facts})  # type: ignore[arg-type]  # any facts, by name
 
 
+async def test_a_sessions_counters_go_on(tmp_path: Path) -> None:
+    async with run_of(tmp_path / "x.db") as first:
+        session = first.sessions.identify(claim(explicit_id="p-1"))
+        session.count("find_symbol", 1.0, failed=False)
+        session.count("rename_symbol", 1.0, failed=True)
+        session.edits = 3
+        first.sessions.activate(session, DJANGO)
+    async with run_of(tmp_path / "x.db") as second:
+        back = second.sessions.snapshot(second.sessions.get("p-1"))
+        assert (back.tool_call_count, back.error_count, back.edit_count) == (2, 1, 3)
+
+
 async def test_a_session_comes_back_disconnected_with_its_project(tmp_path: Path) -> None:
     async with run_of(tmp_path / "x.db") as first:
         session = first.sessions.identify(claim(explicit_id="p-1", working_folder="/src", context="ide"))
