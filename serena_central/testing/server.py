@@ -1,6 +1,7 @@
 """A server in memory: the real MCP face and the real tools' names, schemas and argument checks, with scripted answers.
 
-No project, no language server, no disk. What has no scripted answer is refused, with what was asked.
+No project, no language server, no disk. What has no scripted answer is refused, with what was asked. httpx2 comes with
+the MCP SDK, whose client takes no other.
 """
 
 from collections.abc import AsyncGenerator, Mapping
