@@ -74,3 +74,25 @@ async def test_references_are_told_for_those_that_answer_and_the_others_say_why(
         assert list(found["shop"]) == ["cart.py"]
         assert "did not answer within 8 s" in found["hung"]["error"]
         assert "ty did not start" in found["broken"]["error"]
+
+
+@pytest.mark.parametrize("resolves", [True, False])
+async def test_a_place_in_a_sibling_is_a_use_if_it_leads_to_the_declaration_and_else_is_counted(
+    tmp_path: Path, resolves: bool
+) -> None:
+    scripted_ty(tmp_path)
+    scripted_project(tmp_path, "shop")
+    (tmp_path / "web").mkdir()
+    (tmp_path / "web/use.py").write_text("from cart import Cart\n\nCart().total()\n")
+    name = {"start": {"line": 1, "character": 8}, "end": {"line": 1, "character": 13}}
+    leads = [{"uri": (tmp_path / "shop/cart.py").as_uri(), "range": name}] if resolves else []
+    behave(tmp_path, "web", answers={DEFINITION: leads, SYMBOLS: []})
+    (tmp_path / ".serena").mkdir()
+    (tmp_path / ".serena/project.yml").write_text("type: super-repo\nmodules: {shop: {path: shop}, web: {path: web}}\n")
+    async with (
+        running_central(tmp_path) as central,
+        central.raw("handshake", x_serena_project=str(tmp_path)) as client,
+    ):
+        found, remarks = await groups(client, "find_referencing_symbols", name_path="Cart/total")
+        assert list(found["web"]) == (["use.py"] if resolves else [])
+        assert ("web: Possibly incomplete: 1 places hold total and lead nowhere" in remarks) is not resolves
