@@ -82,7 +82,8 @@ class Collector:
             run = _Run(self._project, self._cache, around)
             found = await run.answer(hits, within=within)
             remarks = [*map(str, gaps), *run.remarks()]
-            return Collected(found, sorted(files), run.asked, run.reused, remarks)
+            code = sorted(file for file in files if self._project.languages.is_code(file))
+            return Collected(found, code, run.asked, run.reused, remarks)
 
 
 class _Run:
@@ -109,6 +110,10 @@ class _Run:
             self._defined[name] += 1
         places: dict[Hashable, list[tuple[Hit, Definition]]] = {}
         for hit, definition in zip(hits, found, strict=True):
+            if self._defined[hit.symbol.name] > CONVENTIONAL:
+                self._conventional.add(hit.symbol.name)
+                definition.known = False
+                continue
             if not self._may_be_used(hit, within=within):
                 continue
             definition.asked = True
@@ -127,9 +132,6 @@ class _Run:
         return found
 
     def _may_be_used(self, hit: Hit, *, within: bool) -> bool:
-        if self._defined[hit.symbol.name] > CONVENTIONAL:
-            self._conventional.add(hit.symbol.name)
-            return False
         holders = self._around.holders(hit)
         if any(path != hit.path for path in holders):
             return True
@@ -147,6 +149,8 @@ class _Run:
                 await self._ask(batch)
             except LanguageServerError as error:
                 self._problem(str(error), len(work) - start)
+                for _, definition in work[start:]:
+                    definition.known = False
                 return
             self.asked += len(batch)
             report(f"asking for uses: {self.asked} of {self._total} symbols", self.asked / self._total)
@@ -161,6 +165,7 @@ class _Run:
             definition.outside = answer.outside
             if answer.remark:
                 self._problem(answer.remark, 1)
+                definition.known = False
             elif self._unchanged(hit, answer):
                 blob = _encoder.encode((definition.uses, definition.outside))
                 around = self._around

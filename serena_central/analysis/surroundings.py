@@ -48,10 +48,9 @@ class Surroundings:
     @classmethod
     async def of(cls, project: Project, names: Iterable[str]) -> "Surroundings":
         """Reads all code of the project, in a thread; ends soon when cancelled."""
-        paths = [path for path in project.tree.files if project.languages.is_searched(path)]
-        paths = sorted(path for path in paths if project.languages.spec_for(path))
+        paths = sorted(path for path in project.tree.files if project.languages.is_code(path))
         building = sorted(path for path in project.tree.files if project.languages.is_marker(path))
-        wanted = {*names, *map(_imported_as, paths)}
+        wanted = {*names, *map(imported_as, paths)}
         stop = threading.Event()
 
         def read() -> Surroundings:
@@ -70,11 +69,11 @@ class Surroundings:
         own = self._words.get(hit.path)
         if own is None or not own.marked:
             return found
-        return sorted({*found, *self._holders.get((spec, _imported_as(hit.path)), [])})
+        return sorted({*found, *self._holders.get((spec, imported_as(hit.path)), [])})
 
     def names_file(self, path: str, other: str) -> bool:
         """Whether a file holds the word by which another is imported."""
-        return self.count_in(path, _imported_as(other)) > 0
+        return self.count_in(path, imported_as(other)) > 0
 
     def count_in(self, path: str, name: str) -> int:
         """How often a word stands in a file."""
@@ -97,7 +96,7 @@ class Surroundings:
         return spec.name if spec else ""
 
 
-def _imported_as(path: str) -> str:
+def imported_as(path: str) -> str:
     """The word by which other files import a file."""
     file = PurePosixPath(path)
     return file.parent.name if file.stem in _PACKAGE_FILES else file.stem

@@ -19,7 +19,10 @@ CALLABLE = frozenset({SymbolKind.FUNCTION, SymbolKind.METHOD, SymbolKind.CONSTRU
 
 
 class Definition(msgspec.Struct):
-    """One symbol and its uses: path → places. Without `asked` no other file holds its name, and nobody was asked."""
+    """One symbol and its uses: path → places. Without `asked` its name stands nowhere else, and nobody was asked.
+
+    Without `known` nobody could tell where it is used, or not where everywhere.
+    """
 
     path: str
     name_path: str
@@ -28,6 +31,7 @@ class Definition(msgspec.Struct):
     uses: dict[str, list[Place]] = {}
     outside: int = 0
     asked: bool = False
+    known: bool = True
 
     @property
     def id(self) -> str:

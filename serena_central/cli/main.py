@@ -31,6 +31,7 @@ COMMANDS = {
     "call": "Call a tool.",
     "hook": "Lead coding agents from text search to these tools.",
     "graph": "Show what uses what: circles, layers, hot spots.",
+    "validate": "Look for unused symbols and broken references.",
     "config": "Show or create the settings.",
     "languages": "List languages and their language servers.",
     "warm": "Start language servers and fill indexes before they are needed.",

@@ -156,6 +156,21 @@ class ModuleSettings(msgspec.Struct, kw_only=True, frozen=True):
     concerns: list[str] = []
 
 
+class ValidationPolicy(msgspec.Struct, kw_only=True, frozen=True):
+    """What counts as used although nothing refers to it."""
+
+    keep_names: Annotated[
+        list[str], Meta(description="Symbols that are in use: patterns of names or name paths, like on_* or Plugin/*.")
+    ] = []
+    keep_paths: Annotated[
+        list[str], Meta(description="Files whose symbols are in use: patterns of paths, like migrations/*.")
+    ] = []
+    exported: Annotated[
+        Literal["keep", "report"],
+        Meta(description="What becomes of exported symbols that nothing in the project refers to."),
+    ] = "keep"
+
+
 class SharedSettings(msgspec.Struct, kw_only=True, frozen=True):
     """What the server sets for all projects, and a project may set for itself."""
 
@@ -299,3 +314,4 @@ class ProjectSettings(SharedSettings, kw_only=True, frozen=True):
         Meta(description="Folders of a super-repo that belong to no module: symbol and edit tools refuse them."),
     ] = msgspec.field(default_factory=lambda: ["docs/", "scripts/", ".serena/", ".github/", ".githooks/"])
     initial_prompt: Annotated[str, Meta(description="Told to every session that activates the project.")] = ""
+    validation: Annotated[ValidationPolicy, Meta(description="Unused symbols.")] = ValidationPolicy()

@@ -91,6 +91,11 @@ class ProjectLanguages:
         language = self.language_of(path)
         return language is not None and self._detection.is_searched(language)
 
+    def is_code(self, path: str) -> bool:
+        """Whether a root-relative path is searched and a language server reads it as code: go.mod it does not."""
+        identifier = self._identifier(path)
+        return bool(identifier) and "." not in identifier and self.is_searched(path)
+
     async def look_at_scripts(self, paths: Iterable[str]) -> None:
         """Reads the first lines of files whose names say nothing: many at once, before they are asked for."""
         unknown = list(paths)

@@ -36,6 +36,7 @@ from serena_central.tools import (
     references,
     shell,
     symbols,
+    validation,
     workflow,
 )
 from serena_central.tools.answer import Answer, fit
@@ -56,6 +57,7 @@ FAMILIES = (
     files,
     diagnostics,
     analysis,
+    validation,
     hierarchies,
     workflow,
     guidance,

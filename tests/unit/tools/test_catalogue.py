@@ -46,9 +46,11 @@ def test_all_tools_that_are_listed_by_default_stay_small() -> None:
 def test_optional_tools_are_those_that_prompts_do_not_expect() -> None:
     assert {tool.name for tool in CATALOGUE if tool.shown == "optional"} == {
         "delete_lines",
+        "check_references",
         "dependency_graph",
         "execute_shell_command",
         "find_all_symbols",
+        "find_unused_symbols",
         "get_call_hierarchy",
         "get_diagnostics_for_symbol",
         "get_type_hierarchy",

@@ -1,0 +1,137 @@
+"""Broken references: names that lead nowhere, by what the language servers complain about.
+
+Which of a server's diagnostics say so is data: their codes, by class. Other diagnostics are no business of this file.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
+
+import anyio
+import msgspec
+
+from serena_central.core.errors import LanguageServerError, PathError
+from serena_central.core.progress import report
+from serena_central.projects.project import Project
+from serena_central.projects.views import DiagnosticView
+
+Break = Literal["undefined name", "unresolved import", "missing member"]
+
+AT_ONCE = 4
+
+ERROR = 1
+
+
+class Codes(NamedTuple):
+    """Codes of a server's diagnostics, by class."""
+
+    name: frozenset[str]
+    imported: frozenset[str]
+    member: frozenset[str]
+
+
+def _codes(name: str, imported: str, member: str) -> Codes:
+    return Codes(frozenset(name.split()), frozenset(imported.split()), frozenset(member.split()))
+
+
+_TYPESCRIPT = _codes("2304 2552 2503 2580 2584 18004", "2305 2306 2307 2614 2694 2724 2792 7016", "2339 2551")
+_PYRIGHT = _codes("reportUndefinedVariable", "reportMissingImports", "reportAttributeAccessIssue")
+_RUSTC = _codes(
+    "E0425 E0412 E0405 E0408 E0574 unresolved-ident",
+    "E0432 E0433 unresolved-import E0583 E0463",
+    "E0599 E0609 E0610 E0026 E0559 E0560 unresolved-method unresolved-field no-such-field unresolved-assoc-item",
+)
+
+CODES: Mapping[str, Codes] = {
+    "ty": _codes(
+        "unresolved-reference undefined-reveal",
+        "unresolved-import import-not-found",
+        "unresolved-attribute missing-attribute possibly-missing-attribute",
+    ),
+    "pyright": _PYRIGHT,
+    "basedpyright": _PYRIGHT,
+    "pyrefly": _codes("unknown-name", "import-error missing-import missing-module-attribute", "missing-attribute"),
+    "typescript": _TYPESCRIPT,
+    "vtsls": _TYPESCRIPT,
+    "typescript-language-server": _TYPESCRIPT,
+    "gopls": _codes("UndeclaredName", "BrokenImport UndeclaredImportedName", "MissingFieldOrMethod"),
+    "rust-analyzer": _RUSTC,
+    "clangd": _codes(
+        "undeclared_var_use undeclared_var_use_suggest unknown_typename unknown_typename_suggest undeclared_use",
+        "pp_file_not_found",
+        "no_member no_member_suggest typename_nested_not_found",
+    ),
+}
+"""Language server → the codes, as it sends them, of what counts as a broken reference."""
+
+
+class Broken(msgspec.Struct, frozen=True):
+    """One place that names what is not there. `line` and `column` are 0-based; `within` is the symbol around it."""
+
+    path: str
+    line: int
+    column: int
+    what: Break
+    message: str
+    code: str
+    within: str | None
+
+
+class Checked(msgspec.Struct):
+    """What was found in the files that were `checked`. `remarks` say what may lack, and why."""
+
+    found: list[Broken] = []
+    checked: int = 0
+    remarks: list[str] = []
+
+
+async def broken_references(project: Project, paths: Sequence[str]) -> Checked:
+    """Asks the language servers about files; waits for callers before each. The caller passed the barrier."""
+    result = Checked(found=[], remarks=[])
+    silent = {spec.title for path in paths if (spec := project.languages.spec_for(path)) and spec.name not in CODES}
+    if silent:
+        result.remarks.append(
+            f"Not known which complaints of these are broken references: {', '.join(sorted(silent))}."
+        )
+    wanted = [path for path in paths if (spec := project.languages.spec_for(path)) and spec.name in CODES]
+    queue = iter(wanted)
+    problems: dict[str, int] = {}
+
+    async def worker() -> None:
+        for path in queue:
+            await project.indexer.give_way()
+            try:
+                views, remark = await project.relations.diagnostics(path)
+            except (LanguageServerError, PathError) as error:
+                views, remark = [], str(error)
+            if remark:
+                problems[remark] = problems.get(remark, 0) + 1
+            spec = project.languages.spec_for(path)
+            if spec is not None:
+                result.found += [one for view in views if (one := _broken(path, view, CODES[spec.name]))]
+            result.checked += 1
+            report(f"checking references: {result.checked} of {len(wanted)} files", result.checked / len(wanted))
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(min(AT_ONCE, len(wanted))):
+            tasks.start_soon(worker)
+    result.found.sort(key=lambda one: (one.path, one.line, one.column, one.code))
+    result.remarks += [f"{count} files: possibly incomplete: {text}" for text, count in problems.items()]
+    return result
+
+
+def _broken(path: str, view: DiagnosticView, codes: Codes) -> Broken | None:
+    complaint = view.diagnostic
+    what = _class_of(complaint.code or "", codes)
+    if what is None or complaint.severity > ERROR:
+        return None
+    start = complaint.range.start
+    message = complaint.message.splitlines()[0] if complaint.message else ""
+    return Broken(path, start.line0, start.column, what, message, complaint.code or "", view.name_path)
+
+
+def _class_of(code: str, codes: Codes) -> Break | None:
+    if code in codes.name:
+        return "undefined name"
+    if code in codes.imported:
+        return "unresolved import"
+    return "missing member" if code in codes.member else None

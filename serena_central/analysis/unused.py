@@ -1,0 +1,144 @@
+"""Unused symbols: functions, methods and types that nothing refers to outside of their own bodies.
+
+What the language server could not be asked about is no finding, and neither is what a rule of `liveness` keeps. Inside
+an unused type its members are not told again.
+"""
+
+from collections.abc import Collection, Sequence
+from pathlib import PurePosixPath
+from typing import Literal
+
+import msgspec
+
+from serena_central.analysis.collect import Collector
+from serena_central.analysis.liveness import Language, kept
+from serena_central.analysis.uses import Definition
+from serena_central.core.errors import PathError
+from serena_central.core.text import Position
+from serena_central.lsp.answers import SymbolKind
+from serena_central.projects.project import Project
+from serena_central.symbols.index import Hit
+
+KINDS = frozenset(
+    {
+        SymbolKind.FUNCTION,
+        SymbolKind.METHOD,
+        SymbolKind.CLASS,
+        SymbolKind.INTERFACE,
+        SymbolKind.ENUM,
+        SymbolKind.STRUCT,
+    }
+)
+
+Confidence = Literal["high", "medium"]
+
+
+class Unused(msgspec.Struct, frozen=True):
+    """One finding; `line` is 0-based. `high`: its name stands nowhere else in the code of its language."""
+
+    path: str
+    name_path: str
+    kind: int
+    line: int
+    confidence: Confidence
+    reason: str
+
+
+class UnusedFound(msgspec.Struct):
+    """`kept`: reason → how many symbols without a reference count as used. `remarks` say what may lack, and why."""
+
+    found: list[Unused] = []
+    checked: int = 0
+    kept: dict[str, int] = {}
+    remarks: list[str] = []
+
+
+async def unused_symbols(
+    project: Project, collector: Collector, path: str, only: Collection[str] | None = None
+) -> UnusedFound:
+    """Findings in a file or folder; with `only`, in those of its files.
+
+    Raises:
+        PathError: the path can't be used.
+    """
+    collected = await collector.collect(path, KINDS, within=True)
+    result = UnusedFound(found=[], kept={}, remarks=collected.remarks)
+    suspects: dict[str, list[tuple[Hit, Definition]]] = {}
+    for definition in collected.definitions:
+        if only is not None and definition.path not in only:
+            continue
+        result.checked += 1
+        hit = _hit(project, definition)
+        if hit is not None and definition.known and not _is_used(hit, definition):
+            suspects.setdefault(definition.path, []).append((hit, definition))
+    libraries = _libraries(project.tree.files)
+    interface_methods = _interface_methods(project)
+    for file, pairs in suspects.items():
+        try:
+            text = (await project.read(file)).text
+        except PathError:
+            continue
+        language = Language(project.languages.language_of(file) or "", _below(file, libraries), interface_methods)
+        found: list[Hit] = []
+        for hit, definition in pairs:
+            reason = kept(hit, text, language, project.settings.validation)
+            if reason is not None:
+                result.kept[reason.reason] = result.kept.get(reason.reason, 0) + 1
+            elif not any(_within(hit, other) for other in found):
+                found.append(hit)
+                result.found.append(_finding(hit, definition))
+    return result
+
+
+def _hit(project: Project, definition: Definition) -> Hit | None:
+    if definition.path not in project.index:
+        return None
+    file = project.index.file(definition.path)
+    place = file.place_of(definition.name_path)
+    return None if place is None else Hit(definition.path, file, place)
+
+
+def _is_used(hit: Hit, definition: Definition) -> bool:
+    """Whether anything outside of its own definition names a symbol."""
+    body = hit.symbol.range
+    return definition.outside > 0 or any(
+        path != hit.path or not body.contains(Position(*place))
+        for path, places in definition.uses.items()
+        for place in places
+    )
+
+
+def _within(hit: Hit, other: Hit) -> bool:
+    return hit.path == other.path and other.symbol.range.contains(hit.symbol.name_position)
+
+
+def _finding(hit: Hit, definition: Definition) -> Unused:
+    confidence: Confidence = "medium" if definition.asked else "high"
+    reason = (
+        "its name stands elsewhere, and the language server finds no use of it"
+        if definition.asked
+        else "its name stands nowhere else"
+    )
+    return Unused(hit.path, hit.name_path, hit.symbol.kind, hit.symbol.name_line, confidence, reason)
+
+
+def _libraries(files: Collection[str]) -> list[str]:
+    """Folders of crates that are libraries."""
+    return [str(PurePosixPath(path).parent) for path in files if path.endswith("src/lib.rs")]
+
+
+def _below(path: str, folders: Sequence[str]) -> bool:
+    return any(PurePosixPath(path).is_relative_to(folder) for folder in folders)
+
+
+def _interface_methods(project: Project) -> set[str]:
+    """Names that interfaces of the project hold: in Go and others a method need not say that it implements one."""
+    names: set[str] = set()
+    for path in project.index.paths():
+        symbols = project.index.file(path).symbols
+        names.update(
+            symbol.name
+            for symbol in symbols
+            if symbol.container >= 0 and symbols[symbol.container].kind == SymbolKind.INTERFACE
+        )
+    return names

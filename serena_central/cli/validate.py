@@ -1,0 +1,102 @@
+"""`serena-central validate`: unused symbols and broken references, with an exit code for hooks and gates."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from serena_central.cli.graph import TIMEOUT_S, UNBOUNDED_CHARS
+from serena_central.cli.output import json_option, print_json
+from serena_central.cli.remote import Remote
+from serena_central.core.errors import SerenaCentralError
+
+GIT_TIMEOUT_S = 60.0
+
+FOUND = 2
+
+TOOLS = {"broken": "check_references", "unused": "find_unused_symbols"}
+"""Kind of finding, as the tool's answer names it → the tool."""
+
+
+@click.command(
+    epilog="Exit codes: 0 nothing found, 2 findings, 1 trouble. "
+    "As a git hook: serena-central validate --broken-refs --since HEAD"
+)
+@click.option("--unused", is_flag=True, help="Functions, methods and types that nothing uses.")
+@click.option("--broken-refs", "broken", is_flag=True, help="Names that lead nowhere.")
+@click.option("--since", metavar="REV", help="Only what concerns files that differ from this git revision.")
+@click.option(
+    "--project", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path), show_default=True
+)
+@json_option
+def command(*, unused: bool, broken: bool, since: str | None, project: Path, as_json: bool) -> None:
+    """Look for unused symbols and broken references; without either option for both."""
+    root = project.resolve()
+    paths = _changed(root, since) if since else []
+    answers: dict[str, Any] = {"unused": [], "broken": []}
+    remarks: list[str] = []
+    wanted = {"broken": broken or not unused, "unused": unused or not broken}
+    for kind, tool in TOOLS.items():
+        if wanted[kind] and (paths or not since):
+            answers[kind] = _ask(tool, root, paths, remarks)[kind]
+    if as_json:
+        print_json({**answers, "remarks": remarks})
+    else:
+        _print(answers, remarks)
+    if any(answers.values()):
+        sys.exit(FOUND)
+
+
+def _ask(tool: str, root: Path, paths: list[str], remarks: list[str]) -> dict[str, Any]:
+    arguments = {"project": str(root), "paths": paths, "max_answer_chars": UNBOUNDED_CHARS}
+    try:
+        answer = Remote(folder=root, answer_timeout_s=TIMEOUT_S).post(f"/api/tools/{tool}", {"arguments": arguments})
+    except SerenaCentralError as error:  # of any kind: 2 means findings here
+        raise click.ClickException(str(error)) from error
+    blocks: list[str] = answer["blocks"]
+    remarks += [line for block in blocks[1:] for line in block.splitlines() if line not in remarks]
+    try:
+        return json.loads(blocks[0])
+    except ValueError as error:
+        raise click.ClickException(f"The answer is too long: {blocks[0][:300]}") from error
+
+
+def _print(answers: dict[str, Any], remarks: list[str]) -> None:
+    for one in answers["broken"]:
+        click.echo(f"{one['path']}:{one['line'] + 1}: {one['what']}: {one['message']}")
+    for one in answers["unused"]:
+        click.echo(
+            f"{one['relative_path']}:{one['line'] + 1}: unused {one['kind'].lower()} {one['name_path']} "
+            f"({one['confidence']}: {one['reason']})"
+        )
+    for remark in remarks:
+        click.echo(remark, err=True)
+    click.echo(f"{len(answers['broken'])} broken references, {len(answers['unused'])} unused symbols", err=True)
+
+
+def _changed(root: Path, revision: str) -> list[str]:
+    """Files below the root that differ from a revision, or that git does not know yet. Raises ClickException."""
+    if revision.startswith("-"):
+        raise click.ClickException(f"{revision!r} is no revision.")
+    differing = _git(root, "diff", "--name-only", "--relative", "-z", revision, "--")
+    unknown = _git(root, "ls-files", "--others", "--exclude-standard", "-z")
+    return sorted({path for path in f"{differing}{unknown}".split("\0") if path})
+
+
+def _git(root: Path, *arguments: str) -> str:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(root), *arguments],  # noqa: S607 - the user's own git
+            capture_output=True,
+            text=True,
+            timeout=GIT_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise click.ClickException(f"git can't be asked what changed: {error}") from error
+    if done.returncode:
+        raise click.ClickException(f"git does not say what changed: {done.stderr.strip()}")
+    return done.stdout

@@ -1,0 +1,80 @@
+"""Tools that look for what a change left behind: symbols that nothing uses, names that lead nowhere."""
+
+from collections import Counter
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from serena_central.analysis.broken import broken_references
+from serena_central.analysis.selection import code_below, with_users
+from serena_central.analysis.unused import Unused, UnusedFound, unused_symbols
+from serena_central.projects.project import Project
+from serena_central.symbols.kinds import kind_name
+from serena_central.tools.analysis import LONG_S
+from serena_central.tools.answer import Form, Shaped, shaped
+from serena_central.tools.catalogue import tool
+from serena_central.tools.context import ToolCall
+
+NARROW = "Ask for a smaller folder, or name the paths that changed."
+
+Where = Annotated[str, Meta(description="File or folder; empty: the whole project")]
+Changed = Annotated[list[str], Meta(description="Only what concerns these files, relative to the root; empty: all")]
+
+
+@tool("Unused symbols", shown="optional", timeout_s=LONG_S, gives_way=True)
+async def find_unused_symbols(
+    call: ToolCall,
+    target: Project,
+    relative_path: Where = "",
+    paths: Changed = [],  # noqa: B006
+) -> Shaped:
+    """Functions, methods and types that nothing uses; entry points, tests, exports, decorated and overriding ones are
+    taken as used. Each with confidence and reason."""
+    collector = call.services.collections.of(target)
+    found = await unused_symbols(target, collector, relative_path, set(paths) if paths else None)
+    for remark in found.remarks:
+        call.remark(remark)
+    return shaped(
+        lambda: _unused(found),
+        Form("as counts per file", lambda: Counter(one.path for one in found.found)),
+        Form("as a total", lambda: f"{len(found.found)} unused symbols"),
+        narrow=NARROW,
+    )
+
+
+def _unused(found: UnusedFound) -> dict[str, Any]:
+    return {"unused": [_finding(one) for one in found.found], "checked": found.checked, "kept": found.kept}
+
+
+def _finding(one: Unused) -> dict[str, Any]:
+    return {
+        "name_path": one.name_path,
+        "kind": kind_name(one.kind),
+        "relative_path": one.path,
+        "line": one.line,
+        "confidence": one.confidence,
+        "reason": one.reason,
+    }
+
+
+@tool("Broken references", shown="optional", timeout_s=LONG_S, gives_way=True)
+async def check_references(
+    call: ToolCall,
+    target: Project,
+    relative_path: Where = "",
+    paths: Changed = [],  # noqa: B006
+) -> Shaped:
+    """Names that lead nowhere: undefined names, imports that can't be resolved, missing members. With paths, in these
+    files and in those that import them."""
+    await target.fresh()
+    files = await with_users(target, set(paths)) if paths else code_below(target, relative_path)
+    checked = await broken_references(target, files)
+    for remark in checked.remarks:
+        call.remark(remark)
+    return shaped(
+        lambda: {"broken": msgspec.to_builtins(checked.found), "checked": checked.checked},
+        Form("as counts per file", lambda: Counter(one.path for one in checked.found)),
+        Form("as a total", lambda: f"{len(checked.found)} broken references"),
+        narrow=NARROW,
+    )
