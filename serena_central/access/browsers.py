@@ -57,6 +57,11 @@ class Browsers:
         # Cookies don't tell ports apart: two servers on one host would sign each other's browsers out.
         self.cookie_name = f"serena_central_{credential[:8]}"
 
+    @property
+    def credential(self) -> str:
+        """Of whom all these browsers are."""
+        return self._kept.credential
+
     def invite(self) -> str:
         """A new link's key, good for one browser within `LINK_LIFE_S`."""
         key = secrets.token_urlsafe(32)

@@ -237,7 +237,7 @@ async def test_words_of_clients_files_and_logs_stay_words_on_every_page(
         edits = (await http.get("/api/edits")).json()["edits"]
         assert edits
         (server, *_) = (await http.get("/api/servers")).json()["servers"]
-    named = {"session": one.session, "edit": edits[0]["id"], "server": server["id"]}
+    named = {"session": one.session, "edit": edits[0]["id"], "server": server["id"], "tool": "find_symbol"}
     for page in PAGES:
         path = page.path.format_map(named)
         where = "root=" + quote(str(root))

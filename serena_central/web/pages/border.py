@@ -8,7 +8,7 @@ import hmac
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 from urllib.parse import parse_qs
 
@@ -65,14 +65,26 @@ class Border:
         """Answers with the whole page."""
 
         async def make(request: Request) -> Response:
-            visit, frame = self._visit(request), self._frame(page, request)
-            sections = {
-                name: render(section.template, page=frame, section=await section.make(visit))
-                for name, section in page.sections.items()
-            }
-            return HTMLResponse(render(page.template, page=frame, sections=sections))
+            return await self._whole(page, request, self._visit(request))
 
         return self.translating(make)
+
+    def form_page(self, page: Page) -> Endpoint:
+        """Answers a form with the page that it stands on."""
+
+        async def make(request: Request) -> Response:
+            form = await self._form(request)
+            return await self._whole(page, request, replace(self._visit(request), form=form))
+
+        return self.translating(make)
+
+    async def _whole(self, page: Page, request: Request, visit: Visit) -> Response:
+        frame = self._frame(page, request)
+        sections = {
+            name: render(section.template, page=frame, section=await section.make(visit))
+            for name, section in page.sections.items()
+        }
+        return HTMLResponse(render(page.template, page=frame, sections=sections))
 
     def stream(self, page: Page) -> Endpoint:
         """Answers with what changes on the page, as long as it is open."""

@@ -4,8 +4,8 @@ A section is what changes as a whole. Its template is part of the page on first 
 context has changed, so that the two can't drift apart. This knows neither HTTP nor how pages are kept up to date.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
@@ -55,12 +55,16 @@ class Parts:
 
 @dataclass(frozen=True)
 class Visit:
-    """What a page is asked for: the words in its path, its query, and the moment (Unix seconds)."""
+    """What a page is asked for: the words in its path, its query, and the moment (Unix seconds).
+
+    `form` is what was sent to a page that answers forms itself; the border has checked who sent it.
+    """
 
     parts: Parts
     path: Mapping[str, str]
     query: Mapping[str, str]
     now: float
+    form: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
 
 
 @dataclass(frozen=True)

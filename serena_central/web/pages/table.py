@@ -10,7 +10,9 @@ from serena_central.access.browsers import LINK_LIFE_S
 from serena_central.access.guard import BrowserDoor
 from serena_central.web.answers import NotFound
 from serena_central.web.pages import (
+    about,
     acting,
+    connect,
     edit,
     events,
     overview,
@@ -20,7 +22,10 @@ from serena_central.web.pages import (
     servers,
     session,
     sessions,
+    settings,
     statistics,
+    tool,
+    tools,
 )
 from serena_central.web.pages.assets import Assets
 from serena_central.web.pages.border import Action, Border, Download
@@ -39,6 +44,11 @@ PAGES: tuple[Page, ...] = (
     project.PAGE,
     events.PAGE,
     statistics.PAGE,
+    tools.PAGE,
+    tool.PAGE,
+    connect.PAGE,
+    settings.PAGE,
+    about.PAGE,
 )
 
 ACTIONS: dict[str, Action] = {
@@ -89,6 +99,7 @@ class Dashboard:
             "/static/{digest}/{name:path}": border.translating(self._assets.answer),
         }
         posts = {
+            tool.PAGE.path: border.form_page(tool.PAGE),
             **{path: border.action(action) for path, action in ACTIONS.items()},
             "/sign-out": self._entering.leave,
         }

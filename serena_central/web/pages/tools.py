@@ -1,0 +1,58 @@
+"""The page of all tools that agents can call."""
+
+import msgspec
+
+from serena_central.tools.catalogue import CATALOGUE
+from serena_central.web.pages.listing import has_words
+from serena_central.web.pages.page import Page, Section, Visit, link
+
+PATH = "/tools"
+
+
+class ToolRow(msgspec.Struct, frozen=True):
+    """A tool; `needs` is the setting that must be on for it, "" for none, and `off` says that it is not."""
+
+    name: str
+    url: str
+    title: str
+    summary: str
+    effect: str
+    needs: str
+    off: bool
+
+
+class Tools(msgspec.Struct, frozen=True):
+    """In the catalogue's order; `words` chose them."""
+
+    words: str
+    rows: list[ToolRow]
+    total: int
+
+
+async def tools(visit: Visit) -> Tools:
+    words, settings = visit.query.get("q", ""), visit.parts.loaded.value
+    found = list(CATALOGUE)
+    rows = [
+        ToolRow(
+            name=tool.name,
+            url=link(f"{PATH}/{tool.name}"),
+            title=tool.title,
+            summary=tool.description.partition("\n\n")[0].replace("\n", " "),
+            effect="reads" if tool.read_only else "edits" if tool.edits else "acts",
+            needs=tool.needs or "",
+            off=tool.refusal(settings) is not None
+            or (tool.needs is not None and not getattr(settings, tool.needs, True)),
+        )
+        for tool in found
+        if has_words(words, tool.name, tool.title, tool.description)
+    ]
+    return Tools(words, rows, len(found))
+
+
+PAGE = Page(
+    path=PATH,
+    title="Tools",
+    template="tools.html",
+    sections={"tools": Section("tools/_tools.html", tools)},
+    live=False,
+)
