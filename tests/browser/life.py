@@ -44,7 +44,7 @@ BODY = '''def total(self) -> float:
 
 @dataclass
 class Life:
-    """A busy server. `paths` fills the words in pages' paths: a session and an edit of it."""
+    """A busy server. `paths` fills the words in pages' paths: a session, an edit of it, a language server."""
 
     central: RunningCentral
     paths: dict[str, str]
@@ -79,7 +79,8 @@ async def busy_server(home: Path) -> AsyncGenerator[Life]:
         await http.post(f"/api/sessions/{gone}/close")
         await http.delete(f"/api/sessions/{killed}", params={"by": "a person in the dashboard"})
         edits = (await http.get("/api/edits")).json()["edits"]
-        yield Life(central, {"session": claude, "edit": edits[0]["id"]})
+        servers = (await http.get("/api/servers")).json()["servers"]
+        yield Life(central, {"session": claude, "edit": edits[0]["id"], "server": servers[0]["id"]})
 
 
 def _an_hour_passed(central: RunningCentral) -> None:

@@ -1,7 +1,6 @@
 """How every page looks: on a desk and a phone, light and dark, and to who does not see it (axe-core)."""
 
 from collections.abc import AsyncGenerator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,9 +16,9 @@ AXE = BUILD / "browser" / "node_modules" / "axe-core" / "axe.min.js"
 DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 
 
-@pytest.fixture
-async def life(tmp_path: Path) -> AsyncGenerator[Life]:
-    async with busy_server(tmp_path) as busy:
+@pytest.fixture(scope="module")
+async def life(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Life]:
+    async with busy_server(tmp_path_factory.mktemp("life")) as busy:
         yield busy
 
 

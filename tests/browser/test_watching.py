@@ -85,6 +85,8 @@ async def test_sessions_are_filtered_while_one_types_and_killed_in_bulk(
         await page.wait_for_url("**state=terminated**")
         await expect(rows).to_have_count(3)
         await page.go_back()
+        await expect(page.get_by_label("State")).to_have_value("")
+        await page.wait_for_load_state()
         await page.go_back()
         await expect(rows).to_have_count(4)
         await expect(page.get_by_label("Search")).to_have_value("")
