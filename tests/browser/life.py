@@ -53,7 +53,7 @@ class Life:
 @asynccontextmanager
 async def busy_server(home: Path) -> AsyncGenerator[Life]:
     shop, billing = (_project(home / "src" / name) for name in ("shop", "billing"))
-    settings = {"pool.memory_budget_mb": 256}
+    settings = {"pool.memory_budget_mb": 1024}
     async with running_central(home, settings, patience_s=300) as central, central.http() as http:
         _an_hour_passed(central)
 
