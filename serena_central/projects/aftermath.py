@@ -220,8 +220,9 @@ def _bodies(path: str, change: FileChange, symbols: FileSymbols, before: Before 
 
 def _touched(text: Text, file: FileSymbols, start: int, end: int) -> dict[str, str]:
     """Name path → hash of the body, of symbols that reach into a stretch of the text."""
+    first, last = text.position(start), text.position(end)
     return {
         file.name_path(place): body_hash(text, symbol)
         for place, symbol in enumerate(file.symbols)
-        if text.offset(symbol.range.start) <= end and start <= text.offset(symbol.range.end)
+        if symbol.range.start <= last and first <= symbol.range.end
     }

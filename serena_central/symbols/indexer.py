@@ -79,6 +79,10 @@ and a second change within it would leave the same stamp."""
 
 SAVE_EVERY_FILES = 500
 
+SAVE_AFTER_S = 2.0
+"""How long nothing must have changed before fewer are saved: in a row of edits each would open and sync a database.
+What a crash loses is asked again; it would be in any case, so soon after a change (RACY_NS)."""
+
 FILES_AT_ONCE = 500
 """Taken over from the cache, or told of, before others get their turn: some 10 ms."""
 
@@ -300,6 +304,7 @@ class Indexer:
             if any(self._is_final(path) for path in new):
                 pause_s = FAILURE_HOLDS_S
                 due = min(due, anyio.current_time() + pause_s)
+            await self._save_when_quiet()
             lacking = len(self._pending) + len(self._by_syntax)
             with anyio.move_on_after(due - anyio.current_time() if lacking else None) as waited:
                 await self._wakeup.wait()
@@ -315,6 +320,14 @@ class Indexer:
     async def _fill(self, paths: Sequence[str]) -> None:
         for start in range(0, len(paths), SAVE_EVERY_FILES):
             await self._work(paths[start : start + SAVE_EVERY_FILES], FILLED_AT_ONCE, gives_way=True)
+            if len(self._unsaved) >= SAVE_EVERY_FILES:
+                await self.save()
+
+    async def _save_when_quiet(self) -> None:
+        with anyio.move_on_after(SAVE_AFTER_S) as quiet:
+            if self._unsaved:
+                await self._wakeup.wait()
+        if quiet.cancelled_caught:
             await self.save()
 
     async def save(self) -> None:

@@ -394,3 +394,28 @@ async def test_an_edit_makes_the_background_ask_about_the_edited_file_alone(
                 await anyio.wait_all_tasks_blocked()
         assert w.source.asked.count("bad.txt") == asked == 1
         tasks.cancel_scope.cancel()
+
+
+async def test_a_row_of_edits_is_written_to_the_cache_once_it_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serena_central.symbols.indexer.SAVE_AFTER_S", 60)
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "a.txt").write_text("one")
+    cache = IndexCache(tmp_path, root)
+    async with world(root, cache) as w, anyio.create_task_group() as tasks:
+        tasks.start_soon(w.indexer.run)
+        for number in range(5):
+            (root / "a.txt").write_text(f"word{number}")
+            await w.tree.fresh()
+            while not w.find(f"word{number}"):
+                await anyio.wait_all_tasks_blocked()
+        assert cache.load() == []
+        monkeypatch.setattr("serena_central.symbols.indexer.SAVE_AFTER_S", 0.01)
+        (root / "a.txt").write_text("last")
+        await w.tree.fresh()
+        while [file.names for file in cache.load()] != [b"last"]:
+            await anyio.sleep(0.001)
+        assert w.find("last") == ["a.txt"]
+        tasks.cancel_scope.cancel()
