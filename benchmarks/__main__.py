@@ -12,7 +12,7 @@ from benchmarks.edits import guarding, replacing
 from benchmarks.giant import growing_giant
 from benchmarks.hooks import hooking
 from benchmarks.languages import languages
-from benchmarks.latency import editing, finding, protocol, references, searching
+from benchmarks.latency import editing, finding, protocol, references, renaming, searching
 from benchmarks.load import crowding, idling, weighing
 from benchmarks.modules import modules
 from benchmarks.scaling import crowded, grown
@@ -27,6 +27,7 @@ ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "find": finding,
     "search": searching,
     "references": references,
+    "rename": renaming,
     "edit": editing,
     "languages": languages,
     "modules": modules,

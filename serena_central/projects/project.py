@@ -72,7 +72,7 @@ class Project:
         self.index = SymbolIndex()
         self.indexer = Indexer(root, self.tree, self.index, languages, cache)
         self._finder = Finder(root, self.tree, self.index, self.indexer, encoding=settings.encoding)
-        self.relations = Relations(root, self.tree, self.index, self.indexer, languages, self.read)
+        self.relations = Relations(root, self.tree, self.index, self.indexer, languages)
         self.memories = Memories(root, serena_home(), settings)
         self.edits = Edits(
             root,
@@ -93,7 +93,7 @@ class Project:
             refuses_conflicts=settings.edit_conflicts == "refuse",
             encoding=settings.encoding,
         )
-        self.refactoring = Refactoring(root, self.tree, self.edits, self.relations, self.read)
+        self.refactoring = Refactoring(root, self.tree, self.edits, self.relations)
         self.settings_stamp: object = settings_stamp(root)
         """Of the files that the settings were read from: when it differs, the project is opened anew."""
         self.opened_at = time.time()

@@ -5,7 +5,7 @@ refused, since a guess would break code in places that nobody looks at.
 """
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -48,13 +48,11 @@ class Refactoring:
         tree: FileTree,
         edits: Edits,
         relations: Relations,
-        read: Callable[[str], Awaitable[FileText]],
     ) -> None:
         self._root = root
         self._tree = tree
         self._edits = edits
         self._relations = relations
-        self._read = read
 
     async def rename(
         self, hit: Hit, new_name: str, author: Author, *, seen: str | None = None, dry_run: bool = False
@@ -176,10 +174,10 @@ class Refactoring:
 
     async def _texts(self, paths: Iterable[str], stamps: Mapping[str, Stamp]) -> dict[str, FileText]:
         """The texts that the answers were about: those of files that are still as they were before the questions."""
-        texts: dict[str, FileText] = {}
-        for path in paths:
-            texts[path] = await self._read(path)
-            if texts[path].stamp != stamps.get(path):
+        asked = list(paths)
+        texts = await self._relations.readings(asked)
+        for path in asked:
+            if path not in texts or texts[path].stamp != stamps.get(path):
                 raise FileChanged(str(self._root / path))
         return texts
 

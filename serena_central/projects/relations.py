@@ -14,7 +14,7 @@ import anyio
 from serena_central.core.errors import LanguageServerError, PathError, PathNotFound, RequestFailed, ServerBusy
 from serena_central.core.text import Position, Range
 from serena_central.files.search import files_containing
-from serena_central.files.text import FileText
+from serena_central.files.text import FileText, read_text
 from serena_central.files.tree import FileTree
 from serena_central.lsp.answers import Diagnostic, HierarchyItem, Location, WorkspaceEdit
 from serena_central.lsp.client import LanguageServer
@@ -47,14 +47,12 @@ class Relations:
         index: SymbolIndex,
         indexer: Indexer,
         languages: ProjectLanguages,
-        read: Callable[[str], Awaitable[FileText]],
     ) -> None:
         self._root = root
         self._tree = tree
         self._index = index
         self._indexer = indexer
         self._languages = languages
-        self._read = read
 
     async def hover(self, hit: Hit) -> str | None:
         """What the server shows about a symbol: signature and documentation, usually Markdown."""
@@ -75,7 +73,7 @@ class Relations:
     async def views(self, places: Iterable[tuple[str, Range]]) -> tuple[list[ReferenceView], list[Gap]]:
         """Places in this project's files as uses, without those of files that are gone; what symbols lack."""
         places = list(places)
-        texts = await self._readings({path for path, _ in places})
+        texts = await self.readings({path for path, _ in places})
         # Last: from here on nothing waits, so that no file leaves the index before its symbols are named.
         gaps = await self._indexer.ensure(texts)
         return [self._reference(file, span, texts[file]) for file, span in places if file in texts], gaps
@@ -140,13 +138,21 @@ class Relations:
         )
         return edit
 
-    async def _readings(self, paths: Iterable[str]) -> dict[str, FileText]:
-        """Files by path; without those that were deleted while they were asked about."""
-        readings: dict[str, FileText] = {}
-        for path in paths:
-            with suppress(PathNotFound):
-                readings[path] = await self._read(path)
-        return readings
+    async def readings(self, paths: Iterable[str]) -> dict[str, FileText]:
+        """Files by path; without those that were deleted while they were asked about. Raises PathError.
+
+        All in one turn of one thread: a turn for each costs as much as the reading.
+        """
+        asked = list(paths)
+
+        def read_all() -> dict[str, FileText]:
+            readings: dict[str, FileText] = {}
+            for path in asked:
+                with suppress(PathNotFound):
+                    readings[path] = read_text(self._root / path, encoding=self._languages.encoding)
+            return readings
+
+        return await anyio.to_thread.run_sync(read_all, abandon_on_cancel=True)
 
     async def _candidates(self, path: str, name: str) -> tuple[list[Path], str | None]:
         """Files to show the server for `path` first, for those whose answers cover only what they were shown.
