@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from tests.support.central import RunningCentral, running_central
 
@@ -44,10 +45,11 @@ BODY = '''def total(self) -> float:
 
 @dataclass
 class Life:
-    """A busy server. `paths` fills the words in pages' paths: a session, an edit of it, a language server."""
+    """A busy server. `paths` fills the words in pages' paths; `queries` are of pages that need one, by their path."""
 
     central: RunningCentral
     paths: dict[str, str]
+    queries: dict[str, str]
 
 
 @asynccontextmanager
@@ -79,8 +81,9 @@ async def busy_server(home: Path) -> AsyncGenerator[Life]:
         await http.post(f"/api/sessions/{gone}/close")
         await http.delete(f"/api/sessions/{killed}", params={"by": "a person in the dashboard"})
         edits = (await http.get("/api/edits")).json()["edits"]
-        servers = (await http.get("/api/servers")).json()["servers"]
-        yield Life(central, {"session": claude, "edit": edits[0]["id"], "server": servers[0]["id"]})
+        (server, *_) = (await http.get("/api/servers")).json()["servers"]
+        paths = {"session": claude, "edit": edits[0]["id"], "server": server["id"], "tool": "find_symbol"}
+        yield Life(central, paths, {"/projects/one": f"?root={quote(str(shop))}"})
 
 
 def _an_hour_passed(central: RunningCentral) -> None:

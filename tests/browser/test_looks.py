@@ -57,7 +57,7 @@ async def test_who_is_outside_is_told_readably(life: Life, person: OpenPage) -> 
 def _pages(life: Life) -> dict[str, str]:
     return {
         page.path.strip("/").partition("{")[0].replace("/", "-") + ("one" if "{" in page.path else "")
-        or "overview": page.path.format_map(life.paths)
+        or "overview": page.path.format_map(life.paths) + life.queries.get(page.path, "")
         for page in PAGES
     }
 
