@@ -109,7 +109,8 @@ class Aftermath:
         were written."""
         started = anyio.current_time()
         written = {self._inside(one.moved_to or one.path): one for one in changes if one.after is not None}
-        followed = [path for path in written if self._languages.language_of(path)][:FOLLOWED_FILES]
+        of_code = [path for path in written if self._languages.language_of(path)]
+        followed = of_code[:FOLLOWED_FILES]
         with anyio.move_on_after(SYMBOLS_S):
             await self._indexer.ensure(followed)
         bodies = [
@@ -131,6 +132,10 @@ class Aftermath:
                     tasks.start_soon(self._look_for_errors, path, written[path], before, news)
         if scope.cancelled_caught:
             news.remarks.append(f"Errors that this edit may cause were not known within {self._diagnostics_s:g} s.")
+        if self._diagnostics_s and len(of_code) > len(followed):
+            news.remarks.append(
+                f"Errors that this edit may cause were looked for in {len(followed)} of {len(of_code)} files."
+            )
         return Consequences(bodies=bodies, unknown=unknown, errors=news.errors, remarks=news.remarks)
 
     def _symbols(self, path: str, read: FileText) -> FileSymbols | None:

@@ -1,9 +1,11 @@
 """The conflict guard of one project: whether a symbol is still what a session saw, and who changed it if not.
 
 What a session saw comes as a hash of the body; the guard compares and explains. Who changed what is remembered from the
-edits of this server's run; what is not among them came from outside: an editor, git, a server before this one.
+edits since the project was opened; what is not among them came from outside: an editor, git. A file that was last
+written before that may have been changed by an earlier edit, which the history knows.
 """
 
+import time
 from collections import OrderedDict
 from typing import NamedTuple
 
@@ -21,7 +23,12 @@ from serena_central.symbols.index import Hit
 CHANGES_REMEMBERED = 10_000
 """Symbols of which is known who changed them last: about 3 MB at the most."""
 
-OUTSIDE = "outside of this server (an editor, git, another program)"
+OUTSIDE = "something outside of this server (an editor, git, another program)"
+
+EARLIER = (
+    "something outside of this server (an editor, git, another program) or by an edit before it opened the project "
+    "(`serena-central history` lists those)"
+)
 
 
 WHOLE_FILE = ""
@@ -49,6 +56,7 @@ class Guard:
 
     def __init__(self) -> None:
         self._changes: OrderedDict[tuple[str, str], _Change] = OrderedDict()
+        self._since = time.time()
 
     def note(self, author: Author, at: float, changes: list[BodyChange]) -> None:
         """Remembers who changed symbols."""
@@ -82,4 +90,5 @@ class Guard:
         change = self._changes.get(place)
         if change is not None and change.after == current:
             return f"session {change.session} ({change.client})", utc(change.at)
-        return OUTSIDE, utc(stamp.mtime_ns / 1e9)
+        at = stamp.mtime_ns / 1e9
+        return EARLIER if at < self._since else OUTSIDE, utc(at)

@@ -4,7 +4,7 @@ It joins the catalogue (data), the settings (which server a user wants) and the 
 tree saw to every server that was ever asked for this project. It knows no symbols.
 """
 
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,7 +29,7 @@ from serena_central.lsp.catalogue.choices import Choices, Problem
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.detection import Detection
 from serena_central.lsp.locate import locate
-from serena_central.lsp.roots import server_root
+from serena_central.lsp.roots import ServerRoot, is_unmarked, server_root, users_elsewhere
 from serena_central.pool.key import ServerKey, WantedServer, digest_of
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.pool.state import Cause
@@ -78,6 +78,8 @@ class ProjectLanguages:
         self._identities: dict[str, str] = {}
         self._wanted: dict[tuple[str, str], WantedServer] = {}
         """(server, folder of a file) → the pool's order; thrown away when a file that marks roots changes."""
+        self._users: dict[tuple[str, Path], list[str]] = {}
+        """(server, its folder) → folders that use it and are not loaded with it; thrown away likewise."""
 
     def language_of(self, path: str) -> str | None:
         """The language of a root-relative path, if this project serves it."""
@@ -150,16 +152,47 @@ class ProjectLanguages:
             )
         return known
 
-    async def ask(self, path: str, question: Callable[[LanguageServer], Awaitable[T]]) -> T:
+    async def users_elsewhere(self, path: str, files: Collection[str]) -> list[str]:
+        """Root-relative folders of modules that use the one of `path`, and that its server doesn't load with it.
+
+        `files` are the project's. Raises LanguageServerError.
+        """
+        if not files:
+            return []
+        wanted = self._wanted_for(path)
+        place = ServerRoot(wanted.root, wanted.folder or wanted.root, wanted.env)
+        users = self._users
+        known = users.get((wanted.spec.name, place.folder))
+        if known is None:
+            found = await anyio.to_thread.run_sync(users_elsewhere, wanted.spec, self._root, place, list(files))
+            known = [folder.relative_to(self._root).as_posix() for folder in found]
+            users[wanted.spec.name, place.folder] = known
+        return known
+
+    def caveat(self, path: str) -> str | None:
+        """What the uses of a path's symbols may lack, since the project doesn't say how it is built."""
+        spec = self.spec_for(path)
+        if spec is None or spec.roots.unmarked is None or not is_unmarked(spec, self._root, self._root / path):
+            return None
+        return spec.roots.unmarked
+
+    async def ask(
+        self, path: str, question: Callable[[LanguageServer], Awaitable[T]], *, users_among: Collection[str] = ()
+    ) -> T:
         """Puts a read-only question to the server for `path`; it is asked again if the server crashes.
+
+        Among the files `users_among`, modules that use the one of `path` are loaded first, if the server can hold both.
 
         Raises:
             LanguageServerError: no server, or it failed.
         """
         wanted = self._wanted_for(path)
+        users = [self.wanted(wanted.spec, f"{folder}/_") for folder in await self.users_elsewhere(path, users_among)]
+        folders = [user.folder or user.root for user in users if user.key == wanted.key]
 
         async def inside(server: LanguageServer) -> T:
-            await server.enter(wanted.folder or wanted.root)
+            for folder in (wanted.folder or wanted.root, *folders):
+                await server.enter(folder)
             return await question(server)
 
         return await self._read(wanted, inside)
@@ -261,6 +294,7 @@ class ProjectLanguages:
         """
         if any(self.is_marker(change.path) for change in changes):
             self._wanted.clear()
+            self._users = {}
         told = [FileChange(self._root / change.path, change.kind) for change in changes]
         for root in self._roots:
             self._pool.files_changed(root, told)

@@ -68,12 +68,14 @@ class Refactoring:
         plans: list[Rename] = []
         conflicts: list[EditConflict] = []
         left: list[str] = []
+        caveats: list[str] = []
 
         async def plan() -> list[FileChange]:
             stamps = dict(self._tree.files)
             site = await self._edits.site(hit.path, hit.name_path)
             conflicts[:] = self._edits.conflicts(site, seen)
             known = await self._complete_references(site.hit)
+            caveats[:] = [known.caveat] if known.caveat else []
             proposal = await self._proposal(site.hit, new_name)
             moves = {self._inside(old): new for old, new in proposal.moves}
             proposed = {self._inside(path): edits for path, edits in proposal.replacements.items() if edits}
@@ -102,7 +104,7 @@ class Refactoring:
         edited = await self._edits.change_files([hit.path], plan, author, dry_run=dry_run)
         (rename,) = plans
         return Renamed(
-            edited=msgspec.structs.replace(edited, conflicts=conflicts),
+            edited=msgspec.structs.replace(_with_caveats(edited, caveats), conflicts=conflicts),
             places=rename.places,
             added=list(dict.fromkeys(f"{path}:{span.start.line0}" for path, span in rename.added)),
             left=left,
@@ -124,16 +126,16 @@ class Refactoring:
         ]
         if used:
             raise EditRefused(f"{hit.name_path} is still used, and was not deleted: {_listed(used)}.")
-        return await self._edits.change_symbol(
+        edited = await self._edits.change_symbol(
             hit.path, hit.name_path, lambda site: [_without(site)], author, seen=seen, dry_run=dry_run
         )
+        return _with_caveats(edited, [known.caveat] if known.caveat else [])
 
     async def _complete_references(self, hit: Hit) -> References:
         known = await self._relations.references(hit)
         if known.remark:
             raise EditRefused(
-                f"Nothing was changed: the uses of {hit.name_path} are not known completely yet ({known.remark}). "
-                "Call again in a while."
+                f"Nothing was changed: the uses of {hit.name_path} are not known completely: {known.remark}."
             )
         if known.outside:
             raise EditRefused(
@@ -194,6 +196,13 @@ def _places(hit: Hit, known: References) -> dict[str, list[Range]]:
 
 def _without(site: Site) -> TextEdit:
     return removed(site.text, site.hit.symbol.range)
+
+
+def _with_caveats(edited: Edited, caveats: Sequence[str]) -> Edited:
+    """Tells with an edit what the uses that it relied on may lack."""
+    told = edited.consequences
+    remarks = [*told.remarks, *(f"Uses may have been missed: {caveat}" for caveat in caveats)]
+    return msgspec.structs.replace(edited, consequences=msgspec.structs.replace(told, remarks=remarks))
 
 
 def _listed(places: Sequence[str]) -> str:

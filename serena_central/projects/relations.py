@@ -64,11 +64,12 @@ class Relations:
         path, position = self._root / hit.path, hit.symbol.name_position
         candidates, unopened = await self._candidates(hit.path, hit.symbol.name)
         locations, remark = await self._when_ready(
-            hit.path, lambda server: server.references(path, position, candidates=candidates)
+            hit.path, lambda server: server.references(path, position, candidates=candidates), users=True
         )
         inside, outside = self._split(locations)
         references, gaps = await self.views(inside)
-        return References(references, len(outside), gaps, remark or unopened)
+        remark = _joined(remark or unopened, await self._elsewhere(hit))
+        return References(references, len(outside), gaps, remark, self._languages.caveat(hit.path))
 
     async def views(self, places: Iterable[tuple[str, Range]]) -> tuple[list[ReferenceView], list[Gap]]:
         """Places in this project's files as uses, without those of files that are gone; what symbols lack."""
@@ -114,7 +115,7 @@ class Relations:
             if failures:
                 raise failures[0]
 
-        await self._languages.ask(asked[0][0].path, work)
+        await self._languages.ask(asked[0][0].path, work, users_among=self._tree.files)
         return found
 
     async def _uses_of(self, server: LanguageServer, hit: Hit, holders: Sequence[str], remark: str | None) -> Uses:
@@ -134,7 +135,7 @@ class Relations:
         path, position = self._root / hit.path, hit.symbol.name_position
         candidates, _ = await self._candidates(hit.path, hit.symbol.name)
         edit, _ = await self._when_ready(
-            hit.path, lambda server: server.rename(path, position, new_name, candidates=candidates)
+            hit.path, lambda server: server.rename(path, position, new_name, candidates=candidates), users=True
         )
         return edit
 
@@ -197,10 +198,10 @@ class Relations:
         path, position = self._root / hit.path, hit.symbol.name_position
         candidates, unopened = await self._candidates(hit.path, hit.symbol.name)
         locations, remark = await self._when_ready(
-            hit.path, lambda server: server.implementation(path, position, candidates=candidates)
+            hit.path, lambda server: server.implementation(path, position, candidates=candidates), users=True
         )
         hits, outside = await self._defined_at(locations)
-        return hits, outside, remark or unopened
+        return hits, outside, await self._with_blind_spots(hit, remark or unopened)
 
     async def definition(self, path: str, position: Position) -> tuple[list[Hit], list[Location], str | None]:
         """Symbols that are defined where the name at `position` leads; places outside the project; a remark."""
@@ -237,11 +238,14 @@ class Relations:
                 if calls
                 else server.prepare_type_hierarchy(path, position)
             ),
+            users=direction in ("incoming", "subtypes"),
         )
         budget = [NODES_LIMIT]
         nodes: list[HierarchyNode] = []
         for item in prepared:
             nodes += await self._below(hit.path, item, direction, depth, (_key(item),), budget)
+        if direction in ("incoming", "subtypes"):
+            remark = await self._with_blind_spots(hit, remark)
         return nodes, remark
 
     async def _below(
@@ -282,8 +286,34 @@ class Relations:
             outside=inside is None,
         )
 
-    async def _when_ready(self, path: str, question: Callable[[LanguageServer], Awaitable[T]]) -> tuple[T, str | None]:
-        """Asks once the server can be believed; a remark when that wait was cut short."""
+    async def _elsewhere(self, hit: Hit) -> str | None:
+        """Says if a symbol's name stands in modules that use its own, and that its server was not asked about."""
+        folders = await self._languages.users_elsewhere(hit.path, self._tree.files)
+        if not folders:
+            return None
+        below = tuple("" if folder == "." else f"{folder}/" for folder in folders)
+        language = self._languages.language_of
+        paths = [path for path in self._tree.files if path.startswith(below) and language(path) == language(hit.path)]
+        holding = await anyio.to_thread.run_sync(
+            lambda: files_containing(self._root, paths, hit.symbol.name, encoding=self._languages.encoding)
+        )
+        asked = self._languages.server_of(hit.path)
+        found = [path for path in holding if self._languages.server_of(path) != asked]
+        if not found:
+            return None
+        return (
+            f"{hit.symbol.name} also stands in {_counted(found)} of modules that use this one by path "
+            "and are loaded without it; a go.work, or a Cargo workspace, that holds both would join them"
+        )
+
+    async def _with_blind_spots(self, hit: Hit, remark: str | None) -> str | None:
+        return _joined(remark, await self._elsewhere(hit), self._languages.caveat(hit.path))
+
+    async def _when_ready(
+        self, path: str, question: Callable[[LanguageServer], Awaitable[T]], *, users: bool = False
+    ) -> tuple[T, str | None]:
+        """Asks once the server can be believed; a remark when that wait was cut short. `users`: the answer lies in
+        modules that use the one of `path`, too."""
 
         async def ask(server: LanguageServer) -> tuple[T, str | None]:
             remark = await server.ready()
@@ -296,7 +326,7 @@ class Relations:
                 raise RequestFailed(error.server, error.method, error.code, f"{error.message}; {remark}") from error
             return answer, remark or server.shortfall
 
-        return await self._languages.ask(path, ask)
+        return await self._languages.ask(path, ask, users_among=self._tree.files if users else ())
 
     def holder(self, path: str, position: Position) -> Hit | None:
         """The innermost indexed symbol around a position."""
@@ -324,6 +354,14 @@ class Relations:
             return None
         inside = path.relative_to(self._root).as_posix()
         return inside if inside in self._tree.files else None
+
+
+def _counted(files: Sequence[str]) -> str:
+    return files[0] if len(files) == 1 else f"{len(files)} files ({files[0]}, …)"
+
+
+def _joined(*remarks: str | None) -> str | None:
+    return "; ".join(remark for remark in remarks if remark) or None
 
 
 def _key(item: HierarchyItem) -> object:

@@ -42,6 +42,8 @@ class References(msgspec.Struct, frozen=True):
     gaps: list[Gap] = []
     remark: str | None = None
     """Why the language server's answer may be incomplete."""
+    caveat: str | None = None
+    """What it may lack as long as the project doesn't say how it is built."""
 
 
 class Uses(msgspec.Struct, frozen=True):

@@ -75,6 +75,7 @@ def remark_answer(call: ToolCall, remark: str | None, outside: int = 0) -> None:
 def remark_references(call: ToolCall, found: References) -> None:
     remark_gaps(call, found.gaps)
     remark_answer(call, found.remark, found.outside)
+    remark_answer(call, found.caveat)
 
 
 def as_json(view: SymbolView) -> dict[str, Any]:

@@ -78,11 +78,13 @@ class Roots(Part, frozen=True):
     """Which folder is the server's root for a file: see `roots.server_root`.
 
     `markers` are groups of file names or globs, the strongest first. `policy`: the nearest ancestor that holds a marker
-    of the group, the topmost one, the project itself, or a named resolver.
+    of the group, the topmost one, the project itself, or a named resolver. `unmarked`: what a symbol's uses may lack
+    where neither the file's folder nor one above holds a marker of the first group.
     """
 
     markers: tuple[tuple[str, ...], ...] = ()
     policy: Literal["nearest", "topmost", "project", "go", "cargo"] = "project"
+    unmarked: str | None = None
 
 
 class Readiness(Part, frozen=True):

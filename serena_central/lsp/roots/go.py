@@ -21,7 +21,7 @@ _OF_OTHERS = frozenset({"vendor", "node_modules", "testdata"})
 def go_root(server: str, boundary: Path, file: Path) -> ServerRoot:
     """Raises: NoServerRoot for a file in no module."""
     folders = list(ancestors(boundary, file))
-    module = next((folder for folder in folders if _is_own_module(folder, boundary)), None)
+    module = next((folder for folder in folders if is_own_module(folder, boundary)), None)
     if module is None:
         raise NoServerRoot(
             server,
@@ -33,7 +33,8 @@ def go_root(server: str, boundary: Path, file: Path) -> ServerRoot:
     return ServerRoot(boundary, module, {"GOWORK": "off"})
 
 
-def _is_own_module(folder: Path, boundary: Path) -> bool:
+def is_own_module(folder: Path, boundary: Path) -> bool:
+    """Whether a folder below the boundary is a module of the project, not a copy nor material of tests."""
     within = folder.relative_to(boundary).parts
     return not any(part in _OF_OTHERS or part.startswith(".") for part in within) and (folder / "go.mod").is_file()
 

@@ -30,6 +30,11 @@ def server_root(spec: ServerSpec, boundary: Path, file: Path) -> ServerRoot:
             return ServerRoot(folder, folder)
 
 
+def is_unmarked(spec: ServerSpec, boundary: Path, file: Path) -> bool:
+    """Whether no marker of the first group lies in the file's folder or above it, up to the boundary."""
+    return not any(_has_marker(folder, spec.roots.markers[0]) for folder in ancestors(boundary, file))
+
+
 def _marked(groups: tuple[tuple[str, ...], ...], boundary: Path, file: Path, *, topmost: bool) -> Path:
     folders = list(ancestors(boundary, file))
     for markers in groups:

@@ -73,11 +73,13 @@ class Declarations(NamedTuple):
         parts = [await (_own(one) if one.project is project else _in_sibling(project, one)) for one in self.found]
         uses = {(use.path, use.range): use for part in parts for use in part.references}
         remarks = dict.fromkeys(part.remark for part in parts if part.remark)
+        caveats = dict.fromkeys(part.caveat for part in parts if part.caveat)
         return References(
             [uses[place] for place in sorted(uses)],
             sum(part.outside for part in parts),
             [gap for part in parts for gap in part.gaps],
             "; ".join(remarks) or None,
+            "; ".join(caveats) or None,
         )
 
 

@@ -19,11 +19,11 @@ def answer(call: ToolCall, target: Project, edited: Edited, *, about: str | None
     the name path of the symbol that the author wrote."""
     for conflict in edited.conflicts:
         call.remark(f"Conflict, let pass by the setting edit_conflicts: {str(conflict).splitlines()[0]}")
+    for remark in edited.consequences.remarks:
+        call.remark(remark)
     if edited.id is None:
         return edited.diff or "Nothing to change: the text is already like this."
     _remember(call, target, edited, about)
-    for remark in edited.consequences.remarks:
-        call.remark(remark)
     files: dict[str, Any] = {}
     for file in edited.files:
         files[file.moved_to or file.path] = {

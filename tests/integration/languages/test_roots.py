@@ -77,6 +77,62 @@ async def test_a_go_work_joins_modules_of_the_project_and_none_outside_of_it_doe
         assert "could not import example.com/lib" in str(faults)
 
 
+async def test_uses_in_a_go_module_that_replaces_the_one_asked_about_are_found_and_renamed(tmp_path: Path) -> None:
+    root = tmp_path / "super"
+    module(root, "lib", "lib", LIBRARY)
+    module(root, "app", "app", PROGRAM, needs="lib")
+    with (root / "app/go.mod").open("a") as manifest:
+        manifest.write("\nreplace example.com/lib => ../lib\n")
+    async with asker(tmp_path, root) as asked:
+        assert await asked.uses("Shared", "lib/lib.go") == ["app/app.go:4:26 main", "lib/lib.go:4:24 Own"]
+        place = {"name_path": "Shared", "relative_path": "lib/lib.go"}
+        renamed = await asked.result("rename_symbol", **place, new_name="Common")
+        assert not renamed["isError"], renamed
+    assert (root / "app/app.go").read_text() == PROGRAM.replace("Shared", "Common")
+    assert (root / "lib/lib.go").read_text() == LIBRARY.replace("Shared", "Common")
+
+
+async def test_uses_in_a_go_module_outside_of_the_go_work_are_missed_aloud_and_keep_a_rename_away(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / "super"
+    module(root, "lib", "lib", LIBRARY)
+    module(root, "app", "app", PROGRAM, needs="lib")
+    with (root / "app/go.mod").open("a") as manifest:
+        manifest.write("\nreplace example.com/lib => ../lib\n")
+    write(root, **{"go.work": "go 1.21\n\nuse ./lib\n"})
+    async with asker(tmp_path, root) as asked:
+        place = {"name_path": "Shared", "relative_path": "lib/lib.go"}
+        found = await asked.result("find_referencing_symbols", **place)
+        answer, remark = (part["text"] for part in found["content"])
+        assert list(json.loads(answer)) == ["lib/lib.go"]
+        assert "Shared also stands in app/app.go of modules that use this one by path" in remark
+        renamed = await asked.result("rename_symbol", **place, new_name="Common")
+        assert renamed["isError"]
+        assert "app/app.go" in renamed["content"][0]["text"]
+        write(root, **{"go.work": "go 1.21\n\nuse (\n\t./lib\n\t./app\n)\n"})
+        assert await asked.uses("Shared", "lib/lib.go") == ["app/app.go:4:26 main", "lib/lib.go:4:24 Own"]
+
+
+async def test_uses_in_a_cargo_package_that_no_workspace_joins_are_missed_aloud(tmp_path: Path) -> None:
+    root = tmp_path / "crates"
+    package = '[package]\nname = "{}"\nversion = "0.1.0"\nedition = "2021"\n'
+    write(
+        root,
+        **{
+            "lib/Cargo.toml": package.format("lib"),
+            "lib/src/lib.rs": "pub fn shared() -> i32 { 1 }\n\npub fn own() -> i32 { shared() }\n",
+            "app/Cargo.toml": package.format("app") + '\n[dependencies]\nlib = { path = "../lib" }\n',
+            "app/src/main.rs": 'fn main() { println!("{}", lib::shared()) }\n',
+        },
+    )
+    async with asker(tmp_path, root) as asked:
+        found = await asked.result("find_referencing_symbols", name_path="shared", relative_path="lib/src/lib.rs")
+        answer, remark = (part["text"] for part in found["content"])
+        assert list(json.loads(answer)) == ["lib/src/lib.rs"]
+        assert "shared also stands in app/src/main.rs of modules that use this one by path" in remark
+
+
 async def test_a_module_that_can_not_be_loaded_is_told_with_the_answer(tmp_path: Path) -> None:
     root = tmp_path / "new"
     write(root, **{"go.mod": "module example.com/new\n\ngo 1.999\n", "new.go": OTHER.replace("other", "new")})
@@ -167,6 +223,17 @@ async def test_what_says_how_to_compile_is_found_wherever_it_usually_lies(tmp_pa
         write(root, **{".gitignore": "build/\n"})
     async with asker(tmp_path, root) as asked:
         assert await asked.uses(CPP.name, CPP.file) == list(CPP.references)
+
+
+async def test_without_a_compilation_database_uses_and_renames_say_what_they_may_lack(tmp_path: Path) -> None:
+    root = copy_of(CPP.language, tmp_path)
+    async with asker(tmp_path, root) as asked:
+        place = {"name_path": CPP.name, "relative_path": CPP.file}
+        used = await asked.result("find_referencing_symbols", **place)
+        assert "without a compilation database" in used["content"][-1]["text"]
+        renamed = await asked.result("rename_symbol", **place, new_name="renamed_by_test", dry_run=True)
+        assert not renamed["isError"], renamed
+        assert "without a compilation database" in renamed["content"][-1]["text"]
 
 
 @pytest.mark.slow

@@ -80,7 +80,7 @@ async def test_what_an_editor_changed_is_not_overwritten_unseen(central: Central
     await one.see("twice")
     (root / "shapes.py").write_text(TEXT.replace("value * 2", "value << 1"))
 
-    with pytest.raises(EditConflict, match="changed by outside of this server"):
+    with pytest.raises(EditConflict, match="changed by something outside of this server"):
         await one.replace("twice", "def twice(value):\n    return 2 * value")
 
     assert "value << 1" in (root / "shapes.py").read_text()
@@ -193,6 +193,16 @@ async def test_the_setting_lets_a_conflict_pass_and_says_so(tmp_path: Path, root
 
             assert "Conflict, let pass" in await one.replace("twice", "def twice(value):\n    return 2 * value")
     assert "return 2 * value" in (root / "shapes.py").read_text()
+
+
+async def test_a_change_of_before_a_restart_leads_to_the_history(tmp_path: Path, root: Path) -> None:
+    with anyio.fail_after(60):
+        async with running_parts(tmp_path, {"edit_diagnostics_s": 0}) as central:
+            await Agent(central, root, "one").see("twice")
+            await Agent(central, root, "two").replace("twice", "def twice(value):\n    return value + value")
+        async with running_parts(tmp_path, {"edit_diagnostics_s": 0}) as central:
+            with pytest.raises(EditConflict, match=r"or by an edit before it opened the project .*central history"):
+                await Agent(central, root, "one").replace("twice", "def twice(value):\n    return 2 * value")
 
 
 async def test_the_guard_holds_across_a_restart(tmp_path: Path, root: Path) -> None:

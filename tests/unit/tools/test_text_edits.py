@@ -109,3 +109,12 @@ async def test_ignored_files_are_not_written(desk: Desk) -> None:
     with pytest.raises(PathRefused, match="ignored"):
         await desk.call("one", "create_text_file", relative_path="x.log", content="x")
     assert not (desk.root / "x.log").exists()
+
+
+async def test_an_edit_of_many_files_says_of_how_many_the_errors_are_known(desk: Desk) -> None:
+    for number in range(10):
+        (desk.root / f"mod{number}.py").write_text("old = 1\n")
+    asked = {"needle": "old", "repl": "new", "mode": "literal", "project": str(desk.root)}
+    answer = await desk.central.caller.call(session_of(desk.central, explicit_id="one"), "replace_in_files", asked)
+    assert all((desk.root / f"mod{number}.py").read_text() == "new = 1\n" for number in range(10))
+    assert "Errors that this edit may cause were looked for in 8 of 10 files." in answer.blocks
