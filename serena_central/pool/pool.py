@@ -7,7 +7,7 @@ projects; what they want of it they tell it.
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import TracebackType
@@ -156,6 +156,12 @@ class LanguageServerPool:
             if slot.key.root == root:
                 for run in slot.runs:
                     run.files_changed(changes)
+
+    def files_changed_near(self, around: Path, own: Collection[Path], changes: Sequence[FileChange]) -> None:
+        """Tells the runs of all other roots below `around`: of a folder whose projects use each other's files."""
+        roots = {slot.key.root for slot in self._slots.values() if slot.key.root.is_relative_to(around)}
+        for root in roots.difference(own):
+            self.files_changed(root, changes)
 
     def attach(self, root: Path) -> None:
         """One more session is interested in the root's servers."""

@@ -43,6 +43,7 @@ class ProjectBuilder:
         """Does no long work. What is wrong with the settings is said on the bus, and the rest counts."""
         seen = self.stamp(root)  # before the files are read: a change in between is noticed
         found, settings = self._settings(root)
+        repo = self.super_repos.around(root)
         languages = ProjectLanguages(
             root,
             self.pool,
@@ -50,6 +51,7 @@ class ProjectBuilder:
             languages=settings.languages,
             chosen=settings.language_servers,
             encoding=settings.encoding,
+            around=repo.root if repo else None,
             syntax=self.syntax,
             missing=self.installer.want,
         )

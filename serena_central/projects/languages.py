@@ -55,11 +55,13 @@ class ProjectLanguages:
         languages: Sequence[str] = (),
         chosen: dict[str, Any] | None = None,
         encoding: str | None = None,
+        around: Path | None = None,
         syntax: SyntaxReader | None = None,
         missing: Callable[[ServerSpec], str | None] = lambda spec: None,
     ) -> None:
         """`languages` limits what is served (empty: all); `chosen` maps language → server name, or its options.
 
+        `around` is the super-repo of the root: servers of its other modules hear of changes, too.
         Without `syntax` no file is read by syntax.
         `missing` is told of a server that is not installed, and says what is done about it, or None.
         """
@@ -73,6 +75,7 @@ class ProjectLanguages:
         self.encoding = encoding
         self._missing = missing
         self._syntax = syntax
+        self._around = around
         self._roots: set[Path] = {root}
         self._specs: dict[str, ServerSpec | None] = {}
         self._identities: dict[str, str] = {}
@@ -298,6 +301,8 @@ class ProjectLanguages:
         told = [FileChange(self._root / change.path, change.kind) for change in changes]
         for root in self._roots:
             self._pool.files_changed(root, told)
+        if self._around is not None:
+            self._pool.files_changed_near(self._around, self._roots, told)
         return self._detection.changed([change.path for change in changes])
 
     def is_marker(self, path: str) -> bool:

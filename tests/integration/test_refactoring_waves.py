@@ -1,0 +1,63 @@
+"""The four waves of docs/refactoring.md, through the tools: a rename across two modules of a super-repo."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.support.central import running_central
+from tests.support.mcp import RawClient
+from tests.support.superrepo import platform
+
+BOTH = ["scoring", "scan"]
+
+
+async def ask(client: RawClient, tool: str, **arguments: Any) -> Any:
+    result = await client.call(tool, **arguments)
+    assert not result["isError"], result
+    return json.loads(result["content"][0]["text"])
+
+
+async def findings(client: RawClient) -> dict[str, tuple[list[str], list[str]]]:
+    """Module → broken references and unused symbols."""
+    broken = await ask(client, "check_references", project=BOTH)
+    unused = await ask(client, "find_unused_symbols", project=BOTH)
+    return {
+        module: (
+            [f"{one['path']}:{one['line']} {one['what']}" for one in broken[module]["broken"]],
+            [one["name_path"] for one in unused[module]["unused"]],
+        )
+        for module in BOTH
+    }
+
+
+async def test_a_rename_in_waves_ends_without_a_broken_reference_or_a_new_unused_symbol(tmp_path: Path) -> None:
+    root = platform(tmp_path)
+    jobs = "modules/scan/scan/jobs.py"
+    async with running_central(tmp_path) as central, central.raw("handshake", x_serena_project=str(root)) as client:
+        # Discovery: what there is, and who uses it.
+        before = await findings(client)
+        assert before == {"scoring": ([], []), "scan": ([], ["run", "Job"])}
+        graph = await ask(client, "dependency_graph", project="scoring", granularity="symbol", format="json")
+        assert [(edge["source"], edge["target"]) for edge in graph["drawn"]["edges"]] == [
+            ("scoring/risk.py:TWICE", "scoring/risk.py:py_total")
+        ]
+        uses = await ask(client, "find_referencing_symbols", name_path="py_total", project=BOTH)
+
+        # Analysis: which modules have to change, the one that declares it first.
+        assert [module for module in BOTH if uses[module]] == ["scoring", "scan"]
+        assert list(uses["scan"]) == ["scan/jobs.py"]
+
+        # Change: the declaration with its own module, then each module that uses it.
+        declared = {"name_path": "py_total", "relative_path": "modules/scoring/scoring/risk.py"}
+        await ask(client, "rename_symbol", **declared, new_name="score")
+        halfway = await findings(client)
+        assert halfway["scan"][0] == ["scan/jobs.py:0 unresolved import"]
+        for line in ("import {}", "    return {}()"):
+            old, new = line.format("py_total"), line.format("score")
+            await ask(client, "replace_content", relative_path=jobs, needle=old, repl=new, mode="literal")
+
+        # Validation: nothing is broken, and nothing unused that was not before.
+        assert await findings(client) == before
+    text = (root / jobs).read_text()
+    assert "from scoring.risk import score\n" in text
+    assert "def py_total(self) -> int:" in text
