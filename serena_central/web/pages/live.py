@@ -1,7 +1,7 @@
 """Keeps open pages up to date: one stream of server-sent events per page, of sections whose context has changed.
 
 A stream holds no news, only which sections may be out of date: so a slow or sleeping browser costs nothing, and gets
-what is true when it reads on, not what it missed. All streams together get a small share of the event loop.
+what is true when it reads on, not what it missed. All streams together get a small share of the server's time.
 """
 
 import logging
@@ -25,7 +25,10 @@ LEAST_S = 0.25
 """Between two updates of a page."""
 
 SHARE = 50
-"""All streams together use at most one part in so many of the server's time."""
+"""All streams together use about one part in so many of the server's processor time …"""
+
+MOST_S = 2.0
+"""… as long as no page gets further behind than this."""
 
 SEND_S = 30.0
 """A browser that has not read for this long is let go; it comes back when it is awake."""
@@ -95,8 +98,8 @@ class Live:
         self._streams.remove(stream)
 
     def pause_s(self, spent_s: float) -> float:
-        """How long a stream waits after an update that took `spent_s`."""
-        return max(LEAST_S, spent_s * SHARE * len(self._streams))
+        """How long a stream waits after an update that took `spent_s` of the processor."""
+        return min(MOST_S, max(LEAST_S, spent_s * SHARE * len(self._streams)))
 
 
 class Stream:
@@ -161,13 +164,13 @@ class Stream:
         yield f"retry: {RETRY_MS}\nevent: version\ndata: {self._version}\n\n".encode()
         sent_at = anyio.current_time()
         while True:
-            began = time.perf_counter()
+            began = time.thread_time()
             try:
                 message = await self._news()
             except SerenaCentralError:
                 yield LEAVE  # what it is about is gone: the page itself says so
                 return
-            spent = time.perf_counter() - began
+            spent = time.thread_time() - began
             if message or anyio.current_time() - sent_at > PING_S:
                 sent_at = anyio.current_time()
                 yield message or b":\n\n"

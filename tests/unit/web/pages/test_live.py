@@ -212,7 +212,8 @@ def test_all_streams_together_take_a_small_share_of_the_time(monkeypatch: pytest
     assert live.pause_s(0.0) == 0.25
     for _ in range(4):
         live.join(cast("Any", _Stream()))
-    assert live.pause_s(0.010) == pytest.approx(2.0)
+    assert live.pause_s(0.005) == pytest.approx(1.0)
+    assert live.pause_s(1.0) == live_module.MOST_S
 
 
 class _Stream:
