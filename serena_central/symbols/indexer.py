@@ -14,11 +14,9 @@ the composition root's.
 import logging
 import math
 import time
-from collections import Counter
 from collections.abc import Generator, Hashable, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 import anyio
 import anyio.lowlevel
@@ -35,9 +33,12 @@ from serena_central.core.progress import report
 from serena_central.files.stamp import Stamp
 from serena_central.files.tree import Change, FileTree
 from serena_central.lsp.answers import DocumentSymbol
-from serena_central.store.index_cache import CachedFile, IndexCache
+from serena_central.store.index_cache import IndexCache
+from serena_central.symbols import failures
+from serena_central.symbols.failures import Failures
 from serena_central.symbols.gap import BySyntax, Gap
-from serena_central.symbols.index import Entry, SymbolIndex
+from serena_central.symbols.index import SymbolIndex
+from serena_central.symbols.keeper import FILES_AT_ONCE, IndexKeeper
 from serena_central.symbols.source import AskSymbols, Lent, SymbolSource
 from serena_central.symbols.symbol import flatten
 from serena_central.symbols.syntax.grammars import REVISION
@@ -52,10 +53,6 @@ FILLED_AT_ONCE = 2
 
 GIVES_WAY_S = 0.1
 """How long the background fill waits for callers before each file: calls are quick, and it must not starve."""
-
-FAILURE_HOLDS_S = 30.0
-"""How long a file that could not be indexed is left alone, unless it changes, and a server that did not start; also
-the first pause of the background before it asks again. Each round that gains nothing doubles that."""
 
 RETRIED_AT_LEAST_EVERY_S = 600.0
 """The longest pause of the background: nothing tells of a server that a person has installed or repaired elsewhere."""
@@ -73,45 +70,18 @@ BY_SYNTAX = "tree-sitter "
 
 FROM_CACHE = "no language server could be asked when it was indexed; it is being asked again."
 
-RACY_NS = 2_000_000_000
-"""A cached entry made this soon after its file's last change is asked again: the coarsest file-system clock has 2 s,
-and a second change within it would leave the same stamp."""
-
 SAVE_EVERY_FILES = 500
 
 SAVE_AFTER_S = 2.0
 """How long nothing must have changed before fewer are saved: in a row of edits each would open and sync a database.
 What a crash loses is asked again; it would be in any case, so soon after a change (RACY_NS)."""
 
-FILES_AT_ONCE = 500
-"""Taken over from the cache, or told of, before others get their turn: some 10 ms."""
-
-CRASHES_ALLOWED = 2
-"""A file that was being read when its server crashed this often is taken for the cause."""
-
 ATTEMPTS = 5
 """How often one caller asks again about a file that keeps changing."""
 
 
-KEEPS_CHANGING = "it keeps changing; call again when it has settled"
-
-
 _NOT_STARTED = ServerNotInstalled, ServerBeingInstalled, ServerStartFailed
 """What a server's next file would meet, too; all else may be over at the next question."""
-
-
-class _Failure(NamedTuple):
-    """Why a file could not be indexed, or a server not be started, and when (monotonic); `final`: not by syntax
-    either."""
-
-    at: float
-    reason: str
-    final: bool
-
-
-def _recent(failure: _Failure) -> bool:
-    """Whether it is too early to try again because somebody asks."""
-    return time.monotonic() - failure.at < FAILURE_HOLDS_S
 
 
 class _Flight:
@@ -139,16 +109,12 @@ class Indexer:
         self._tree = tree
         self._index = index
         self._source = source
-        self._cache = cache
+        self._keeper = IndexKeeper(index, cache)
         self._pending: dict[str, None] = {}
-        self._failed: dict[str, _Failure] = {}
-        self._refused: dict[Hashable, _Failure] = {}
-        """Servers that did not start the last time, as the source tells them apart."""
+        self._failures = Failures()
         self._by_syntax = BySyntax()
-        self._crashes: dict[str, set[object]] = {}
         self._flights: dict[tuple[str, bool], _Flight] = {}
         """By path, and whether it is asked about by syntax: that waits for no server which may hang."""
-        self._unsaved: set[str] = set()
         self.on_demand: set[str] = set()
         """Files that somebody asked for and that are no part of project-wide answers, indexed or pending."""
         self._wakeup = anyio.Event()
@@ -165,38 +131,19 @@ class Indexer:
 
     async def load(self) -> None:
         """Takes over the cache for files that are as they were, and marks all others pending."""
-        cached = await anyio.to_thread.run_sync(self._cache.load) if self._cache else []
-        for number, file in enumerate(cached):
-            if number % FILES_AT_ONCE == 0:
-                await anyio.lowlevel.checkpoint()
-            self._take_over(file)
+        async for file in self._keeper.restore(self._tree.files, self._identity_now):
+            self._note_reach(file.path)
+            if file.server.startswith(BY_SYNTAX):
+                self._mark(file.path, file.server, FROM_CACHE)
         for number, path in enumerate(list(self._tree.files)):
             if number % FILES_AT_ONCE == 0:
                 await anyio.lowlevel.checkpoint()
             if path not in self._index and path in self._tree.files and self._awaits(path):
                 self._pending[path] = None
 
-    def _take_over(self, file: CachedFile) -> None:
-        stamp = Stamp(file.size, file.mtime_ns, file.ctime_ns, file.inode)
-        if not self._still_true(file, stamp):
-            self._unsaved.add(file.path)
-            return
-        # The tree's own stamp: one for both.
-        entry = Entry(self._tree.files[file.path], file.indexed_at_ns, file.server, file.blob)
-        names = file.names.decode("utf-8", "surrogatepass")
-        self._index.restore(file.path, entry, names.split("\0") if names else ())
-        self._note_reach(file.path)
-        if file.server.startswith(BY_SYNTAX):
-            self._mark(file.path, file.server, FROM_CACHE)
-
-    def _still_true(self, file: CachedFile, stamp: Stamp) -> bool:
-        if (
-            self._tree.files.get(file.path) != stamp
-            or file.indexed_at_ns - max(stamp.mtime_ns, stamp.ctime_ns) < RACY_NS
-        ):
-            return False
-        by_syntax = file.server.startswith(BY_SYNTAX)
-        return file.server == (self._syntax_identity(file.path) if by_syntax else self._source.identity(file.path))
+    def _identity_now(self, path: str, source: str) -> str | None:
+        """What a source of this kind would be called today."""
+        return self._syntax_identity(path) if source.startswith(BY_SYNTAX) else self._source.identity(path)
 
     def _syntax_identity(self, path: str) -> str | None:
         """What reads a file by syntax, and in whose place."""
@@ -228,16 +175,15 @@ class Indexer:
                 flight.done.set()
         if path in self._index:
             self._index.drop(path)
-            self._unsaved.add(path)
+            self._keeper.changed(path)
         self._pending.pop(path, None)
         self.on_demand.discard(path)
-        self._failed.pop(path, None)
+        self._failures.succeeded(path)
         self._by_syntax.drop(path)
-        self._crashes.pop(path, None)
 
     def ask_again(self, paths: Iterable[str] | None = None) -> None:
         """Makes files pending, without `paths` all: another server, or other settings, will answer."""
-        self._refused.clear()
+        self._failures.all_may_start()
         for path in list(self._tree.files) if paths is None else paths:
             self.forget(path)
             if self._awaits(path):
@@ -275,7 +221,7 @@ class Indexer:
         for."""
         asked = list(paths)
         missing = [path for path in asked if path in self._pending]
-        reasons = Counter(self._failed[path].reason if path in self._failed else KEEPS_CHANGING for path in missing)
+        reasons = self._failures.reasons(missing)
         return [*(Gap(reason, files) for reason, files in reasons.items()), *self._by_syntax.gaps(asked)]
 
     def gaps_within(self, within: str | None, asked: Iterable[str]) -> list[Gap]:
@@ -285,24 +231,18 @@ class Indexer:
 
     def gave_up(self, path: str) -> bool:
         """Whether a pending file failed, and is left alone for now."""
-        failure = self._failed.get(path)
-        return failure is not None and failure.final and _recent(failure)
-
-    def _is_final(self, path: str) -> bool:
-        """Whether a pending file failed in every way; the background leaves it to the next round."""
-        failure = self._failed.get(path)
-        return failure is not None and failure.final
+        return self._failures.gave_up(path)
 
     async def run(self) -> None:
         """Fills the index for ever; belongs to the project's task group."""
-        pause_s = FAILURE_HOLDS_S
+        pause_s = failures.FAILURE_HOLDS_S
         due = anyio.current_time() + pause_s
         while True:
             self._wakeup = anyio.Event()
-            new = [path for path in self._pending if not self._is_final(path)]
+            new = [path for path in self._pending if not self._failures.is_final(path)]
             await self._fill(new)
-            if any(self._is_final(path) for path in new):
-                pause_s = FAILURE_HOLDS_S
+            if any(self._failures.is_final(path) for path in new):
+                pause_s = failures.FAILURE_HOLDS_S
                 due = min(due, anyio.current_time() + pause_s)
             await self._save_when_quiet()
             lacking = len(self._pending) + len(self._by_syntax)
@@ -313,35 +253,26 @@ class Indexer:
                 await self._ask_servers(self._by_syntax.paths(), FILLED_AT_ONCE, gives_way=True)
                 await self.save()
                 in_vain = len(self._pending) + len(self._by_syntax) >= lacking
-                pause_s = min(pause_s * 2, RETRIED_AT_LEAST_EVERY_S) if in_vain else FAILURE_HOLDS_S
+                pause_s = min(pause_s * 2, RETRIED_AT_LEAST_EVERY_S) if in_vain else failures.FAILURE_HOLDS_S
             if waited.cancelled_caught or not lacking:
                 due = anyio.current_time() + pause_s
 
     async def _fill(self, paths: Sequence[str]) -> None:
         for start in range(0, len(paths), SAVE_EVERY_FILES):
             await self._work(paths[start : start + SAVE_EVERY_FILES], FILLED_AT_ONCE, gives_way=True)
-            if len(self._unsaved) >= SAVE_EVERY_FILES:
+            if self._keeper.unsaved >= SAVE_EVERY_FILES:
                 await self.save()
 
     async def _save_when_quiet(self) -> None:
         with anyio.move_on_after(SAVE_AFTER_S) as quiet:
-            if self._unsaved:
+            if self._keeper.unsaved:
                 await self._wakeup.wait()
         if quiet.cancelled_caught:
             await self.save()
 
     async def save(self) -> None:
         """Writes what changed since the last time to the cache."""
-        if self._cache is None or not self._unsaved:
-            return
-        paths, self._unsaved = self._unsaved, set()
-        entries = [self._to_save(path, entry) for path in paths if (entry := self._index.entry(path)) is not None]
-        deletes = [path for path in paths if path not in self._index]
-        await anyio.to_thread.run_sync(self._cache.save, entries, deletes)
-
-    def _to_save(self, path: str, entry: Entry) -> CachedFile:
-        names = "\0".join(self._index.names_of(path)).encode("utf-8", "surrogatepass")
-        return CachedFile(path, *entry.stamp, entry.indexed_at_ns, entry.source, names, entry.blob)
+        await self._keeper.save()
 
     @contextmanager
     def caller(self) -> Generator[None]:
@@ -382,13 +313,13 @@ class Indexer:
         for number, path in enumerate(paths):
             if number % FILES_AT_ONCE == FILES_AT_ONCE - 1:
                 await anyio.lowlevel.checkpoint()
-            if not self._holds(path):
+            if not self._failures.holds(path):
                 of_server.setdefault(self._source.server_of(path), []).append(path)
         async with anyio.create_task_group() as tasks:  # a server that is slow to start holds up no other's files
             for server, group in of_server.items():
-                refusal = self._refused.get(server)
-                if refusal is not None and _recent(refusal):
-                    self._fail((path for path in group if path in self._pending), refusal.reason)
+                refusal = self._failures.refusal(server)
+                if refusal is not None:
+                    self._fail((path for path in group if path in self._pending), refusal)
                 else:
                     tasks.start_soon(self._read_group, server, group, at_once, gives_way)
 
@@ -397,7 +328,7 @@ class Indexer:
         with anyio.move_on_after(None if patient else PATIENCE_S) as patience:
 
             async def read(lent: Lent) -> None:
-                self._refused.pop(server, None)
+                self._failures.started(server)
 
                 async def ask(path: str) -> Sequence[DocumentSymbol]:
                     symbols = await lent.ask(path)
@@ -410,7 +341,7 @@ class Indexer:
                 await self._source.lend(group[0], read)
             except LanguageServerError as error:
                 if isinstance(error, _NOT_STARTED):
-                    self._refused[server] = _Failure(time.monotonic(), str(error), final=False)
+                    self._failures.refuse(server, str(error))
                 self._fail((path for path in group if path in self._pending), str(error))
         if patience.cancelled_caught:
             self._fail((path for path in group if path in self._pending), SLOW_START)
@@ -443,7 +374,8 @@ class Indexer:
             for _ in range(min(at_once, len(paths))):
                 tasks.start_soon(worker)
         if crash is not None:
-            self._suspect(asking, lent, str(crash))
+            # Who was there twice is left alone, so that the rest is read.
+            self._fail(self._failures.suspect(asking, lent.server), str(crash))
             raise crash
 
     async def _make_certain(self, path: str, ask: AskSymbols, *, by_syntax: bool = False) -> None:
@@ -458,28 +390,12 @@ class Indexer:
 
     def _wants(self, path: str, *, by_syntax: bool) -> bool:
         if by_syntax:
-            return path in self._pending and self._holds(path) and not self.gave_up(path)
-        return (path in self._pending or path in self._by_syntax) and not self._holds(path)
-
-    def _suspect(self, paths: Iterable[str], lent: Lent, reason: str) -> None:
-        """One of these may have crashed its server; who was there twice is left alone, so that the rest is read.
-
-        All callers of a server hear of its end: a server counts once.
-        """
-        for path in paths:
-            ended = self._crashes.setdefault(path, set())
-            ended.add(lent.server)
-            if len(ended) >= CRASHES_ALLOWED:
-                self._fail([path], reason)
+            return path in self._pending and self._failures.holds(path) and not self.gave_up(path)
+        return (path in self._pending or path in self._by_syntax) and not self._failures.holds(path)
 
     def _fail(self, paths: Iterable[str], reason: str, *, by_syntax: bool = False) -> None:
-        now = time.monotonic()
         for path in paths:
-            self._failed[path] = _Failure(now, reason, by_syntax or self._source.grammar(path) is None)
-
-    def _holds(self, path: str) -> bool:
-        failure = self._failed.get(path)
-        return failure is not None and _recent(failure)
+            self._failures.note(path, reason, final=by_syntax or self._source.grammar(path) is None)
 
     async def _ask(self, path: str, ask: AskSymbols, *, by_syntax: bool) -> None:
         flight = self._flights[path, by_syntax] = _Flight()
@@ -493,18 +409,17 @@ class Indexer:
                 return
             symbols = await ask(path)
             if not flight.stale:
-                self._crashes.pop(path, None)
                 self._index.put(path, flatten(symbols), stamp=stamp, indexed_at_ns=now, source=source)
-                self._mark(path, source, self._failed[path].reason if path in self._failed else "")
+                self._mark(path, source, self._failures.reason(path) or "")
                 self._pending.pop(path, None)
-                self._failed.pop(path, None)
-                self._unsaved.add(path)
+                self._failures.succeeded(path)
+                self._keeper.changed(path)
         except ServerCrashed:
             raise
         except (LanguageServerError, PathError, OSError) as error:
             if not flight.stale:
-                first = self._failed.get(path)
-                reason = f"{first.reason} Nor by syntax: {error}" if by_syntax and first else str(error)
+                first = self._failures.reason(path)
+                reason = f"{first} Nor by syntax: {error}" if by_syntax and first else str(error)
                 self._fail([path], reason, by_syntax=by_syntax)
         finally:
             if self._flights.get((path, by_syntax)) is flight:

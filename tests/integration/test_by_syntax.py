@@ -89,7 +89,7 @@ async def test_a_server_that_arrives_later_replaces_what_syntax_said(
             _, remark = await ask(central, root, "find_symbol", name_path_pattern="Shop")
             assert "By syntax only" in remark
             write_server(tmp_path / "bin", "gopls", answers={"textDocument/documentSymbol": [symbol("Said", 5, 2)]})
-            monkeypatch.setattr("serena_central.symbols.indexer.FAILURE_HOLDS_S", 0.05)
+            monkeypatch.setattr("serena_central.symbols.failures.FAILURE_HOLDS_S", 0.05)
             (root / "wakes.go").write_text("package shop\n")
             said = {"name_path_pattern": "Said", "relative_path": "shop.go"}
             while not (await ask(central, root, "find_symbol", **said))[0]:

@@ -15,7 +15,8 @@ from serena_central.lsp.answers import DocumentSymbol, SymbolKind
 from serena_central.store.index_cache import IndexCache
 from serena_central.symbols.gap import Gap
 from serena_central.symbols.index import SymbolIndex
-from serena_central.symbols.indexer import FROM_CACHE, RACY_NS, SLOW_START, Indexer
+from serena_central.symbols.indexer import FROM_CACHE, SLOW_START, Indexer
+from serena_central.symbols.keeper import RACY_NS
 from serena_central.symbols.namepath import parse_pattern
 from serena_central.symbols.source import Lent
 from serena_central.symbols.syntax.grammars import Grammar
@@ -259,7 +260,7 @@ async def test_a_file_that_is_read_on_demand_waits_until_it_is_asked_for(tmp_pat
 async def test_without_a_server_files_are_known_by_syntax_and_it_is_said_until_the_server_comes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("serena_central.symbols.indexer.RACY_NS", 0)
+    monkeypatch.setattr("serena_central.symbols.keeper.RACY_NS", 0)
     root = tmp_path / "root"
     root.mkdir()
     cache = IndexCache(tmp_path, root)
@@ -277,7 +278,7 @@ async def test_without_a_server_files_are_known_by_syntax_and_it_is_said_until_t
         await w.tree.fresh()
         assert w.indexer.gaps_within(None, []) == [Gap(missing, 1, "Word")]
         await w.indexer.save()
-    monkeypatch.setattr("serena_central.symbols.indexer.FAILURE_HOLDS_S", 0)
+    monkeypatch.setattr("serena_central.symbols.failures.FAILURE_HOLDS_S", 0)
     made = World(root, cache)
     made.source.parses = True
     with anyio.fail_after(20):
@@ -322,7 +323,7 @@ async def test_a_caller_does_not_wait_for_a_slow_server_where_syntax_answers(
         w.source.gate = anyio.Event()
         assert await w.indexer.ensure(["a.txt"]) == [Gap(SLOW_START, 1, "Word")]
         assert (w.find("one~"), w.source.asked) == (["a.txt"], ["a.txt"])
-        monkeypatch.setattr("serena_central.symbols.indexer.FAILURE_HOLDS_S", 0)
+        monkeypatch.setattr("serena_central.symbols.failures.FAILURE_HOLDS_S", 0)
         w.source.gate.set()
         tasks.start_soon(w.indexer.run)
         while not w.find("one"):
@@ -385,7 +386,7 @@ async def test_an_edit_makes_the_background_ask_about_the_edited_file_alone(
         tasks.start_soon(w.indexer.run)
         while w.indexer.pending_paths() != ["bad.txt"]:
             await anyio.wait_all_tasks_blocked()
-        monkeypatch.setattr("serena_central.symbols.indexer.FAILURE_HOLDS_S", 0)  # as if long ago
+        monkeypatch.setattr("serena_central.symbols.failures.FAILURE_HOLDS_S", 0)  # as if long ago
         asked = w.source.asked.count("bad.txt")
         for number in range(20):
             (tmp_path / "good.txt").write_text(f"word{number}")

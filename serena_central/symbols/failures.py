@@ -1,0 +1,97 @@
+"""What could not be indexed, and why: files that failed, servers that did not start, files that may crash a server.
+
+A failure holds for a while, so that nobody waits for the same one again and again; a change of the file ends it. It
+knows no index and asks nobody.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from typing import NamedTuple
+
+FAILURE_HOLDS_S = 30.0
+"""How long a file that could not be indexed is left alone, unless it changes, and a server that did not start; also
+the first pause of the background before it asks again. Each round that gains nothing doubles that."""
+
+CRASHES_ALLOWED = 2
+"""A file that was being read when its server crashed this often is taken for the cause."""
+
+KEEPS_CHANGING = "it keeps changing; call again when it has settled"
+
+
+class _Failure(NamedTuple):
+    """When (monotonic), and why. `final`: not by syntax either."""
+
+    at: float
+    reason: str
+    final: bool
+
+    @property
+    def recent(self) -> bool:
+        """It is too early to try again because somebody asks."""
+        return time.monotonic() - self.at < FAILURE_HOLDS_S
+
+
+class Failures:
+    """Of one project. Belongs to the event loop's thread."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, _Failure] = {}
+        self._servers: dict[Hashable, _Failure] = {}
+        """Servers that did not start the last time, as the source tells them apart."""
+        self._crashes: dict[str, set[object]] = {}
+
+    def note(self, path: str, reason: str, *, final: bool) -> None:
+        """A file could not be indexed; `final`: in no way."""
+        self._files[path] = _Failure(time.monotonic(), reason, final)
+
+    def reason(self, path: str) -> str | None:
+        failure = self._files.get(path)
+        return failure.reason if failure else None
+
+    def reasons(self, paths: Iterable[str]) -> Counter[str]:
+        """How many files there are for each reason; a file without one keeps changing."""
+        return Counter(self.reason(path) or KEEPS_CHANGING for path in paths)
+
+    def holds(self, path: str) -> bool:
+        """Whether its server is not asked about a file for now."""
+        failure = self._files.get(path)
+        return failure is not None and failure.recent
+
+    def gave_up(self, path: str) -> bool:
+        """Whether a file failed in every way, and is left alone for now."""
+        failure = self._files.get(path)
+        return failure is not None and failure.final and failure.recent
+
+    def is_final(self, path: str) -> bool:
+        """Whether a file failed in every way, however long ago."""
+        failure = self._files.get(path)
+        return failure is not None and failure.final
+
+    def succeeded(self, path: str) -> None:
+        self._files.pop(path, None)
+        self._crashes.pop(path, None)
+
+    def refuse(self, server: Hashable, reason: str) -> None:
+        """A server did not start: its next file would meet the same."""
+        self._servers[server] = _Failure(time.monotonic(), reason, final=False)
+
+    def refusal(self, server: Hashable) -> str | None:
+        """Why a server is not asked to start again for now."""
+        failure = self._servers.get(server)
+        return failure.reason if failure is not None and failure.recent else None
+
+    def started(self, server: Hashable) -> None:
+        self._servers.pop(server, None)
+
+    def all_may_start(self) -> None:
+        self._servers.clear()
+
+    def suspect(self, paths: Iterable[str], server: object) -> list[str]:
+        """One of these may have crashed its server; those that were there too often by now.
+
+        All callers of a server hear of its end: a server counts once.
+        """
+        for path in paths:
+            self._crashes.setdefault(path, set()).add(server)
+        return [path for path in paths if len(self._crashes[path]) >= CRASHES_ALLOWED]
