@@ -28,6 +28,7 @@ from serena_central.core import tracing
 from serena_central.core.errors import AlreadyRunning, ConfigError, SerenaCentralError
 from serena_central.core.logs import log_to
 from serena_central.core.places import Places
+from serena_central.files.atomic import write_whole
 
 
 class _Start(NamedTuple):
@@ -111,9 +112,7 @@ def _announced(places: Places, url: str, arguments: list[str]) -> Generator[None
     """Keeps `server.json` while the server runs. `arguments` start it anew at the same address."""
     version = metadata.version("serena-central")
     about = {"url": url, "pid": os.getpid(), "version": version, "started_at": time.time(), "arguments": arguments}
-    fresh = places.server_file.with_suffix(".new")
-    fresh.write_text(json.dumps(about), encoding="utf-8")
-    fresh.replace(places.server_file)
+    write_whole(places.server_file, json.dumps(about).encode())
     try:
         yield
     finally:

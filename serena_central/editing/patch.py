@@ -54,6 +54,13 @@ def taken_back(text: str, hunks: list[Hunk]) -> str:
     return "".join(lines)
 
 
+def _telling(lines: list[str]) -> str:
+    """The line nearest to the middle that is not blank, cut short."""
+    middle = len(lines) // 2
+    told = [(abs(number - middle), line.strip()[:80]) for number, line in enumerate(lines) if line.strip()]
+    return min(told)[1] if told else ""
+
+
 def _find(lines: list[str], wanted: list[str], expected: int) -> int:
     """Where the lines stand: at the expected place, else at the one place where they do. Raises MovedOn."""
     if not wanted and lines:
@@ -65,6 +72,6 @@ def _find(lines: list[str], wanted: list[str], expected: int) -> int:
         start for start in range(last + 1) if lines[start] == wanted[0] and lines[start : start + len(wanted)] == wanted
     ]
     if len(places) != 1:
-        shown = wanted[len(wanted) // 2].strip()[:80]
+        shown = _telling(wanted)
         raise MovedOn(f"the lines around {shown!r} changed since" if not places else f"{shown!r} stands several times")
     return places[0]

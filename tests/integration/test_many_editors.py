@@ -7,6 +7,7 @@ import random
 import signal
 import threading
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -231,6 +232,12 @@ async def _kill_while_editing(folder: Path, times: int) -> None:
                 if answer.status_code == 200:
                     assert "edit" in json.loads(answer.json()["blocks"][0])
                     answered[file] = number
+                else:  # killed before it was kept that the session saw its own last edit: it looks, as it is told to
+                    assert answer.json()["error"]["kind"] == "edit_conflict", answer.text
+                    look = {"name_path_pattern": "first", "include_body": True, "project": str(root)}
+                    seen = {"arguments": {**look, "relative_path": file.name}, "session": f"s-{file.stem}"}
+                    with suppress(httpx.TransportError):
+                        await http.post("/api/tools/find_symbol", json=seen)
 
     for turn in range(times):
         async with serving_child(folder) as child, child.http() as http:

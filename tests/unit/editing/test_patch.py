@@ -33,3 +33,9 @@ def test_it_is_refused_where_its_lines_changed_or_stand_twice() -> None:
         taken_back("new\n" + after + after, hunks)
     with pytest.raises(MovedOn, match="emptied"):
         taken_back("something\n", hunks_between("old\n", ""))
+
+
+def test_a_refusal_names_a_line_that_says_something() -> None:
+    hunks = hunks_between("old()\n\n\n\nrest()\n", "new()\n\n\n\nrest()\n")
+    with pytest.raises(MovedOn, match=r"the lines around 'new\(\)' changed since"):
+        taken_back("newer()\n\n\n\nrest()\n", hunks)

@@ -238,6 +238,34 @@ async def test_ignored_folders_are_not_watched_and_ignore_files_are_obeyed_as_th
         assert set(tree.files) == {".gitignore", "src/a.py", "src/a.log"}
 
 
+async def test_ignored_and_nested_folders_are_neither_listed_nor_watched(
+    root: Path, other: OtherProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in ("src/a.py", "node_modules/x/y.js", "vendored/z/b.py", "nested/deep/c.py"):
+        other.write(path)
+    await anyio.run_process(["git", "init", "-q"], cwd=root)
+    await anyio.run_process(["git", "init", "-q"], cwd=root / "nested")
+    other.write(".gitignore", "node_modules/\n/vendored/\n")
+    listed: list[str] = []
+    watched: list[str] = []
+    scandir, add = os.scandir, Inotify.add
+
+    def list_folder(path: Any) -> Any:
+        listed.append(os.path.relpath(path, root))
+        return scandir(path)
+
+    def watch_folder(self: Inotify, folder: Any, path: str) -> str | None:
+        watched.append(os.path.relpath(path, root))
+        return add(self, folder, path)
+
+    monkeypatch.setattr(os, "scandir", list_folder)
+    monkeypatch.setattr(Inotify, "add", watch_folder)
+    async with running(FileTree(root)):
+        # The nested repository's own folder tells when it ceases to be one.
+        assert set(listed) == {".", "src", "nested"}
+        assert set(watched) <= {".", "src", "nested"}
+
+
 async def test_a_folder_that_becomes_a_repository_leaves_and_comes_back(
     root: Path, other: OtherProcess, watched: bool
 ) -> None:
