@@ -160,8 +160,6 @@ class ProjectLanguages:
 
         `files` are the project's. Raises LanguageServerError.
         """
-        if not files:
-            return []
         wanted = self._wanted_for(path)
         place = ServerRoot(wanted.root, wanted.folder or wanted.root, wanted.env)
         users = self._users
@@ -179,23 +177,16 @@ class ProjectLanguages:
             return None
         return spec.roots.unmarked
 
-    async def ask(
-        self, path: str, question: Callable[[LanguageServer], Awaitable[T]], *, users_among: Collection[str] = ()
-    ) -> T:
+    async def ask(self, path: str, question: Callable[[LanguageServer], Awaitable[T]]) -> T:
         """Puts a read-only question to the server for `path`; it is asked again if the server crashes.
-
-        Among the files `users_among`, modules that use the one of `path` are loaded first, if the server can hold both.
 
         Raises:
             LanguageServerError: no server, or it failed.
         """
         wanted = self._wanted_for(path)
-        users = [self.wanted(wanted.spec, f"{folder}/_") for folder in await self.users_elsewhere(path, users_among)]
-        folders = [user.folder or user.root for user in users if user.key == wanted.key]
 
         async def inside(server: LanguageServer) -> T:
-            for folder in (wanted.folder or wanted.root, *folders):
-                await server.enter(folder)
+            await server.enter(wanted.folder or wanted.root)
             return await question(server)
 
         return await self._read(wanted, inside)

@@ -64,7 +64,7 @@ class Relations:
         path, position = self._root / hit.path, hit.symbol.name_position
         candidates, unopened = await self._candidates(hit.path, hit.symbol.name)
         locations, remark = await self._when_ready(
-            hit.path, lambda server: server.references(path, position, candidates=candidates), users=True
+            hit.path, lambda server: server.references(path, position, candidates=candidates)
         )
         inside, outside = self._split(locations)
         references, gaps = await self.views(inside)
@@ -115,7 +115,7 @@ class Relations:
             if failures:
                 raise failures[0]
 
-        await self._languages.ask(asked[0][0].path, work, users_among=self._tree.files)
+        await self._languages.ask(asked[0][0].path, work)
         return found
 
     async def _uses_of(self, server: LanguageServer, hit: Hit, holders: Sequence[str], remark: str | None) -> Uses:
@@ -135,7 +135,7 @@ class Relations:
         path, position = self._root / hit.path, hit.symbol.name_position
         candidates, _ = await self._candidates(hit.path, hit.symbol.name)
         edit, _ = await self._when_ready(
-            hit.path, lambda server: server.rename(path, position, new_name, candidates=candidates), users=True
+            hit.path, lambda server: server.rename(path, position, new_name, candidates=candidates)
         )
         return edit
 
@@ -198,7 +198,7 @@ class Relations:
         path, position = self._root / hit.path, hit.symbol.name_position
         candidates, unopened = await self._candidates(hit.path, hit.symbol.name)
         locations, remark = await self._when_ready(
-            hit.path, lambda server: server.implementation(path, position, candidates=candidates), users=True
+            hit.path, lambda server: server.implementation(path, position, candidates=candidates)
         )
         hits, outside = await self._defined_at(locations)
         return hits, outside, await self._with_blind_spots(hit, remark or unopened)
@@ -238,7 +238,6 @@ class Relations:
                 if calls
                 else server.prepare_type_hierarchy(path, position)
             ),
-            users=direction in ("incoming", "subtypes"),
         )
         budget = [NODES_LIMIT]
         nodes: list[HierarchyNode] = []
@@ -297,8 +296,8 @@ class Relations:
         holding = await anyio.to_thread.run_sync(
             lambda: files_containing(self._root, paths, hit.symbol.name, encoding=self._languages.encoding)
         )
-        asked = self._languages.server_of(hit.path)
-        found = [path for path in holding if self._languages.server_of(path) != asked]
+        asked = self._languages.workplace_of(hit.path)
+        found = [path for path in holding if self._languages.workplace_of(path) != asked]
         if not found:
             return None
         return (
@@ -309,11 +308,8 @@ class Relations:
     async def _with_blind_spots(self, hit: Hit, remark: str | None) -> str | None:
         return _joined(remark, await self._elsewhere(hit), self._languages.caveat(hit.path))
 
-    async def _when_ready(
-        self, path: str, question: Callable[[LanguageServer], Awaitable[T]], *, users: bool = False
-    ) -> tuple[T, str | None]:
-        """Asks once the server can be believed; a remark when that wait was cut short. `users`: the answer lies in
-        modules that use the one of `path`, too."""
+    async def _when_ready(self, path: str, question: Callable[[LanguageServer], Awaitable[T]]) -> tuple[T, str | None]:
+        """Asks once the server can be believed; a remark when that wait was cut short."""
 
         async def ask(server: LanguageServer) -> tuple[T, str | None]:
             remark = await server.ready()
@@ -326,7 +322,7 @@ class Relations:
                 raise RequestFailed(error.server, error.method, error.code, f"{error.message}; {remark}") from error
             return answer, remark or server.shortfall
 
-        return await self._languages.ask(path, ask, users_among=self._tree.files if users else ())
+        return await self._languages.ask(path, ask)
 
     def holder(self, path: str, position: Position) -> Hit | None:
         """The innermost indexed symbol around a position."""
