@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import anyio
 import msgspec
 
-from serena_central.core.errors import LanguageServerError, PathError
+from serena_central.core.errors import DeadlineExceeded, LanguageServerError, PathError
 from serena_central.core.progress import report
 from serena_central.projects.project import Project
 from serena_central.projects.views import DiagnosticView
@@ -101,7 +101,7 @@ async def broken_references(project: Project, paths: Sequence[str]) -> Checked:
             await project.indexer.give_way()
             try:
                 views, remark = await project.relations.diagnostics(path)
-            except (LanguageServerError, PathError) as error:
+            except (LanguageServerError, PathError, DeadlineExceeded) as error:
                 views, remark = [], str(error)
             if remark:
                 problems[remark] = problems.get(remark, 0) + 1

@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import Any, cast
 
 import anyio
 
@@ -281,7 +281,19 @@ async def _on_project(
     _check(tool.refusal(project.settings))
     presence = nullcontext() if tool.gives_way else project.indexer.caller()
     with _until(call, min(_timeout_of(tool, project.settings), most_s), tool.name), presence:
-        return await tool.function(call, project, **parsed)
+        try:
+            return await tool.function(call, project, **parsed)
+        except BaseExceptionGroup as group:
+            raise _told_by(group) from group
+
+
+def _told_by(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """What tasks of a tool failed of, if all of that is for the caller to know; else the group itself."""
+    told, other = group.split(SerenaCentralError)
+    error: BaseException | None = told
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return group if other is not None or error is None else error
 
 
 def _timeout_of(tool: Tool, settings: SharedSettings) -> float:

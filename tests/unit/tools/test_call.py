@@ -50,9 +50,16 @@ async def attempt(call: ToolCall, target: Project) -> str:
             raise ValueError("a secret")
         case "hangs":
             await anyio.sleep_forever()
+        case "refuses in a task":
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_refuse)
         case _:
             pass
     return target.name
+
+
+async def _refuse() -> None:
+    raise ToolRefused("not there")
 
 
 @TOOLS.tool("Wait")
@@ -100,6 +107,14 @@ async def test_an_answer_is_counted_and_published(tmp_path: Path) -> None:
         assert answer.blocks == ["app", "looked closely"]
         assert endings(central) == [("tell", "ok")]
         assert (session.calls, session.errors, session.running) == (1, 0, {})
+
+
+async def test_what_a_tools_task_fails_of_is_told_like_its_own_failure(tmp_path: Path) -> None:
+    async with central_in(tmp_path) as central:
+        with pytest.raises(ToolRefused, match="not there"):
+            await central.caller.call(
+                session_of(central), "attempt", {"project": project(tmp_path, "refuses in a task")}
+            )
 
 
 async def test_a_refused_call_is_recorded_too(tmp_path: Path) -> None:
