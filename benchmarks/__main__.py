@@ -10,6 +10,7 @@ from benchmarks.bridges import bridging
 from benchmarks.dashboard import viewing
 from benchmarks.edits import guarding, replacing
 from benchmarks.giant import growing_giant
+from benchmarks.graph import graphing
 from benchmarks.hooks import hooking
 from benchmarks.languages import languages
 from benchmarks.latency import editing, finding, protocol, references, renaming, searching
@@ -37,6 +38,7 @@ ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "memory": weighing,
     "idle": idling,
     "dashboard": viewing,
+    "graph": graphing,
     "sessions": crowded,
     "files": grown,
     "giant": growing_giant,

@@ -14,6 +14,9 @@ HANDSHAKE = "2025-11-25"
 KEPT_S = 3.0
 """A connection that was quiet for longer is opened anew: web servers close them after 5 s."""
 
+ANSWER_S = 600
+"""A graph of all of Django takes minutes; nothing else comes near."""
+
 _ids = count(1)
 
 
@@ -30,7 +33,7 @@ class Connection:
         self._connect()
 
     def _connect(self) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", self.port), timeout=120)
+        self._socket = socket.create_connection(("127.0.0.1", self.port), timeout=ANSWER_S)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._used_at = time.monotonic()
 

@@ -132,10 +132,11 @@ class _Run:
         return found
 
     def _may_be_used(self, hit: Hit, *, within: bool) -> bool:
-        holders = self._around.holders(hit)
-        if any(path != hit.path for path in holders):
-            return True
-        return within and self._around.count_in(hit.path, hit.symbol.name) > 1
+        if not within:
+            return self._around.may_be_used_elsewhere(hit)
+        # Where nobody is asked, the name stands nowhere else: findings say so.
+        elsewhere = any(path != hit.path for path in self._around.holders(hit))
+        return elsewhere or self._around.count_in(hit.path, hit.symbol.name) > 1
 
     async def _drop(self, gone: set[str]) -> None:
         if gone:

@@ -15,6 +15,7 @@ from pathlib import PurePosixPath
 import anyio
 import anyio.to_thread
 
+from serena_central.analysis.imports import IMPORTS, Importers
 from serena_central.files.words import FileWords, words_of
 from serena_central.projects.project import Project
 from serena_central.symbols.index import Hit
@@ -38,6 +39,7 @@ class Surroundings:
         for path, found in words.items():
             for name in found.counts:
                 self._holders.setdefault((specs[path], name), []).append(path)
+        self._importers = Importers({path: found.lines for path, found in words.items() if _is_python(project, path)})
         everywhere = [*sorted(building.items()), *sorted(words.items())]
         self._common = _digest([path.encode() + words.digest for path, words in everywhere if words.marked])
         """Of the files that any answer depends on."""
@@ -54,7 +56,14 @@ class Surroundings:
         stop = threading.Event()
 
         def read() -> Surroundings:
-            words = words_of(project.root, paths, wanted, marker=_UNNAMED, stopped=stop.is_set)
+            words = words_of(
+                project.root,
+                paths,
+                wanted,
+                marker=_UNNAMED,
+                lines=lambda path: IMPORTS if _is_python(project, path) else None,
+                stopped=stop.is_set,
+            )
             return cls(project, words, words_of(project.root, building, ()))
 
         try:
@@ -70,6 +79,18 @@ class Surroundings:
         if own is None or not own.marked:
             return found
         return sorted({*found, *self._holders.get((spec, imported_as(hit.path)), [])})
+
+    def may_be_used_elsewhere(self, hit: Hit) -> bool:
+        """Whether any other file could use a symbol: one that holds its name, and in Python can get at it."""
+        if all(path == hit.path for path in self.holders(hit)):
+            return False
+        if hit.symbol.container >= 0 or not _is_python(self._project, hit.path):
+            return True
+        return self._importers.reach(
+            hit.path,
+            uses=lambda path: self.count_in(path, hit.symbol.name) > 0,
+            hands_on=lambda path: self._words[path].marked or self.names_file(path, hit.path),
+        )
 
     def names_file(self, path: str, other: str) -> bool:
         """Whether a file holds the word by which another is imported."""
@@ -94,6 +115,10 @@ class Surroundings:
     def _spec(self, path: str) -> str:
         spec = self._project.languages.spec_for(path)
         return spec.name if spec else ""
+
+
+def _is_python(project: Project, path: str) -> bool:
+    return project.languages.language_of(path) == "python"
 
 
 def imported_as(path: str) -> str:

@@ -21,9 +21,24 @@ TOOLS = {"broken": "check_references", "unused": "find_unused_symbols"}
 """Kind of finding, as the tool's answer names it → the tool."""
 
 
+class _WrongUsage(click.UsageError):
+    """Trouble like any other: what hooks and gates see as 2 are findings."""
+
+    exit_code = 1
+
+
+class _Command(click.Command):
+    def make_context(self, *arguments: Any, **more: Any) -> click.Context:
+        try:
+            return super().make_context(*arguments, **more)
+        except click.UsageError as error:
+            raise _WrongUsage(error.format_message(), error.ctx) from error
+
+
 @click.command(
+    cls=_Command,
     epilog="Exit codes: 0 nothing found, 2 findings, 1 trouble. "
-    "As a git hook: serena-central validate --broken-refs --since HEAD"
+    "As a git hook: serena-central validate --broken-refs --since HEAD",
 )
 @click.option("--unused", is_flag=True, help="Functions, methods and types that nothing uses.")
 @click.option("--broken-refs", "broken", is_flag=True, help="Names that lead nowhere.")

@@ -25,6 +25,8 @@ class FileWords(NamedTuple):
     counts: Counter[str]
     marked: bool
     """Whether the marker that was asked for occurs."""
+    lines: list[bytes]
+    """What the pattern of lines that was asked for finds."""
 
 
 def words_of(
@@ -33,9 +35,13 @@ def words_of(
     wanted: Iterable[str],
     *,
     marker: re.Pattern[bytes] | None = None,
+    lines: Callable[[str], re.Pattern[bytes] | None] = lambda _: None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> dict[str, FileWords]:
-    """Path → its words among `wanted`; files that can't be read are missing. Ends early when `stopped`."""
+    """Path → its words among `wanted`; files that can't be read are missing. Ends early when `stopped`.
+
+    `lines` gives the pattern of what is wanted of a file besides.
+    """
     known = {word.encode("utf-8", "surrogateescape"): word for word in wanted}
     folder = f"{root}/"
     found: dict[str, FileWords] = {}
@@ -52,5 +58,11 @@ def words_of(
             except PathError:
                 continue
         counts = Counter([known[word] for word in _WORD.findall(data) if word in known])
-        found[path] = FileWords(digest, counts, marker is not None and marker.search(data) is not None)
+        pattern = lines(path)
+        found[path] = FileWords(
+            digest,
+            counts,
+            marker is not None and marker.search(data) is not None,
+            pattern.findall(data) if pattern is not None else [],
+        )
     return found

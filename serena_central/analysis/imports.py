@@ -1,0 +1,93 @@
+"""Which Python files can use what stands at the top of another, by their import lines alone.
+
+Such a symbol is reached by an import of its module, or of one that hands it on: what does so names the symbol, names
+the module, or imports `*`. Where in doubt a file counts as an importer (text that only looks like an import, roots of
+packages that are not known): then the language server is asked, and it decides.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
+
+IMPORTS = re.compile(
+    rb"(?:(?:^(?:\xef\xbb\xbf)?|[;:])[^\S\n]*|\b(?=import_module\())"
+    rb"(from\b(?:[^\n;\\]|\\\r?\n)*?\bimport\b[^\S\n]*(?:\((?:[^)#]|#[^\n]*)*\)|(?:[^\n;\\]|\\\r?\n)*)"
+    rb"|import_module\([^\n)]*"
+    rb"|import\b(?:[^\n;\\]|\\\r?\n)*)",
+    re.MULTILINE,
+)
+"""Import statements with all names that they import, and calls of `import_module`: servers follow those, too."""
+
+_FROM = re.compile(r"from\s*(\.*)\s*([\w.]*)\s*import\b(.*)", re.DOTALL)
+_ITEM = re.compile(r"[^\W\d][\w.]*")
+_COMMENT = re.compile(r"#[^\n]*")
+_ALIAS = re.compile(r"\bas\s+\w+")
+
+Parts = tuple[str, ...]
+"""A module's dotted name, in parts."""
+
+
+class Importers:
+    """Which files import which. `lines`: Python file → its import statements."""
+
+    def __init__(self, lines: Mapping[str, Sequence[bytes]]) -> None:
+        self._modules: dict[str, list[tuple[Parts, str]]] = {}
+        for path in lines:
+            parts = _module(path)
+            if parts:
+                self._modules.setdefault(parts[-1], []).append((parts, path))
+        self._known: dict[Parts, list[str]] = {}
+        self._importers: dict[str, set[str]] = {}
+        for path, statements in lines.items():
+            for imported in {file for line in statements for file in self._imported(path, line)}:
+                self._importers.setdefault(imported, set()).add(path)
+
+    def reach(self, path: str, *, uses: Callable[[str], bool], hands_on: Callable[[str], bool]) -> bool:
+        """Whether a further file can use a symbol of a file.
+
+        `uses` tells which files hold the symbol's name, `hands_on` which could let others have it without that.
+        """
+        seen, open_ends = {path}, [path]
+        while open_ends:
+            for importer in self._importers.get(open_ends.pop(), ()):
+                if importer in seen:
+                    continue
+                if uses(importer):
+                    return True
+                seen.add(importer)
+                if hands_on(importer):
+                    open_ends.append(importer)
+        return False
+
+    def _imported(self, path: str, statement: bytes) -> Iterable[str]:
+        text = _ALIAS.sub("", _COMMENT.sub("", statement.decode("utf-8", "replace").replace("\\", " ")))
+        found = _FROM.match(text)
+        if found is None:
+            for item in _ITEM.findall(text.removeprefix("import")):
+                parts = tuple(item.split("."))
+                for length in range(1, len(parts) + 1):
+                    yield from self._files(parts[:length])
+            return
+        dots, module, names = found.groups()
+        base: Parts = tuple(filter(None, module.split(".")))
+        if dots:
+            # Relative ones say exactly which file they mean; a package's name may stand at several places.
+            folder = PurePosixPath(path).parent.parts
+            base = (*folder[: max(len(folder) - len(dots) + 1, 0)], *base)
+        for parts in (base, *((*base, name) for name in _ITEM.findall(names))):
+            yield from (self._at(parts) if dots else self._files(parts))
+
+    def _files(self, parts: Parts) -> Sequence[str]:
+        """Files that could be a module, whatever folder its packages lie in."""
+        if parts not in self._known:
+            among = self._modules.get(parts[-1], ()) if parts else ()
+            self._known[parts] = [path for whole, path in among if whole[-len(parts) :] == parts]
+        return self._known[parts]
+
+    def _at(self, parts: Parts) -> Sequence[str]:
+        return [path for path in self._files(parts) if _module(path) == parts]
+
+
+def _module(path: str) -> Parts:
+    file = PurePosixPath(path)
+    return file.parent.parts if file.stem == "__init__" else file.with_suffix("").parts

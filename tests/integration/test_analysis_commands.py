@@ -1,0 +1,92 @@
+"""`serena-central graph` and `validate` against a server that runs as a child: what they write, how they end."""
+
+import subprocess
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from tests.support.child import Child, run_command, serving_child
+
+CLEAN = "from stone import Stone\n\n\nclass Ring:\n    stone: Stone\n\n\nprint(Ring().stone)\n"
+
+
+@pytest.fixture(scope="module")
+async def serving(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Child]:
+    async with serving_child(tmp_path_factory.mktemp("serving")) as child:
+        yield child
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Two files of which one uses the other, committed."""
+    root = tmp_path / "shop"
+    root.mkdir()
+    (root / "ring.py").write_text(CLEAN)
+    (root / "stone.py").write_text("class Stone:\n    pass\n")
+    subprocess.run(["git", "-C", str(root), "init", "--quiet"], check=True)
+    commit(root)
+    return root
+
+
+def commit(root: Path) -> None:
+    git = ["git", "-C", str(root), "-c", "user.name=a", "-c", "user.email=a@example.com"]
+    subprocess.run([*git, "add", "."], check=True)
+    subprocess.run([*git, "commit", "--quiet", "-m", "change"], check=True)
+
+
+async def test_a_graph_is_printed_or_written(serving: Child, project: Path, tmp_path: Path) -> None:
+    printed = await run_command(serving.folder, "graph", "--format", "json", cwd=project)
+    assert printed.code == 0, printed.err
+    edges = [(edge["source"], edge["target"]) for edge in printed.json["drawn"]["edges"]]
+    assert edges == [("ring.py", "stone.py")]
+    out = tmp_path / "graph.md"
+    written = await run_command(serving.folder, "graph", str(project), "--out", str(out))
+    assert (written.code, written.out) == (0, "")
+    assert f"{out} written." in written.err
+    assert "```mermaid" in out.read_text()
+
+
+async def test_a_graph_with_a_wrong_option_or_without_a_server_is_not_drawn(project: Path, tmp_path: Path) -> None:
+    wrong = await run_command(tmp_path, "graph", str(project), "--granularity", "planet")
+    assert wrong.code == 2
+    alone = await run_command(tmp_path, "graph", str(project))
+    assert alone.code == 3
+    assert "No server runs" in alone.err
+
+
+async def test_validate_ends_with_0_where_nothing_is_wrong(serving: Child, project: Path) -> None:
+    ended = await run_command(serving.folder, "validate", "--project", str(project), "--json")
+    assert ended.code == 0, ended.out + ended.err
+    assert (ended.json["broken"], ended.json["unused"]) == ([], [])
+
+
+async def test_validate_ends_with_2_where_it_finds_something_and_tells_where(serving: Child, project: Path) -> None:
+    (project / "lost.py").write_text("from stone import Missing\n\n\ndef forgotten() -> None:\n    pass\n")
+    both = await run_command(serving.folder, "validate", cwd=project)
+    assert both.code == 2, both.err
+    assert "lost.py:1: unresolved import" in both.out
+    assert "lost.py:4: unused function forgotten (high" in both.out
+    unused = await run_command(serving.folder, "validate", "--unused", "--json", cwd=project)
+    assert unused.code == 2
+    assert ([one["name_path"] for one in unused.json["unused"]], unused.json["broken"]) == (["forgotten"], [])
+
+
+async def test_validate_since_a_revision_looks_at_what_changed(serving: Child, project: Path) -> None:
+    (project / "lost.py").write_text("print(undefined_name)\n")
+    changed = await run_command(serving.folder, "validate", "--broken-refs", "--since", "HEAD", cwd=project)
+    assert (changed.code, changed.out.splitlines()[0].split(": ")[0]) == (2, "lost.py:1")
+    commit(project)
+    nothing = await run_command(serving.folder, "validate", "--broken-refs", "--since", "HEAD", "--json", cwd=project)
+    assert (nothing.code, nothing.json["broken"]) == (0, [])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--wrong"], ["--project", "nowhere"], ["--since", "no-such-revision"], ["--since=--output=x"], ["extra"], []],
+    ids=["no option", "no folder", "no revision", "no revision but an option", "no argument", "no server"],
+)
+async def test_validate_ends_with_1_when_it_can_not_look(arguments: list[str], project: Path, tmp_path: Path) -> None:
+    ended = await run_command(tmp_path, "validate", *arguments, cwd=project)
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err
