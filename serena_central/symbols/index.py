@@ -128,7 +128,12 @@ class SymbolIndex:
     def find(self, pattern: Pattern, within: str | None = None) -> Iterator[Hit]:
         """Symbols that fit, by path and place. `within` is a file, or a folder's path; None means everywhere."""
         names = self._names_for(pattern, within)
-        for path in sorted(self._files_of(names, within)):
+        # A file that doesn't hold the containers' names has no such symbol; looking for them is cheaper than decoding.
+        containers = [part.name.encode("utf-8", "surrogatepass") for part in pattern.parts[:-1]]
+        paths = self._files_of(names, within)
+        if containers:
+            paths = {path for path in paths if all(name in self._entries[path].blob for name in containers)}
+        for path in sorted(paths):
             file = self.file(path)
             for place, symbol in enumerate(file.symbols):
                 if symbol.name in names and pattern.fits(file.path(place)):
