@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 import anyio
 import msgspec
 
+from serena_central.analysis.blindspots import caveats
 from serena_central.core.errors import DeadlineExceeded, LanguageServerError, PathError
 from serena_central.core.progress import report
 from serena_central.projects.project import Project
@@ -115,6 +116,7 @@ async def broken_references(project: Project, paths: Sequence[str]) -> Checked:
         for _ in range(min(AT_ONCE, len(wanted))):
             tasks.start_soon(worker)
     result.found.sort(key=lambda one: (one.path, one.line, one.column, one.code))
+    result.remarks += caveats(project, wanted)
     result.remarks += [f"{count} files: possibly incomplete: {text}" for text, count in problems.items()]
     return result
 

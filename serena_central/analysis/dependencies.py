@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from serena_central.analysis.blindspots import blind_spots
 from serena_central.analysis.collect import Collector
 from serena_central.analysis.graph import Granularity, folder_of, graph_of
 from serena_central.analysis.report import GraphReport, report_of
@@ -25,12 +26,13 @@ async def dependencies(
         PathError: the path can't be used.
     """
     collected = await collector.collect(path, kinds, within=granularity == "symbol")
+    remarks = [*collected.remarks, *await blind_spots(project, collected.definitions)]
     inside = project.locate(path)
     holder = _holder(project, collected) if granularity == "symbol" else None
     graph = graph_of(
         collected.definitions, collected.files, granularity, node_of=_node_of(granularity, inside), holder=holder
     )
-    return report_of(project.name, inside, graph, max_nodes=max_nodes, remarks=collected.remarks)
+    return report_of(project.name, inside, graph, max_nodes=max_nodes, remarks=remarks)
 
 
 def _node_of(granularity: Granularity, inside: str) -> Callable[[str], str]:

@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from serena_central.analysis.blindspots import blind_spots
 from serena_central.analysis.collect import Collector
 from serena_central.analysis.liveness import Language, kept
 from serena_central.analysis.uses import Definition
@@ -62,7 +63,8 @@ async def unused_symbols(
         PathError: the path can't be used.
     """
     collected = await collector.collect(path, KINDS, within=True)
-    result = UnusedFound(found=[], kept={}, remarks=collected.remarks)
+    remarks = [*collected.remarks, *await blind_spots(project, collected.definitions)]
+    result = UnusedFound(found=[], kept={}, remarks=remarks)
     suspects: dict[str, list[tuple[Hit, Definition]]] = {}
     for definition in collected.definitions:
         if only is not None and definition.path not in only:

@@ -37,6 +37,11 @@ class Definition(msgspec.Struct):
     def id(self) -> str:
         return f"{self.path}:{self.name_path}"
 
+    @property
+    def name(self) -> str:
+        """The last part of its name path, without a number."""
+        return self.name_path.rpartition("/")[2].partition("[")[0]
+
 
 class Collected(msgspec.Struct):
     """What was found in a folder. `reused`: answers of an earlier run, whose files are as they were.

@@ -4,7 +4,7 @@ These questions go to the language server; what comes back as places is told as 
 passed the tree's barrier and hold a symbol or a position.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -16,6 +16,7 @@ from serena_central.core.text import Position, Range
 from serena_central.files.search import files_containing
 from serena_central.files.text import FileText, read_text
 from serena_central.files.tree import FileTree
+from serena_central.files.words import words_of
 from serena_central.lsp.answers import Diagnostic, HierarchyItem, Location, WorkspaceEdit
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.documents import MAX_CANDIDATES
@@ -285,25 +286,33 @@ class Relations:
             outside=inside is None,
         )
 
+    async def elsewhere(self, path: str, names: Collection[str]) -> dict[str, list[str]]:
+        """Name → files that hold it, of modules that use the one of `path` and that its server was not asked about.
+
+        Raises LanguageServerError.
+        """
+        folders = await self._languages.users_elsewhere(path, self._tree.files)
+        if not folders:
+            return {}
+        below = tuple("" if folder == "." else f"{folder}/" for folder in folders)
+        language, asked = self._languages.language_of, self._languages.workplace_of(path)
+        paths = [
+            other
+            for other in self._tree.files
+            if other.startswith(below)
+            and language(other) == language(path)
+            and self._languages.workplace_of(other) != asked
+        ]
+        found: dict[str, list[str]] = {}
+        for other, words in (await anyio.to_thread.run_sync(words_of, self._root, paths, names)).items():
+            for name in words.counts:
+                found.setdefault(name, []).append(other)
+        return found
+
     async def _elsewhere(self, hit: Hit) -> str | None:
         """Says if a symbol's name stands in modules that use its own, and that its server was not asked about."""
-        folders = await self._languages.users_elsewhere(hit.path, self._tree.files)
-        if not folders:
-            return None
-        below = tuple("" if folder == "." else f"{folder}/" for folder in folders)
-        language = self._languages.language_of
-        paths = [path for path in self._tree.files if path.startswith(below) and language(path) == language(hit.path)]
-        holding = await anyio.to_thread.run_sync(
-            lambda: files_containing(self._root, paths, hit.symbol.name, encoding=self._languages.encoding)
-        )
-        asked = self._languages.workplace_of(hit.path)
-        found = [path for path in holding if self._languages.workplace_of(path) != asked]
-        if not found:
-            return None
-        return (
-            f"{hit.symbol.name} also stands in {_counted(found)} of modules that use this one by path "
-            "and are loaded without it; a go.work, or a Cargo workspace, that holds both would join them"
-        )
+        found = await self.elsewhere(hit.path, {hit.symbol.name})
+        return unjoined([hit.symbol.name], found[hit.symbol.name]) if found else None
 
     async def _with_blind_spots(self, hit: Hit, remark: str | None) -> str | None:
         return _joined(remark, await self._elsewhere(hit), self._languages.caveat(hit.path))
@@ -350,6 +359,15 @@ class Relations:
             return None
         inside = path.relative_to(self._root).as_posix()
         return inside if inside in self._tree.files else None
+
+
+def unjoined(names: Sequence[str], files: Sequence[str]) -> str:
+    """What is said of names that also stand in files of modules whose servers were not asked."""
+    subject = f"{names[0]} also stands" if len(names) == 1 else f"{len(names)} names ({names[0]}, …) also stand"
+    return (
+        f"{subject} in {_counted(files)} of modules that use this one by path "
+        "and are loaded without it; a go.work, or a Cargo workspace, that holds both would join them"
+    )
 
 
 def _counted(files: Sequence[str]) -> str:

@@ -94,6 +94,8 @@ async def test_uses_in_a_go_module_that_no_go_work_joins_are_missed_aloud_and_ke
         answer, remark = (part["text"] for part in found["content"])
         assert "lib/lib.go" in json.loads(answer)
         assert "Shared also stands in app/app.go of modules that use this one by path" in remark
+        for tool in ("dependency_graph", "find_unused_symbols"):
+            assert "Shared also stands in app/app.go of modules" in (await asked.result(tool))["content"][-1]["text"]
         renamed = await asked.result("rename_symbol", **place, new_name="Common")
         assert renamed["isError"]
         assert "app/app.go" in renamed["content"][0]["text"]
@@ -218,6 +220,8 @@ async def test_without_a_compilation_database_uses_and_renames_say_what_they_may
         place = {"name_path": CPP.name, "relative_path": CPP.file}
         used = await asked.result("find_referencing_symbols", **place)
         assert "without a compilation database" in used["content"][-1]["text"]
+        for tool in ("dependency_graph", "find_unused_symbols", "check_references"):
+            assert "without a compilation database" in (await asked.result(tool))["content"][-1]["text"]
         renamed = await asked.result("rename_symbol", **place, new_name="renamed_by_test", dry_run=True)
         assert not renamed["isError"], renamed
         assert "without a compilation database" in renamed["content"][-1]["text"]

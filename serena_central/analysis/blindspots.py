@@ -1,0 +1,39 @@
+"""What the language servers can't see of the uses of a part's symbols: said once for the whole, as for a single symbol.
+
+Go modules and crates that use others by path without being joined to them, and sources of which nobody says how they
+are built.
+"""
+
+from collections.abc import Hashable, Iterable
+
+from serena_central.analysis.graph import folder_of
+from serena_central.analysis.uses import Definition
+from serena_central.core.errors import LanguageServerError
+from serena_central.projects.project import Project
+from serena_central.projects.relations import unjoined
+
+
+async def blind_spots(project: Project, definitions: Iterable[Definition]) -> list[str]:
+    """Remarks on what the uses of these may lack; those that modules out of sight may use are no longer `known`."""
+    places: dict[Hashable, list[Definition]] = {}
+    for definition in definitions:
+        places.setdefault(project.languages.workplace_of(definition.path), []).append(definition)
+    remarks = caveats(project, (definition.path for group in places.values() for definition in group))
+    for group in places.values():
+        try:
+            found = await project.relations.elsewhere(group[0].path, {definition.name for definition in group})
+        except LanguageServerError:
+            continue  # of a server that is not to be had: the collection says so
+        for definition in group:
+            definition.known = definition.known and definition.name not in found
+        if found:
+            files = sorted({file for files in found.values() for file in files})
+            remarks.append(f"Possibly incomplete: {unjoined(sorted(found), files)}")
+    return remarks
+
+
+def caveats(project: Project, paths: Iterable[str]) -> list[str]:
+    """What answers about these files may lack as long as the project doesn't say how it is built."""
+    one_of_each = {(folder_of(path), project.languages.language_of(path)): path for path in paths}
+    found = map(project.languages.caveat, one_of_each.values())
+    return list(dict.fromkeys(f"Possibly incomplete: {caveat}" for caveat in found if caveat))
