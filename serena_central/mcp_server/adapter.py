@@ -166,14 +166,13 @@ def _client(context: Context) -> Client:
 def _listed(tool: Tool, *, plain: bool) -> dict[str, Any]:
     return {
         "name": tool.name,
-        "title": tool.title,
         "description": tool.description,
         "inputSchema": tool.plain_schema if plain else tool.schema,
         "annotations": {
             "title": tool.title,
             "readOnlyHint": tool.read_only,
-            "idempotentHint": tool.idempotent,
             **({} if tool.read_only else {"destructiveHint": tool.destructive}),
+            **({"idempotentHint": True} if tool.idempotent and not tool.read_only else {}),
         },
     }
 

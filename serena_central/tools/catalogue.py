@@ -22,11 +22,9 @@ from serena_central.projects.scope import About
 Shown = Literal["always", "optional", "super-repo"]
 """`super-repo`: in sessions that work in one."""
 
-ProjectArgument = Annotated[
-    str | list[str] | None, Meta(description='Project: name, absolute path, a list of them, or "*" for all open ones')
-]
-ContextArgument = Annotated[str | None, Meta(description="Free words about the task, to choose the project")]
-LimitArgument = Annotated[int, Meta(ge=-1, description="Longest answer in characters; -1: the setting")]
+ProjectArgument = Annotated[str | list[str] | None, Meta(description='Name or path, a list of them, or "*": all open')]
+ContextArgument = Annotated[str | None, Meta(description="Task in words; picks the project")]
+LimitArgument = Annotated[int, Meta(ge=-1, description="Longest answer; -1: the setting")]
 
 ALIASES: Mapping[str, str] = {
     "semanticContext": "semantic_context",
@@ -128,13 +126,13 @@ class Tool:
 
 
 def _plain(part: dict[str, Any]) -> dict[str, Any]:
-    """One parameter's schema without `null` alternatives and defaults that say nothing."""
+    """One parameter's schema without `null` alternatives and empty defaults: what is left out is empty, 0 or false."""
     choices = [choice for choice in part.get("anyOf", ()) if choice != {"type": "null"}]
     if len(choices) == 1:
         part = {**choices[0], **{key: value for key, value in part.items() if key != "anyOf"}}
     elif choices:
         part = {**part, "anyOf": choices}
-    return {key: value for key, value in part.items() if not (key == "default" and value is None)}
+    return {key: value for key, value in part.items() if key != "default" or value}
 
 
 def _plainest(part: dict[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from serena_central.tools.symbols import remark_answer, remark_references
 SEVERITIES = {1: "Error", 2: "Warning", 3: "Information", 4: "Hint"}
 
 MinSeverity = Annotated[
-    int, Meta(ge=1, le=4, description="Least severe level shown: 1 error, 2 warning, 3 information, 4 hint")
+    int, Meta(ge=1, le=4, description="Least severe shown: 1 error, 2 warning, 3 information, 4 hint")
 ]
 
 Grouped = dict[str, dict[str, dict[str, list[dict[str, Any]]]]]

@@ -15,7 +15,7 @@ from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.seen import saw_lines
 
-Folder = Annotated[str, Meta(description='Folder, relative to the project; "." is its root')]
+Folder = Annotated[str, Meta(description='Folder in the project; "." is its root')]
 SkipIgnored = Annotated[bool, Meta(description="Leave out ignored files")]
 
 
@@ -71,7 +71,7 @@ async def find_file(
 async def read_file(
     call: ToolCall,
     target: Project,
-    relative_path: Annotated[str, Meta(description="File, relative to the project")],
+    relative_path: Annotated[str, Meta(description="File in the project")],
     start_line: Annotated[int, Meta(ge=0, description="First line, 0-based")] = 0,
     end_line: Annotated[
         Annotated[int, Meta(ge=0)] | None, Meta(description="Last line, 0-based, included; none: to the end")
@@ -104,11 +104,11 @@ async def search_for_pattern(
     call: ToolCall,
     target: Project,
     substring_pattern: Annotated[str, Meta(description="Regular expression (Python); . matches no line break")],
-    context_lines_before: Annotated[int, Meta(ge=0, le=100, description="Lines shown before each match")] = 0,
-    context_lines_after: Annotated[int, Meta(ge=0, le=100, description="Lines shown after each match")] = 0,
+    context_lines_before: Annotated[int, Meta(ge=0, le=100, description="Lines before each match")] = 0,
+    context_lines_after: Annotated[int, Meta(ge=0, le=100, description="Lines after each match")] = 0,
     paths_include_glob: Annotated[str, Meta(description="Only files that fit, e.g. src/**/*.{ts,tsx}")] = "",
     paths_exclude_glob: Annotated[str, Meta(description="Not files that fit; wins")] = "",
-    relative_path: Annotated[str, Meta(description="File or folder to search in; empty: the whole project")] = "",
+    relative_path: Annotated[str, Meta(description="File or folder; empty: the whole project")] = "",
     restrict_search_to_code_files: Annotated[bool, Meta(description="Only source code, no data or markup")] = False,
     skip_ignored_files: SkipIgnored = True,
     multiline: Annotated[bool, Meta(description="Match across lines; . matches line breaks")] = False,

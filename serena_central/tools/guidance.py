@@ -46,7 +46,7 @@ async def initial_instructions(call: ToolCall) -> str:
     return "\n".join(part.strip() for part in parts if part.strip())
 
 
-@tool("Was the project looked at before?", about="notes")
+@tool("Check onboarding", about="notes")
 async def check_onboarding_performed(call: ToolCall, target: Project) -> str:
     """Whether there are memories about the project already. Call it after activating one."""
     return onboarding_state(await target.memories.names())

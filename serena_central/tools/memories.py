@@ -13,7 +13,7 @@ from serena_central.projects.project import Project
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
 
-Name = Annotated[str, Meta(description="Name, e.g. commands or backend/conventions; global/… is for all projects")]
+Name = Annotated[str, Meta(description="Name, e.g. backend/conventions; global/… for all projects")]
 
 
 @tool("Write a memory", about="notes", reads=False)

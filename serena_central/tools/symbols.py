@@ -41,12 +41,12 @@ FEW = 10
 
 FILES_LISTED = 500
 
-NamePath = Annotated[str, Meta(description="Name path of the symbol: name, Class/method, /Class, name[1]")]
-InFile = Annotated[str, Meta(description="File that defines the symbol; may be left out where one symbol fits")]
-Kinds = Annotated[list[int | str], Meta(description="Only these LSP symbol kinds (numbers or names)")]
-NotKinds = Annotated[list[int | str], Meta(description="Not these LSP symbol kinds; wins over include_kinds")]
+NamePath = Annotated[str, Meta(description="name, Class/method, /Class (top level), name[1]")]
+InFile = Annotated[str, Meta(description="File that defines it; optional if one symbol fits")]
+Kinds = Annotated[list[int | str], Meta(description="Only these LSP symbol kinds, by number or name")]
+NotKinds = Annotated[list[int | str], Meta(description="Not these kinds; wins over include_kinds")]
 Body = Annotated[bool, Meta(description="Include the source of each symbol")]
-Info = Annotated[bool, Meta(description="Include signature and documentation (not with include_body)")]
+Info = Annotated[bool, Meta(description="Include signature and documentation; not with include_body")]
 
 
 def location(span: Range) -> dict[str, int]:
@@ -179,13 +179,13 @@ async def find_symbol(
         str, Meta(description="name, Class/method, /Class (top level only), name[1] (an overload)")
     ],
     depth: Annotated[int, Meta(ge=0, le=20, description="Levels of children to list")] = 0,
-    relative_path: Annotated[str, Meta(description="File or folder to search in; empty: the whole project")] = "",
+    relative_path: Annotated[str, Meta(description="File or folder; empty: the whole project")] = "",
     include_body: Body = False,
     include_info: Info = False,
     include_kinds: Kinds = [],  # noqa: B006
     exclude_kinds: NotKinds = [],  # noqa: B006
-    substring_matching: Annotated[bool, Meta(description="The last name of the pattern may be part of a name")] = False,
-    max_matches: Annotated[int, Meta(ge=-1, description="More matches than this are an error; -1: no limit")] = -1,
+    substring_matching: Annotated[bool, Meta(description="The pattern's last name may be part of a name")] = False,
+    max_matches: Annotated[int, Meta(ge=-1, description="More are an error; -1: no limit")] = -1,
 ) -> Shaped:
     """Finds definitions by name path in the whole project, a folder or a file."""
     include, exclude = kind_numbers(include_kinds), kind_numbers(exclude_kinds)
@@ -321,7 +321,7 @@ async def _callees(call: ToolCall, target: Project, hit: Hit) -> list[str]:
 async def find_all_symbols(
     call: ToolCall,
     target: Project,
-    relative_path: Annotated[str, Meta(description="Folder or file; empty: the whole project")] = "",
+    relative_path: Annotated[str, Meta(description="File or folder; empty: the whole project")] = "",
     include_kinds: Kinds = [],  # noqa: B006
 ) -> Shaped:
     """Name paths of all symbols per file."""

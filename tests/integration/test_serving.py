@@ -72,6 +72,14 @@ async def test_a_client_that_said_goodbye_is_not_taken_back(tmp_path: Path) -> N
         assert late.status_code == 404
 
 
+async def test_what_a_new_session_is_told_of_tools_fits_into_30_kb(tmp_path: Path) -> None:
+    async with running_central(tmp_path) as central, central.raw("handshake") as older, central.raw("modern") as modern:
+        for client in (older, modern):
+            answer = await client.send("tools/list")
+            assert "find_symbol" in answer.text
+            assert len(answer.content) <= 30_000
+
+
 async def test_a_stop_ends_open_streams_at_once(tmp_path: Path) -> None:
     async with (
         running_central(tmp_path) as central,

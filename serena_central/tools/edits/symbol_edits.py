@@ -16,15 +16,12 @@ from serena_central.tools.context import ToolCall
 from serena_central.tools.edits.answers import SHARED_GUARD, answer
 from serena_central.tools.symbols import InFile, NamePath
 
-DryRun = Annotated[bool, Meta(description="Change nothing; answer the diff")]
+DryRun = Annotated[bool, Meta(description="Only answer the diff")]
 Definition = Annotated[
     str,
-    Meta(
-        description="Whole new definition, signature included: the first line without indentation, the others as they "
-        "stand in the file"
-    ),
+    Meta(description="The whole definition with its signature: first line unindented, the others as in the file"),
 ]
-Code = Annotated[str, Meta(description="Code to insert; indented like the symbol if its first line has no indentation")]
+Code = Annotated[str, Meta(description="Code; indented like the symbol if its first line is unindented")]
 
 SET_APART = kind_numbers(["Class", "Method", "Interface", "Function", "Struct", "Constructor"])
 """Kinds that are set apart from their neighbours by a blank line."""

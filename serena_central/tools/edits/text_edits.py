@@ -25,7 +25,7 @@ from serena_central.tools.edits.answers import SHARED_GUARD, answer
 from serena_central.tools.edits.symbol_edits import DryRun
 from serena_central.tools.files import paths_below
 
-FilePath = Annotated[str, Meta(description="File, relative to the project")]
+FilePath = Annotated[str, Meta(description="File in the project")]
 Needle = Annotated[str, Meta(description="Text or pattern to replace")]
 Repl = Annotated[str, Meta(description="What stands instead; $!1 is the pattern's first group")]
 HowToRead = Annotated[Mode, Meta(description="literal, or regex (DOTALL, MULTILINE)")]
