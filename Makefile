@@ -23,12 +23,12 @@ serve: setup
 # Half of the tests' time is waiting: two at once by default.
 WORKERS ?= 2
 PYTEST = pytest -n $(WORKERS) --dist loadfile
-test: setup
+test: setup servers
 	$(BIN)/python -m $(PYTEST) $(ARGS)
 
 # The same tests, with a floor of branch coverage for rooms where a missed branch loses work: path:percent.
 FLOORS = pool/*:90 pool/state.py:100 sessions/*:90 editing/*:90
-coverage: setup
+coverage: setup servers
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m $(PYTEST) $(ARGS)
 	$(BIN)/coverage combine --quiet
@@ -37,7 +37,7 @@ coverage: setup
 	done; exit $$failed
 
 # Everything there is, what is too slow for CI as well (half an hour): loops of faults, many servers, five minutes of soak.
-test-all: check servers check-sdist check-wheel conformance browser
+test-all: check check-sdist check-wheel conformance browser
 	$(MAKE) coverage ARGS='-m "not browser"'
 	$(BIN)/python -m tests.soak
 

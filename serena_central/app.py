@@ -36,6 +36,7 @@ from serena_central.core.logs import log_event
 from serena_central.core.places import Places
 from serena_central.editing.apply import Applier
 from serena_central.editing.journal import Journal
+from serena_central.files.watch import Watches
 from serena_central.lsp.installers.auto import AutoInstaller
 from serena_central.mcp_server.adapter import Adapter
 from serena_central.mcp_server.endpoint import McpEndpoint
@@ -136,6 +137,7 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
         lambda root: load_project_config(root, loaded), changed=lambda repo: _tell(repo, projects, bus)
     )
     syntax = SyntaxReader()
+    watches = Watches()
     builder = ProjectBuilder(
         loaded=loaded,
         super_repos=super_repos,
@@ -145,6 +147,7 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
         bus=bus,
         installer=installer,
         applier=applier,
+        watches=watches,
         edited=history.applied,
     )
     projects = ProjectRegistry(
@@ -230,6 +233,7 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
             installer.run,
             syntax.run,
             history.run,
+            watches.run,
             projects.run,
             project_recorder.run,
             warm_up.run,

@@ -18,6 +18,7 @@ from serena_central.core.errors import ServerNotInstalled, ServerStartFailed
 from serena_central.core.events import EventBus
 from serena_central.core.places import Places
 from serena_central.files.tree import FileTree
+from serena_central.files.watch import Watches
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.locate import locate
 from serena_central.lsp.trial import try_out
@@ -68,12 +69,15 @@ async def look(root: Path, places: Places) -> list[Finding]:
     settings = load_project_config(root, load_server_config({})).value
     pool = LanguageServerPool(bus=EventBus(), places=places, policy=PoolPolicy())  # of which nothing is asked
     languages = ProjectLanguages(root, pool, places, languages=settings.languages, chosen=settings.language_servers)
+    watches = Watches()
     tree = FileTree(
         root,
+        watches,
         ignored_paths=settings.ignored_paths,
         ignore_all_files_in_gitignore=settings.ignore_all_files_in_gitignore,
     )
     async with anyio.create_task_group() as tasks:
+        await tasks.start(watches.run)
         await tasks.start(tree.run)
         tasks.cancel_scope.cancel()
     known = {path: language for path in tree.files if (language := languages.language_of(path))}

@@ -3,13 +3,17 @@
 The kernel queues an event before the system call that caused it returns. So whoever has read the queue until it is
 empty has heard of everything that other processes did before; a barrier needs no cookie file. Not heard of: writes
 through a memory map or a hard link elsewhere. Can be imported on Linux only; knows neither rules nor files.
+
+An instance knows a folder by one number, also when several roots that lie in each other watch it.
 """
 
 import errno
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol, cast
 
+import anyio
 from inotify_simple import INotify, flags
 
 from serena_central.files.walk import Folder
@@ -45,7 +49,7 @@ class _Event(Protocol):
     name: str
 
 
-class _Queue(Protocol):
+class _Instance(Protocol):
     """What is used of `inotify_simple.INotify`."""
 
     def fileno(self) -> int: ...
@@ -55,60 +59,139 @@ class _Queue(Protocol):
     def read(self, timeout: int) -> Sequence[_Event]: ...
 
 
+MOST_UNREAD = 65_536
+"""Events that are kept for a watch; of more only that they were is known, and its root is looked at as a whole."""
+
+
 class Inotify:
-    """A `Watch`: one inotify instance, and the folders it watches."""
+    """A `Queue`: one inotify instance. Folders come and go in any thread, events are handed out in the event loop's."""
 
     def __init__(self) -> None:
         """Raises WatchUnavailable."""
         try:
-            self._queue = cast("_Queue", INotify(nonblocking=True))
+            self._instance = cast("_Instance", INotify(nonblocking=True))
         except OSError as error:
             raise _unavailable(error) from error
-        self._folders: dict[int, Folder] = {}
+        self._watches: set[InotifyWatch] = set()
+        self._watching: dict[int, list[InotifyWatch]] = {}
+        self._lock = threading.Lock()
+        """A folder's number is known to the kernel before it is known here."""
+        self._closed = False
 
     def fileno(self) -> int:
-        return self._queue.fileno()
+        return self._instance.fileno()
+
+    def watch(self) -> "InotifyWatch":
+        watch = InotifyWatch(self)
+        with self._lock:
+            self._watches.add(watch)
+        return watch
 
     def close(self) -> None:
-        self._queue.close()
+        with self._lock:
+            self._closed = True
+            self._watching.clear()
+            self._watches.clear()
+            self._instance.close()
+
+    def hand_out(self) -> None:
+        with self._lock:
+            if self._closed:
+                return
+            for event in self._instance.read(timeout=0):
+                if event.mask & flags.Q_OVERFLOW:
+                    for watch in self._watches:
+                        watch.lose()
+                elif event.mask & flags.IGNORED:
+                    for watch in self._watching.pop(event.wd, ()):
+                        watch.folders.pop(event.wd).watch_id = -1
+                elif event.name:
+                    is_folder = bool(event.mask & flags.ISDIR)
+                    moved_away = is_folder and bool(event.mask & (flags.MOVED_FROM | flags.DELETE))
+                    for watch in self._watching.get(event.wd, ()):
+                        watch.hear(Heard(watch.folders[event.wd], event.name, is_folder, moved_away))
+
+    def add(self, watch: "InotifyWatch", folder: Folder, path: str) -> str | None:
+        with self._lock:
+            if self._closed:
+                return None
+            try:
+                number = self._instance.add_watch(path, _MASK if folder.path else _ROOT_MASK)
+            except OSError as error:
+                if error.errno in _OUT_OF_RESOURCES:
+                    raise _unavailable(error) from error
+                raise
+            known = watch.folders.get(number)
+            if known is None:
+                self._remove(watch, folder)
+                self._watching.setdefault(number, []).append(watch)
+                watch.folders[number] = folder
+                folder.watch_id = number
+            return known.path if known is not None and known is not folder else None
+
+    def remove(self, watch: "InotifyWatch", folder: Folder) -> None:
+        with self._lock:
+            self._remove(watch, folder)
+
+    def end(self, watch: "InotifyWatch") -> None:
+        with self._lock:
+            self._watches.discard(watch)
+            folders = list(watch.folders.values())
+        for folder in folders:
+            self.remove(watch, folder)  # in turns with others: there may be many
+
+    def _remove(self, watch: "InotifyWatch", folder: Folder) -> None:
+        number, folder.watch_id = folder.watch_id, -1
+        if watch.folders.pop(number, None) is None:
+            return
+        watching = self._watching.get(number, [])
+        if watch in watching:
+            watching.remove(watch)
+            if not watching:
+                del self._watching[number]
+                with suppress(OSError):  # the kernel was quicker: the folder is gone
+                    self._instance.rm_watch(number)
+
+
+class InotifyWatch:
+    """A `Watch`: the folders of one root by the instance's numbers, and what was heard of them and not read yet."""
+
+    def __init__(self, inotify: Inotify) -> None:
+        self.folders: dict[int, Folder] = {}
+        self._inotify = inotify
+        self._unread: list[Heard] | None = []
+        self._news = anyio.Event()
 
     def add(self, folder: Folder, path: str) -> str | None:
-        try:
-            watch_id = self._queue.add_watch(path, _MASK if folder.path else _ROOT_MASK)
-        except OSError as error:
-            if error.errno in _OUT_OF_RESOURCES:
-                raise _unavailable(error) from error
-            raise
-        watched = self._folders.get(watch_id)
-        if watched is not None and watched is not folder:
-            return watched.path
-        if folder.watch_id != watch_id:
-            self.remove(folder)
-            self._folders[watch_id] = folder
-            folder.watch_id = watch_id
-        return None
+        return self._inotify.add(self, folder, path)
 
     def remove(self, folder: Folder) -> None:
-        if self._folders.pop(folder.watch_id, None) is not None:
-            with suppress(OSError):  # the kernel was quicker: the folder is gone
-                self._queue.rm_watch(folder.watch_id)
-        folder.watch_id = -1
+        self._inotify.remove(self, folder)
+
+    def close(self) -> None:
+        self._inotify.end(self)
+
+    async def heard(self) -> None:
+        await self._news.wait()
 
     def read(self) -> list[Heard] | None:
-        heard: list[Heard] = []
-        for event in self._queue.read(timeout=0):
-            if event.mask & flags.Q_OVERFLOW:
-                return None
-            folder = self._folders.get(event.wd)
-            if folder is None:
-                continue
-            if event.mask & flags.IGNORED:
-                self._folders.pop(event.wd).watch_id = -1
-            elif event.name:
-                is_folder = bool(event.mask & flags.ISDIR)
-                moved_away = is_folder and bool(event.mask & (flags.MOVED_FROM | flags.DELETE))
-                heard.append(Heard(folder, event.name, is_folder, moved_away))
-        return heard
+        self._inotify.hand_out()
+        unread, self._unread = self._unread, []
+        if self._news.is_set():
+            self._news = anyio.Event()
+        return unread
+
+    def hear(self, event: Heard) -> None:
+        if self._unread is not None and len(self._unread) < MOST_UNREAD:
+            self._unread.append(event)
+            self._news.set()
+        else:
+            self.lose()
+
+    def lose(self) -> None:
+        """Something was not heard, or too much."""
+        self._unread = None
+        self._news.set()
 
 
 def _unavailable(error: OSError) -> WatchUnavailable:

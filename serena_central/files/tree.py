@@ -25,13 +25,9 @@ from serena_central.files.ignore import ignores
 from serena_central.files.repository import IGNORE_FILE, OuterRules
 from serena_central.files.stamp import Stamp
 from serena_central.files.walk import Findings, Survey
-from serena_central.files.watch import Heard, Watch, WatchUnavailable, follow, open_watch
+from serena_central.files.watch import STEP_S, Heard, Watch, Watches, WatchUnavailable, follow
 
 logger = logging.getLogger(__name__)
-
-STEP_S = 0.05
-"""How long changes are collected before the listeners hear of them when nobody asks. The kernel's queue holds 16,384
-events, which a checkout takes longer to fill; and a file that is written to all the time costs 20 looks per second."""
 
 MOST_AT_ONCE = 64
 """Changed files that are looked at in the event loop's thread (6 µs each); more, and all folders, go to a thread."""
@@ -64,9 +60,15 @@ class FileTree:
     """See the module. `remark` is a sentence for answers when the root can't be watched, else None."""
 
     def __init__(
-        self, root: Path, *, ignored_paths: Sequence[str] = (), ignore_all_files_in_gitignore: bool = True
+        self,
+        root: Path,
+        watches: Watches,
+        *,
+        ignored_paths: Sequence[str] = (),
+        ignore_all_files_in_gitignore: bool = True,
     ) -> None:
         self.root = root
+        self._watches = watches
         self.remark: str | None = None
         self._make_outer = partial(OuterRules, root, ignored_paths=ignored_paths, use_git=ignore_all_files_in_gitignore)
         self._use_git = ignore_all_files_in_gitignore
@@ -120,23 +122,25 @@ class FileTree:
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Scans, then follows the changes until cancelled; `started()` when the first scan is complete."""
-        survey, watch = await anyio.to_thread.run_sync(self._begin)
+        watch = self._begin_watching()
         try:
-            self._survey, self._watch = survey, watch
+            outer = await anyio.to_thread.run_sync(self._make_outer)
+            self._survey = Survey(self.root, outer, use_git=self._use_git, watch=watch)
+            self._watch = watch
             async with self._turn:
                 await self._scan()
             self._scanned.set()
             task_status.started()
             with self._watching:
                 while self._watch is not None:
-                    await anyio.wait_readable(self._watch.fileno())
+                    await self._watch.heard()
                     await anyio.sleep(STEP_S)
                     await self.fresh()
             await anyio.sleep_forever()
         finally:
             self._watch = None
             if watch is not None:
-                watch.close()
+                await _in_thread(watch.close)
 
     async def fresh(self) -> None:
         """The barrier: when it returns, `files` and the listeners have seen everything that was on disk before."""
@@ -189,13 +193,12 @@ class FileTree:
         self._scans_ended = number
         await self._tell(self._survey.take())
 
-    def _begin(self) -> tuple[Survey, Watch | None]:
-        watch = None
+    def _begin_watching(self) -> Watch | None:
         try:
-            watch = open_watch(self.root)
+            return self._watches.open(self.root)
         except WatchUnavailable as error:
             self.remark = _remark(error)
-        return Survey(self.root, self._make_outer(), use_git=self._use_git, watch=watch), watch
+            return None
 
     def _stop_watching(self, error: WatchUnavailable) -> None:
         """`run` closes the watch, once nothing waits for it."""

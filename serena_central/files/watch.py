@@ -1,6 +1,8 @@
 """Hearing of changes in a root: what a watch has to offer, how a survey follows it, and why there may be none.
 
-The watch itself is the operating system's: `inotify` on Linux, none elsewhere.
+The watches themselves are the operating system's: `inotify` on Linux, none elsewhere. All watches of a process share
+one of its queues, because a user has only 128 of them for everything that runs, and a super-repo alone may have that
+many modules.
 """
 
 import sys
@@ -8,7 +10,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+import anyio
+from anyio.abc import TaskStatus
+
 from serena_central.files.walk import Folder, FolderWatch, Survey
+
+STEP_S = 0.05
+"""How long changes are collected before anybody hears of them who does not ask. The kernel's queue holds 16,384 events,
+which a checkout takes longer to fill; and a file that is written to all the time costs 20 looks per second."""
 
 _REMOTE = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "virtiofs", "vboxsf", "afs", "ceph", "glusterfs", "lustre")
 """File systems that others change behind this kernel's back; those in user space (`fuse…`) may, too."""
@@ -30,28 +39,71 @@ class Heard(NamedTuple):
 class Watch(FolderWatch, Protocol):
     """`add` raises WatchUnavailable when nothing more can be watched, OSError when the folder is gone or unreadable."""
 
-    def fileno(self) -> int:
-        """Readable when something was heard."""
+    async def heard(self) -> None:
+        """Returns when there is something to read, some time after it happened."""
         ...
 
     def read(self) -> list[Heard] | None:
-        """Everything heard until now, in order; None when some of it was lost and everything has to be looked at.
-        Never waits."""
+        """Everything that happened before the call, in order; None when some of it was lost and everything has to be
+        looked at. Never waits."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Takes some microseconds per folder; may be called in any thread."""
+        ...
 
 
-def open_watch(root: Path) -> Watch:
-    """A watch for a root that has none yet. Raises WatchUnavailable."""
-    if sys.platform != "linux":
-        raise WatchUnavailable("this system is not Linux")
-    kind = _file_system(root)
-    if kind in _REMOTE or kind.startswith("fuse"):
-        raise WatchUnavailable(f"{root} is on a file system ({kind}) that does not tell what others change")
-    from serena_central.files.inotify import Inotify  # late: there is no such module elsewhere
+class Queue(Protocol):
+    """Where the system puts what happens in the folders of all watches."""
 
-    return Inotify()
+    def fileno(self) -> int:
+        """Readable when something happened."""
+        ...
+
+    def watch(self) -> Watch: ...
+
+    def hand_out(self) -> None:
+        """Gives every watch its share of what happened until now."""
+        ...
+
+    def close(self) -> None:
+        """Its watches hear nothing from now on."""
+        ...
+
+
+class Watches:
+    """All watches of this process. Belongs to the event loop's thread."""
+
+    def __init__(self) -> None:
+        self._queue: Queue | None = None
+        self._opened = anyio.Event()
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Wakes the watches that have something to read, until cancelled. There must be one who does."""
+        task_status.started()
+        try:
+            await self._opened.wait()
+            while self._queue is not None:
+                await anyio.wait_readable(self._queue.fileno())
+                self._queue.hand_out()
+                await anyio.sleep(STEP_S)
+        finally:
+            if self._queue is not None:
+                self._queue.close()
+
+    def open(self, root: Path) -> Watch:
+        """A watch for a root that has none yet. Raises WatchUnavailable."""
+        if sys.platform != "linux":
+            raise WatchUnavailable("this system is not Linux")
+        kind = _file_system(root)
+        if kind in _REMOTE or kind.startswith("fuse"):
+            raise WatchUnavailable(f"{root} is on a file system ({kind}) that does not tell what others change")
+        from serena_central.files.inotify import Inotify  # late: there is no such module elsewhere
+
+        if self._queue is None:
+            self._queue = Inotify()
+            self._opened.set()
+        return self._queue.watch()
 
 
 def follow(survey: Survey, heard: Iterable[Heard]) -> None:

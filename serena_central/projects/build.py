@@ -10,6 +10,7 @@ from serena_central.config.settings import ProjectSettings, ServerSettings
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.places import Places
 from serena_central.editing.apply import Applier
+from serena_central.files.watch import Watches
 from serena_central.lsp.installers.auto import AutoInstaller
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.edits import AppliedEdit
@@ -32,6 +33,7 @@ class ProjectBuilder:
     bus: EventBus
     installer: AutoInstaller
     applier: Applier
+    watches: Watches
     edited: Callable[[AppliedEdit], None]
 
     def stamp(self, root: Path) -> object:
@@ -59,7 +61,9 @@ class ProjectBuilder:
             origins = found.origins.get(f"language_servers.{key}") or found.origins.get(key, (DEFAULT,))
             self._say(root, Problem("wrong", key, text, origins[-1]))
         cache = IndexCache(self.places.cache, root)
-        project = Project(root, settings, languages, cache, applier=self.applier, edited=self.edited)
+        project = Project(
+            root, settings, languages, cache, watches=self.watches, applier=self.applier, edited=self.edited
+        )
         project.settings_stamp = seen
         return project
 

@@ -20,6 +20,7 @@ from serena_central.editing.apply import Applier
 from serena_central.files.boundary import relative, resolve_inside
 from serena_central.files.text import FileText, read_text
 from serena_central.files.tree import Change, FileTree
+from serena_central.files.watch import Watches
 from serena_central.projects.aftermath import Aftermath
 from serena_central.projects.edits import AppliedEdit, Edits
 from serena_central.projects.languages import ProjectLanguages
@@ -56,6 +57,7 @@ class Project:
         languages: ProjectLanguages,
         cache: IndexCache | None = None,
         *,
+        watches: Watches,
         applier: Applier,
         edited: Callable[[AppliedEdit], None],
     ) -> None:
@@ -66,6 +68,7 @@ class Project:
         self.languages = languages
         self.tree = FileTree(
             root,
+            watches,
             ignored_paths=settings.ignored_paths,
             ignore_all_files_in_gitignore=settings.ignore_all_files_in_gitignore,
         )

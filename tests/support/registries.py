@@ -12,6 +12,7 @@ from serena_central.core.events import EventBus
 from serena_central.core.places import Places
 from serena_central.editing.apply import Applier
 from serena_central.editing.journal import Journal
+from serena_central.files.watch import Watches
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.languages import ProjectLanguages
 from serena_central.projects.project import Project
@@ -33,6 +34,7 @@ class Registered:
         self.pool = LanguageServerPool(bus=self.bus, places=places, policy=PoolPolicy())
         self.places = places
         self.applier = Applier(Journal(places.journal))
+        self.watches = Watches()
         server = load_server_config({}, sources_in(folder))
         self.repos = SuperRepos(lambda root: load_project_config(root, server, sources=sources_in(folder)))
         self.registry = ProjectRegistry(
@@ -48,7 +50,9 @@ class Registered:
         self.before_build()
         self.built.append(root)
         languages = ProjectLanguages(root, self.pool, self.places)
-        return Project(root, ProjectSettings(), languages, applier=self.applier, edited=lambda _edit: None)
+        return Project(
+            root, ProjectSettings(), languages, watches=self.watches, applier=self.applier, edited=lambda _edit: None
+        )
 
     def kinds(self) -> list[str]:
         return [event.kind for event in self.bus.recent() if event.kind.startswith("project.")]
@@ -58,6 +62,7 @@ class Registered:
 async def running(world: Registered) -> AsyncGenerator[ProjectRegistry]:
     with anyio.fail_after(10):
         async with anyio.create_task_group() as tasks:
+            await tasks.start(world.watches.run)
             await tasks.start(world.registry.run)
             yield world.registry
             tasks.cancel_scope.cancel()

@@ -15,11 +15,10 @@ from typing import Any
 import anyio
 import pytest
 
-from serena_central.files import tree as tree_module
-from serena_central.files.inotify import Inotify
+from serena_central.files.inotify import InotifyWatch
 from serena_central.files.stamp import Stamp
 from serena_central.files.tree import Change, FileTree
-from serena_central.files.watch import WatchUnavailable
+from serena_central.files.watch import Watches, WatchUnavailable
 
 pytestmark = pytest.mark.anyio
 
@@ -77,6 +76,7 @@ async def running(tree: FileTree) -> AsyncIterator[list[Change]]:
     heard: list[Change] = []
     async with anyio.create_task_group() as tasks:
         with anyio.fail_after(20):
+            await tasks.start(tree._watches.run)
             await tasks.start(lambda *, task_status: tree.run(task_status=task_status))
             end = tree.subscribe(heard.extend)
             yield heard
@@ -101,16 +101,16 @@ def watched(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def refuse_to_watch(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(root: Path) -> None:
+    def refuse(self: Watches, root: Path) -> None:
         raise WatchUnavailable("a test says so")
 
-    monkeypatch.setattr(tree_module, "open_watch", refuse)
+    monkeypatch.setattr(Watches, "open", refuse)
 
 
 async def test_what_another_process_did_is_seen_at_once(root: Path, other: OtherProcess, watched: bool) -> None:
     (root / "old.py").write_text("old")
     (root / "gone.py").write_text("gone")
-    tree = FileTree(root)
+    tree = FileTree(root, Watches())
     async with running(tree) as heard:
         assert tree.files == on_disk(root)
         assert (tree.remark is None) == watched
@@ -150,7 +150,7 @@ os.path.isfile('s') and os.unlink('s'); os.makedirs('s/t', exist_ok=True); open(
 @pytest.mark.parametrize("seed", range(4))
 async def test_hundreds_of_random_changes_are_never_missed(root: Path, other: OtherProcess, seed: int) -> None:
     dice = random.Random(seed)
-    tree = FileTree(root)
+    tree = FileTree(root, Watches())
     async with running(tree) as heard:
         shown = dict(tree.files)
         for number in range(100):
@@ -180,7 +180,7 @@ async def test_folders_that_appear_while_they_are_filled_are_seen_whole(root: Pa
         "    os.makedirs(f'n{n}/a/b', exist_ok=True)\n"
         "    for name in ('n{}/f', 'n{}/a/f', 'n{}/a/b/f'): open(name.format(n), 'w').close()\n"
     )
-    tree = FileTree(root)
+    tree = FileTree(root, Watches())
     async with running(tree), await anyio.open_process([sys.executable, "-I", "-c", writer], cwd=root) as process:
         while process.returncode is None and not (root / "n149/a/b/f").exists():
             await tree.fresh()
@@ -195,7 +195,7 @@ async def test_thousands_of_files_at_once_are_seen_also_when_the_queue_overflows
     root: Path, other: OtherProcess
 ) -> None:
     limit = int(await anyio.Path("/proc/sys/fs/inotify/max_queued_events").read_text())
-    tree = FileTree(root)
+    tree = FileTree(root, Watches())
     count = limit // 2 + 100  # each is created and written to: two events
     async with running(tree) as heard:
         scans = tree._scans_begun
@@ -216,7 +216,7 @@ async def test_ignored_folders_are_not_watched_and_ignore_files_are_obeyed_as_th
     for path in ("src/a.py", "src/a.log", "node_modules/x/y.js"):
         other.write(path)
     other.write(".gitignore", "node_modules/\n")
-    tree = FileTree(root)
+    tree = FileTree(root, Watches())
     async with running(tree) as heard:
         assert set(tree.files) == {".gitignore", "src/a.py", "src/a.log"}
         assert tree.is_ignored("node_modules/x/y.js")
@@ -248,19 +248,19 @@ async def test_ignored_and_nested_folders_are_neither_listed_nor_watched(
     other.write(".gitignore", "node_modules/\n/vendored/\n")
     listed: list[str] = []
     watched: list[str] = []
-    scandir, add = os.scandir, Inotify.add
+    scandir, add = os.scandir, InotifyWatch.add
 
     def list_folder(path: Any) -> Any:
         listed.append(os.path.relpath(path, root))
         return scandir(path)
 
-    def watch_folder(self: Inotify, folder: Any, path: str) -> str | None:
+    def watch_folder(self: InotifyWatch, folder: Any, path: str) -> str | None:
         watched.append(os.path.relpath(path, root))
         return add(self, folder, path)
 
     monkeypatch.setattr(os, "scandir", list_folder)
-    monkeypatch.setattr(Inotify, "add", watch_folder)
-    async with running(FileTree(root)):
+    monkeypatch.setattr(InotifyWatch, "add", watch_folder)
+    async with running(FileTree(root, Watches())):
         # The nested repository's own folder tells when it ceases to be one.
         assert set(listed) == {".", "src", "nested"}
         assert set(watched) <= {".", "src", "nested"}
@@ -270,7 +270,7 @@ async def test_a_folder_that_becomes_a_repository_leaves_and_comes_back(
     root: Path, other: OtherProcess, watched: bool
 ) -> None:
     other.write("sub/a.py")
-    tree = FileTree(root)
+    tree = FileTree(root, Watches())
     async with running(tree):
         other("os.mkdir('sub/.git')")
         await tree.fresh()
@@ -285,7 +285,7 @@ async def test_a_root_that_is_replaced_deleted_or_moved_is_followed_by_its_path(
     root: Path, other: OtherProcess, watched: bool
 ) -> None:
     other.write("a.py")
-    tree = FileTree(root)
+    tree = FileTree(root, Watches())
     async with running(tree):
         other("os.rename('../root', '../elsewhere')")
         await tree.fresh()
@@ -299,7 +299,7 @@ async def test_a_root_that_is_replaced_deleted_or_moved_is_followed_by_its_path(
 
 
 async def test_listeners_hear_without_anybody_asking(root: Path, other: OtherProcess) -> None:
-    tree = FileTree(root)
+    tree = FileTree(root, Watches())
     told = anyio.Event()
     async with running(tree):
         tree.subscribe(lambda changes: told.set())
@@ -312,7 +312,7 @@ async def test_listeners_hear_without_anybody_asking(root: Path, other: OtherPro
 async def test_a_listener_that_fails_spoils_nothing_for_the_others(
     root: Path, other: OtherProcess, caplog: pytest.LogCaptureFixture
 ) -> None:
-    tree = FileTree(root)
+    tree = FileTree(root, Watches())
 
     def fail(changes: object) -> None:
         raise RuntimeError("on purpose")
@@ -329,15 +329,15 @@ async def test_when_watches_run_out_the_tree_goes_on_by_comparing(
     root: Path, other: OtherProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other.write("a/a.py")
-    tree = FileTree(root)
-    add = Inotify.add
+    tree = FileTree(root, Watches())
+    add = InotifyWatch.add
 
-    def run_out(self: Inotify, folder: Any, path: str) -> str | None:
+    def run_out(self: InotifyWatch, folder: Any, path: str) -> str | None:
         if "/new" in path:
             raise WatchUnavailable(os.strerror(errno.ENOSPC))
         return add(self, folder, path)
 
-    monkeypatch.setattr(Inotify, "add", run_out)
+    monkeypatch.setattr(InotifyWatch, "add", run_out)
     async with running(tree) as heard:
         assert tree.remark is None
         other.write("new/b.py")
@@ -355,7 +355,7 @@ async def test_calls_that_arrive_during_a_comparison_share_the_next_one(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refuse_to_watch(monkeypatch)
-    tree = FileTree(root)
+    tree = FileTree(root, Watches())
     async with running(tree), anyio.create_task_group() as tasks:
         begun = tree._scans_begun
         for _ in range(10):
@@ -366,7 +366,7 @@ async def test_calls_that_arrive_during_a_comparison_share_the_next_one(
 
 
 async def test_a_cancelled_caller_loses_nothing_for_the_next(root: Path, other: OtherProcess) -> None:
-    tree = FileTree(root)
+    tree = FileTree(root, Watches())
     async with running(tree):
         for number in range(20):
             other.write(f"folder{number}/file")
@@ -378,7 +378,7 @@ async def test_a_cancelled_caller_loses_nothing_for_the_next(root: Path, other: 
 
 
 async def test_a_root_that_does_not_exist_yet_is_empty(tmp_path: Path) -> None:
-    tree = FileTree(tmp_path / "later")
+    tree = FileTree(tmp_path / "later", Watches())
     async with running(tree):
         assert tree.files == {}
         (tmp_path / "later").mkdir()
@@ -392,7 +392,7 @@ async def test_a_second_change_within_one_step_of_the_clock_is_told_although_the
 ) -> None:
     monkeypatch.setattr(Stamp, "of", classmethod(lambda cls, status: cls(3, now, now, status.st_ino)))
     now = time.time_ns() + 10**12
-    tree = FileTree(root)
+    tree = FileTree(root, Watches())
     async with running(tree) as heard:
         for content in ("one", "two"):
             other.write("a.py", content)

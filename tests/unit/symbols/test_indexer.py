@@ -11,6 +11,7 @@ import pytest
 from serena_central.core.errors import LanguageServerError, RequestFailed, ServerCrashed, ServerNotInstalled
 from serena_central.core.text import Position, Range
 from serena_central.files.tree import FileTree
+from serena_central.files.watch import Watches
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
 from serena_central.store.index_cache import IndexCache
 from serena_central.symbols.gap import Gap
@@ -90,7 +91,8 @@ class Words:
 class World:
     def __init__(self, root: Path, cache: IndexCache | None = None) -> None:
         self.root = root
-        self.tree = FileTree(root)
+        self.watches = Watches()
+        self.tree = FileTree(root, self.watches)
         self.index = SymbolIndex()
         self.source = Words(root)
         self.indexer = Indexer(root, self.tree, self.index, self.source, cache)
@@ -104,6 +106,7 @@ async def world(root: Path, cache: IndexCache | None = None) -> AsyncIterator[Wo
     made = World(root, cache)
     with anyio.fail_after(20):
         async with anyio.create_task_group() as tasks:
+            await tasks.start(made.watches.run)
             await tasks.start(made.tree.run)
             made.tree.subscribe(made.indexer.changed)
             await made.indexer.load()
@@ -283,6 +286,7 @@ async def test_without_a_server_files_are_known_by_syntax_and_it_is_said_until_t
     made.source.parses = True
     with anyio.fail_after(20):
         async with anyio.create_task_group() as tasks:
+            await tasks.start(made.watches.run)
             await tasks.start(made.tree.run)
             await made.indexer.load()
             assert made.find("a~") == ["a.txt"]
