@@ -47,13 +47,13 @@ class Collections:
     """The collectors of open projects, by project. `folder` is where their caches lie (Places.cache)."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self._collectors: WeakKeyDictionary[Project, Collector] = WeakKeyDictionary()
 
     def of(self, project: Project) -> "Collector":
         known = self._collectors.get(project)
         if known is None:
-            known = self._collectors[project] = Collector(project, UsesCache(self._folder, project.root))
+            known = self._collectors[project] = Collector(project, UsesCache(self.folder, project.root))
         return known
 
 

@@ -1,10 +1,11 @@
-"""The dependency graph of a part of one project, from question to report."""
+"""The dependency graph of a part of a project, or of a super-repo's modules, from question to report."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from serena_central.analysis.blindspots import blind_spots
-from serena_central.analysis.collect import Collector
+from serena_central.analysis.collect import Collections
 from serena_central.analysis.graph import Granularity, folder_of, graph_of
+from serena_central.analysis.modules import Part, collect_modules
 from serena_central.analysis.report import GraphReport, report_of
 from serena_central.analysis.uses import Collected, Place
 from serena_central.core.text import Position
@@ -13,32 +14,43 @@ from serena_central.projects.project import Project
 
 async def dependencies(
     project: Project,
-    collector: Collector,
+    collections: Collections,
     path: str,
     granularity: Granularity,
     *,
     kinds: frozenset[int] = frozenset(),
     max_nodes: int,
+    modules: Sequence[Part] = (),
 ) -> GraphReport:
     """Collects and adds up the uses in a folder; modules are its folders at the top, or packages if it is one's.
+
+    Of a super-repo, the uses in the `modules` and between them.
 
     Raises:
         PathError: the path can't be used.
     """
-    collected = await collector.collect(path, kinds, within=granularity == "symbol")
-    remarks = [*collected.remarks, *await blind_spots(project, collected.definitions)]
-    inside = project.locate(path)
-    holder = _holder(project, collected) if granularity == "symbol" else None
-    graph = graph_of(
-        collected.definitions, collected.files, granularity, node_of=_node_of(granularity, inside), holder=holder
-    )
-    return report_of(project.name, inside, graph, max_nodes=max_nodes, remarks=remarks)
+    inside, within = project.locate(path), granularity == "symbol"
+    if modules:
+        collected = await collect_modules(modules, collections, kinds, within=within)
+    else:
+        collected = await collections.of(project).collect(path, kinds, within=within)
+        collected.remarks += await blind_spots(project, collected.definitions)
+    parts = modules or [Part("", "", project)]
+    holder = _holder(parts, collected) if within else None
+    node_of = node_namer(granularity, inside, modules)
+    graph = graph_of(collected.definitions, collected.files, granularity, node_of=node_of, holder=holder)
+    return report_of(project.name, inside, graph, max_nodes=max_nodes, remarks=collected.remarks)
 
 
-def _node_of(granularity: Granularity, inside: str) -> Callable[[str], str]:
+def node_namer(granularity: Granularity, inside: str, modules: Sequence[Part]) -> Callable[[str], str]:
+    """Maps file → its node."""
     match granularity:
         case "folder":
             return folder_of
+        case "module" if modules:
+            return lambda path: (
+                max((part for part in modules if part.holds(path)), key=lambda part: len(part.path)).name
+            )
         case "module":
             prefix = inside + "/" if inside else ""
             return lambda path: prefix + path.removeprefix(prefix).partition("/")[0]
@@ -46,12 +58,13 @@ def _node_of(granularity: Granularity, inside: str) -> Callable[[str], str]:
             return lambda path: path
 
 
-def _holder(project: Project, collected: Collected) -> Callable[[str, Place], str]:
+def _holder(parts: Sequence[Part], collected: Collected) -> Callable[[str, Place], str]:
     """Names the innermost of the collected symbols around a place, or else its file."""
     known = {definition.id for definition in collected.definitions}
 
     def holder(path: str, place: Place) -> str:
-        found = project.relations.holder(path, Position(*place))
+        part = next(part for part in parts if part.holds(path))
+        found = part.project.relations.holder(part.inner(path), Position(*place))
         while found is not None:
             if (name := f"{path}:{found.name_path}") in known:
                 return name

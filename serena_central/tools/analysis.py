@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from serena_central.analysis.dependencies import dependencies
 from serena_central.analysis.graph import Granularity
+from serena_central.analysis.modules import open_modules
 from serena_central.analysis.render.formats import RENDERERS, Format
 from serena_central.analysis.report import report_of
 from serena_central.projects.project import Project
@@ -37,16 +38,21 @@ async def dependency_graph(
         Format, Meta(description="markdown: diagram, circles with the uses that make them, layers, hot spots")
     ] = "markdown",
 ) -> Shaped:
-    """What uses what in a folder: circles, layers, what most depends on. Without kinds, uses of top-level symbols."""
+    """What uses what in a folder, or between a super-repo's modules: circles, layers, what most depends on. Without
+    kinds, uses of top-level symbols."""
+    services, modules, missing = call.services, [], []
+    if (repo := services.super_repos.at(target.root)) is not None:
+        modules, missing = await open_modules(repo, services.projects, target.locate(relative_path))
     report = await dependencies(
         target,
-        call.services.collections.of(target),
+        services.collections,
         relative_path,
         granularity,
         kinds=kind_numbers(kinds),
         max_nodes=max_nodes,
+        modules=modules,
     )
-    for remark in report.remarks:
+    for remark in [*missing, *report.remarks]:
         call.remark(remark)
     render = RENDERERS[format]
 

@@ -6,9 +6,8 @@ sibling's own language server says: its definition must lead to the declaration.
 never reported as a use.
 """
 
-import os
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -19,7 +18,6 @@ import anyio.to_thread
 from serena_central.core.errors import (
     AmbiguousSymbol,
     DeadlineExceeded,
-    LanguageServerError,
     PathError,
     SerenaCentralError,
     SymbolNotFound,
@@ -28,6 +26,7 @@ from serena_central.core.text import Position, Range
 from serena_central.files.search import files_containing
 from serena_central.lsp.answers import Location
 from serena_central.projects.project import Project
+from serena_central.projects.superrepo.leads import Place, declared_at, leads_of, places_of
 from serena_central.projects.superrepo.mentions import mentions
 from serena_central.projects.views import References
 
@@ -36,8 +35,6 @@ FINDING_S = 8.0
 
 PLACES_ASKED = 300
 """Places of one name in one sibling whose meaning is asked for: a definition takes some milliseconds."""
-
-ASKED_AT_ONCE = 4
 
 MOST_DECLARATIONS = 5
 """Projects that declare the same name, beyond which nobody can mean all of them."""
@@ -50,10 +47,9 @@ class Declaration(NamedTuple):
     name_path: str
     path: str
 
-
-class _Place(NamedTuple):
-    path: str
-    position: Position
+    @property
+    def name(self) -> str:
+        return self.name_path.rpartition("/")[2].partition("[")[0]
 
 
 class Declarations(NamedTuple):
@@ -124,25 +120,37 @@ async def _own(declared: Declaration) -> References:
 
 async def _in_sibling(sibling: Project, declared: Declaration) -> References:
     await sibling.fresh()
-    name = declared.name_path.rpartition("/")[2].partition("[")[0]
+    name = declared.name
     files = await anyio.to_thread.run_sync(_candidates, sibling, declared, name)
-    asked: list[_Place] = []
+    asked: list[Place] = []
     left = 0
-    async for place in _places(sibling, files, name):
+    async for place in places_of(sibling, files, re.compile(rf"(?<!\w){re.escape(name)}(?!\w)"), {name}):
         if len(asked) < PLACES_ASKED:
             asked.append(place)
         else:
             left += 1
-    uses, unresolved, remark = await _Asking(sibling, declared, asked).run()
+    leads = await leads_of(sibling, asked)
     remarks = [
-        remark,
+        leads.remark,
         f"{name} stands in {left + len(asked)} places, of which {len(asked)} were asked about" if left else None,
-        f"{unresolved} places hold {name} and lead nowhere: its language server can't tell what they mean"
-        if unresolved
+        f"{leads.unresolved} places hold {name} and lead nowhere: its language server can't tell what they mean"
+        if leads.unresolved
         else None,
     ]
-    views, gaps = await sibling.relations.views(uses)
+    uses = [_range(place) for place, locations in leads.found if await _means(declared, locations)]
+    views, gaps = await sibling.relations.views(sorted(set(uses)))
     return References(views, 0, gaps, "; ".join(filter(None, remarks)) or None)
+
+
+async def _means(declared: Declaration, locations: Sequence[Location]) -> bool:
+    """Whether one of the places is the declaration."""
+    hits = [await declared_at(declared.project, location) for location in locations]
+    return any(hit and (hit.path, hit.name_path) == (declared.path, declared.name_path) for hit in hits)
+
+
+def _range(place: Place) -> tuple[str, Range]:
+    position = place.position
+    return place.path, Range(position, Position(position.line0, position.column + len(place.name)))
 
 
 def _candidates(sibling: Project, declared: Declaration, name: str) -> list[str]:
@@ -162,68 +170,3 @@ def _candidates(sibling: Project, declared: Declaration, name: str) -> list[str]
         path for one in names for path in files_containing(sibling.root, code, one, encoding=sibling.languages.encoding)
     }
     return sorted(holding, key=lambda path: path not in mentioning) if mentioning else []
-
-
-async def _places(sibling: Project, files: Sequence[str], name: str) -> AsyncIterator[_Place]:
-    word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
-    for path in files:
-        try:
-            text = (await sibling.read(path)).text
-        except PathError:
-            continue
-        for match in word.finditer(text.content):
-            yield _Place(path, text.position(match.start()))
-
-
-class _Asking:
-    """Asks a sibling's server where places lead; those that lead to the declaration are uses."""
-
-    def __init__(self, sibling: Project, declared: Declaration, places: Sequence[_Place]) -> None:
-        self._sibling = sibling
-        self._declared = declared
-        self._places = iter(places)
-        self._target = os.path.realpath(declared.project.root / declared.path)
-        self._uses: list[tuple[str, Range]] = []
-        self._unresolved = 0
-        self._remark: str | None = None
-        self._failure: LanguageServerError | None = None
-
-    async def run(self) -> tuple[list[tuple[str, Range]], int, str | None]:
-        """Uses by path and position, how many places lead nowhere, and why the answer may lack something."""
-        async with anyio.create_task_group() as tasks:
-            for _ in range(ASKED_AT_ONCE):
-                tasks.start_soon(self._worker)
-        if self._failure is not None:
-            raise self._failure
-        return sorted(set(self._uses)), self._unresolved, self._remark
-
-    async def _worker(self) -> None:
-        for path, position in self._places:
-            try:
-                leads, remark = await self._sibling.relations.leads(path, position)
-            except LanguageServerError as error:
-                self._failure = error
-                self._places = iter(())
-                return
-            self._remark = self._remark or remark
-            if not leads:
-                self._unresolved += 1
-            elif any([await self._is_declaration(place) for place in leads]):
-                self._uses.append((path, _name_at(position, self._declared)))
-
-    async def _is_declaration(self, place: Location) -> bool:
-        if not self._is_target(place.path):
-            return False
-        project, path = self._declared.project, self._declared.path
-        await project.indexer.ensure([path])
-        holder = project.relations.holder(path, place.range.start)
-        return holder is not None and holder.name_path == self._declared.name_path
-
-    def _is_target(self, path: Path) -> bool:
-        """Servers name files as they reached them: through links of workspaces, too."""
-        return os.path.realpath(path) == self._target
-
-
-def _name_at(position: Position, declared: Declaration) -> Range:
-    name = declared.name_path.rpartition("/")[2].partition("[")[0]
-    return Range(position, Position(position.line0, position.column + len(name)))

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from serena_central.analysis.collect import Collections
+from serena_central.analysis.modules import collect_modules, open_modules
 from serena_central.core.places import Places
 from tests.support.central import RunningCentral, running_central
 from tests.support.mcp import RawClient
@@ -73,3 +75,37 @@ async def test_uses_in_a_sibling_module_are_found_and_those_of_namesakes_are_not
         expected = {pair.declaring: pair.own, pair.sibling: pair.uses}
         assert {module: holders(uses) for module, uses in groups.items() if uses} == expected, remarks
         assert len(groups) == 8
+
+
+CROSSING = {
+    ("modules/chariot/backend/cmd/main.go", "modules/assets/backend/store/store.go", 1),
+    ("modules/web/src/page.ts", "modules/ui/src/total.ts", 2),
+    ("modules/scan/scan/jobs.py", "modules/scoring/scoring/risk.py", 2),
+    ("modules/nose/src/lib.rs", "modules/engine/src/lib.rs", 2),
+}
+"""User, used, and how often."""
+
+
+async def test_a_graph_of_the_super_repo_has_edges_between_its_modules_and_no_others(
+    central: tuple[RunningCentral, Path], client: RawClient
+) -> None:
+    running, root = central
+    graph, remarks = await ask(client, "dependency_graph", relative_path=str(root), format="json")
+    assert {(edge["source"], edge["target"], edge["count"]) for edge in graph["drawn"]["edges"]} == CROSSING, remarks
+    modules, _ = await ask(client, "dependency_graph", relative_path=str(root), granularity="module", format="json")
+    assert {(edge["source"], edge["target"], edge["count"]) for edge in modules["drawn"]["edges"]} == {
+        (source.split("/")[1], target.split("/")[1], count) for source, target, count in CROSSING
+    }
+    assert len(modules["drawn"]["files"]) == 8
+    registry, repo = running.central.projects, running.central.dashboard.parts.super_repos.at(root)
+    assert repo is not None
+    parts, missing = await open_modules(repo, registry, "modules/scan")
+    assert ([part.name for part in parts], missing) == (["scan"], [])
+    parts, _ = await open_modules(repo, registry, "")
+    collections = Collections(running.central.dashboard.parts.places.cache)
+    again = await collect_modules(parts, collections)
+    assert again.asked == 0
+    crossing = {
+        (user, one.path) for one in again.definitions for user in one.uses if user.split("/")[1] not in one.path
+    }
+    assert crossing == {(source, target) for source, target, _ in CROSSING}

@@ -1,0 +1,180 @@
+"""What uses what in a super-repo: each module's own collection, and what modules use of each other.
+
+Paths are relative to the super-repo's root. What a file uses of another module is kept as long as neither changes.
+"""
+
+import hashlib
+from collections.abc import Collection, Sequence
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+import anyio.to_thread
+import msgspec
+
+from serena_central.analysis.blindspots import blind_spots
+from serena_central.analysis.collect import Collections
+from serena_central.analysis.uses import Collected, Definition
+from serena_central.core.errors import LanguageServerError, SerenaCentralError
+from serena_central.core.progress import report
+from serena_central.files.words import words_of
+from serena_central.projects.project import Project
+from serena_central.projects.registry import ProjectRegistry
+from serena_central.projects.superrepo.configuration import SuperRepo
+from serena_central.projects.superrepo.crossing import Candidates, candidates, crossing
+from serena_central.store.uses_cache import CachedUses, UsesCache
+
+Kept = tuple[list[tuple[str, str, int, int]], int]
+"""Of one file: what it uses (path and name path in the declaring module, line and column), and how many names in it
+lead nowhere."""
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Kept)
+
+
+class Part(NamedTuple):
+    """A module that takes part. `path` is its folder, relative to the super-repo's root; "" for the root itself."""
+
+    name: str
+    path: str
+    project: Project
+
+    def outer(self, path: str) -> str:
+        """A path of the module as one of the super-repo."""
+        return f"{self.path}/{path}" if self.path else path
+
+    def holds(self, path: str) -> bool:
+        """Whether a path of the super-repo lies in the module."""
+        return not self.path or path.startswith(f"{self.path}/")
+
+    def inner(self, path: str) -> str:
+        """A path of the super-repo as one of the module that holds it."""
+        return path.removeprefix(f"{self.path}/") if self.path else path
+
+
+async def open_modules(repo: SuperRepo, registry: ProjectRegistry, inside: str) -> tuple[list[Part], list[str]]:
+    """The modules in a folder of a super-repo, "" for all; and why some are missing."""
+    parts: list[Part] = []
+    missing: list[str] = []
+    for module in repo.modules.values():
+        if PurePosixPath(module.path).is_relative_to(inside):
+            try:
+                parts.append(Part(module.name, module.path, await registry.open(registry.check(module.root))))
+            except SerenaCentralError as error:
+                missing.append(f"{module.name} is not part of it: {error}")
+    return parts, missing
+
+
+async def collect_modules(
+    parts: Sequence[Part], collections: Collections, kinds: frozenset[int] = frozenset(), *, within: bool = False
+) -> Collected:
+    """All modules' symbols and all their uses, also in siblings. Remarks say what one could not tell."""
+    whole = Collected([], [], remarks=[])
+    own: list[list[Definition]] = []
+    for part in parts:
+        found = await collections.of(part.project).collect("", kinds, within=within)
+        remarks = [*found.remarks, *await blind_spots(part.project, found.definitions)]
+        own.append(found.definitions)
+        whole.files += map(part.outer, found.files)
+        whole.asked += found.asked
+        whole.reused += found.reused
+        whole.remarks += [f"{part.name}: {remark}" for remark in remarks]
+    worlds = [await _world(part.project) for part in parts]
+    for part, definitions, world in zip(parts, own, worlds, strict=True):
+        moved = {(one.path, one.name_path): _moved(one, part) for one in definitions}
+        for other, other_world in zip(parts, worlds, strict=True):
+            if other is not part:
+                pair = _Pair(part, other, collections.folder, world + other_world)
+                await pair.add_to(moved, whole)
+        whole.definitions += moved.values()
+    return whole
+
+
+def _moved(definition: Definition, part: Part) -> Definition:
+    uses = {part.outer(path): places for path, places in definition.uses.items()}
+    return msgspec.structs.replace(definition, path=part.outer(definition.path), uses=uses)
+
+
+async def _world(project: Project) -> bytes:
+    """A digest of all that a module's answers depend on."""
+
+    def read() -> bytes:
+        paths = [path for path in project.tree.files if project.languages.is_code(path)]
+        paths += [path for path in project.tree.files if project.languages.is_marker(path)]
+        found = hashlib.blake2b(digest_size=16)
+        for path, words in sorted(words_of(project.root, dict.fromkeys(paths), ()).items()):
+            found.update(path.encode("utf-8", "surrogateescape") + b"\0" + words.digest)
+        return found.digest()
+
+    return await anyio.to_thread.run_sync(read)
+
+
+class _Pair:
+    """What one module uses of another."""
+
+    def __init__(self, declaring: Part, using: Part, cache: Path, world: bytes) -> None:
+        self._declaring = declaring
+        self._using = using
+        self._world = world
+        self._cache = UsesCache(cache, Path(f"{using.project.root} → {declaring.project.root}"))
+        self._unresolved = 0
+
+    async def add_to(self, definitions: dict[tuple[str, str], Definition], whole: Collected) -> None:
+        """Adds the uses to the `definitions`, by their path in their module and name path."""
+        names: dict[str, set[str]] = {}
+        for (path, _), definition in definitions.items():
+            names.setdefault(path, set()).add(definition.name)
+        remarks: list[str] = []
+        for group in await candidates(self._declaring.project, self._using.project, names):
+            if group.left_out:
+                remarks.append(f"{group.left_out} files hold names of it and were not asked about")
+            try:
+                await self._add_group(group, definitions, whole, remarks)
+            except LanguageServerError as error:
+                remarks.append(str(error))
+        if self._unresolved:
+            remarks.append(
+                f"{self._unresolved} places hold names of it and lead nowhere (comments among them): "
+                "what they mean can't be told"
+            )
+        whole.remarks += [
+            f"{self._using.name} → {self._declaring.name}: possibly incomplete: {remark}"
+            for remark in dict.fromkeys(remarks)
+        ]
+
+    async def _add_group(
+        self,
+        group: Candidates,
+        definitions: dict[tuple[str, str], Definition],
+        whole: Collected,
+        remarks: list[str],
+    ) -> None:
+        digest = hashlib.blake2b(self._world + repr(sorted(group.names)).encode(), digest_size=16).digest()
+        rows = {row.path: row for row in await anyio.to_thread.run_sync(self._cache.load)}
+        for done, path in enumerate(group.files, 1):
+            row = rows.get(path)
+            if row is not None and row.digest == digest:
+                kept = _decoder.decode(row.blob)
+                whole.reused += 1
+            else:
+                kept = await self._ask(path, group.names, digest, remarks)
+                whole.asked += 1
+            self._add(path, kept, definitions)
+            report(f"{self._using.name} → {self._declaring.name}: {done} of {len(group.files)} files")
+
+    async def _ask(self, path: str, names: Collection[str], digest: bytes, remarks: list[str]) -> Kept:
+        found = await crossing(self._declaring.project, self._using.project, path, names)
+        kept = [(*use[:2], use[2].line0, use[2].column) for use in found.uses], found.unresolved
+        if found.remark:
+            remarks.append(found.remark)
+        else:
+            row = CachedUses(path, "", digest, b"", _encoder.encode(kept))
+            await anyio.to_thread.run_sync(self._cache.save, [row])
+        return kept
+
+    def _add(self, path: str, kept: Kept, definitions: dict[tuple[str, str], Definition]) -> None:
+        uses, unresolved = kept
+        self._unresolved += unresolved
+        for declared_in, name_path, line, column in uses:
+            definition = definitions.get((declared_in, name_path))
+            if definition is not None:
+                definition.uses.setdefault(self._using.outer(path), []).append((line, column))

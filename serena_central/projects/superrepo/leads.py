@@ -1,0 +1,99 @@
+"""Where names in a module lead, as its own language server says: the way from a text to declarations in siblings."""
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio
+
+from serena_central.core.errors import LanguageServerError, PathError
+from serena_central.core.text import Position
+from serena_central.lsp.answers import Location
+from serena_central.projects.project import Project
+from serena_central.symbols.index import Hit
+
+ASKED_AT_ONCE = 4
+
+
+class Place(NamedTuple):
+    """A name in a file of a module."""
+
+    path: str
+    position: Position
+    name: str
+
+
+class Leads(NamedTuple):
+    """What was asked, with where it leads. `unresolved` places lead nowhere; `remark`: why something may lack."""
+
+    found: list[tuple[Place, Sequence[Location]]]
+    unresolved: int
+    remark: str | None
+
+
+async def places_of(
+    project: Project, files: Iterable[str], word: re.Pattern[str], names: Collection[str]
+) -> AsyncIterator[Place]:
+    """Where the names stand in the files, among the words that `word` finds."""
+    for path in files:
+        try:
+            text = (await project.read(path)).text
+        except PathError:
+            continue
+        for match in word.finditer(text.content):
+            if match[0] in names:
+                yield Place(path, text.position(match.start()), match[0])
+
+
+async def leads_of(
+    project: Project, places: Iterable[Place], *, turn: Callable[[], Awaitable[None]] | None = None
+) -> Leads:
+    """Asks the module's server where places lead; before each question `turn` is awaited.
+
+    Raises LanguageServerError.
+    """
+    queue = iter(places)
+    found: list[tuple[Place, Sequence[Location]]] = []
+    unresolved = 0
+    remarks: dict[str, None] = {}
+    failures: list[LanguageServerError] = []
+
+    async def worker() -> None:
+        nonlocal unresolved
+        for place in queue:
+            if turn is not None:
+                await turn()
+            try:
+                locations, remark = await project.relations.leads(place.path, place.position)
+            except LanguageServerError as error:
+                failures.append(error)
+                tasks.cancel_scope.cancel()
+                return
+            if remark:
+                remarks[remark] = None
+            if locations:
+                found.append((place, locations))
+            else:
+                unresolved += 1
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(ASKED_AT_ONCE):
+            tasks.start_soon(worker)
+    if failures:
+        raise failures[0]
+    return Leads(found, unresolved, next(iter(remarks), None))
+
+
+async def declared_at(project: Project, location: Location) -> Hit | None:
+    """The symbol of a project that a place lies in, if it lies in one."""
+    path = project.relations.inside(_real(location.path))
+    if path is None:
+        return None
+    await project.indexer.ensure([path])
+    return project.relations.holder(path, location.range.start)
+
+
+def _real(path: Path) -> Path:
+    """Servers name files as they reached them: through links of workspaces, too."""
+    return path.resolve()
