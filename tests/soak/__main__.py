@@ -1,8 +1,9 @@
 """`make soak`: many sessions on three projects while language servers are killed and stopped and files change.
 
 Every project holds the same symbol names with bodies of its own, and every body carries a number that an outside writer
-raises, so that an answer from another project or from an older text shows itself. Prints one line per minute and a
-summary; exits with 1 when an answer was wrong or stale, a call had no answer, or a process was left.
+raises, so that an answer from another project or from an older text shows itself. Prints a line every ten seconds and
+a summary; exits with 1 when an answer was wrong or stale, a call had no answer, a process was left, or the server's
+memory did not stay within a tenth of what it was after the warm-up. A run that is too short to tell says so.
 """
 
 import argparse
@@ -28,6 +29,11 @@ from tests.support.mcp import RawClient
 FILES = 12
 ANSWER_TIMEOUT_S = 90
 FAULT_EVERY_S = 3.0
+SAMPLE_EVERY_S = 10.0
+WARM_UP_S = 60.0
+"""Until then caches, pools of threads and the allocator's arenas grow to their sizes."""
+
+FLAT = 0.10
 TOOLS = ("find_symbol", "get_symbols_overview", "find_referencing_symbols", "search_for_pattern", "read_file")
 
 
@@ -58,6 +64,7 @@ class Tally:
     wrong: list[str] = field(default_factory=list)
     latencies_ms: list[float] = field(default_factory=list)
     memory: list[int] = field(default_factory=list)
+    """Bytes, a sample each `SAMPLE_EVERY_S`."""
     faults: int = 0
 
 
@@ -146,7 +153,7 @@ async def break_things(child: Child, tally: Tally, until: float) -> None:
 async def watch(child: Child, tally: Tally, until: float) -> None:
     server = psutil.Process(child.process.pid)
     while time.monotonic() < until:
-        await anyio.sleep(min(10.0, max(0.1, until - time.monotonic())))
+        await anyio.sleep(min(SAMPLE_EVERY_S, max(0.1, until - time.monotonic())))
         tally.memory.append(server.memory_info().rss)
         answered, errors = tally.calls["answered"], tally.calls["error"]
         print(
@@ -186,7 +193,17 @@ def report(tally: Tally, left: list[psutil.Process]) -> bool:
     for process in left:
         print(f"LEFT: {process.pid} {process.name()}")
     print(f"{len(tally.wrong)} wrong or stale answers, {len(left)} processes left")
-    return not tally.wrong and not left
+    return is_flat(tally.memory) and not tally.wrong and not left
+
+
+def is_flat(memory: list[int]) -> bool:
+    after = memory[int(WARM_UP_S / SAMPLE_EVERY_S) :]
+    if len(after) < WARM_UP_S / SAMPLE_EVERY_S:
+        print(f"memory: {max(memory) / 1e6:.0f} MB at most; too short a run to tell whether it stays flat")
+        return True
+    share = max(after) / after[0] - 1
+    print(f"memory: {after[0] / 1e6:.0f} MB after the warm-up, {max(after) / 1e6:.0f} MB at most: {share:+.0%}")
+    return share <= FLAT
 
 
 if __name__ == "__main__":
