@@ -14,7 +14,7 @@ MAX_TOKEN_BYTES = 4096
 
 
 class Unusable(Exception):
-    """The token's file can't be used; the text says why and what to do."""
+    """What should let us in (the token's file, the server's certificate) can't be used; the text says what to do."""
 
 
 class Announcement(NamedTuple):

@@ -82,7 +82,7 @@ class Bridge:
     def repeats_safely(self, message: Message) -> bool:
         """`delivery.Knowledge`."""
         if message.method != "tools/call":
-            return message.repeats_safely
+            return message.repeats_safely or not message.is_request
         name = message.params.get("name")
         return isinstance(name, str) and (name in self._read_only or name in self._streams.calls_once)
 
@@ -269,7 +269,7 @@ class Bridge:
         try:
             await self._delivery.deliver(call, self._output.write)
         except Undelivered:
-            return  # who sent it expects no answer, and the server that should have had it is another by now
+            return  # who sent it expects no answer
 
     # --- the end ---------------------------------------------------------------------------------------------------
 

@@ -1,8 +1,9 @@
 """Brings one message to the server and its answer back: what is repeated when the connection or the server fails, what
 is not, and what is told instead.
 
-A message is repeated if the server can't have acted on it (it was never complete, or was refused), or if acting twice
-is acting once: reads, and calls that this server answers once by their call id.
+A message is repeated if the server can't have acted on it (it was never complete), or if acting twice is acting once:
+reads, notifications, and calls that this server answers once by their call id. What something before the server refused
+may have reached it.
 """
 
 import sys
@@ -13,9 +14,9 @@ from typing import Protocol
 from serena_central.island.home import Unusable
 from serena_central.proxy.caller import Caller, modern_headers
 from serena_central.proxy.handshake import Handshake, NotTaken
-from serena_central.proxy.http1 import Broken, Connection, Head, request
+from serena_central.proxy.http1 import AWAY, Broken, Connection, Head, request
 from serena_central.proxy.link import Link, Unreachable
-from serena_central.proxy.loop import Loop
+from serena_central.proxy.loop import Lock, Loop
 from serena_central.proxy.messages import (
     INTERNAL_ERROR,
     Message,
@@ -25,6 +26,7 @@ from serena_central.proxy.messages import (
     read_object,
 )
 from serena_central.proxy.sse import EventParser
+from serena_central.proxy.turns import Turn
 
 ANSWER_BYTES = 64 * 1024 * 1024
 
@@ -32,8 +34,9 @@ REPEATS = 4
 """After so many attempts that reached the server it is the message that breaks it."""
 
 PAUSES_S = (0.05, 2.0)
-BUSY_S = 20.0
-"""How long a server may say that it has too much to do."""
+
+AWAY_S = 20.0
+"""How long a server may be away, or have too much to do."""
 
 DRAIN_S = 5.0
 """The end of a stream follows its answer at once; the connection is kept only then."""
@@ -86,6 +89,7 @@ class Delivery:
         self._handshake = handshake
         self._knowledge = knowledge
         self._pass_on = pass_on
+        self._large = Lock(loop)
 
     async def deliver(self, call: Call, answer: Callable[[bytes], Awaitable[None]]) -> None:
         """Returns when the message was taken and, if it is a request, `answer` was called.
@@ -101,16 +105,15 @@ class Delivery:
             except (Broken, TimeoutError) as error:
                 if call.answered:
                     return
-                self._check_repeat(call, tries.made, str(error) or "it did not answer in time")
+                why = str(error) or "it did not answer in time"
+                self._check_repeat(call, why)
+                tries.count(why)
             except (Unreachable, Unusable) as error:
                 raise Undelivered(str(error)) from None
             else:
                 if refusal is None:
                     return
                 await self._after_refusal(call, refusal, tries, generation)
-            tries.made += 1
-            if tries.made > REPEATS:
-                raise Undelivered("The server failed on each attempt. Its log tells more.")
             await self._loop.sleep(tries.pause_s)
             tries.pause_s = min(tries.pause_s * 2, PAUSES_S[1])
 
@@ -118,38 +121,33 @@ class Delivery:
         """Returns when another attempt makes sense. Raises Undelivered."""
         status, text = refusal
         if status == 404 and call.version is None and self._handshake.session is not None:
-            await self._renew(generation)
+            tries.count(await self._renew(generation) or text)
         elif status == 401 and not tries.token_read_again:
             tries.token_read_again = True
             self._link.forget_token()
-        elif status == 503 and time.monotonic() < tries.busy_until:
-            tries.made -= 1  # it was not acted on
-        elif status in (502, 504):
-            self._check_repeat(call, tries.made, text)
         else:
-            raise Undelivered(text)
+            if status in AWAY:
+                self._check_repeat(call, text)
+            if status not in AWAY or time.monotonic() > tries.away_until:
+                raise Undelivered(text)
 
-    async def _renew(self, generation: int) -> None:
+    async def _renew(self, generation: int) -> str | None:
+        """Why it failed: the next attempt is then refused as this one was, and tries again."""
         try:
             await self._handshake.renew(generation)
         except (NotTaken, Unreachable, Unusable) as error:
             raise Undelivered(str(error)) from None
-        except (Broken, TimeoutError):
-            return  # the next attempt is refused as this one was, and tries again
+        except (Broken, TimeoutError) as error:
+            return str(error)
+        return None
 
-    def _check_repeat(self, call: Call, attempts: int, why: str) -> None:
+    def _check_repeat(self, call: Call, why: str) -> None:
         """Raises Undelivered for a message that may not be sent again."""
-        if not call.message.is_request:
-            if call.sent:
-                raise Undelivered(why)
-            return
         if call.sent and not self._knowledge.repeats_safely(call.message):
             raise Undelivered(
-                f"The connection to the server was lost during this call ({why}). It may have been carried out: "
-                "look at what it should have changed before you repeat it."
+                f"The answer to this call was lost ({why}). It may have been carried out: look at what it should have "
+                "changed before you repeat it."
             )
-        if attempts >= REPEATS:
-            raise Undelivered(f"The connection to the server was lost during each attempt ({why}).")
 
     async def _attempt(self, call: Call, answer: Callable[[bytes], Awaitable[None]]) -> tuple[int, str] | None:
         """One attempt: None when all is done, or the status and text of a refusal."""
@@ -183,28 +181,30 @@ class Delivery:
         if head.status == 200 and head.media_type == "text/event-stream":
             await self._stream(call, connection, answer)
             return None
-        body = await connection.body(ANSWER_BYTES)
-        if call.message.is_request:
+        async with Turn(self._large) as turn:
+            body = await connection.body(ANSWER_BYTES, turn.at)
             # Some refusals are answers: the modern era sends errors with a status, under the request's id.
-            if _is_answer(body, call):
+            if call.message.is_request and _is_answer(body, call):
                 await self._answer(call, body, answer)
                 return None
-            if head.status < 300:
-                raise Broken(f"status {head.status} came without an answer")
-        elif head.status < 300:
-            return None
-        return head.status, _explained(head.status, body)
+        if head.status >= 300:
+            return head.status, _explained(head.status, body)
+        if call.message.is_request:
+            raise Broken(f"status {head.status} came without an answer")
+        return None
 
     async def _stream(self, call: Call, connection: Connection, answer: Callable[[bytes], Awaitable[None]]) -> None:
         events = EventParser(ANSWER_BYTES)
-        while piece := await connection.piece():
-            try:
-                for data in events.feed(piece):
-                    await self._event(call, data, answer)
-            except ValueError as error:
-                raise Broken(f"the server's stream can't be read: {error}") from None
-            if call.answered:
-                connection.deadline = time.monotonic() + DRAIN_S
+        async with Turn(self._large) as turn:
+            while piece := await connection.piece():
+                try:
+                    for data in events.feed(piece):
+                        await self._event(call, data, answer)
+                except ValueError as error:
+                    raise Broken(f"the server's stream can't be read: {error}") from None
+                await turn.at(events.held_bytes)
+                if call.answered:
+                    connection.deadline = time.monotonic() + DRAIN_S
         if call.message.is_request and not call.answered:
             raise Broken("the stream ended without an answer")
 
@@ -229,8 +229,14 @@ class _Tries:
     def __init__(self) -> None:
         self.made = 0
         self.pause_s = PAUSES_S[0]
-        self.busy_until = time.monotonic() + BUSY_S
+        self.away_until = time.monotonic() + AWAY_S
         self.token_read_again = False
+
+    def count(self, why: str) -> None:
+        """Raises Undelivered: there were enough of them."""
+        self.made += 1
+        if self.made > REPEATS:
+            raise Undelivered(f"The server failed on each attempt ({why}). Its log tells more.")
 
 
 def _is_answer(body: bytes, call: Call) -> bool:
@@ -249,5 +255,7 @@ def _explained(status: int, body: bytes) -> str:
     match error:
         case {"message": str(text)} if text:
             return text
+        case _ if status in AWAY:
+            return f"The server, or what stands before it, is not available (status {status})."
         case _:
             return f"The server refused this with status {status}."

@@ -7,7 +7,7 @@ the client never learns of it.
 import time
 
 from serena_central.proxy.caller import Caller
-from serena_central.proxy.http1 import Broken, Connection, Head, request
+from serena_central.proxy.http1 import AWAY, Broken, Connection, Head, request
 from serena_central.proxy.link import Link, Target
 from serena_central.proxy.loop import Loop
 from serena_central.proxy.messages import read_object
@@ -90,6 +90,8 @@ class Handshake:
     async def _open(self, connection: Connection, target: Target, opening: bytes) -> None:
         common = self._caller.headers(target) | {"content-type": b"application/json"}
         head, body = await _post(connection, request("POST", target.path, common, opening))
+        if head.status in AWAY:
+            raise Broken(f"the server is away (status {head.status})")
         answer = next(EventParser(OPENING_BYTES).feed(body), b"") if head.media_type == "text/event-stream" else body
         try:
             said = read_object(answer)

@@ -5,7 +5,7 @@ Knows chunks, lengths and keep-alive; knows nothing of what the bodies mean, or 
 
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
 from serena_central.proxy.loop import READ, WRITE, Loop
@@ -14,6 +14,9 @@ HEAD_BYTES = 64 * 1024
 """More than this before the body is no answer of a sane server."""
 
 PIECE_BYTES = 256 * 1024
+
+AWAY = (502, 503, 504)
+"""A server that has too much to do, or something before it that says that it is away."""
 
 
 class Broken(Exception):
@@ -143,8 +146,8 @@ class Connection:
             self._over = not self._left and not self._chunked
         return data
 
-    async def body(self, most_bytes: int) -> bytes:
-        """The whole body; Broken if it is larger."""
+    async def body(self, most_bytes: int, grown: Callable[[int], Awaitable[None]] | None = None) -> bytes:
+        """The whole body; Broken if it is larger. `grown` is told how much there is, and may hold the rest up."""
         pieces: list[bytes] = []
         size = 0
         while piece := await self.piece():
@@ -152,6 +155,8 @@ class Connection:
             size += len(piece)
             if size > most_bytes:
                 raise Broken(f"the answer is larger than {most_bytes} bytes")
+            if grown is not None:
+                await grown(size)
         return b"".join(pieces)
 
     async def _next_chunk(self) -> None:

@@ -103,15 +103,21 @@ class Lock:
         self.held = False
         self._freed = Event(loop)
 
-    async def __aenter__(self) -> None:
+    async def take(self) -> None:
         while self.held:
             self._freed.clear()
             await self._freed.wait()
         self.held = True
 
-    async def __aexit__(self, *_: object) -> None:
+    def give_back(self) -> None:
         self.held = False
         self._freed.set()
+
+    async def __aenter__(self) -> None:
+        await self.take()
+
+    async def __aexit__(self, *_: object) -> None:
+        self.give_back()
 
 
 class Loop:

@@ -16,6 +16,11 @@ class EventParser:
         self._most_bytes = most_bytes
         self._size = 0
 
+    @property
+    def held_bytes(self) -> int:
+        """Of an event that is not complete yet."""
+        return self._size + len(self._buffer)
+
     def feed(self, piece: bytes) -> Iterator[bytes]:
         """The data of the events that `piece` completes.
 
@@ -34,7 +39,7 @@ class EventParser:
         if start:
             del self._buffer[:start]
         self._scanned = len(self._buffer)
-        if self._size + len(self._buffer) > self._most_bytes:
+        if self.held_bytes > self._most_bytes:
             raise ValueError(f"an event is larger than {self._most_bytes} bytes")
 
     def _take(self, line: bytes) -> bytes:

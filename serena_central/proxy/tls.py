@@ -1,12 +1,13 @@
 """TLS for a server on another machine. Imported only then: `ssl` takes longer to import than all the rest.
 
-Certificates and names are checked by the system's rules.
+Certificates and names are checked by the system's rules; OpenSSL's SSL_CERT_FILE names others to trust.
 """
 
 import socket
 import ssl
 import time
 
+from serena_central.island.home import Unusable
 from serena_central.proxy.http1 import TlsWants
 from serena_central.proxy.loop import READ, WRITE, Loop
 
@@ -41,7 +42,12 @@ class TlsSocket:
 
 
 async def secure(loop: Loop, sock: socket.socket, host: str, timeout_s: float) -> TlsSocket:
-    """Shakes hands over a connected socket, which it takes over. Raises OSError."""
+    """Shakes hands over a connected socket, which it takes over.
+
+    Raises:
+        Unusable: the other end is not who it should be, or speaks no TLS: waiting does not help.
+        OSError: the connection failed.
+    """
     deadline = time.monotonic() + timeout_s
     wrapped = ssl.create_default_context().wrap_socket(sock, server_hostname=host, do_handshake_on_connect=False)
     try:
@@ -52,6 +58,16 @@ async def secure(loop: Loop, sock: socket.socket, host: str, timeout_s: float) -
                 await loop.ready(wrapped.fileno(), READ, deadline)
             except ssl.SSLWantWriteError:
                 await loop.ready(wrapped.fileno(), WRITE, deadline)
+            except ssl.SSLCertVerificationError as error:
+                raise Unusable(
+                    f"The certificate of {host} is not trusted: {error.verify_message}. If it is one of your own, name "
+                    "its file, or that of what signed it, in the environment variable SSL_CERT_FILE."
+                ) from None
+            except ssl.SSLEOFError:
+                raise
+            except ssl.SSLError as error:
+                text = f"{host} does not speak TLS as it should ({error.reason}). Is its URL one with http://?"
+                raise Unusable(text) from None
             else:
                 return TlsSocket(wrapped)
     except BaseException:

@@ -2,7 +2,6 @@
 
 import json
 import random
-from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import anyio
@@ -12,19 +11,12 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_types import Implementation
 
 from tests.support.bridge import PROXY, bridging
-from tests.support.child import Child, environment, serving_child
+from tests.support.child import PATIENCE_S, Child, environment
 from tests.support.mcp import MODERN, Era, text_of
 
 pytestmark = pytest.mark.anyio
 
 ERAS: list[Era] = ["handshake", "modern"]
-
-
-@pytest.fixture(scope="module")
-async def serving(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Child]:
-    """One server for tests that disturb no other."""
-    async with serving_child(tmp_path_factory.mktemp("serving")) as child:
-        yield child
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -156,6 +148,32 @@ async def test_a_request_too_large_for_the_server_is_answered_with_its_reason(se
         answer = await client.ask("tools/call", {"name": "read_file", "arguments": {"relative_path": "x" * 20_000_000}})
         assert "bytes" in answer["error"]["message"]
         assert "result" in await client.ask("tools/list")
+
+
+async def test_a_client_that_reads_nothing_makes_the_server_wait_and_no_memory_grow(
+    serving: Child, tmp_path: Path
+) -> None:
+    """Sixty-four answers of 2 MB each are on their way before it reads the first."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "large.txt").write_text("x" * 2_000_000)
+    arguments = {"relative_path": "large.txt", "project": str(tmp_path), "max_answer_chars": 3_000_000}
+    async with bridging(serving.folder, "modern") as client, serving.http() as http:
+        session = await client.session()
+        ids = [f"large-{number}" for number in range(64)]
+        for number in ids:
+            await client.begin("tools/call", {"name": "read_file", "arguments": arguments}, as_id=number)
+        with anyio.fail_after(PATIENCE_S):
+            while (await http.get(f"/api/sessions/{session}")).json()["tool_call_count"] <= len(ids):
+                await anyio.sleep(0.01)
+        for number in ids:
+            assert len(text_of((await client.answer(number))["result"])) >= 2_000_000
+        assert most_memory_kb(client.process.pid) < 100_000
+
+
+def most_memory_kb(pid: int) -> int:
+    """The most that a process has held in memory so far."""
+    (line,) = (line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1])
 
 
 async def test_half_a_line_before_the_end_counts_and_the_last_answers_arrive(serving: Child) -> None:

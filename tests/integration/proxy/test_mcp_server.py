@@ -17,14 +17,6 @@ pytestmark = pytest.mark.anyio
 COMMAND = (str(Path(sys.executable).with_name("serena-mcp-server")),)
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    root = tmp_path / "shop"
-    (root / ".git").mkdir(parents=True)
-    (root / "cart.py").write_text("class Cart:\n    def total(self) -> int:\n        return 0\n")
-    return root
-
-
 async def test_the_usual_flags_are_taken_and_the_meaningless_ones_are_named(tmp_path: Path, project: Path) -> None:
     flags = ["--project", str(project), "--transport", "stdio", "--enable-web-dashboard", "false"]
     async with serving_child(tmp_path), bridging(tmp_path, "modern", "start-mcp-server", *flags, command=COMMAND) as it:

@@ -58,14 +58,6 @@ async def until_state(folder: Path, session: str, state: str, within_s: float) -
             await anyio.sleep(0.05)
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    root = tmp_path / "shop"
-    (root / ".git").mkdir(parents=True)
-    (root / "cart.py").write_text("class Cart:\n    def total(self) -> int:\n        return 0\n")
-    return root
-
-
 async def test_ten_proxies_at_once_start_one_server_that_outlives_them(tmp_path: Path) -> None:
     sessions: set[str] = set()
 
@@ -102,6 +94,20 @@ async def test_a_start_that_fails_names_the_log(tmp_path: Path) -> None:
         message = (await client.ask("tools/list"))["error"]["message"]
         assert "central_server_enabled" in message
         assert str(tmp_path / "home" / "logs" / "start.log") in message
+
+
+async def test_an_older_server_that_runs_is_reported_and_used(tmp_path: Path) -> None:
+    async with serving_child(tmp_path) as child:
+        said = json.loads(child.server_file.read_text())
+        child.server_file.write_text(json.dumps(said | {"version": "0.0.9"}))
+        async with bridging(tmp_path, "modern") as client:
+            assert "result" in await client.ask("tools/list")
+            assert "the server that runs is version 0.0.9" in client.said()
+            assert "serena-central stop" in client.said()
+        child.server_file.write_text(json.dumps(said | {"version": "99.0"}))
+        async with bridging(tmp_path, "modern") as client:
+            assert "result" in await client.ask("tools/list")
+            assert client.said() == ""
 
 
 async def test_a_token_that_others_can_read_is_not_used(tmp_path: Path) -> None:
