@@ -1,59 +1,90 @@
-"""Folds a graph that is too big to read: files into their folders, the deepest first, until few are left. Pure."""
+"""Folds a graph that is too big to read: files into their folders, until few enough are left. Pure."""
 
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
 
 from serena_central.analysis.graph import Graph, merged
 
 
-class _Folding:
-    """Which ids are shown: each node's, or the folder that it was folded into."""
+class Folded(NamedTuple):
+    """A graph to look at, and what was done to it, if anything. `folders` stand for all that they hold."""
 
-    def __init__(self, nodes: list[str]) -> None:
-        self.shown = {node: node for node in nodes}
-
-    def candidates(self) -> dict[str, list[str]]:
-        """Folder → what is shown directly in it; only folders of the deepest level, and no lone ones."""
-        below: dict[str, list[str]] = defaultdict(list)
-        for node in set(self.shown.values()):
-            if node != ".":
-                below[_above(node)].append(node)
-        below.pop("", None)
-        depth = max((_depth(folder) for folder in below), default=0)
-        return {folder: nodes for folder, nodes in below.items() if _depth(folder) == depth}
-
-    def fold(self, folder: str) -> None:
-        inside = folder + "/"
-        for node, shown in self.shown.items():
-            if shown.startswith(inside) or (folder == "." and "/" not in shown):
-                self.shown[node] = folder
+    graph: Graph
+    how: str | None
+    folders: frozenset[str]
 
 
-def _above(node: str) -> str:
-    """What a node is folded into: a symbol's file, else the folder; at the top `.`."""
-    path, colon, _ = node.partition(":")
-    if colon:
-        return path
-    return path.rpartition("/")[0] or "."
+class _Tree:
+    """Folders of nodes, and which of them are open: what is shown is each node, or the outermost shut folder around."""
+
+    def __init__(self, nodes: Collection[str]) -> None:
+        self._nodes = frozenset(nodes)
+        self._below: dict[str, set[str]] = defaultdict(set)
+        """Folder → what lies directly in it, itself among that if it is a node, too."""
+        for node in nodes:
+            for inner, outer in _steps(node):
+                self._below[outer].add(inner)
+        for folder in self._below.keys() & self._nodes:
+            self._below[folder].add(folder)
+        self._open = {"."}
+        self.count = len(self._below["."])
+
+    def open(self, folder: str) -> None:
+        """Opens a folder, and those around it."""
+        for _, outer in [*_steps(folder), ("", folder)]:
+            if outer in self._below and outer not in self._open:
+                self._open.add(outer)
+                self.count += len(self._below[outer]) - 1
+
+    def fill(self, most: int, shut: Collection[str]) -> None:
+        """Opens folders as long as no more than `most` are shown: the outermost first, of those the largest."""
+        level = self._below["."] & self._below.keys() - {"."}
+        while level:
+            for folder in sorted(level - self._open, key=lambda folder: (-len(self._below[folder]), folder)):
+                if folder not in shut and self.count - 1 + len(self._below[folder]) <= most:
+                    self.open(folder)
+            inside = {inner for folder in level & self._open for inner in self._below[folder]}
+            level = (inside & self._below.keys()) - level
+
+    def shown(self, node: str) -> str:
+        """What a node is shown as."""
+        return next((outer for _, outer in _steps(node) if outer not in self._open), node)
+
+    def shut_among(self, shown: Iterable[str]) -> frozenset[str]:
+        """Those of what is shown that are folders, and not open."""
+        return frozenset(one for one in shown if one in self._below and one not in self._open)
 
 
-def _depth(folder: str) -> int:
-    return 0 if folder == "." else folder.count("/") + 1
+def _steps(node: str) -> Iterator[tuple[str, str]]:
+    """(what lies in a folder, the folder), from the root's own, `.`, to the node."""
+    if node == ".":
+        yield ".", "."
+        return
+    outer = "."
+    parts = node.split("/")
+    for length in range(1, len(parts) + 1):
+        inner = "/".join(parts[:length])
+        yield inner, outer
+        outer = inner
 
 
-def folded(graph: Graph, max_nodes: int) -> tuple[Graph, str | None]:
-    """The graph with `max_nodes` at most, as far as folding can do it, and what was done to it, if anything.
+def folded(graph: Graph, max_nodes: int, *, opened: Collection[str] = (), shut: Collection[str] = ()) -> Folded:
+    """The graph with `max_nodes` at most, as far as folding can do it.
 
-    The smallest folders of the deepest level are folded first: what is told apart longest is what lies at the top.
+    What lies at the top is told apart longest, and large folders before small ones. Folders that are `opened` are open
+    in any case, those that are `shut` in none.
     """
-    if len(graph.files) <= max_nodes or graph.granularity == "module":
-        return graph, None
-    folding = _Folding(list(graph.files))
-    if graph.granularity == "symbol":
-        folding.shown = {node: node.partition(":")[0] for node in graph.files}
-    while len(set(folding.shown.values())) > max_nodes:
-        candidates = folding.candidates()
-        if not candidates or set(candidates) == {"."}:
-            break
-        folding.fold(min(candidates, key=lambda folder: (len(candidates[folder]), folder)))
-    small = merged(graph, folding.shown.__getitem__)
-    return small, f"{len(graph.files)} nodes are folded to {len(small.files)}: files into their folders where need be."
+    if graph.granularity == "module" or (len(graph.files) <= max_nodes and not shut):
+        return Folded(graph, None, frozenset())
+    nodes = {node: node for node in graph.files}
+    if graph.granularity == "symbol" and len(nodes) > max_nodes:
+        nodes = {node: node.partition(":")[0] for node in nodes}
+    tree = _Tree(set(nodes.values()))
+    for folder in opened:
+        if not any(folder == outer or folder.startswith(f"{outer}/") for outer in shut):
+            tree.open(folder)
+    tree.fill(max_nodes, shut)
+    small = merged(graph, lambda node: tree.shown(nodes[node]))
+    how = f"{len(graph.files)} nodes are folded to {len(small.files)}: files into their folders where need be."
+    return Folded(small, how, tree.shut_among(small.files))

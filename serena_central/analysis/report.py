@@ -7,7 +7,8 @@ from serena_central.analysis.graph import Analysis, Graph, analyse
 
 
 class GraphReport(msgspec.Struct):
-    """`analysis` is about the whole graph, `drawn` is the graph folded to what can be read. Plain data for any page."""
+    """`analysis` is about the whole graph, `drawn` is the graph folded to what can be read; `folders` are those of its
+    nodes that stand for all that lies in them. Plain data for any page."""
 
     project: str
     folder: str
@@ -16,6 +17,7 @@ class GraphReport(msgspec.Struct):
     analysis: Analysis
     drawn: Graph
     drawn_analysis: Analysis
+    folders: frozenset[str] = frozenset()
     remarks: list[str] = []
 
     @property
@@ -25,7 +27,7 @@ class GraphReport(msgspec.Struct):
 
 
 def report_of(project: str, folder: str, graph: Graph, *, max_nodes: int, remarks: list[str]) -> GraphReport:
-    drawn, how = folded(graph, max_nodes)
+    drawn, how, folders = folded(graph, max_nodes)
     analysis = analyse(graph)
     return GraphReport(
         project=project,
@@ -35,5 +37,6 @@ def report_of(project: str, folder: str, graph: Graph, *, max_nodes: int, remark
         analysis=analysis,
         drawn=drawn,
         drawn_analysis=analysis if drawn is graph else analyse(drawn),
+        folders=folders,
         remarks=[*([how] if how else []), *remarks],
     )

@@ -84,13 +84,14 @@ def test_symbols_are_told_apart_by_what_holds_the_use() -> None:
 
 def test_a_graph_that_can_be_read_is_not_folded() -> None:
     graph = file_graph()
-    assert folded(graph, 4) == (graph, None)
+    assert folded(graph, 4) == (graph, None, frozenset())
 
 
-def test_the_deepest_and_smallest_folders_are_folded_first() -> None:
+def test_what_lies_at_the_top_and_large_folders_are_told_apart_longest() -> None:
     files = ["a.py", "lib/b.py", "lib/deep/c.py", "lib/deep/d.py", "lib/deep/e.py", "lib/more/f.py", "lib/more/g.py"]
     graph = graph_of([], files, "file", node_of=str)
-    small, how = folded(graph, 6)
+    small, how, folders = folded(graph, 6)
+    assert folders == {"lib/more"}
     assert small.files == {
         "a.py": 1,
         "lib/b.py": 1,
@@ -100,17 +101,28 @@ def test_the_deepest_and_smallest_folders_are_folded_first() -> None:
         "lib/more": 2,
     }
     assert how == "7 nodes are folded to 6: files into their folders where need be."
-    assert folded(graph, 2)[0].files == {"a.py": 1, "lib": 6}
+    assert folded(graph, 2).graph.files == {"a.py": 1, "lib": 6}
 
 
 def test_folding_adds_edges_up() -> None:
-    small, _ = folded(file_graph(), 3)
-    assert counts(small) == {("app", "core/tree.py"): 1, ("app", "core/text.py"): 2} | {
-        ("core/text.py", "core/tree.py"): 3,
-        ("core/tree.py", "core/text.py"): 1,
+    small = folded(file_graph(), 3).graph
+    assert counts(small) == {
+        ("app/main.py", "app/views.py"): 4,
+        ("app/main.py", "core"): 2,
+        ("app/views.py", "core"): 1,
     }
 
 
 def test_symbols_are_folded_into_their_files_first() -> None:
     graph = Graph("symbol", {"a.py:x": 1, "a.py:y": 1, "b/c.py:z": 1}, [])
-    assert folded(graph, 2)[0].files == {"a.py": 2, "b/c.py": 1}
+    assert folded(graph, 2).graph.files == {"a.py": 2, "b/c.py": 1}
+
+
+def test_what_people_open_stays_open_and_what_they_shut_is_folded() -> None:
+    files = ["a.py", "lib/b.py", "lib/deep/c.py", "lib/deep/d.py", "lib/deep/e.py", "lib/more/f.py", "lib/more/g.py"]
+    graph = graph_of([], files, "file", node_of=str)
+    opened = folded(graph, 4, opened=["lib/more"])
+    assert opened.graph.files == {"a.py": 1, "lib/b.py": 1, "lib/deep": 3, "lib/more/f.py": 1, "lib/more/g.py": 1}
+    shut = folded(graph, 60, shut=["lib/deep", "nowhere"])
+    assert set(shut.graph.files) == {"a.py", "lib/b.py", "lib/deep", "lib/more/f.py", "lib/more/g.py"}
+    assert folded(graph, 60, shut=["lib", "lib/deep"]).folders == {"lib"}
