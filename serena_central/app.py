@@ -31,6 +31,7 @@ from serena_central.config.layers import Loaded
 from serena_central.config.load import load_project_config, serena_home
 from serena_central.config.profiles import Profiles, load_profiles
 from serena_central.config.settings import ServerSettings
+from serena_central.core.errors import only_cause
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.logs import log_event
 from serena_central.core.places import Places
@@ -257,8 +258,9 @@ async def _running_all(stop: Callable[[], None], *runs: Run) -> AsyncGenerator[N
             for run in runs:
                 await stack.enter_async_context(_running(run))
             yield
-    except Exception:
-        logger.exception("A part of the server failed, and so the server stops")
+    except Exception as error:
+        # Each part wraps what failed in a group of its own, too deep for Python to print what is inside.
+        logger.error("A part of the server failed, and so the server stops", exc_info=only_cause(error))
         stop()
         raise
 

@@ -48,6 +48,7 @@ Errors hold data and a message for the reader, who is often a language model. Th
 """
 
 from collections.abc import Sequence
+from typing import cast
 
 CONTENT_SHOWN = 20_000
 """Characters of a text that a refusal shows."""
@@ -380,3 +381,13 @@ class AlreadyRunning(SerenaCentralError):
         super().__init__(f"A serena-central server runs already: {url} (pid {pid}). `serena-central stop` ends it.")
         self.url = url
         self.pid = pid
+
+
+def only_cause(error: BaseException) -> BaseException:
+    """The one error inside task groups' wrappings."""
+    while isinstance(error, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", error)
+        if len(group.exceptions) != 1:
+            return group
+        error = group.exceptions[0]
+    return error

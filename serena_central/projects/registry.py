@@ -10,14 +10,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Protocol
 
 import anyio
 import msgspec
 from anyio.abc import TaskGroup, TaskStatus
 
 from serena_central.config.load import settings_stamp
-from serena_central.core.errors import ProjectRefused, SerenaCentralError, UnknownProject
+from serena_central.core.errors import ProjectRefused, SerenaCentralError, UnknownProject, only_cause
 from serena_central.core.events import Event, EventBus, Severity
 from serena_central.core.repeating import follow, repeat
 from serena_central.lsp.installers.auto import FINISHED as INSTALLED
@@ -235,7 +235,7 @@ class ProjectRegistry:
                     )
                     opening.done.set()
         except Exception as error:
-            cause = _only_cause(error)
+            cause = only_cause(error)
             if not isinstance(cause, SerenaCentralError):
                 logger.exception("project %s failed", root, extra={"project": root.name})
                 cause = ProjectRefused(f"The project {root} failed and was closed: {cause}.")
@@ -304,13 +304,3 @@ def real_path(path: Path) -> Path:
         return path.expanduser().resolve()
     except (ValueError, RuntimeError, OSError) as error:
         raise ProjectRefused(f"{str(path)!r} can't be the path of a project: {error}.") from error
-
-
-def _only_cause(error: BaseException) -> BaseException:
-    """The one error inside task groups' wrappings."""
-    while isinstance(error, BaseExceptionGroup):
-        group = cast("BaseExceptionGroup[BaseException]", error)
-        if len(group.exceptions) != 1:
-            return group
-        error = group.exceptions[0]
-    return error

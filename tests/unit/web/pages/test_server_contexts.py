@@ -102,7 +102,7 @@ async def test_a_server_in_the_table_and_on_its_page(central: Central, box: Pool
     ]
     measured = box.pool.chronicle(shown.key).measured
     assert await server.load(visit(central, box, at)) == server.plots(list(measured))
-    assert measured[-1].memory_bytes == shown.memory_bytes > 1_000_000
+    assert measured[-1].memory_bytes > 1_000_000
 
 
 async def test_an_open_breaker_says_until_when(central: Central, box: PoolBox) -> None:
