@@ -55,7 +55,7 @@ class ProjectBuilder:
             encoding=settings.encoding,
             around=repo.root if repo else None,
             syntax=self.syntax,
-            missing=self.installer.want,
+            installations=self.installer,
         )
         for key, text in languages.problems:
             origins = found.origins.get(f"language_servers.{key}") or found.origins.get(key, (DEFAULT,))

@@ -7,7 +7,7 @@ tree saw to every server that was ever asked for this project. It knows no symbo
 from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -16,7 +16,6 @@ from serena_central.core.errors import (
     ConfigError,
     LanguageServerError,
     ServerBeingInstalled,
-    ServerNotDriven,
     ServerNotInstalled,
 )
 from serena_central.core.places import Places
@@ -43,6 +42,18 @@ MISSING = "not-installed"
 """In place of a server's version."""
 
 
+class Installations(Protocol):
+    """Who gets servers that are missing."""
+
+    def want(self, spec: ServerSpec) -> str | None:
+        """Begins to get it; says how that stands, or None where nothing is done."""
+        ...
+
+    async def settled(self, spec: ServerSpec) -> bool:
+        """Returns when it is not being got any more; whether that had to be waited for."""
+        ...
+
+
 class ProjectLanguages:
     """The language servers of one project. Belongs to the event loop's thread."""
 
@@ -57,13 +68,12 @@ class ProjectLanguages:
         encoding: str | None = None,
         around: Path | None = None,
         syntax: SyntaxReader | None = None,
-        missing: Callable[[ServerSpec], str | None] = lambda spec: None,
+        installations: Installations | None = None,
     ) -> None:
         """`languages` limits what is served (empty: all); `chosen` maps language → server name, or its options.
 
         `around` is the super-repo of the root: servers of its other modules hear of changes, too.
-        Without `syntax` no file is read by syntax.
-        `missing` is told of a server that is not installed, and says what is done about it, or None.
+        Without `syntax` no file is read by syntax; without `installations` only a person gets what is missing.
         """
         self._root = root
         self._pool = pool
@@ -73,7 +83,7 @@ class ProjectLanguages:
         """What of the settings has no effect, and why."""
         self._detection = Detection(root, catalogue(), [self._known(name) for name in languages])
         self.encoding = encoding
-        self._missing = missing
+        self._installations = installations
         self._syntax = syntax
         self._around = around
         self._roots: set[Path] = {root}
@@ -118,8 +128,9 @@ class ProjectLanguages:
     def identity(self, path: str) -> str | None:
         """Server, version and settings digest that answer for a path: what a cached answer must agree with."""
         spec = self.spec_for(path)
-        if spec is None:
-            return None
+        return None if spec is None else self._identity_of(spec)
+
+    def _identity_of(self, spec: ServerSpec) -> str:
         if spec.name not in self._identities:
             try:
                 version = locate(spec, self._root, self._places).version
@@ -198,15 +209,35 @@ class ProjectLanguages:
         return self.wanted(spec, path)
 
     async def _read(self, wanted: WantedServer, question: Callable[[LanguageServer], Awaitable[T]]) -> T:
+        self._see_to(wanted.spec)
         try:
             return await self._pool.read(wanted, question)
-        except ServerNotDriven:
-            raise
         except ServerNotInstalled:
-            being_done = self._missing(wanted.spec)
-            if being_done is None:
-                raise
-            raise ServerBeingInstalled(wanted.spec.name, being_done) from None
+            self.installed(wanted.spec.name)  # it was removed
+            self._see_to(wanted.spec)
+            raise
+
+    def _see_to(self, spec: ServerSpec) -> None:
+        """Lets a missing server be got before its start is tried in vain. Raises ServerBeingInstalled."""
+        being_done = self._being_done(spec)
+        if being_done is not None:
+            raise ServerBeingInstalled(spec.name, being_done)
+
+    def _being_done(self, spec: ServerSpec) -> str | None:
+        """What is done about a server that is missing; None where it is there, or only a person can get it."""
+        if MISSING not in self._identity_of(spec):
+            return None
+        self.installed(spec.name)  # since then, perhaps
+        if self._installations is None or spec.undriven or MISSING not in self._identity_of(spec):
+            return None
+        return self._installations.want(spec)
+
+    async def until_installed(self, path: str) -> bool:
+        """Waits while the server for `path` is being installed; whether there was something to wait for."""
+        spec = self.spec_for(path)
+        if spec is None or self._installations is None or self._being_done(spec) is None:
+            return False
+        return await self._installations.settled(spec)
 
     def installed(self, server: str) -> None:
         """A server is there now, or another version of it."""
@@ -250,9 +281,6 @@ class ProjectLanguages:
         """
 
         async def with_server(server: LanguageServer) -> None:
-            if MISSING in self._identities.get(server.spec.name, ""):
-                del self._identities[server.spec.name]  # it was installed since
-
             async def ask(file: str) -> Sequence[DocumentSymbol]:
                 return await server.document_symbols(self._root / file)
 

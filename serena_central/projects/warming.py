@@ -25,6 +25,8 @@ class Warmed(msgspec.Struct, frozen=True):
 async def warm(name: str, paths: Iterable[str], languages: ProjectLanguages, indexer: Indexer) -> list[Warmed]:
     """Starts the servers of all languages that are searched, waits until each is ready, and fills the index.
 
+    A server that is being installed is waited for.
+
     `paths` are all files of the project `name`.
     """
     files: dict[str, list[str]] = {}
@@ -49,6 +51,8 @@ async def _language(
     began, error, success = time.monotonic(), None, True
     report(f"{name}: starting {language}")
     try:
+        if await languages.until_installed(files[0]):
+            indexer.ask_again(files)  # what they failed of is over
         error = await languages.ask(files[0], lambda server: server.ready())
         gaps = await indexer.ensure(files)
         error = "; ".join(filter(None, [error, *map(str, gaps)])) or None

@@ -6,6 +6,8 @@ import anyio
 import msgspec.structs
 import pytest
 
+from serena_central.core.events import Severity
+from serena_central.core.progress import reporting_to
 from serena_central.lsp.catalogue import catalogue
 from serena_central.lsp.installers.auto import FINISHED
 from tests.support.central import running_parts
@@ -42,6 +44,19 @@ async def test_the_first_question_begins_it_and_the_next_ones_are_answered(tmp_p
                 symbols, gaps = await opening.symbols_of(["a.ts"])
                 assert not gaps
                 assert [symbol.name for symbol in symbols["a.ts"].symbols] == ["tiny"]
+            assert not [event for event in central.bus.recent() if event.severity is not Severity.INFO]
+
+
+async def test_a_warm_up_waits_for_the_installation_and_says_so(tmp_path: Path, project: Path) -> None:
+    said: list[str] = []
+    with anyio.fail_after(90):
+        async with running_parts(tmp_path, {"auto_install": "pinned"}) as central:
+            opening = await central.projects.open(project)
+            with reporting_to(lambda message, _part: said.append(message)):
+                (warmed,) = await opening.warm()
+            assert (warmed.language, warmed.success, warmed.error) == ("typescript", True, None)
+            assert "installing typescript, which is missing" in said
+            assert not opening.indexer.pending
 
 
 async def test_without_the_setting_the_answer_says_how_to_get_it(tmp_path: Path, project: Path) -> None:

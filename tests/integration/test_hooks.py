@@ -89,6 +89,22 @@ async def test_a_search_for_a_class_is_stopped_and_the_call_handed_over_finds_it
     assert found["relative_path"] == "src/cart.py"
 
 
+async def test_a_decision_is_made_with_the_standard_library_alone(child: Child, shop: Path) -> None:
+    script = (
+        "import sys; bare = {*sys.modules}; from serena_central.hook.main import run; run('serena-hook', ['enforce']);"
+        "print(*({*sys.modules} - bare), file=sys.stderr)"
+    )
+    said = json.dumps(grep(shop, "alone", pattern="class Cart")).encode()
+    with anyio.fail_after(PATIENCE_S):
+        ended = await anyio.run_process(
+            [sys.executable, "-I", "-c", script], input=said, env=environment(child.folder, **PATIENT)
+        )
+    assert b'"permissionDecision": "deny"' in ended.stdout
+    loaded = {name for name in ended.stderr.decode().split() if not name.startswith("serena_central.")}
+    assert {name.partition(".")[0] for name in loaded} - sys.stdlib_module_names == {"serena_central"}
+    assert not loaded & {"asyncio", "http.client", "ssl", "subprocess", "email", "importlib.metadata", "logging"}
+
+
 @pytest.mark.parametrize(
     ("tool", "given", "answer"),
     [

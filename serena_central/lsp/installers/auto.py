@@ -1,7 +1,7 @@
 """Installs a missing language server in the background when it is first needed, as far as the settings allow.
 
 One installation of a server at a time, a few altogether, owned by `run` and not by the call that needed the server.
-Whoever needs it meanwhile is told what is going on; that it is there now, the bus tells.
+Whoever needs it meanwhile is told what is going on, and may wait; that it is there now, the bus tells.
 """
 
 import logging
@@ -11,13 +11,13 @@ from typing import Literal, Protocol
 
 import anyio
 import anyio.to_thread
-import msgspec
 from anyio import TASK_STATUS_IGNORED
 from anyio.abc import TaskGroup, TaskStatus
 
 from serena_central.core.errors import LanguageServerError
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.places import Places
+from serena_central.core.progress import report
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.installers.install import Installed, install, recipes_of, sweep_all
 from serena_central.lsp.installers.ways import OUTSIDE, WAYS
@@ -31,6 +31,9 @@ RETRY_AFTER_S = 3600.0
 """How long a server that could not be installed is not tried again: registries do not change by the minute."""
 
 AT_ONCE = 2
+
+TOLD_EVERY_S = 10.0
+"""Who waits for an installation hears of it so often."""
 
 _ALLOWED: dict[str, tuple[str, ...]] = {
     "off": (),
@@ -47,11 +50,13 @@ class Install(Protocol):
     ) -> Installed: ...
 
 
-class _Attempt(msgspec.Struct):
+class _Attempt:
     """One server's installation: under way while `error` is empty."""
 
-    error: str = ""
-    failed_at: float = 0.0
+    def __init__(self) -> None:
+        self.error = ""
+        self.failed_at = 0.0
+        self.over = anyio.Event()
 
 
 class AutoInstaller:
@@ -104,6 +109,20 @@ class AutoInstaller:
             "Call again in a moment."
         )
 
+    async def settled(self, spec: ServerSpec) -> bool:
+        """Returns when a server is not being installed any more; whether it was. The caller bounds the wait."""
+        attempt = self._attempts.get(spec.name)
+        if attempt is None or attempt.over.is_set():
+            return False
+        began = self._clock()
+        report(f"installing {spec.name}, which is missing")
+        while not attempt.over.is_set():
+            with anyio.move_on_after(TOLD_EVERY_S) as waited:
+                await attempt.over.wait()
+            if waited.cancelled_caught:
+                report(f"installing {spec.name} for {self._clock() - began:.0f} s")
+        return True
+
     async def _get(self, spec: ServerSpec, attempt: _Attempt) -> None:
         async with self._at_once:
             started = f"installing {spec.name}, which is needed and missing"
@@ -120,6 +139,8 @@ class AutoInstaller:
                 del self._attempts[spec.name]
                 words = f"installed {spec.name} {done.version} by {done.via} in {done.seconds:.0f} s"
                 self._bus.publish(FINISHED, words, server=spec.name, version=done.version, via=done.via)
+            finally:
+                attempt.over.set()
 
     def _failed(self, spec: ServerSpec, attempt: _Attempt, why: str) -> None:
         attempt.error, attempt.failed_at = why, self._clock()

@@ -12,6 +12,7 @@ import pytest
 from serena_central.core.errors import InstallFailed
 from serena_central.core.events import EventBus
 from serena_central.core.places import Places
+from serena_central.core.progress import reporting_to
 from serena_central.lsp.catalogue import InstallRecipe, ServerSpec
 from serena_central.lsp.installers.auto import RETRY_AFTER_S, AutoInstaller
 from serena_central.lsp.installers.install import Installed
@@ -150,3 +151,26 @@ async def test_nothing_begins_while_it_does_not_run(tmp_path: Path) -> None:
         assert world.running == 1
     assert world.running == 0
     assert world.installer.want(spec_via("pip")) is None
+
+
+@pytest.mark.parametrize("error", [None, InstallFailed("fake", "no network")])
+async def test_who_waits_for_an_installation_goes_on_when_it_is_over_however_it_ended(
+    tmp_path: Path, error: Exception | None
+) -> None:
+    said: list[str] = []
+    async with running(World(tmp_path)) as world:
+        world.error = error
+        assert not await world.installer.settled(spec_via("pip"))
+        world.installer.want(spec_via("pip"))
+
+        async def wait() -> None:
+            with reporting_to(lambda message, _part: said.append(message)):
+                assert await world.installer.settled(spec_via("pip"))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wait)
+            while not said:
+                await anyio.lowlevel.checkpoint()
+            world.let_go.set()
+        assert said == ["installing fake, which is missing"]
+        assert not await world.installer.settled(spec_via("pip"))
