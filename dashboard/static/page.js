@@ -4,12 +4,16 @@
 // --- the stream ------------------------------------------------------------------------------------------------------
 
 // What htmx's SSE extension takes for an EventSource: it closes while the tab is hidden (a browser has six connections
-// to a host), comes back by itself, also when the server was restarted, and says when it is away.
+// to a host), comes back by itself, also when the server was restarted, and says when it is away. It is of the page's
+// address, also when that changes while the page stays: by what one types into a filter.
 class PatientSource {
   static RETRY_MS = 1000;
 
-  constructor(url) {
-    this.url = url;
+  static address() {
+    return location.pathname.replace("/dashboard", "/dashboard/live") + location.search;
+  }
+
+  constructor() {
     this.listeners = [];
     this.readyState = EventSource.CONNECTING;
     this.addEventListener("leave", () => location.reload());
@@ -17,7 +21,9 @@ class PatientSource {
       if (event.data !== document.body.dataset.version) location.reload();
     });
     this.watch = () => (document.hidden ? this.rest() : this.connect());
+    this.follow = () => this.source && this.address !== PatientSource.address() && this.connect();
     document.addEventListener("visibilitychange", this.watch);
+    document.addEventListener("htmx:afterSwap", this.follow);
     this.watch();
   }
 
@@ -33,7 +39,8 @@ class PatientSource {
 
   connect() {
     this.rest();
-    this.source = new EventSource(this.url);
+    this.address = PatientSource.address();
+    this.source = new EventSource(this.address);
     for (const [name, listener] of this.listeners) this.source.addEventListener(name, listener);
     this.source.onopen = () => {
       this.readyState = EventSource.OPEN;
@@ -56,6 +63,7 @@ class PatientSource {
 
   close() {
     document.removeEventListener("visibilitychange", this.watch);
+    document.removeEventListener("htmx:afterSwap", this.follow);
     this.rest();
     this.readyState = EventSource.CLOSED;
   }
@@ -66,7 +74,7 @@ function away(lost) {
   if (sign) sign.hidden = !lost;
 }
 
-htmx.createEventSource = (url) => new PatientSource(url);
+htmx.createEventSource = () => new PatientSource();
 
 // What a person has opened, ticked or typed is his: news leave it as it is. So do times that say the same.
 Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, element) =>
@@ -103,6 +111,16 @@ document.addEventListener("htmx:afterSwap", tell);
 document.addEventListener("visibilitychange", tell);
 tell();
 
+// --- the navigation --------------------------------------------------------------------------------------------------
+
+// On a phone the page that one is on may be beyond the edge.
+function showCurrent() {
+  document.querySelector(".top nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+}
+
+document.addEventListener("htmx:afterSwap", (event) => event.target === document.body && showCurrent());
+showCurrent();
+
 // --- after an action -------------------------------------------------------------------------------------------------
 
 // Its question was answered; what it did is said for a while.
@@ -125,6 +143,33 @@ document.addEventListener("keydown", (event) => {
     open.querySelector("summary").focus();
   }
 });
+
+// --- filters ---------------------------------------------------------------------------------------------------------
+
+// What was left empty stays out of the address.
+document.addEventListener("htmx:configRequest", (event) => {
+  if (event.detail.verb !== "get") return;
+  for (const [name, value] of [...event.detail.formData]) if (!value) event.detail.formData.delete(name);
+});
+
+// --- copying ---------------------------------------------------------------------------------------------------------
+
+for (const text of document.querySelectorAll("pre[data-copy]")) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "copy";
+  button.textContent = "Copy";
+  button.setAttribute("aria-label", `Copy: ${text.getAttribute("aria-label")}`);
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(text.textContent);
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = "Copy"), 2000);
+  });
+  const frame = document.createElement("div");
+  frame.className = "copyable";
+  text.replaceWith(frame);
+  frame.append(text, button);
+}
 
 // --- choosing several ------------------------------------------------------------------------------------------------
 

@@ -245,9 +245,9 @@ class ToolCaller:
         session, failed = call.session, failure is not None
         outcome, error = _outcome(failure), type(failure).__name__ if failed else None
         session.count(tool.name, duration_ms, failed=failed)
-        session.note(
-            f"{tool.name} {project or ''} {outcome} {duration_ms:.1f} ms", "warning" if failed else "info", at=now
-        )
+        where = f" {project}" if project else ""
+        text = f"{tool.name}{where} {outcome} {duration_ms:.1f} ms"
+        session.note(text, "warning" if failed else "info", at=now)
         self._keep(
             ToolCallRow(
                 id=call.id,

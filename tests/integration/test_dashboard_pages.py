@@ -251,7 +251,7 @@ async def test_words_of_clients_files_and_logs_stay_words_on_every_page(
 
 PLAIN = """a b body button circle code dd details div dl dt figcaption figure form g h1 h2 h3 head header html img input
 label legend li line link main meta nav ol option p path pre rect script section select span summary svg table tbody td
-text textarea th thead time title tr ul"""
+text textarea th thead time title tr ul wbr"""
 """Elements that pages are made of; whatever else is seen came from outside."""
 
 

@@ -179,7 +179,7 @@ class Border:
             version=self.digest,
             csrf=_login(request).csrf,
             here=here,
-            live_url=here.replace(BELOW, BELOW + "/live", 1) if page.live else "",
+            live=page.live,
             assets=self.assets,
             navigation=[
                 Link(one.title, BELOW + one.path, _leads_to(one, path)) for one in self.navigation if one.in_navigation

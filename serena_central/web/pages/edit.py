@@ -12,7 +12,8 @@ from serena_central.editing.patch import FilePatch, Hunk
 from serena_central.projects.undo import patches_of
 from serena_central.store.rows import EditRow
 from serena_central.web.answers import NotFound
-from serena_central.web.pages.page import Page, Section, Visit, link
+from serena_central.web.pages.page import Page, Section, Visit
+from serena_central.web.pages.references import session_page
 
 LINES = 300
 LINE_CHARS = 300
@@ -75,7 +76,7 @@ def _edit(row: EditRow, visit: Visit, files: list[FileDiff], left_out: int, rema
         tool=row.tool,
         client=row.client,
         session=row.session,
-        session_url=link(f"/sessions/{row.session}") if known else "",
+        session_url=session_page(row.session) if known else "",
         root=row.project_root,
         files=files,
         left_out=left_out,

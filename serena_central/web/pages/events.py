@@ -1,7 +1,6 @@
 """The page of events: the lifecycle log of all runs of the server, chosen by its query string, and as JSON lines."""
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import msgspec
 from starlette.responses import Response, StreamingResponse
@@ -11,6 +10,7 @@ from serena_central.core.events import Event, Severity
 from serena_central.store.rows import EventRow
 from serena_central.web.pages.listing import ROWS, Option, options
 from serena_central.web.pages.page import Page, Section, Visit, link
+from serena_central.web.pages.references import Reference, References
 from serena_central.web.pages.rendering import milliseconds
 from serena_central.web.views import event_pages
 
@@ -42,16 +42,13 @@ class Filters(msgspec.Struct, frozen=True):
 
 
 class EventLine(msgspec.Struct, frozen=True):
-    """An event. `project` is a name or a root, as the event has it; `url` is its session's page, "" for none."""
+    """An event in a line."""
 
     id: str
     at: float
     kind: str
     severity: str
-    session: str
-    url: str
-    project: str
-    server: str
+    about: list[Reference]
     text: str
 
 
@@ -86,9 +83,9 @@ def _chosen(visit: Visit) -> dict[str, str]:
 async def table(visit: Visit) -> Table:
     chosen = _chosen(visit)
     found = await event_pages(visit.parts.store, visit.parts.bus, visit.query, ROWS)
-    before = found["next_before"]
+    before, references = found["next_before"], References(visit.parts)
     return Table(
-        rows=[_line(row) for row in found["events"]],
+        rows=[_line(row, references) for row in found["events"]],
         older=link(PATH, **chosen, before=before) if before else "",
         newest=link(PATH, **chosen) if "before" in visit.query else "",
         remark=found.get("remark", ""),
@@ -96,17 +93,14 @@ async def table(visit: Visit) -> Table:
     )
 
 
-def _line(row: EventRow | Event) -> EventLine:
+def _line(row: EventRow | Event, references: References) -> EventLine:
     number = row.id if isinstance(row, EventRow) else row.seq
     return EventLine(
         id=str(number),
         at=row.at,
         kind=row.kind,
         severity=str(row.severity),
-        session=row.session or "",
-        url=link(f"/sessions/{row.session}") if row.session else "",
-        project=Path(row.project).name if row.project and row.project.startswith("/") else row.project or "",
-        server=row.server or "",
+        about=references.of(row),
         text=_text(row),
     )
 

@@ -1,6 +1,6 @@
 """What long tables share: pages of rows and the choices of filters, all in the query string. Knows no page."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -31,10 +31,10 @@ class Pager(msgspec.Struct, frozen=True):
     after: str
 
 
-def options(values: Sequence[str], chosen: str, *, every: str = "any") -> list[Option]:
+def options(values: Sequence[str], chosen: str, *, shown: Callable[[str], str] = str) -> list[Option]:
     """The choices, "no matter" first; what was chosen is among them also when nothing has that value any more."""
     known = values if not chosen or chosen in values else [*values, chosen]
-    return [Option("", every, not chosen), *(Option(value, value, value == chosen) for value in known)]
+    return [Option("", "any", not chosen), *(Option(value, shown(value), value == chosen) for value in known)]
 
 
 def paged(found: Sequence[Row], visit: Visit, path: str) -> tuple[Sequence[Row], Pager]:

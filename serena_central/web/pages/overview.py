@@ -1,7 +1,6 @@
 """The overview: who is here, what runs, how much is called, what happened, and what needs attention."""
 
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -14,7 +13,8 @@ from serena_central.sessions.session import SessionSnapshot, SessionState
 from serena_central.web.minutes import Minute
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.plot import Plot, Series, plot
-from serena_central.web.pages.rendering import milliseconds
+from serena_central.web.pages.references import Reference, References, project_page, server_page, session_page
+from serena_central.web.pages.rendering import counted, milliseconds
 
 NEWEST_SESSIONS = 8
 NEWEST_EVENTS = 12
@@ -68,13 +68,13 @@ class Sessions(msgspec.Struct, frozen=True):
 class Server(msgspec.Struct, frozen=True):
     """A language server in short. `share` is its memory in percent of the budget."""
 
+    url: str
     name: str
     project: str
     root: str
     state: str
     memory_bytes: int
     share: float
-    calls: int
 
 
 class Servers(msgspec.Struct, frozen=True):
@@ -96,14 +96,14 @@ class Load(msgspec.Struct, frozen=True):
 
 
 class Happened(msgspec.Struct, frozen=True):
-    """An event in a line."""
+    """An event in a line. `id` counts through the events of this run of the server."""
 
+    id: int
     at: float
     kind: str
     severity: str
     text: str
-    about: str
-    url: str
+    about: list[Reference]
 
 
 class Events(msgspec.Struct, frozen=True):
@@ -152,7 +152,7 @@ def _agent(one: SessionSnapshot) -> Agent:
         doing=", ".join(one.running[:3]),
         since=round(one.last_activity),
         calls=one.tool_call_count,
-        url=link(f"/sessions/{one.session_id}"),
+        url=session_page(one.session_id),
     )
 
 
@@ -173,13 +173,13 @@ async def servers(visit: Visit) -> Servers:
 
 def _server(one: ServerSnapshot, budget: int) -> Server:
     return Server(
+        url=server_page(one.key),
         name=one.server,
         project=one.root.name,
         root=str(one.root),
         state=one.state,
         memory_bytes=one.memory_bytes,
         share=_percent(one.memory_bytes, budget),
-        calls=one.calls,
     )
 
 
@@ -193,19 +193,20 @@ async def load(visit: Visit) -> Load:
 
 def hour(minutes: list[Minute]) -> Load:
     """Plots of these minutes."""
-    ago = [f"{minutes_ago} min ago" for minutes_ago in (60, 45, 30, 15)] + ["now"]
+    ago = ["60 min ago", "45 min", "30 min", "15 min", "now"]
+
+    def when(index: int) -> str:
+        minutes_ago = len(minutes) - index - 1
+        return f"{minutes_ago} min ago" if minutes_ago else "this minute"
 
     def calls_in(index: int) -> str:
         one = minutes[index]
         failed = f", {one.errors} failed" if one.errors else ""
-        return f"{len(minutes) - index - 1} min ago: {one.calls} calls{failed}"
+        return f"{when(index)}: {counted(one.calls, 'call')}{failed}"
 
     def durations_in(index: int) -> str:
         one = minutes[index]
-        return (
-            f"{len(minutes) - index - 1} min ago: p50 {milliseconds(one.p50_ms or 0)}, "
-            f"p95 {milliseconds(one.p95_ms or 0)}"
-        )
+        return f"{when(index)}: p50 {milliseconds(one.p50_ms or 0)}, p95 {milliseconds(one.p95_ms or 0)}"
 
     return Load(
         calls=plot(
@@ -216,7 +217,7 @@ def hour(minutes: list[Minute]) -> Load:
                 Series("failed", [one.errors for one in minutes], "bars"),
             ],
             x_labels=ago,
-            show=lambda value: f"{value:g}",
+            show=lambda value: f"{value:,g}",
             says_of=calls_in,
         ),
         durations=plot(
@@ -235,31 +236,29 @@ def hour(minutes: list[Minute]) -> Load:
 
 async def events(visit: Visit) -> Events:
     chosen = [event for event in reversed(visit.parts.tally.news) if not event.kind.startswith("call.")]
-    clients = {session.id: session.client_name for session in visit.parts.sessions.sessions()}
-    return Events([_happened(event, clients) for event in chosen[:NEWEST_EVENTS]])
+    references = References(visit.parts)
+    return Events([_happened(event, references) for event in chosen[:NEWEST_EVENTS]])
 
 
-def _happened(event: Event, clients: Mapping[str, str]) -> Happened:
-    """`clients`: sessions that are there → their clients' names."""
-    of_session = clients.get(event.session or "", "") or event.data.get("client", "")
-    about = event.server or Path(event.project or "").name or of_session
+def _happened(event: Event, references: References) -> Happened:
     return Happened(
+        id=event.seq,
         at=event.at,
         kind=event.kind,
         severity=event.severity,
         text=event.message,
-        about=about,
-        url=link(f"/sessions/{event.session}") if event.session in clients else "",
+        about=references.of(event),
     )
 
 
 async def attention(visit: Visit) -> Attention:
     parts = visit.parts
+    recent = [event for event in parts.tally.news if event.at > visit.now - RECENT_S]
     problems = [
         *_of_store(parts.store.writer.problem),
         *_of_servers(parts.pool.snapshot()),
         *_of_projects(parts.projects.snapshots(), visit.now),
-        *_of_events([event for event in parts.tally.news if event.at > visit.now - RECENT_S]),
+        *_of_events(recent, References(parts)),
     ]
     return Attention(problems[:MOST_ATTENTION], max(0, len(problems) - MOST_ATTENTION))
 
@@ -277,7 +276,7 @@ def _of_servers(found: list[ServerSnapshot]) -> list[Problem]:
             "error",
             f"{one.server} in {one.root.name} failed {one.breaker.failures} times: {one.breaker.last_failure}",
             "It is not started for a while. Mend the cause, or close its breaker to try now.",
-            link("/servers"),
+            server_page(one.key),
         )
         for one in open_breakers.values()
     ]
@@ -287,35 +286,44 @@ def _of_projects(found: list[ProjectSnapshot], now: float) -> list[Problem]:
     return [
         Problem(
             "warning",
-            f"The index of {one.name} is not complete: {one.pending} of {one.files} files wait.",
+            f"The index of {one.name} is not complete: {one.pending:,} of {one.files:,} files wait.",
             one.remark or "Answers are right meanwhile, and slower.",
-            link("/projects"),
+            project_page(one.root),
         )
         for one in found
         if one.open and one.pending and now - (one.opened_at or now) > INDEXING_S
     ]
 
 
-def _of_events(recent: list[Event]) -> list[Problem]:
+def _of_events(recent: list[Event], references: References) -> list[Problem]:
     """The newest of each kind and subject that went wrong."""
     newest: dict[tuple[str, ...], Event] = {}
     for event in recent:
-        if event.severity is not Severity.INFO and event.kind not in _SAID_BY_STATE:
+        if _asks_for_attention(event):
             newest[event.kind, event.server or "", event.project or ""] = event
-    return [
-        _problem(event)
-        for event in sorted(newest.values(), key=lambda event: event.at, reverse=True)
-        if event.kind != "call.finished" or event.data["error"] in CONFLICTS
-    ]
+    return [_problem(event, references) for event in sorted(newest.values(), key=lambda event: event.at, reverse=True)]
 
 
-def _problem(event: Event) -> Problem:
-    where = link(f"/sessions/{event.session}") if event.session else link("/events", kind=event.kind)
+def _asks_for_attention(event: Event) -> bool:
     if event.kind == "call.finished":
-        text = f"An edit in {event.project} was refused ({event.data['tool']}): what it was to change had changed."
-        return Problem(event.severity, text, "Two sessions work on the same code.", where, event.at)
-    words = (event.server or "", Path(event.project or "").name, event.message)
-    return Problem(event.severity, " · ".join(word for word in words if word), "", where, event.at)
+        return event.data["error"] in CONFLICTS
+    return event.severity is not Severity.INFO and event.kind not in _SAID_BY_STATE
+
+
+def _problem(event: Event, references: References) -> Problem:
+    leads = [one.url for one in references.of(event) if one.url]
+    where = leads[0] if leads else link("/events", kind=event.kind)
+    match event.kind:
+        case "call.finished":
+            text = f"An edit in {event.project} was refused ({event.data['tool']}): what it was to change had changed."
+            advice = "Nothing is lost: its agent was told what stands there now. Perhaps two work on the same code."
+        case "server.moved":
+            text = f"{event.server} in {Path(event.project or '').name}: {event.data['reason']}"
+            advice = "The next call starts it again. Its page has its history and its last words."
+        case _:
+            words = (event.server or "", Path(event.project or "").name, event.message)
+            text, advice = " · ".join(word for word in words if word), ""
+    return Problem(event.severity, text, advice, where, event.at)
 
 
 PAGE = Page(
@@ -323,7 +331,7 @@ PAGE = Page(
     title="Overview",
     template="overview.html",
     sections={
-        "attention": Section("overview/_attention.html", attention, ("server", "project", "store", "edit")),
+        "attention": Section("overview/_attention.html", attention, ("server", "project", "store", "call")),
         "sessions": Section("overview/_sessions.html", sessions, ("session", "call")),
         "servers": Section("overview/_servers.html", servers, ("server",)),
         "load": Section("overview/_load.html", load),

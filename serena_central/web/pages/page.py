@@ -104,7 +104,7 @@ class Link(msgspec.Struct, frozen=True):
 class Frame(msgspec.Struct, frozen=True):
     """What every template gets as `page`: what stands around the sections.
 
-    `csrf` is the hidden field of each form, `here` the page's own path and query, `live_url` its stream ("" for none),
+    `csrf` is the hidden field of each form, `here` the page's own path and query, `live` whether it has a stream,
     `assets` the address of the static files, which changes with the version.
     """
 
@@ -112,7 +112,7 @@ class Frame(msgspec.Struct, frozen=True):
     version: str
     csrf: str
     here: str
-    live_url: str
+    live: bool
     assets: str
     navigation: list[Link]
 

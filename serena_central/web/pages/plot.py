@@ -72,7 +72,8 @@ def plot(
 ) -> Plot:
     """`x_labels` stand at equal distances from the first value to the last; `says_of` tells of those at an index."""
     values = [value for one in series for value in one.values if value is not None]
-    top = _nice(max(values, default=0.0))
+    # Bars are counts: an axis that ended at 1 would have half a call on it.
+    top = _nice(max([2.0 if series[0].kind == "bars" else 0.0, *values]))
     count = max(len(one.values) for one in series)
     step = (WIDTH - LEFT - RIGHT) / count
 
@@ -129,8 +130,9 @@ def _last(series: Series, show: Callable[[float], str]) -> str:
 
 
 def _nice(most: float) -> float:
-    """The smallest of 1, 2, 5, 10, 20 … that is not below `most`: where the axis ends."""
+    """The smallest of 1, 2, 4, 6, 8, 10, 20 … that is not below `most`: where the axis ends, half of it being a short
+    number, too."""
     if most <= 0:
-        return 1.0
+        return 2.0
     power = 10.0 ** math.floor(math.log10(most))
-    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= most * 0.999)
+    return next(power * factor for factor in (1, 2, 4, 6, 8, 10) if power * factor >= most * 0.999)

@@ -11,10 +11,9 @@ from serena_central.pool.state import RunState
 from serena_central.projects.superrepo.configuration import SuperRepo
 from serena_central.projects.superrepo.router import is_certain, route
 from serena_central.store.index_cache import IndexCache
-from serena_central.web.pages.page import Page, Section, Visit, link
+from serena_central.web.pages.page import Page, Section, Visit
 from serena_central.web.pages.projects import ONE, ProjectRow, known, project_row
-from serena_central.web.pages.servers import PATH as SERVERS
-from serena_central.web.views import server_id
+from serena_central.web.pages.references import project_page, server_page
 
 MOST_WORDS = 2000
 """Characters of a text to be routed."""
@@ -89,7 +88,7 @@ async def about(visit: Visit) -> About:
         languages=sorted(await project.languages_in_use()) if project else [],
         cache_bytes=await anyio.to_thread.run_sync(_size, cache),
         servers=[
-            ServerLink(one.server, one.state, link(f"{SERVERS}/{server_id(one.key)}"), one.memory_bytes)
+            ServerLink(one.server, one.state, server_page(one.key), one.memory_bytes)
             for one in parts.pool.snapshot()
             if one.root.is_relative_to(root) and one.state is not RunState.DISCONNECTED
         ],
@@ -139,7 +138,7 @@ def _modules(visit: Visit, repo: SuperRepo) -> list[ModuleRow]:
             concerns=", ".join(one.concerns),
             default=one == repo.default_module,
             open=opened.get(str(one.root), False),
-            url=link(ONE, root=str(one.root)) if str(one.root) in opened else "",
+            url=project_page(str(one.root)) if str(one.root) in opened else "",
         )
         for one in repo.modules.values()
     ]

@@ -10,7 +10,8 @@ from serena_central.projects.superrepo.choice import choose
 from serena_central.web.answers import NotFound
 from serena_central.web.pages.border import Action, Form
 from serena_central.web.pages.listing import Option, Pager, has_words, options, paged
-from serena_central.web.pages.page import Page, Section, Visit, link
+from serena_central.web.pages.page import Page, Section, Visit
+from serena_central.web.pages.references import project_page
 
 PATH = "/projects"
 ONE = f"{PATH}/one"
@@ -68,7 +69,7 @@ async def table(visit: Visit) -> Table:
 def project_row(one: ProjectSnapshot) -> ProjectRow:
     done, expected = one.indexed, one.indexed + one.pending
     return ProjectRow(
-        url=link(ONE, root=one.root),
+        url=project_page(one.root),
         name=one.name,
         root=one.root,
         open=one.open,

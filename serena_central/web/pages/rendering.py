@@ -3,8 +3,10 @@
 Everything that a template prints passes `visible` and is then escaped. It knows no page.
 """
 
+import re
 import time
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -22,6 +24,9 @@ _VISIBLE = (
     | dict.fromkeys(range(0xD800, 0xE000), "\ufffd")  # bytes of a path that are no UTF-8
 )
 """Terminal codes, invisible characters and those that turn the direction of text, as something that can be seen."""
+
+PATH_CHARS = 56
+"""Of a path that stands in a table; the whole one shows when the pointer rests on it, and on the page behind."""
 
 _STEPS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
@@ -65,6 +70,44 @@ def duration(seconds: float) -> str:
     return f"{whole} s"
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 call`, `12,345 calls`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def number(value: int) -> str:
+    """A whole number for people."""
+    return f"{value:,}"
+
+
+def breakable(name: str) -> Markup:
+    """A name that may be broken behind its underscores and dots, where there is little room."""
+    pieces = re.split("(?<=[_.])", name)
+    return Markup("<wbr>").join(visible(piece) for piece in pieces)
+
+
+def path(whole: str) -> str:
+    """A path in a table: its end, which tells most, and all of it on hover."""
+    home = str(Path.home())
+    short = f"~{whole[len(home) :]}" if whole == home or whole.startswith(home + "/") else whole
+    if len(short) > PATH_CHARS:
+        end = short[-PATH_CHARS:]
+        short = "…" + (end[end.index("/") :] if "/" in end else end)
+    return whole if short == whole else Markup('<span title="{}">{}</span>').format(visible(whole), visible(short))
+
+
+_FILTERS: dict[str, Any] = {
+    "moment": moment,
+    "size": size,
+    "ms": milliseconds,
+    "duration": duration,
+    "number": number,
+    "counted": counted,
+    "path": path,
+    "breakable": breakable,
+}
+
+
 @cache
 def _environment() -> Environment:
     environment = Environment(
@@ -75,7 +118,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"moment": moment, "size": size, "ms": milliseconds, "duration": duration}
+    environment.filters.update(_FILTERS)
     return environment
 
 

@@ -10,7 +10,8 @@ from serena_central.pool.snapshot import BreakerSnapshot, ServerSnapshot
 from serena_central.pool.state import RunState
 from serena_central.web.pages.border import Action, Form
 from serena_central.web.pages.listing import Option, Pager, has_words, options, paged
-from serena_central.web.pages.page import Page, Section, Visit, link
+from serena_central.web.pages.page import Page, Section, Visit
+from serena_central.web.pages.references import server_page
 from serena_central.web.views import server_id, server_named
 
 PATH = "/servers"
@@ -80,7 +81,11 @@ async def filters(visit: Visit) -> Filters:
     languages = {language for one in visit.parts.pool.snapshot() for language in one.languages}
     return Filters(
         words=visit.query.get("q", ""),
-        states=options([state.value for state in RunState], visit.query.get("state", "")),
+        states=options(
+            [state.value for state in RunState],
+            visit.query.get("state", ""),
+            shown=lambda state: state.replace("_", " "),
+        ),
         languages=options(sorted(languages), visit.query.get("language", "")),
     )
 
@@ -115,7 +120,7 @@ def _matches(one: ServerSnapshot, visit: Visit) -> bool:
 def server_row(one: ServerSnapshot, budget_bytes: int, now: float) -> ServerRow:
     return ServerRow(
         id=f"{server_id(one.key)}-{one.run}",
-        url=link(f"{PATH}/{server_id(one.key)}"),
+        url=server_page(one.key),
         name=one.server,
         languages=", ".join(one.languages),
         version=one.version,

@@ -9,6 +9,7 @@ from serena_central.store.rows import EditRow, ToolCallRow
 from serena_central.web.minutes import KEPT, Minutes
 from serena_central.web.pages.overview import Load, hour
 from serena_central.web.pages.page import Page, Section, Visit, link
+from serena_central.web.pages.references import edit_page, project_page
 from serena_central.web.pages.rendering import milliseconds
 from serena_central.web.views import tool_statistics
 
@@ -38,6 +39,7 @@ class Details(msgspec.Struct, frozen=True, kw_only=True):
     created_at: float
     last_activity: float
     project: str
+    project_url: str
     root: str
     folder: str
     context: str
@@ -151,6 +153,7 @@ async def details(visit: Visit) -> Details:
         created_at=round(session.created_at),
         last_activity=round(session.last_activity),
         project=shown.active_project_name or "",
+        project_url=project_page(root) if root else "",
         root=root or "",
         folder=session.working_folder or "",
         context=session.context or "",
@@ -241,7 +244,7 @@ async def edits(visit: Visit) -> Edits:
 def _edit(row: EditRow) -> Edit:
     return Edit(
         id=row.id,
-        url=link(f"/edits/{row.id}"),
+        url=edit_page(row.id),
         at=row.at,
         tool=row.tool,
         files=[file.get("moved_to") or file["path"] for file in row.files][:5],

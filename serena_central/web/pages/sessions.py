@@ -1,15 +1,16 @@
 """The page of all sessions: filtered, searched, sorted and paged by its query string, killed in bulk."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from serena_central.sessions.session import SessionSnapshot, SessionState
+from serena_central.web.pages.listing import Option, Pager, has_words, options, paged
 from serena_central.web.pages.page import Page, Section, Visit, link
+from serena_central.web.pages.references import session_page
 
 PATH = "/sessions"
-ROWS = 50
 
 COLUMNS: dict[str, tuple[str, Callable[[SessionSnapshot], Any]]] = {
     "client": ("Client", lambda one: (one.client_name.lower(), one.client_version)),
@@ -18,19 +19,13 @@ COLUMNS: dict[str, tuple[str, Callable[[SessionSnapshot], Any]]] = {
     "age": ("Age", lambda one: -one.created_at),
     "activity": ("Last activity", lambda one: -one.last_activity),
     "calls": ("Calls", lambda one: one.tool_call_count),
-    "errors": ("Errors", lambda one: one.error_count),
+    "errors": ("Failed", lambda one: one.error_count),
     "edits": ("Edits", lambda one: one.edit_count),
 }
 """Name in the query → title, and what is sorted by. Times sort as ages do: the shortest first."""
 
 DEFAULT_SORT = "activity"
 """A `-` in front turns the order round."""
-
-
-class Option(msgspec.Struct, frozen=True):
-    value: str
-    label: str
-    chosen: bool
 
 
 class Filters(msgspec.Struct, frozen=True):
@@ -71,15 +66,12 @@ class SessionRow(msgspec.Struct, frozen=True):
 
 
 class Table(msgspec.Struct, frozen=True):
-    """One page of the sessions that match. `before` and `after` are the pages beside it, "" for none."""
+    """One page of the sessions that match."""
 
     columns: list[Column]
     rows: list[SessionRow]
-    first: int
-    matching: int
+    pager: Pager
     total: int
-    before: str
-    after: str
 
 
 async def filters(visit: Visit) -> Filters:
@@ -88,16 +80,10 @@ async def filters(visit: Visit) -> Filters:
     projects = sorted({one.active_project_name for one in found if one.active_project_name})
     return Filters(
         words=query.get("q", ""),
-        states=_options([state.value for state in SessionState], query.get("state", "")),
-        projects=_options(projects, query.get("project", "")),
+        states=options([state.value for state in SessionState], query.get("state", "")),
+        projects=options(projects, query.get("project", "")),
         sort=query.get("sort", ""),
     )
-
-
-def _options(values: Sequence[str], chosen: str) -> list[Option]:
-    # What was chosen stays to be seen also when nothing has that value any more.
-    known = values if not chosen or chosen in values else [*values, chosen]
-    return [Option("", "any", not chosen), *(Option(value, value, value == chosen) for value in known)]
 
 
 async def table(visit: Visit) -> Table:
@@ -107,17 +93,12 @@ async def table(visit: Visit) -> Table:
     # Sorting is stable: equals stay in the order of their last activity.
     chosen.sort(key=lambda one: one.last_activity, reverse=True)
     chosen.sort(key=COLUMNS[name][1], reverse=falling)
-    page = min(_page(visit), max(1, -(-len(chosen) // ROWS)))
-    first = (page - 1) * ROWS
-    rows = chosen[first : first + ROWS]
+    rows, pager = paged(chosen, visit, PATH)
     return Table(
         columns=[_column(visit, one, name, falling=falling) for one in COLUMNS],
         rows=[_row(one) for one in rows],
-        first=first,
-        matching=len(chosen),
+        pager=pager,
         total=len(found),
-        before=_link(visit, page=page - 1) if page > 1 else "",
-        after=_link(visit, page=page + 1) if first + ROWS < len(chosen) else "",
     )
 
 
@@ -126,8 +107,7 @@ def _matches(one: SessionSnapshot, visit: Visit) -> bool:
     if (state and one.state != state) or (project and one.active_project_name != project):
         return False
     where = (one.client_name, one.client_version, one.session_id, one.active_project_root, one.working_folder)
-    text = "\n".join(filter(None, where)).lower()
-    return all(word in text for word in words.lower().split())
+    return has_words(words, *filter(None, where))
 
 
 def _sort(visit: Visit) -> tuple[str, bool]:
@@ -137,26 +117,18 @@ def _sort(visit: Visit) -> tuple[str, bool]:
     return (name, asked != name) if name in COLUMNS else (DEFAULT_SORT, False)
 
 
-def _page(visit: Visit) -> int:
-    text = visit.query.get("page", "1")
-    return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 7 else 1
-
-
 def _column(visit: Visit, name: str, sorted_by: str, *, falling: bool) -> Column:
     own = name == sorted_by
     order = ("descending" if falling else "ascending") if own else "none"
-    return Column(name, COLUMNS[name][0], order, _link(visit, sort=f"-{name}" if own and not falling else name))
-
-
-def _link(visit: Visit, **changed: Any) -> str:
-    query = {key: value for key, value in visit.query.items() if key in ("q", "state", "project", "sort")}
-    return link(PATH, **(query | changed))
+    kept = {key: value for key, value in visit.query.items() if key in ("q", "state", "project")}
+    url = link(PATH, **kept, sort=f"-{name}" if own and not falling else name)
+    return Column(name, COLUMNS[name][0], order, url)
 
 
 def _row(one: SessionSnapshot) -> SessionRow:
     return SessionRow(
         id=one.session_id,
-        url=link(f"{PATH}/{one.session_id}"),
+        url=session_page(one.session_id),
         client=one.client_name,
         version=one.client_version,
         project=one.active_project_name or "",

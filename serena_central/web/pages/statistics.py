@@ -9,6 +9,7 @@ from serena_central.store.answers import DayTotal, ToolStatistics
 from serena_central.web.pages.listing import Option
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.plot import Plot, Series, plot
+from serena_central.web.pages.rendering import counted
 
 PATH = "/statistics"
 
@@ -105,8 +106,10 @@ def totalled(days: Sequence[DayTotal], now: float) -> Totals:
                 Series("failed", [one.errors for one in found], "bars"),
             ],
             x_labels=[shown[0], "today"],
-            show=lambda value: f"{value:g}",
-            says_of=lambda index: f"{shown[index]}: {found[index].calls} calls, {found[index].errors} failed",
+            show=lambda value: f"{value:,g}",
+            says_of=lambda index: (
+                f"{shown[index]}: {counted(found[index].calls, 'call')}, {found[index].errors:,} failed"
+            ),
         ),
     )
 

@@ -41,11 +41,15 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 class About(msgspec.Struct, frozen=True):
-    """The tool and its form; `schema` is what agents get, as JSON."""
-
     name: str
     title: str
     description: str
+
+
+class Form(msgspec.Struct, frozen=True):
+    """What the tool takes; `schema` is what agents get, as JSON."""
+
+    name: str
     read_only: bool
     parameters: list[Parameter]
     schema: str
@@ -69,12 +73,15 @@ def _tool(visit: Visit) -> Tool:
 
 async def about(visit: Visit) -> About:
     tool = _tool(visit)
+    return About(tool.name, tool.title, tool.description)
+
+
+async def form(visit: Visit) -> Form:
+    tool = _tool(visit)
     schema = tool.schema
     required = schema.get("required", ())
-    return About(
+    return Form(
         name=tool.name,
-        title=tool.title,
-        description=tool.description,
         read_only=tool.read_only,
         parameters=[
             _parameter(name, part, visit, required=name in required) for name, part in schema["properties"].items()
@@ -144,7 +151,11 @@ PAGE = Page(
     path=f"{PATH}/{{tool}}",
     title="Tool {tool}",
     template="tool.html",
-    sections={"trial": Section("tool/_trial.html", trial), "about": Section("tool/_about.html", about)},
+    sections={
+        "about": Section("tool/_about.html", about),
+        "trial": Section("tool/_trial.html", trial),
+        "form": Section("tool/_form.html", form),
+    },
     in_navigation=False,
     live=False,
 )

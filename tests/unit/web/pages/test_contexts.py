@@ -18,7 +18,9 @@ from serena_central.pool.state import RunState
 from serena_central.projects.registry import ProjectSnapshot
 from serena_central.sessions.session import ActiveProject
 from serena_central.web.pages import edit, overview, session, sessions
+from serena_central.web.pages.listing import Option, Pager
 from serena_central.web.pages.page import Visit
+from serena_central.web.pages.references import Reference, server_page
 from tests.support.central import running_parts, session_of
 
 pytestmark = pytest.mark.anyio
@@ -66,7 +68,8 @@ async def test_sessions_on_the_overview_by_state_and_newest_first(central: Centr
 
 async def test_what_went_wrong_needs_attention_and_conflicts_do(central: Central) -> None:
     bus = central.bus
-    moved = {"from": "in_use", "to": "expired", "cause": "crash"}
+    session_of(central, explicit_id="s")
+    moved = {"from": "in_use", "to": "expired", "cause": "crash", "reason": "crash"}
     words = "in_use → expired (crash)"
     bus.publish("server.moved", words, severity=Severity.ERROR, server="ty", project="/src/shop", **moved)
     for outcome, error in (("error", "SymbolNotFound"), ("error", "EditConflict")):
@@ -86,14 +89,14 @@ async def test_what_went_wrong_needs_attention_and_conflicts_do(central: Central
             overview.Problem(
                 "warning",
                 "An edit in shop was refused (rename_symbol): what it was to change had changed.",
-                "Two sessions work on the same code.",
+                "Nothing is lost: its agent was told what stands there now. Perhaps two work on the same code.",
                 "/dashboard/sessions/s",
                 ANY,
             ),
             overview.Problem(
                 "error",
-                "ty · shop · in_use → expired (crash)",
-                "",
+                "ty in shop: crash",
+                "The next call starts it again. Its page has its history and its last words.",
                 "/dashboard/events?kind=server.moved",
                 ANY,
             ),
@@ -101,9 +104,9 @@ async def test_what_went_wrong_needs_attention_and_conflicts_do(central: Central
         0,
     )
     newest = (await overview.events(visit(central))).newest
-    assert [(one.kind, one.severity, one.about, one.url) for one in newest] == [
-        ("project.opened", "info", "shop", ""),
-        ("server.moved", "error", "ty", ""),
+    assert [(one.kind, one.severity, one.about) for one in newest if not one.kind.startswith("session.")] == [
+        ("project.opened", "info", [Reference("shop", "")]),
+        ("server.moved", "error", [Reference("ty", ""), Reference("shop", "")]),
     ]
 
 
@@ -116,7 +119,7 @@ def test_open_breakers_a_failing_store_and_an_index_that_stays_incomplete_need_a
             "error",
             "ty in shop failed 5 times: it crashed",
             "It is not started for a while. Mend the cause, or close its breaker to try now.",
-            "/dashboard/servers",
+            server_page(servers[0].key),
         )
     ]
     assert [one.text for one in overview._of_store("disk full")] == ["disk full"]
@@ -140,7 +143,9 @@ async def test_language_servers_that_run_the_largest_first(central: Central, mon
     central.pool.memory_budget_bytes = 1000 << 20
     shown = await overview.servers(visit(central))
     assert (shown.running, shown.memory_bytes, shown.share, shown.more) == (50, 1225 << 20, 100.0, 38)
-    assert shown.largest[0] == overview.Server("server49", "shop", "/src/shop", "idle", 49 << 20, 4.9, 0)
+    assert shown.largest[0] == overview.Server(
+        server_page(found[49].key), "server49", "shop", "/src/shop", "idle", 49 << 20, 4.9
+    )
 
 
 def _server(
@@ -211,11 +216,8 @@ async def test_the_table_of_sessions(central: Central) -> None:
                 can_kill=False,
             ),
         ],
-        first=0,
-        matching=2,
+        pager=Pager(1, 2, 2, "", ""),
         total=2,
-        before="",
-        after="",
     )
 
 
@@ -224,9 +226,9 @@ async def test_the_filters_offer_what_there_is_and_keep_what_was_chosen(central:
     shown = await sessions.filters(visit(central, q="x", project="gone", state="active", sort="age"))
     assert (shown.words, shown.sort) == ("x", "age")
     assert shown.projects == [
-        sessions.Option("", "any", chosen=False),
-        sessions.Option("shop", "shop", chosen=False),
-        sessions.Option("gone", "gone", chosen=True),
+        Option("", "any", chosen=False),
+        Option("shop", "shop", chosen=False),
+        Option("gone", "gone", chosen=True),
     ]
     assert [one.value for one in shown.states if one.chosen] == ["active"]
 
@@ -245,6 +247,7 @@ async def test_the_details_of_a_killed_session_that_windows_share(central: Centr
         created_at=round(one.created_at),
         last_activity=round(one.last_activity),
         project="",
+        project_url="",
         root="",
         folder="/src",
         context="ide",

@@ -15,10 +15,10 @@ def test_bars_and_lines_are_drawn_in_their_box() -> None:
         unit="per minute",
         says="Calls (per minute): now calls 4; p50 3; at most 4",
         lines=[
-            Line("calls", 1, "", [Mark(LEFT + 0.5, 33.6, half - 1, 94.4, "")]),
-            Line("p50", 2, "M175.0 80.8h4L427.0 57.2", []),
+            Line("calls", 1, "", [Mark(LEFT + 0.5, 10.0, half - 1, 118.0, "")]),
+            Line("p50", 2, "M175.0 69.0h4L427.0 39.5", []),
         ],
-        y_ticks=[Tick(floor, "0"), Tick(69.0, "2.5"), Tick(float(TOP), "5")],
+        y_ticks=[Tick(floor, "0"), Tick(69.0, "2"), Tick(float(TOP), "4")],
         x_ticks=[Tick(float(LEFT), "then"), Tick(float(WIDTH - RIGHT), "now")],
         marks=[
             Mark(float(LEFT), TOP, half, HEIGHT - TOP - BOTTOM, "0"),
@@ -40,5 +40,5 @@ def test_nothing_yet_is_said() -> None:
 
 
 def test_the_axis_ends_at_a_round_number() -> None:
-    for most, top in ((0.3, "0.5"), (1, "1"), (1.1, "2"), (7, "10"), (180, "200"), (999, "1000")):
+    for most, top in ((0.3, "0.4"), (1, "1"), (1.1, "2"), (7, "8"), (23, "40"), (180, "200"), (999, "1000")):
         assert drawn(Series("x", [most])).y_ticks[-1].label == top

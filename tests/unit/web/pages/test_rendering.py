@@ -1,9 +1,23 @@
 """How text, times and sizes are written."""
 
+from pathlib import Path
+
 import pytest
 from markupsafe import Markup
 
-from serena_central.web.pages.rendering import duration, milliseconds, moment, render, size, visible
+from serena_central.web.pages.rendering import (
+    PATH_CHARS,
+    breakable,
+    counted,
+    duration,
+    milliseconds,
+    moment,
+    number,
+    path,
+    render,
+    size,
+    visible,
+)
 
 
 @pytest.mark.parametrize(
@@ -45,3 +59,14 @@ def test_sizes_and_durations_are_written_for_people() -> None:
     assert [duration(n) for n in (0, 59, 60, 61, 3600, 3660, 90000)] == [
         "0 s", "59 s", "1 min", "1 min 1 s", "1 h", "1 h 1 min", "1 d 1 h",
     ]  # fmt: skip
+
+
+def test_numbers_and_paths_are_written_for_people() -> None:
+    assert [counted(n, "call") for n in (0, 1, 12345)] == ["0 calls", "1 call", "12,345 calls"]
+    assert number(1234567) == "1,234,567"
+    assert path("/srv/shop") == "/srv/shop"
+    assert path(f"{Path.home()}/src/<b>") == f'<span title="{Path.home()}/src/&lt;b&gt;">~/src/&lt;b&gt;</span>'
+    long = path(f"/srv/{'long/' * 20}shop")
+    assert long.endswith('long/shop">…/long/long/long/long/long/long/long/long/long/long/shop</span>')
+    assert path("x" * 99).endswith(f">…{'x' * PATH_CHARS}</span>")
+    assert breakable("find_<b>.x") == "find_<wbr>&lt;b&gt;.<wbr>x"

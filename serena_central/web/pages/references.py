@@ -1,0 +1,65 @@
+"""What an event is about, as links: its language server, project, session and edit, as far as they are known now."""
+
+from pathlib import Path
+
+import msgspec
+
+from serena_central.core.events import Event
+from serena_central.pool.key import ServerKey
+from serena_central.store.rows import EventRow
+from serena_central.web.pages.page import Parts, link
+from serena_central.web.views import server_id
+
+
+class Reference(msgspec.Struct, frozen=True):
+    """`url` is "" where it has no page, or none any more."""
+
+    label: str
+    url: str
+
+
+def edit_page(edit: str) -> str:
+    return link(f"/edits/{edit}")
+
+
+def server_page(key: ServerKey) -> str:
+    return link(f"/servers/{server_id(key)}")
+
+
+def project_page(root: str) -> str:
+    return link("/projects/one", root=root)
+
+
+def session_page(session: str) -> str:
+    return link(f"/sessions/{session}")
+
+
+class References:
+    """What has a page at this moment."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._clients = {session.id: session.client_name for session in parts.sessions.sessions()}
+        self._servers = {(one.server, str(one.root)): server_page(one.key) for one in parts.pool.snapshot()}
+        self._roots: dict[str, str] = {}
+        for one in parts.projects.snapshots():
+            self._roots[one.root] = one.root
+            self._roots[one.name] = "" if one.name in self._roots else one.root  # two of one name: nobody knows which
+
+    def of(self, event: Event | EventRow) -> list[Reference]:
+        """From the narrowest on: where one of them is enough, the first leads to where something can be done."""
+        found: list[Reference] = []
+        if edit := event.data.get("edit"):
+            found.append(Reference("edit", edit_page(edit)))
+        root = event.data.get("root", "")
+        if event.server:
+            found.append(Reference(event.server, self._servers.get((event.server, root), "")))
+        if event.session:
+            known = event.session in self._clients
+            client = self._clients.get(event.session) or event.data.get("client") or event.session
+            found.append(Reference(client, session_page(event.session) if known else ""))
+        if event.project:
+            # An event names its project as its publisher knows it: by its name, or by its root.
+            name = Path(event.project).name if event.project.startswith("/") else event.project
+            own = self._roots.get(root or event.project)
+            found.append(Reference(name, project_page(own) if own else ""))
+        return found

@@ -1,0 +1,120 @@
+"""What needs attention on the overview: each by a real cause, with a link to where something can be done."""
+
+import re
+import time
+from collections.abc import AsyncGenerator
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+
+from serena_central.web.pages import overview
+from serena_central.web.pages.page import Visit
+from tests.support.browser import Visitor, shown, visiting
+from tests.support.central import RunningCentral, running_central
+from tests.support.scripted import REFERENCES, SYMBOLS, scripted_project, scripted_ty
+
+pytestmark = pytest.mark.anyio
+
+TOTAL = {"name_path": "Cart/total", "relative_path": "cart.py"}
+
+
+@pytest.fixture
+async def central(tmp_path: Path) -> AsyncGenerator[RunningCentral]:
+    scripted_ty(tmp_path)
+    settings = {"pool.breaker_failures": 2, "pool.read_retries": 0, "pool.restart_delay_s": 0.01}
+    async with running_central(tmp_path, settings) as running:
+        yield running
+
+
+@pytest.fixture
+async def visitor(central: RunningCentral) -> AsyncGenerator[Visitor]:
+    async with visiting(central) as browser:
+        yield browser
+
+
+@pytest.fixture
+async def http(central: RunningCentral) -> AsyncGenerator[httpx.AsyncClient]:
+    async with central.http() as client:
+        yield client
+
+
+async def call(http: httpx.AsyncClient, tool: str, *, session: str | None = None, **arguments: Any) -> httpx.Response:
+    body: dict[str, Any] = {"arguments": arguments} | ({"session": session} if session else {})
+    return await http.post(f"/api/tools/{tool}", json=body)
+
+
+async def problem(visitor: Visitor, words: str) -> tuple[str, str]:
+    """The overview's problem with these words, as soon as it is there, and the page that it leads to."""
+    with anyio.fail_after(60):
+        while True:
+            html = await visitor.see()
+            for found in re.findall(r'(?s)<li class="\w+"><a href="/dashboard.*?</li>', html):
+                if words in shown(found):
+                    address = re.search(r'href="/dashboard([^"]*)"', found)
+                    assert address
+                    return " ".join(shown(found).split()), await visitor.see(unescape(address[1]))
+            await anyio.sleep(0.05)
+
+
+async def test_all_is_well_at_first(visitor: Visitor) -> None:
+    assert "All is well" in await visitor.see()
+
+
+async def test_a_server_that_crashed_leads_to_its_page(
+    visitor: Visitor, http: httpx.AsyncClient, tmp_path: Path
+) -> None:
+    root = scripted_project(tmp_path, crash_on=[REFERENCES])
+    assert (await call(http, "find_referencing_symbols", project=str(root), **TOTAL)).status_code != 200
+    said, page = await problem(visitor, "ty in shop: crash")
+    assert "The next call starts it again" in said
+    assert "ty in shop" in page
+    assert "Restart" in page
+
+
+async def test_an_open_breaker_leads_to_the_button_that_closes_it(
+    visitor: Visitor, http: httpx.AsyncClient, tmp_path: Path
+) -> None:
+    root = scripted_project(tmp_path, exit_at_start=3)
+    for _ in range(2):
+        await call(http, "find_referencing_symbols", project=str(root), **TOTAL)
+    said, page = await problem(visitor, "failed 2 times")
+    assert "close its breaker" in said
+    assert 'action="/dashboard/servers/close-breaker"' in page
+
+
+async def test_an_index_that_stays_incomplete_leads_to_its_project(
+    central: RunningCentral, visitor: Visitor, http: httpx.AsyncClient, tmp_path: Path
+) -> None:
+    root = scripted_project(tmp_path, hang_on=[SYMBOLS])
+    assert (await call(http, "list_dir", project=str(root), relative_path=".")).status_code == 200
+    later = Visit(central.central.dashboard.parts, {}, {}, time.time() + overview.INDEXING_S + 1)
+    (incomplete,) = (await overview.attention(later)).problems
+    assert incomplete == overview.Problem(
+        "warning",
+        "The index of shop is not complete: 1 of 1 files wait.",
+        "Answers are right meanwhile, and slower.",
+        incomplete.url,
+    )
+    assert "Index again" in await visitor.see(incomplete.url.removeprefix("/dashboard"))
+
+
+async def test_a_refused_edit_leads_to_its_session(visitor: Visitor, http: httpx.AsyncClient, tmp_path: Path) -> None:
+    root = scripted_project(tmp_path)
+    one, other = [
+        (await http.post("/api/sessions", json={"client_name": name})).json()["session_id"]
+        for name in ("hasty", "quick")
+    ]
+    reading = {"name_path_pattern": "Cart/total", "include_body": True, "project": str(root)}
+    assert (await call(http, "find_symbol", session=one, **reading)).status_code == 200
+    for session, body, status in ((other, "return 1", 200), (one, "return 2", 409)):
+        body = f"def total(self) -> int:\n        {body}"
+        done = await call(http, "replace_symbol_body", session=session, project=str(root), body=body, **TOTAL)
+        assert done.status_code == status, done.text
+    said, page = await problem(visitor, "was refused")
+    assert "An edit in shop was refused (replace_symbol_body)" in said
+    assert f'value="{one}"' in page
+    assert "hasty" in page
