@@ -5,7 +5,7 @@ A patch is taken back where its new lines still stand, wherever other changes ha
 
 import msgspec
 
-from serena_central.editing.plan import changed_hunks, lines_of
+from serena_central.editing.plan import Difference, lines_of
 
 _SURVIVES = ("utf-8", "surrogatepass")
 """Texts may hold lone surrogates, for bytes that were no text."""
@@ -36,10 +36,8 @@ class MovedOn(Exception):
     """The lines that a patch made are not there any more; the message says which."""
 
 
-def hunks_between(before: str, after: str) -> list[Hunk]:
-    return [
-        Hunk(line0, old.encode(*_SURVIVES), new.encode(*_SURVIVES)) for line0, old, new in changed_hunks(before, after)
-    ]
+def hunks_of(difference: Difference) -> list[Hunk]:
+    return [Hunk(line0, old.encode(*_SURVIVES), new.encode(*_SURVIVES)) for line0, old, new in difference.hunks]
 
 
 def taken_back(text: str, hunks: list[Hunk]) -> str:

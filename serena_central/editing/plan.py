@@ -65,6 +65,41 @@ def lines_of(text: str) -> list[str]:
     return [text[start:end] for start, end in zip(starts, ends, strict=True) if end > start]
 
 
+Change = tuple[str, int, int, int, int]
+"""As difflib's opcodes: tag, lines of the old text, lines of the new one."""
+
+
+class Difference(NamedTuple):
+    """The lines around all differences, from the 0-based line `first0` of both texts on, and what differs in them."""
+
+    first0: int
+    old: list[str]
+    new: list[str]
+    changes: list[Change]
+
+    @property
+    def counts(self) -> LineCounts:
+        """How many lines a diff adds and removes."""
+        added = removed = 0
+        for tag, first, last, new_first, new_last in self.changes:
+            if tag != "equal":
+                removed += last - first
+                added += new_last - new_first
+        return LineCounts(added, removed)
+
+    @property
+    def hunks(self) -> list[tuple[int, str, str]]:
+        """Where the texts differ, with a few equal lines around: 0-based line in the new text, old lines, new lines."""
+        return [
+            (
+                self.first0 + group[0][3],
+                "".join(self.old[group[0][1] : group[-1][2]]),
+                "".join(self.new[group[0][3] : group[-1][4]]),
+            )
+            for group in _grouped(self.changes)
+        ]
+
+
 def unified_diff(path: str, before: str | None, after: str | None, *, new_path: str | None = None) -> str:
     """A diff as git shows it, for people and models; None: there is no file. Empty if nothing differs.
 
@@ -72,30 +107,10 @@ def unified_diff(path: str, before: str | None, after: str | None, *, new_path: 
     """
     source = f"a/{path}" if before is not None else "/dev/null"
     target = f"b/{new_path or path}" if after is not None else "/dev/null"
-    difference = _difference(before or "", after or "")
-    body = "".join(_shown(line) for line in _diff_lines(difference))
+    body = "".join(_shown(line) for line in _diff_lines(difference(before, after)))
     if not body and source.partition("/")[2] == target.partition("/")[2]:
         return ""
     return f"--- {source}\n+++ {target}\n{body}"
-
-
-def line_counts(before: str | None, after: str | None) -> LineCounts:
-    """How many lines a diff of the two adds and removes."""
-    added = removed = 0
-    for tag, first, last, new_first, new_last in _difference(before or "", after or "").changes:
-        if tag != "equal":
-            removed += last - first
-            added += new_last - new_first
-    return LineCounts(added, removed)
-
-
-def changed_hunks(before: str, after: str) -> list[tuple[int, str, str]]:
-    """Where the texts differ, with a few equal lines around: 0-based line in the new text, old lines, new lines."""
-    first0, old, new, changes = _difference(before, after)
-    return [
-        (first0 + group[0][3], "".join(old[group[0][1] : group[-1][2]]), "".join(new[group[0][3] : group[-1][4]]))
-        for group in _grouped(changes)
-    ]
 
 
 def changed_span(before: str, after: str) -> tuple[int, int, int]:
@@ -122,21 +137,10 @@ def _longest(most: int, alike: Callable[[int, int], bool]) -> int:
     return low
 
 
-Change = tuple[str, int, int, int, int]
-"""As difflib's opcodes: tag, lines of the old text, lines of the new one."""
-
-
-class _Difference(NamedTuple):
-    """The lines around all differences, from the 0-based line `first0` of both texts on, and what differs in them."""
-
-    first0: int
-    old: list[str]
-    new: list[str]
-    changes: list[Change]
-
-
-def _difference(before: str, after: str) -> _Difference:
-    """Looks only at the lines that differ and at the context around them: edits are small and files are not."""
+def difference(before: str | None, after: str | None) -> Difference:
+    """What differs between two texts; None is an empty one. Looks only at the lines that differ and at the context
+    around them: edits are small and files are not."""
+    before, after = before or "", after or ""
     head, old_end, _ = changed_span(before, after)
     start = head
     for _ in range(DIFF_CONTEXT + 1):
@@ -147,10 +151,10 @@ def _difference(before: str, after: str) -> _Difference:
     old, new = lines_of(before[start:stop]), lines_of(after[start : len(after) - (len(before) - stop)])
     above = before[:start]
     first0 = above.count("\n") + above.count("\r") - above.count("\r\n")
-    return _Difference(first0, old, new, _changes(old, new))
+    return Difference(first0, old, new, _changes(old, new))
 
 
-def _diff_lines(difference: _Difference) -> Iterable[str]:
+def _diff_lines(difference: Difference) -> Iterable[str]:
     first0, old, new, changes = difference
     for group in _grouped(changes):
         first, last = group[0], group[-1]

@@ -113,9 +113,9 @@ class Documents:
         news, self._news = self._news, {}
         poked: list[Path] = []
         for change in news.values():
-            self._unopened.pop(change.path, None)
+            known = self._unopened.pop(change.path, None)
             if change.path not in self._open:
-                if self._must_be_poked(change):
+                if self._must_be_poked(change, known):
                     poked.append(change.path)
                 continue
             try:
@@ -125,13 +125,13 @@ class Documents:
         await self._tell_watched(list(news.values()))
         await self._poke(poked)
 
-    def _must_be_poked(self, change: FileChange) -> bool:
+    def _must_be_poked(self, change: FileChange, known: Stamp | None) -> bool:
+        """Whether the server would miss a change. `known`: what the file was like when it was asked about it."""
         quirks = self._spec.documents
-        if not (quirks.reads_late and change.kind != "deleted") and not (
-            quirks.trusts_mtime and change.kind == "changed"
-        ):
-            return False
-        return catalogue().language_of(change.path.name) in self._spec.languages
+        missed = (quirks.reads_late and change.kind != "deleted") or (
+            quirks.trusts_mtime and change.kind == "changed" and not _has_other_mtime(change.path, known)
+        )
+        return missed and catalogue().language_of(change.path.name) in self._spec.languages
 
     async def _poke(self, paths: Sequence[Path]) -> None:
         """Opens and closes changed files, for a server that does not read them, or not at once, when it is told.
@@ -315,6 +315,13 @@ def _looks_like_utf8(text: Text, stamp: Stamp) -> bool:
     """
     length = len(text.content) if text.content.isascii() else len(text.content.encode("utf-8", "surrogatepass"))
     return stamp.size == length
+
+
+def _has_other_mtime(path: Path, known: Stamp | None) -> bool:
+    try:
+        return known is not None and _stamp(path).mtime_ns != known.mtime_ns
+    except PathNotFound:
+        return False
 
 
 def _is_settled(stamp: Stamp) -> bool:

@@ -229,5 +229,5 @@ def _touched(text: Text, file: FileSymbols, start: int, end: int) -> dict[str, s
     return {
         file.name_path(place): body_hash(text, symbol)
         for place, symbol in enumerate(file.symbols)
-        if symbol.range.start <= last and first <= symbol.range.end
+        if symbol.meets(first, last)
     }

@@ -24,8 +24,8 @@ from serena_central.core.locks import KeyedLocks
 from serena_central.core.text import Text
 from serena_central.editing.apply import Applier
 from serena_central.editing.change import Author, FileChange, Operation
-from serena_central.editing.patch import FilePatch, hunks_between
-from serena_central.editing.plan import TextEdit, apply_edits, line_counts, unified_diff, with_newlines
+from serena_central.editing.patch import FilePatch, hunks_of
+from serena_central.editing.plan import Difference, TextEdit, apply_edits, difference, unified_diff, with_newlines
 from serena_central.editing.replacing import Mode
 from serena_central.files.text import DEFAULT_ENCODING, FileText, read_text
 from serena_central.files.tree import FileTree
@@ -78,12 +78,12 @@ class AppliedEdit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Edited(msgspec.Struct, frozen=True, kw_only=True):
-    """What an edit did. `id` is None if nothing was written: a dry run, or no difference. `diff` is a unified diff.
+    """What an edit did. `id` is None if nothing was written: a dry run, which has a unified `diff`, or no difference.
     `conflicts` are those that the settings let pass."""
 
     id: str | None
     files: list[ChangedFile]
-    diff: str
+    diff: str = ""
     consequences: Consequences = Consequences()
     conflicts: list[EditConflict] = []
 
@@ -276,7 +276,8 @@ class Edits:
                 try:
                     changes = [change for change in await plan() if _differs(change)]
                     if dry_run or not changes:
-                        return Edited(id=None, files=[self._changed(one) for one in changes], diff=self._diff(changes))
+                        files = [self._changed(one, _difference(one)) for one in changes]
+                        return Edited(id=None, files=files, diff=self._diff(changes))
                     return await self._make(changes, author, undoes)
                 except FileChanged as error:
                     path = error.path
@@ -298,13 +299,14 @@ class Edits:
 
     async def _make(self, changes: Sequence[FileChange], author: Author, undoes: str | None) -> Edited:
         before = await self._aftermath.before(changes)
+        differences = [(change, _difference(change)) for change in changes]
         edit = AppliedEdit(
             id=new_edit_id(),
             at=time.time(),
             author=author,
             root=str(self._root),
-            files=[self._changed(change) for change in changes],
-            patches=[self._patch(change) for change in changes],
+            files=[self._changed(*one) for one in differences],
+            patches=[self._patch(*one) for one in differences],
             undoes=undoes,
         )
         consequences = Consequences()
@@ -314,10 +316,10 @@ class Edits:
             self._applied(edit)
             consequences = await self._aftermath.after(changes, before, written)
             self._guard.note(author, edit.at, consequences.bodies)
-        return Edited(id=edit.id, files=edit.files, diff=self._diff(changes), consequences=consequences)
+        return Edited(id=edit.id, files=edit.files, consequences=consequences)
 
-    def _changed(self, change: FileChange) -> ChangedFile:
-        counts = line_counts(_content(change), change.after)
+    def _changed(self, change: FileChange, difference: Difference) -> ChangedFile:
+        counts = difference.counts
         return ChangedFile(
             path=self._shown(change.path),
             moved_to=self._shown(change.moved_to) if change.moved_to else None,
@@ -327,7 +329,7 @@ class Edits:
             removed=counts.removed,
         )
 
-    def _patch(self, change: FileChange) -> FilePatch:
+    def _patch(self, change: FileChange, difference: Difference) -> FilePatch:
         read = change.before
         return FilePatch(
             path=self._shown(change.path),
@@ -337,7 +339,7 @@ class Edits:
             bom=bool(read and read.bom),
             created=read is None,
             deleted=change.after is None,
-            hunks=hunks_between(_content(change) or "", change.after or ""),
+            hunks=hunks_of(difference),
         )
 
     def _diff(self, changes: Sequence[FileChange]) -> str:
@@ -357,6 +359,10 @@ class Edits:
 
 def _content(change: FileChange) -> str | None:
     return change.before.text.content if change.before else None
+
+
+def _difference(change: FileChange) -> Difference:
+    return difference(_content(change), change.after)
 
 
 def _differs(change: FileChange) -> bool:

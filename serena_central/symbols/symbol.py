@@ -47,6 +47,14 @@ class Symbol(msgspec.Struct, frozen=True, array_like=True, gc=False):
     def part(self) -> Part:
         return Part(self.name, self.overload)
 
+    def meets(self, first: Position, last: Position) -> bool:
+        """Whether the definition reaches into the stretch from `first` to `last`, both included."""
+        # Lines first: nearly all symbols of a file are elsewhere, and a range takes long to make.
+        if last.line0 < self.start_line or self.end_line < first.line0:
+            return False
+        start, end = self.range
+        return start <= last and first <= end
+
 
 class FileSymbols(msgspec.Struct, frozen=True, gc=False):
     """All symbols of one file, in document order of their tree (a container before what it holds)."""
@@ -72,7 +80,7 @@ class FileSymbols(msgspec.Struct, frozen=True, gc=False):
         """The place of the symbol with exactly this name path."""
         last = name_path.rpartition("/")[2]
         for place, symbol in enumerate(self.symbols):
-            if str(symbol.part) == last and self.name_path(place) == name_path:
+            if last.startswith(symbol.name) and self.name_path(place) == name_path:
                 return place
         return None
 
@@ -85,7 +93,7 @@ class FileSymbols(msgspec.Struct, frozen=True, gc=False):
         best: int | None = None
         for place, symbol in enumerate(self.symbols):
             # Document order: a later match lies inside an earlier one, or starts where it ended.
-            if symbol.range.contains(position) and (
+            if symbol.meets(position, position) and (
                 best is None or symbol.range.start >= self.symbols[best].range.start
             ):
                 best = place
@@ -121,7 +129,8 @@ def _flatten(siblings: Sequence[DocumentSymbol], container: int, symbols: list[S
                 "/".join(sibling.scope),
             )
         )
-        _flatten(sibling.children, place, symbols)
+        if sibling.children:
+            _flatten(sibling.children, place, symbols)
 
 
 def _brought_home(siblings: Sequence[DocumentSymbol]) -> Sequence[DocumentSymbol]:

@@ -181,6 +181,20 @@ async def test_a_server_that_trusts_mtime_gets_a_changed_file_opened_for_a_momen
     assert asked == ["didOpen", "didClose", "documentSymbol"]
 
 
+async def test_a_server_that_trusts_mtime_is_shown_no_file_whose_mtime_is_news_to_it(file: Path, log: Path) -> None:
+    spec = msgspec.structs.replace(FAKE_SPEC, documents=Documents(unopened=("document_symbols",), trusts_mtime=True))
+    async with running(fake_server(file.parent, spec, log=str(log))) as server:
+        await server.document_symbols(file)
+        before = file.stat()
+        for mtime_ns in (before.st_mtime_ns + 1, before.st_mtime_ns + 1, before.st_mtime_ns + 2):
+            os.utime(file, ns=(before.st_atime_ns, mtime_ns))
+            server.files_changed([FileChange(file, "changed")])
+            await server.document_symbols(file)
+    asked = [method.rpartition("/")[2] for method in methods_of(log) if method.startswith("textDocument/")]
+    symbols = "documentSymbol"
+    assert asked == [symbols, symbols, "didOpen", "didClose", symbols, symbols]
+
+
 async def test_a_folder_is_told_to_the_server_once(file: Path, log: Path) -> None:
     more = file.parent / "more"
     ask = {"id": "folders", "method": "workspace/workspaceFolders"}

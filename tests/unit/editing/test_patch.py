@@ -4,14 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serena_central.editing.patch import MovedOn, hunks_between, taken_back
+from serena_central.editing.patch import MovedOn, hunks_of, taken_back
+from serena_central.editing.plan import difference
 
 TEXTS = st.lists(st.sampled_from(["a\n", "b\r\n", "c\r", "d", "\udcff\n", "𝒳\n"]), max_size=30).map("".join)
 
 
 @given(TEXTS, TEXTS)
 def test_a_patch_taken_back_gives_the_old_text(before: str, after: str) -> None:
-    assert taken_back(after, hunks_between(before, after)) == before
+    assert taken_back(after, hunks_of(difference(before, after))) == before
 
 
 @given(TEXTS.filter(lambda text: text.endswith("\n")))
@@ -19,23 +20,23 @@ def test_it_is_found_where_other_changes_have_moved_it(above: str) -> None:
     before = "one\ntwo\nthree\nfour\nfive\n"
     after = before.replace("three", "3")
 
-    assert taken_back(above + after, hunks_between(before, after)) == above + before
+    assert taken_back(above + after, hunks_of(difference(before, after))) == above + before
 
 
 def test_it_is_refused_where_its_lines_changed_or_stand_twice() -> None:
     before = "one\ntwo\nthree\nfour\nfive\n"
     after = before.replace("three", "3")
-    hunks = hunks_between(before, after)
+    hunks = hunks_of(difference(before, after))
 
     with pytest.raises(MovedOn, match="changed since"):
         taken_back(after.replace("3", "III"), hunks)
     with pytest.raises(MovedOn, match="stands several times"):
         taken_back("new\n" + after + after, hunks)
     with pytest.raises(MovedOn, match="emptied"):
-        taken_back("something\n", hunks_between("old\n", ""))
+        taken_back("something\n", hunks_of(difference("old\n", "")))
 
 
 def test_a_refusal_names_a_line_that_says_something() -> None:
-    hunks = hunks_between("old()\n\n\n\nrest()\n", "new()\n\n\n\nrest()\n")
+    hunks = hunks_of(difference("old()\n\n\n\nrest()\n", "new()\n\n\n\nrest()\n"))
     with pytest.raises(MovedOn, match=r"the lines around 'new\(\)' changed since"):
         taken_back("newer()\n\n\n\nrest()\n", hunks)

@@ -12,8 +12,7 @@ from serena_central.editing.plan import (
     LineCounts,
     TextEdit,
     apply_edits,
-    changed_hunks,
-    line_counts,
+    difference,
     lines_of,
     unified_diff,
     with_newlines,
@@ -60,7 +59,7 @@ def test_the_counts_are_those_of_the_diff(before: str, after: str) -> None:
         sum(line.startswith("-") for line in lines),
     )
 
-    assert line_counts(before, after) == shown
+    assert difference(before, after).counts == shown
 
 
 @given(st.lists(st.sampled_from("abcdefg"), max_size=60), st.lists(st.sampled_from("abcdefg"), max_size=60))
@@ -107,6 +106,6 @@ def test_a_missing_line_end_a_new_file_and_a_move_are_told() -> None:
 @given(st.lists(st.sampled_from(["a\n", "b\n", "c\r\n", "d\r"]), max_size=30).map("".join), TEXTS, TEXTS)
 def test_line_numbers_are_those_of_the_whole_texts(shared: str, before: str, after: str) -> None:
     old, new = shared + "\n" + before, shared + "\n" + after
-    for line0, _, new_lines in changed_hunks(old, new):
+    for line0, _, new_lines in difference(old, new).hunks:
         lines = lines_of(new_lines)
         assert lines_of(new)[line0 : line0 + len(lines)] == lines
