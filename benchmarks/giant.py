@@ -1,180 +1,197 @@
-"""A repository of 100,000 source files and 1 GB, and the rows about it. Generated once, kept in build/bench.
+"""Rows about a repository of 100,000 source files and 1 GB. Generated once, kept in build/bench.
 
-Four languages, files of some 10 KB with 24 definitions each, 100 files to a folder; names are spread as in real code:
-a few that thousands of files have, and many that one file has. Beside the sources lie as many ignored files.
+A real server as a user has it: one session calls a small project every 20 ms, all the time, while another one opens the
+giant, asks before its index is complete, lets it be filled, checks out another branch, and comes back after a restart.
 """
 
 import os
-import random
-import subprocess
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from statistics import median
+
+import psutil
 
 from benchmarks.bench import Bench, Server
 from benchmarks.client import Client
 from benchmarks.django import BUILD
+from benchmarks.repository import OTHER, changed_by_other, checkout, generate, is_gone
+from benchmarks.scaling import generated
 from benchmarks.table import Row, percentile, row, timed
 
 FILES = 100_000
 BYTES_PER_FILE = 10_000
-FILES_PER_FOLDER = 100
-DEFINITIONS = 24
+SMALL = 100
+"""Files of the other project."""
 
 INDEX_S = 3600.0
-
-_COMMON = [
-    f"{verb}_{what}" for verb in ("get", "set", "make", "read", "load") for what in ("name", "size", "all", "one")
-]
-
-
-def _python(name: str, members: list[str], filler: str) -> str:
-    methods = "".join(f"    def {m}(self, value):\n        # {filler}\n        return value\n\n" for m in members)
-    return f"class {name}:\n{methods}"
-
-
-def _rust(name: str, members: list[str], filler: str) -> str:
-    methods = "".join(
-        f"    fn {m}(value: i32) -> i32 {{\n        // {filler}\n        value\n    }}\n" for m in members
-    )
-    return f"struct {name};\nimpl {name} {{\n{methods}}}\n"
-
-
-def _go(name: str, members: list[str], filler: str) -> str:
-    methods = (f"func (v *{name}) {m}(value int) int {{\n\t// {filler}\n\treturn value\n}}\n" for m in members)
-    return f"package p\n\ntype {name} struct{{}}\n\n" + "\n".join(methods)
-
-
-def _java(name: str, members: list[str], filler: str) -> str:
-    methods = "".join(
-        f"    int {m}(int value) {{\n        // {filler}\n        return value;\n    }}\n" for m in members
-    )
-    return f"public class {name} {{\n{methods}}}\n"
-
-
-LANGUAGES: tuple[tuple[str, Callable[[str, list[str], str], str]], ...] = (
-    ("py", _python),
-    ("rs", _rust),
-    ("go", _go),
-    ("java", _java),
-)
-
-
-def generate(root: Path, files: int = FILES, bytes_per_file: int = BYTES_PER_FILE) -> Path:
-    """Writes the repository to `root`, which must not exist; a git repository whose `vendored/` is ignored."""
-    dice = random.Random(files)
-    partial = root.with_name(root.name + ".partial")
-    filler = "x" * max(bytes_per_file // DEFINITIONS - 60, 8)
-    for number in range(files):
-        folder = partial / f"part{number // FILES_PER_FOLDER // 50}" / f"unit{number // FILES_PER_FOLDER}"
-        if number % FILES_PER_FOLDER == 0:
-            folder.mkdir(parents=True)
-        ending, write = LANGUAGES[number % len(LANGUAGES)]
-        own = [f"only_{number}_{member}" for member in range(DEFINITIONS - 9)]
-        text = write(f"Unit{number}", own + dice.sample(_COMMON, 8), filler)
-        (folder / f"Unit{number}.{ending}").write_text(text, encoding="utf-8")
-    (partial / "go.mod").write_text("module giant\n", encoding="utf-8")
-    (partial / ".gitignore").write_text("/vendored/\nnode_modules/\n", encoding="utf-8")
-    for number in range(files // FILES_PER_FOLDER):
-        folder = partial / "vendored" / f"unit{number}" / "node_modules"
-        folder.mkdir(parents=True)
-        (folder / "Ignored.py").write_text("class Ignored: pass\n", encoding="utf-8")
-    subprocess.run(["git", "init", "--quiet", str(partial)], check=True)
-    partial.rename(root)
-    return root
+EVERY_S = 0.02
 
 
 def growing_giant(bench: Bench) -> Iterator[Row]:
     """The rows. `GIANT_FILES` in the environment makes the repository smaller, to look at one thing quickly."""
-    files = int(os.environ.get("GIANT_FILES", FILES))
-    root = BUILD / f"giant-{files}"
-    if not root.exists():
-        BUILD.mkdir(parents=True, exist_ok=True)
-        generate(root, files)
-    size = f"{files:,} files"
+    giant = Giant(int(os.environ.get("GIANT_FILES", FILES)))
     server = Server(bench.fresh_home("giant"))
     try:
-        yield from _cold(server, root, files, size)
-        yield from _indexed(server, root, files, size)
+        with _others_calls(server) as others:
+            yield from _quiet(others)
+            yield from giant.cold(server, others)
+            yield from giant.indexed(server, others)
+            yield from giant.other_branch(server, others)
     finally:
         server.stop()
+        checkout(giant.root, "main")
     server = Server(bench.home("giant"))
     try:
-        client = server.client()
-        started = time.perf_counter()
-        _find(client, root, files // 2)
-        taken = (time.perf_counter() - started) * 1000
-        yield Row(f"first find after a restart, {size}", "≤ 3 s", taken, note="from the cache")
+        yield from giant.restarted(server)
     finally:
         server.stop()
 
 
-def _cold(server: Server, root: Path, files: int, size: str) -> Iterator[Row]:
-    with _others_calls(server) as waits:
-        client = server.client()
-        client.call("get_current_config")
-        started = time.perf_counter()
-        client.call("activate_project", project=str(root))
-        opened = (time.perf_counter() - started) * 1000
-        started = time.perf_counter()
-        for nth in range(1, 4):
-            _find(client, root, files * nth // 4 + nth)
-        found = (time.perf_counter() - started) * 1000 / 3
-    yield Row(f"open, {size}", "", opened)
-    yield Row(f"longest call of others meanwhile, {size}", "≤ 100 ms", max(waits), percentile(waits, 0.95))
-    yield Row(f"find_symbol before the index is complete, {size}", "≤ 5 s", found, note="mean of 3 names")
+class Others:
+    """How long the calls of somebody took who has nothing to do with the giant: milliseconds, since last asked."""
 
+    def __init__(self) -> None:
+        self.waits: list[float] = []
 
-def _indexed(server: Server, root: Path, files: int, size: str) -> Iterator[Row]:
-    started = time.perf_counter()
-    _await_index(server)
-    seconds = time.perf_counter() - started
-    yield Row(f"indexing rate, {size}", "", files / seconds, unit="files/s", note="Python by ty, the others by syntax")
-    client = server.client()
-    client.call("activate_project", project=str(root))
-    numbers = iter(range(0, files, max(files // 200, 1)))
-    taken = timed(lambda: _find(client, root, next(numbers)), 100, warm_up=20)
-    yield row(f"find_symbol, {size} indexed", "≤ 15 ms", taken)
-    memory = server.tree[0].memory_info().rss / 1e6
-    yield Row(f"memory of the server, {size} indexed", "index ≤ 400 MB", memory, unit="MB")
+    def take(self) -> list[float]:
+        waits, self.waits = self.waits, []
+        return waits
 
-
-def _await_index(server: Server) -> None:
-    """Until all but a few files (go.mod has no symbols) are known. Raises TimeoutError."""
-    deadline = time.monotonic() + INDEX_S
-    while time.monotonic() < deadline:
-        (project,) = server.get("/api/projects?open=true")["projects"]
-        if project["pending"] < 5:
-            return
-        time.sleep(0.5)
-    raise TimeoutError("the index was not filled")
-
-
-def _find(client: Client, root: Path, number: int) -> None:
-    answer = client.call("find_symbol", name_path_pattern=f"only_{number}_3", project=str(root))
-    assert f"Unit{number}.".encode() in answer, answer[:500]
+    def row(self, meanwhile: str) -> Row:
+        waits = self.take()
+        note = f"median {median(waits):.2f} ms, 99 % within {percentile(waits, 0.99):.0f} ms, of {len(waits):,} calls"
+        return Row(f"longest wait of another session, {meanwhile}", "≤ 100 ms", max(waits), note=note)
 
 
 @contextmanager
-def _others_calls(server: Server) -> Generator[list[float]]:
-    """Milliseconds that the cheapest call took, asked all the time by somebody who has nothing to do with it."""
-    waits: list[float] = []
+def _others_calls(server: Server) -> Generator[Others]:
+    """Finds a symbol of a small project every 20 ms."""
+    others = Others()
     stop = threading.Event()
+    client = server.client()
+    client.call("activate_project", project=str(generated(SMALL)))
+    request = client.prepare("find_symbol", name_path_pattern="Part7/work")
+    client.send(request)
+    server.await_index()
 
     def ask() -> None:
-        client = server.client()
-        request = client.prepare("get_current_config")
-        while not stop.is_set():
-            waits.extend(timed(lambda: client.send(request), 1))
-            time.sleep(0.005)
-        client.close()
+        while not stop.wait(EVERY_S):
+            others.waits.extend(timed(lambda: client.send(request), 1))
 
     asking = threading.Thread(target=ask)
     asking.start()
     try:
-        yield waits
+        yield others
     finally:
         stop.set()
         asking.join()
+        client.close()
+
+
+def _quiet(others: Others) -> Iterator[Row]:
+    time.sleep(2)
+    yield others.row("nothing else to do")
+
+
+class Giant:
+    """The repository, and what is measured on it."""
+
+    def __init__(self, files: int) -> None:
+        self._files = files
+        self.root = BUILD / f"giant-{files}"
+        if not self.root.exists():
+            BUILD.mkdir(parents=True, exist_ok=True)
+            generate(self.root, files, BYTES_PER_FILE)
+        self._memory_before = 0.0
+
+    def cold(self, server: Server, others: Others) -> Iterator[Row]:
+        self._memory_before = _memory_mb(server)
+        client = server.client()
+        started = time.perf_counter()
+        client.call("activate_project", project=str(self.root))
+        yield Row(f"opened, {self._files:,} files", "", (time.perf_counter() - started) * 1000)
+        asked = [self._files * nth // 4 + nth for nth in range(1, 4)]
+        taken = [self._find(client, number) for number in asked]
+        name = "find_symbol before the index is complete"
+        note = f"three names, right after it was opened; the slowest {max(taken) / 1000:.2f} s"
+        yield Row(name, "≤ 5 s", median(taken), note=note)
+        yield others.row("it is opened and asked")
+        client.close()
+
+    def indexed(self, server: Server, others: Others) -> Iterator[Row]:
+        started = time.perf_counter()
+        left = _await_index(server)
+        seconds = time.perf_counter() - started
+        note = f"{self._files / seconds:.0f} files/s: Python by ty, the others by syntax"
+        yield Row("the whole index", "", seconds, unit="s", note=f"{note}; {left} files without symbols")
+        yield others.row("it is indexed")
+        memory = _memory_mb(server)
+        grown = memory - self._memory_before
+        yield Row(
+            "memory of the index", "≤ 400 MB", grown, unit="MB", note=f"growth of the server's PSS to {memory:.0f}"
+        )
+        client = server.client()
+        numbers = iter(range(0, self._files, max(self._files // 200, 1)))
+        taken = [self._find(client, next(numbers)) for _ in range(120)]
+        yield row("find_symbol, indexed", "≤ 15 ms", taken[20:])
+        client.close()
+        others.take()
+
+    def other_branch(self, server: Server, others: Others) -> Iterator[Row]:
+        client = server.client()
+        changed = [number for number in changed_by_other(self._files) if not is_gone(number)]
+        started = time.perf_counter()
+        checkout(self.root, OTHER)
+        seconds = time.perf_counter() - started
+        taken = [self._find(client, changed[len(changed) * nth // 4], "other") for nth in range(1, 4)]
+        note = f"of {len(changed_by_other(self._files)):,} other files, for which git took {seconds:.1f} s"
+        yield Row("first find after a checkout of another branch", "", taken[0], note=note)
+        for number in changed_by_other(self._files)[:20]:
+            answer = client.call("find_symbol", name_path_pattern=f"only_{number}_3", project=str(self.root))
+            assert f"Unit{number}.".encode() not in answer, "an answer of before the checkout"
+        started = time.perf_counter()
+        _await_index(server)
+        yield Row("the index is whole again", "", time.perf_counter() - started, unit="s")
+        yield others.row("another branch is checked out")
+        client.close()
+
+    def restarted(self, server: Server) -> Iterator[Row]:
+        client = server.client()
+        number = next(number for number in range(self._files // 2, self._files) if number % 21)
+        taken = self._find(client, number)
+        (state,) = [one for one in _open_projects(server) if one["root"] == str(self.root)]
+        note = f"from the cache, opening included; {state['pending']:,} files to be asked about"
+        yield Row("first find after a restart", "≤ 3 s", taken, note=f"{note} after another checkout")
+        client.close()
+
+    def _find(self, client: Client, number: int, prefix: str = "only") -> float:
+        """Milliseconds until the one right answer."""
+        started = time.perf_counter()
+        answer = client.call("find_symbol", name_path_pattern=f"{prefix}_{number}_3", project=str(self.root))
+        taken = (time.perf_counter() - started) * 1000
+        assert f"Unit{number}.".encode() in answer, answer[:500]
+        return taken
+
+
+def _open_projects(server: Server) -> Iterable[dict[str, object]]:
+    return server.get("/api/projects?open=true")["projects"]
+
+
+def _await_index(server: Server) -> int:
+    """Until every file is known or given up; how many are. Raises TimeoutError."""
+    deadline = time.monotonic() + INDEX_S
+    while time.monotonic() < deadline:
+        pending = sum(int(str(project["pending"])) for project in _open_projects(server))
+        if pending < 5:  # go.mod holds no symbols
+            return pending
+        time.sleep(0.5)
+    raise TimeoutError("the index was not filled")
+
+
+def _memory_mb(server: Server) -> float:
+    """PSS of the server's own process, without its children."""
+    with suppress(psutil.AccessDenied):
+        return server.tree[0].memory_full_info().pss / 1e6
+    return server.tree[0].memory_info().rss / 1e6

@@ -1,6 +1,7 @@
 """`serena-central serve`: the server in the foreground, one per user."""
 
 import fcntl
+import gc
 import json
 import os
 import signal
@@ -134,6 +135,7 @@ async def _serve(
     class Announcing(CentralServer):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
+            gc.freeze()  # what is there now stays: each full collection would look at it again, for 0.1 s
             link = page_address(url, central.dashboard.one_time_link())
             _announce(places, url, link)
             if start.open_page:

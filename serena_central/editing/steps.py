@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
+from msgspec.structs import replace
+
 from serena_central.core.errors import FileChanged, PathNotFound, PathRefused
 from serena_central.editing.disk import Disk, check_writable
 from serena_central.editing.journal import Step
@@ -44,7 +46,7 @@ def check(step: Step) -> Stamp | None:
 def check_unchanged(step: Step, stamp: Stamp | None) -> None:
     """The last look before a rename. Its ctime may differ: the second name changed that."""
     now = stamp_of(Path(step.path))
-    if (now and now._replace(ctime_ns=0)) != (stamp and stamp._replace(ctime_ns=0)):
+    if (now and replace(now, ctime_ns=0)) != (stamp and replace(stamp, ctime_ns=0)):
         raise FileChanged(step.path)
 
 

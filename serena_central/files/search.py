@@ -34,6 +34,13 @@ MAX_GLOB_CHARS = 50_000
 MAX_LINE_CHARS = 1_000
 """Longer lines (minified code, data) are cut around their match."""
 
+READERS = 4
+"""Threads that look for candidates: a disk answers several questions at once. 100,000 files that were not in memory
+took 3.8 s (one thread: 10.2), and a fifth longer than one thread when they were."""
+
+FILES_PER_READER = 1000
+"""Fewer are not worth another thread."""
+
 _LEAD_CHARS = 200
 """How much of a long line is shown before its match."""
 
@@ -86,6 +93,24 @@ async def search(
         return await anyio.to_thread.run_sync(work, limiter=limiter, abandon_on_cancel=True)
     finally:
         stop.set()
+
+
+async def find_containing(
+    root: Path, paths: Iterable[str], word: str, *, whole: bool = True, encoding: str | None = None
+) -> list[str]:
+    """`files_containing` in the order of `paths`; reads in a thread, in several where there are many files."""
+    asked = list(paths)
+    readers = min(READERS, len(asked) // FILES_PER_READER + 1)
+    found: set[str] = set()
+
+    async def read(some: Sequence[str]) -> None:
+        work = partial(files_containing, root, some, word, whole=whole, encoding=encoding)
+        found.update(await anyio.to_thread.run_sync(work))
+
+    async with anyio.create_task_group() as tasks:
+        for nth in range(readers):
+            tasks.start_soon(read, asked[nth::readers])
+    return [path for path in asked if path in found]
 
 
 def files_containing(

@@ -5,11 +5,12 @@ keeps what was read from a file applies git's racy rule to fresh ones (hash agai
 """
 
 import os
-from typing import NamedTuple
+
+import msgspec
 
 
-class Stamp(NamedTuple):
-    """`size` in bytes, times in nanoseconds since 1970."""
+class Stamp(msgspec.Struct, frozen=True, gc=False):
+    """`size` in bytes, times in nanoseconds since 1970. Nothing that the garbage collector would look at."""
 
     size: int
     mtime_ns: int

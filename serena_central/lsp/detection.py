@@ -2,7 +2,7 @@
 
 The name is enough for nearly all files. Where several languages claim it, markers in the folders above decide, the
 nearest first; where it says nothing and has no ending, the first line is read. What was found is remembered by folder
-and by file until the tree reports a change; lookups of ordinary names touch no disk.
+and by file until the tree reports a change: whoever looks at all of 100,000 files may ask again.
 """
 
 import fnmatch
@@ -25,12 +25,18 @@ class Detection:
         self._root = root
         self._catalogue = catalogue
         self._only = frozenset(only)
+        self._languages: dict[str, str | None] = {}
         self._scripts: dict[str, str | None] = {}
         self._marked: dict[tuple[str, tuple[str, ...]], int] = {}
         """(folder, markers) → depth of the nearest folder above, itself included, that holds one; -1: none."""
 
     def language_of(self, path: str) -> str | None:
         """The language of a root-relative path, if it is served."""
+        if path not in self._languages:
+            self._languages[path] = self._detect(path)
+        return self._languages[path]
+
+    def _detect(self, path: str) -> str | None:
         claims = self._catalogue.claims(path)
         if not claims:
             return self._script(path) if _says_nothing(path) else None
@@ -51,10 +57,12 @@ class Detection:
     def changed(self, paths: Sequence[str]) -> bool:
         """Forgets what no longer holds; True when other files than these may have another language now."""
         for path in paths:
+            self._languages.pop(path, None)
             self._scripts.pop(path, None)
         names = {path.rpartition("/")[2] for path in paths}
         if any(fnmatch.fnmatchcase(name, marker) for marker in self._catalogue.markers for name in names):
             self._marked.clear()
+            self._languages.clear()
             return True
         return False
 

@@ -13,7 +13,7 @@ import anyio
 
 from serena_central.core.errors import LanguageServerError, PathError, PathNotFound, RequestFailed, ServerBusy
 from serena_central.core.text import Position, Range
-from serena_central.files.search import files_containing
+from serena_central.files.search import find_containing
 from serena_central.files.text import FileText, read_text
 from serena_central.files.tree import FileTree
 from serena_central.files.words import words_of
@@ -165,9 +165,7 @@ class Relations:
         if spec is None or not spec.documents.open_candidates:
             return [], None
         paths = [other for other in self._tree.files if self._languages.spec_for(other) is spec]
-        found = await anyio.to_thread.run_sync(
-            lambda: files_containing(self._root, paths, name, encoding=self._languages.encoding)
-        )
+        found = await find_containing(self._root, paths, name, encoding=self._languages.encoding)
         return self._shown(path, name, found)
 
     def _shown(self, path: str, name: str, found: Sequence[str]) -> tuple[list[Path], str | None]:

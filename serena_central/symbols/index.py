@@ -7,6 +7,7 @@ kept. The index knows no server and no clock: who fills it is `indexer`'s busine
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 import msgspec
@@ -32,6 +33,24 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     blob: bytes
 
 
+class _Named(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The beginning of a `Symbol`."""
+
+    name: str
+
+
+class _NamedSymbols(msgspec.Struct, frozen=True, gc=False):
+    symbols: tuple[_Named, ...]
+
+
+_name_decoder = msgspec.msgpack.Decoder(_NamedSymbols)
+
+
+def names_in(blob: bytes) -> set[str]:
+    """The names of the symbols in an entry's blob, in a third of the time that it takes to decode all of them."""
+    return {symbol.name for symbol in _name_decoder.decode(blob).symbols}
+
+
 class Hit(NamedTuple):
     """A symbol of the index: its file (root-relative POSIX path), the file's symbols, and its place among them."""
 
@@ -53,8 +72,10 @@ class SymbolIndex:
 
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
-        self._files_of_name: dict[str, str | set[str]] = {}
-        """Most names have one file, which then stands for itself: a set of one takes four times its entry."""
+        self._file_of_name: dict[str, str] = {}
+        """Names that one file has, as most have."""
+        self._files_of_name: dict[str, dict[str, None]] = {}
+        """Names that several have. Dictionaries of strings alone, however large, cost the garbage collector nothing."""
         self._decoded: OrderedDict[str, FileSymbols] = OrderedDict()
 
     def __len__(self) -> int:
@@ -73,38 +94,34 @@ class SymbolIndex:
         """Takes over what a server said about a file, in place of what was known."""
         self.drop(path)
         self._entries[path] = Entry(stamp, indexed_at_ns, source, _encoder.encode(file))
-        self._add_names(path, self.names_of(path))
+        self._add_names(path, {symbol.name for symbol in file.symbols})
 
     def restore(self, path: str, entry: Entry, names: Iterable[str]) -> None:
         """Takes over an entry of the cache for a file that is not known; `names` are its symbols'."""
         self._entries[path] = entry
         self._add_names(path, names)
 
-    def names_of(self, path: str) -> set[str]:
-        """The names of an indexed file's symbols."""
-        return {symbol.name for symbol in self.file(path).symbols}
-
     def _add_names(self, path: str, names: Iterable[str]) -> None:
-        files_of_name = self._files_of_name
         for name in names:
-            known = files_of_name.setdefault(name, path)
-            if known is path:
-                continue
-            if isinstance(known, set):
-                known.add(path)
-            else:
-                files_of_name[name] = {known, path}
+            if (several := self._files_of_name.get(name)) is not None:
+                several[path] = None
+            elif (other := self._file_of_name.setdefault(name, path)) is not path:
+                del self._file_of_name[name]
+                self._files_of_name[name] = {other: None, path: None}
 
     def drop(self, path: str) -> None:
         """Forgets a file; nothing happens if it isn't known."""
         if path not in self._entries:
             return
-        for name in self.names_of(path):
-            known = self._files_of_name[name]
-            if isinstance(known, set):
-                known.discard(path)
-            if not isinstance(known, set) or not known:
+        for name in names_in(self._entries[path].blob):
+            several = self._files_of_name.get(name)
+            if several is None:
+                del self._file_of_name[name]
+                continue
+            del several[path]
+            if len(several) == 1:
                 del self._files_of_name[name]
+                self._file_of_name[name] = next(iter(several))
         del self._entries[path]
         self._decoded.pop(path, None)
 
@@ -139,15 +156,15 @@ class SymbolIndex:
                 if symbol.name in names and pattern.fits(file.path(place)):
                     yield Hit(path, file, place)
 
-    def names(self) -> Iterable[str]:
+    def names(self) -> Iterator[str]:
         """Every name that some symbol has."""
-        return self._files_of_name.keys()
+        return chain(self._files_of_name, self._file_of_name)
 
     def _names_for(self, pattern: Pattern, within: str | None) -> set[str]:
         """The names that a symbol must have one of."""
         if not pattern.substring:
             return {pattern.last.name}
-        known: Iterable[str] = self._files_of_name
+        known: Iterable[str] = self.names()
         if within is not None and within in self._entries:
             known = (symbol.name for symbol in self.file(within).symbols)
         return {name for name in known if pattern.fits_name(name)}
@@ -157,6 +174,7 @@ class SymbolIndex:
             return {within}
         paths: set[str] = set()
         for name in names:
-            known = self._files_of_name.get(name, ())
-            paths.update((known,) if isinstance(known, str) else known)
+            paths.update(self._files_of_name.get(name, ()))
+            if name in self._file_of_name:
+                paths.add(self._file_of_name[name])
         return paths if within is None else {path for path in paths if path.startswith(within + "/")}

@@ -16,6 +16,7 @@ import math
 import time
 from collections.abc import Generator, Hashable, Iterable, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import anyio
@@ -41,7 +42,7 @@ from serena_central.symbols.index import SymbolIndex
 from serena_central.symbols.keeper import FILES_AT_ONCE, IndexKeeper
 from serena_central.symbols.source import AskSymbols, Lent, SymbolSource
 from serena_central.symbols.symbol import flatten
-from serena_central.symbols.syntax.grammars import REVISION
+from serena_central.symbols.syntax.grammars import REVISION, Grammar
 
 logger = logging.getLogger(__name__)
 
@@ -82,6 +83,12 @@ ATTEMPTS = 5
 
 _NOT_STARTED = ServerNotInstalled, ServerBeingInstalled, ServerStartFailed
 """What a server's next file would meet, too; all else may be over at the next question."""
+
+
+@cache
+def _syntax_source(grammar: Grammar, server: str | None) -> str:
+    """One string for all files that it stands beside."""
+    return f"{BY_SYNTAX}{grammar.query} {REVISION} for {server}"
 
 
 class _Flight:
@@ -131,10 +138,10 @@ class Indexer:
 
     async def load(self) -> None:
         """Takes over the cache for files that are as they were, and marks all others pending."""
-        async for file in self._keeper.restore(self._tree.files, self._identity_now):
-            self._note_reach(file.path)
-            if file.server.startswith(BY_SYNTAX):
-                self._mark(file.path, file.server, FROM_CACHE)
+        async for path, source in self._keeper.restore(self._tree.files, self._identity_now):
+            self._note_reach(path)
+            if source.startswith(BY_SYNTAX):
+                self._mark(path, source, FROM_CACHE)
         for number, path in enumerate(list(self._tree.files)):
             if number % FILES_AT_ONCE == 0:
                 await anyio.lowlevel.checkpoint()
@@ -148,7 +155,7 @@ class Indexer:
     def _syntax_identity(self, path: str) -> str | None:
         """What reads a file by syntax, and in whose place."""
         grammar = self._source.grammar(path)
-        return f"{BY_SYNTAX}{grammar.query} {REVISION} for {self._source.identity(path)}" if grammar else None
+        return _syntax_source(grammar, self._source.identity(path)) if grammar else None
 
     def _mark(self, path: str, source: str, reason: str) -> None:
         """Notes whether what is known of a file came by syntax."""
@@ -404,9 +411,11 @@ class Indexer:
         try:
             # From the disk, not from the tree: what no event tells (a hard link's change) must show at the next use.
             stamp = Stamp.of((self._root / path).stat())
-            if path not in self._tree.files or server is None or source is None:
+            known = self._tree.files.get(path)
+            if known is None or server is None or source is None:
                 self.forget(path)
                 return
+            stamp = known if known == stamp else stamp  # one for both
             symbols = await ask(path)
             if not flight.stale:
                 self._index.put(path, flatten(symbols), stamp=stamp, indexed_at_ns=now, source=source)

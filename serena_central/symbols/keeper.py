@@ -4,6 +4,7 @@ What a cached entry has to agree with, the indexer says; when to write is its bu
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping
+from itertools import starmap
 
 import anyio
 import anyio.lowlevel
@@ -11,7 +12,7 @@ import anyio.to_thread
 
 from serena_central.files.stamp import Stamp
 from serena_central.store.index_cache import CachedFile, IndexCache
-from serena_central.symbols.index import Entry, SymbolIndex
+from serena_central.symbols.index import Entry, SymbolIndex, names_in
 
 RACY_NS = 2_000_000_000
 """A cached entry made this soon after its file's last change is asked again: the coarsest file-system clock has 2 s,
@@ -40,38 +41,56 @@ class IndexKeeper:
 
     async def restore(
         self, stamps: Mapping[str, Stamp], identity: Callable[[str, str], str | None]
-    ) -> AsyncGenerator[CachedFile]:
-        """Puts into the index what is as it was, and yields it. `stamps` are the files as they are; `identity` tells
-        for a path and a cached source what that source would be today."""
-        cached = await anyio.to_thread.run_sync(self._cache.load) if self._cache else []
-        for number, file in enumerate(cached):
+    ) -> AsyncGenerator[tuple[str, str]]:
+        """Puts into the index what is as it was, and yields its path and source. `stamps` are the files as they are;
+        `identity` tells for a path and a cached source what that source would be today."""
+        cached = await anyio.to_thread.run_sync(self._load)
+        for number, (path, stamp) in enumerate(list(stamps.items())):
             if number % FILES_AT_ONCE == 0:
                 await anyio.lowlevel.checkpoint()
-            if self._is_true(file, stamps, identity):
-                # The tree's own stamp: one for both.
-                entry = Entry(stamps[file.path], file.indexed_at_ns, file.server, file.blob)
+            file = cached.pop(path, None)
+            if file is None:
+                continue
+            source = identity(path, file.server)
+            if source is not None and source == file.server and stamps.get(path) is stamp and _is_true(file, stamp):
+                # The tree's own path and stamp, the source's own name: one each for all that know them.
+                entry = Entry(stamp, file.indexed_at_ns, source, file.blob)
                 names = file.names.decode("utf-8", "surrogatepass")
-                self._index.restore(file.path, entry, names.split("\0") if names else ())
-                yield file
+                self._index.restore(path, entry, names.split("\0") if names else ())
+                yield path, source
             else:
-                self.changed(file.path)
+                self.changed(path)
+        self._unsaved.update(cached)
 
-    def _is_true(
-        self, file: CachedFile, stamps: Mapping[str, Stamp], identity: Callable[[str, str], str | None]
-    ) -> bool:
-        stamp = Stamp(file.size, file.mtime_ns, file.ctime_ns, file.inode)
-        racy = file.indexed_at_ns - max(stamp.mtime_ns, stamp.ctime_ns) < RACY_NS
-        return stamps.get(file.path) == stamp and not racy and file.server == identity(file.path, file.server)
+    def _load(self) -> dict[str, CachedFile]:
+        return {file.path: file for file in self._cache.load()} if self._cache else {}
 
     async def save(self) -> None:
         """Writes what changed since the last time."""
         if self._cache is None or not self._unsaved:
             return
         paths, self._unsaved = self._unsaved, set()
-        entries = [self._to_save(path, entry) for path in paths if (entry := self._index.entry(path)) is not None]
+        entries = [(path, entry) for path in paths if (entry := self._index.entry(path)) is not None]
         deletes = [path for path in paths if path not in self._index]
-        await anyio.to_thread.run_sync(self._cache.save, entries, deletes)
+        # Names are read out of the blobs in the thread, while the batch is written.
+        await anyio.to_thread.run_sync(self._cache.save, starmap(_to_save, entries), deletes)
 
-    def _to_save(self, path: str, entry: Entry) -> CachedFile:
-        names = "\0".join(self._index.names_of(path)).encode("utf-8", "surrogatepass")
-        return CachedFile(path, *entry.stamp, entry.indexed_at_ns, entry.source, names, entry.blob)
+
+def _is_true(file: CachedFile, stamp: Stamp) -> bool:
+    racy = file.indexed_at_ns - max(stamp.mtime_ns, stamp.ctime_ns) < RACY_NS
+    return not racy and stamp == Stamp(file.size, file.mtime_ns, file.ctime_ns, file.inode)
+
+
+def _to_save(path: str, entry: Entry) -> CachedFile:
+    stamp, names = entry.stamp, "\0".join(names_in(entry.blob)).encode("utf-8", "surrogatepass")
+    return CachedFile(
+        path,
+        stamp.size,
+        stamp.mtime_ns,
+        stamp.ctime_ns,
+        stamp.inode,
+        entry.indexed_at_ns,
+        entry.source,
+        names,
+        entry.blob,
+    )

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import anyio
 
 from serena_central.core.errors import AmbiguousSymbol, SymbolNotFound
-from serena_central.files.search import files_containing
+from serena_central.files.search import find_containing
 from serena_central.files.tree import Change, FileTree
 from serena_central.symbols.gap import Gap
 from serena_central.symbols.index import Hit, SymbolIndex
@@ -24,7 +24,10 @@ from serena_central.symbols.namepath import Pattern
 _WORD = re.compile(r"\w+")
 
 WORDS_REMEMBERED = 64
-"""Words for which files that stay without symbols (their server is missing) are not read again by every find."""
+"""Words for which files that stay without symbols (their server is missing) are not read again by every find …"""
+
+FILES_REMEMBERED = 100_000
+"""… as long as there are no more such files, of all words together: 4 MB."""
 
 ROUNDS = 10
 """How often a find looks again for files that changed meanwhile: what changed after the call came may be left out."""
@@ -121,17 +124,15 @@ class Finder:
         whole = not pattern.substring and word == pattern.last.name
         lacking = self._lacking.setdefault((word, whole), set())
         self._lacking.move_to_end((word, whole))
-        if len(self._lacking) > WORDS_REMEMBERED:
-            self._lacking.popitem(last=False)
         unread = [path for path in pending if path not in lacking]
         if not unread:
             return []
         before = self._batches
-        found = await anyio.to_thread.run_sync(
-            lambda: files_containing(self._root, unread, word, whole=whole, encoding=self._encoding)
-        )
+        found = await find_containing(self._root, unread, word, whole=whole, encoding=self._encoding)
         if self._batches == before:  # else a file may have changed after it was read
             lacking.update(set(unread).difference(found))
+        while len(self._lacking) > WORDS_REMEMBERED or sum(map(len, self._lacking.values())) > FILES_REMEMBERED:
+            self._lacking.popitem(last=False)
         return found
 
     def _close_names(self, pattern: Pattern, within: str | None) -> list[str]:

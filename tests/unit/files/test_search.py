@@ -8,7 +8,15 @@ import pytest
 
 from serena_central.core.errors import InvalidArguments
 from serena_central.files import search as search_module
-from serena_central.files.search import SearchRequest, SearchResult, files_containing, glob_filter, search
+from serena_central.files.search import (
+    FILES_PER_READER,
+    SearchRequest,
+    SearchResult,
+    files_containing,
+    find_containing,
+    glob_filter,
+    search,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -50,6 +58,14 @@ async def test_a_pattern_stays_in_its_line_unless_multiline_is_asked(tmp_path: P
         "...   2:        return 1",
     ]
     assert await find(tmp_path, text, r"A:\n", multiline=True) == ["  >   0:class A:"]
+
+
+async def test_many_files_are_read_in_several_threads_and_named_in_the_order_asked(tmp_path: Path) -> None:
+    names = [f"{number}" for number in range(2 * FILES_PER_READER)]
+    for name in names:
+        (tmp_path / name).write_text("word" if int(name) % 3 else "words")
+    holding = await find_containing(tmp_path, reversed(names), "word")
+    assert holding == [name for name in reversed(names) if int(name) % 3]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from serena_central.core.text import Position, Range
 from serena_central.files.stamp import Stamp
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
-from serena_central.symbols.index import DECODED_FILES, SymbolIndex
+from serena_central.symbols.index import DECODED_FILES, SymbolIndex, names_in
 from serena_central.symbols.namepath import parse_pattern
 from serena_central.symbols.symbol import FileSymbols, flatten
 
@@ -74,6 +74,14 @@ def test_a_dropped_file_leaves_nothing_behind() -> None:
     assert len(index) == 0
 
 
+def test_a_name_is_found_in_the_files_that_are_left_however_many_had_it() -> None:
+    index = filled(**{"x.py": FILE, "y.py": FILE, "z.py": FILE})
+    for gone, left in (("y.py", ["x.py", "z.py"]), ("x.py", ["z.py"]), ("z.py", [])):
+        index.drop(gone)
+        assert found(index, "Till") == [f"{path}:Shop/Till" for path in left]
+        assert ("Till" in index.names()) == bool(left)
+
+
 def test_a_file_that_is_put_again_forgets_its_old_names() -> None:
     index = filled(**{"x.py": FILE})
     index.put("x.py", flatten([symbol("New", 0, 1)]), stamp=STAMP, indexed_at_ns=2, source="fake 1")
@@ -92,7 +100,7 @@ def test_entries_survive_the_cache() -> None:
     entry = index.entry("x.py")
     assert entry is not None
     other = SymbolIndex()
-    other.restore("x.py", entry, index.names_of("x.py"))
+    other.restore("x.py", entry, names_in(entry.blob))
     assert other.file("x.py") == FILE
     assert found(other, "Shop") == ["x.py:Shop"]
 

@@ -115,7 +115,7 @@ async def test_files_that_stay_unknown_are_read_once_for_a_name_until_they_chang
         read.extend(paths)
         return files_containing(root, paths, word, **how)
 
-    monkeypatch.setattr("serena_central.symbols.resolve.files_containing", reading)
+    monkeypatch.setattr("serena_central.files.search.files_containing", reading)
     async with world(tmp_path) as w:
         w.source.broken = {"a.txt", "b.txt"}
         await w.indexer.ensure(["a.txt", "b.txt"])
