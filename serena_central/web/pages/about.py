@@ -3,6 +3,7 @@
 import platform
 import re
 import shutil
+from collections.abc import Iterable
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -15,6 +16,10 @@ from serena_central.core.resources import dashboard_folder
 from serena_central.web.pages.page import Page, Section, Visit
 
 DISTRIBUTION = "serena-central"
+
+_NAMED = re.compile(r"([\w.-]+)\s*(?:\[([^]]*)\])?")
+_OF_EXTRA = re.compile(r"extra == ['\"]([^'\"]+)['\"]")
+"""Parts of a requirement (the specification of dependency specifiers of Python packages)."""
 
 
 class Health(msgspec.Struct, frozen=True):
@@ -104,28 +109,42 @@ async def licences(_visit: Visit) -> Licences:
 def all_licences() -> Licences:
     """Ours, of what lies in our own files, and of every library that is installed for us."""
     vendored = dashboard_folder() / "static" / "vendor"
-    parts = [
-        Licence(file.stem, "", file.read_text(encoding="utf-8").strip().partition("\n")[0], "part")
-        for file in sorted(vendored.glob("*.LICENSE"))
-    ]
-    found: dict[str, Licence] = {}
-    _collect(DISTRIBUTION, found)
-    return Licences([found.pop(DISTRIBUTION), *parts, *sorted(found.values(), key=lambda one: one.name.lower())])
+    parts = [_part(file) for file in sorted(vendored.glob("*.LICENSE"))]
+    own, *libraries = _installed()
+    return Licences([own, *parts, *sorted(libraries, key=lambda one: one.name.lower())])
 
 
-def _collect(name: str, found: dict[str, Licence]) -> None:
-    """A distribution and what it requires; what is for extras or other systems is not installed, and left out."""
-    key = re.sub(r"[-_.]+", "-", name).lower()
-    if key in found:
-        return
-    try:
-        facts = metadata.distribution(name)
-    except metadata.PackageNotFoundError:
-        return
-    found[key] = Licence(facts.metadata["Name"], facts.version, _licence(facts.metadata), "library")
-    for wanted in facts.requires or ():
-        if "extra ==" not in wanted:
-            _collect(re.split(r"[^\w.-]", wanted, maxsplit=1)[0], found)
+def _part(file: Path) -> Licence:
+    """What lies beside its licence, whose file is called `name-version.LICENSE`."""
+    name, _, version = file.stem.rpartition("-")
+    return Licence(name, version, file.read_text(encoding="utf-8").strip().partition("\n")[0], "part")
+
+
+def _installed() -> list[Licence]:
+    """Our distribution, and all that it requires, its extras and theirs included, as far as that is installed."""
+    found: dict[tuple[str, frozenset[str]], Licence] = {}
+    wanted = [(DISTRIBUTION, frozenset(metadata.metadata(DISTRIBUTION).get_all("Provides-Extra") or ()))]
+    for name, extras in wanted:
+        key = re.sub(r"[-_.]+", "-", name).lower(), extras
+        if key in found:
+            continue
+        try:
+            facts = metadata.distribution(name)
+        except metadata.PackageNotFoundError:
+            continue  # for another system, or for an extra that nobody asked for
+        found[key] = Licence(facts.metadata["Name"], facts.version, _licence(facts.metadata), "library")
+        wanted += _required(facts.requires or (), extras)
+    return list({one.name: one for one in found.values()}.values())
+
+
+def _required(requirements: Iterable[str], extras: frozenset[str]) -> list[tuple[str, frozenset[str]]]:
+    """The names among these requirements, with the extras wanted of each; `extras` of their owner are wanted."""
+    names: list[tuple[str, frozenset[str]]] = []
+    for requirement in requirements:
+        named, of_extra = _NAMED.match(requirement), _OF_EXTRA.search(requirement)
+        if named is not None and (of_extra is None or of_extra[1] in extras):
+            names.append((named[1], frozenset(filter(None, re.split(r"[\s,]+", named[2] or "")))))
+    return names
 
 
 def _licence(facts: metadata.PackageMetadata) -> str:
