@@ -64,7 +64,7 @@ def searches_of(use: ToolUse) -> list[Search]:
     tool, given = use.tool.lower(), use.arguments
     if tool in SHELLS:
         folder = _text(given, "working_directory", "workdir", "dir_path", "directory", "cwd")
-        return [one._replace(folder=folder or one.folder) for one in searches_in(_command(given))]
+        return [one._replace(folder=folder or one.folder) for one in searches_in(_text(given, "command"))]
     path = _text(given, "path", "dir_path", "target_directory", "directory", "folder")
     paths = (path,) if path else ()
     if tool in NAME_SEARCHES:
@@ -92,15 +92,6 @@ def _inside(paths: tuple[str, ...], glob: str) -> tuple[str, ...]:
     if not folder:
         return paths
     return (folder,) if not paths or folder.startswith("/") else tuple(f"{path.rstrip('/')}/{folder}" for path in paths)
-
-
-def _command(given: Json) -> str:
-    """A line, or a list of words whose last one is a line (`["bash", "-lc", "…"]`)."""
-    command = given.get("command", given.get("cmd"))
-    if isinstance(command, str):
-        return command
-    words = [word for word in cast("list[Any]", command) if isinstance(word, str)] if isinstance(command, list) else []
-    return words[2] if len(words) == 3 and words[1] in ("-c", "-lc") else ""
 
 
 def _text(said: Mapping[str, Any], *names: str) -> str:

@@ -1,4 +1,4 @@
-"""One example per client, made of the fields that its documentation names (`examples/`; each file says where from)."""
+"""Examples of each client's hooks, made of the fields that its documentation names (`examples/`; each says where)."""
 
 import json
 from pathlib import Path
