@@ -37,7 +37,8 @@ def start(places: Places, arguments: Sequence[str]) -> Started:
         if url := _answering(places, child.pid):
             return Started(url, child.pid, str(places.log_file))
         if child.poll() is not None:
-            raise NotStarted(f"{last_line(home.start_log) or 'The server said nothing.'} (log: {home.start_log})")
+            said = last_line(home.start_log).removeprefix("serena-central: ")
+            raise NotStarted(f"{said or 'The server said nothing.'} (log: {home.start_log})")
         time.sleep(POLL_S)
     child.terminate()
     child.wait()

@@ -32,8 +32,9 @@ def install(*, dry_run: bool) -> None:
     supervisor.file.write_bytes(content)
     click.echo(f"Wrote {supervisor.file}")
     if not supervisor.answers():
-        click.echo("The system's supervisor doesn't answer here. To start the service where it does:")
+        click.echo(f"Not started: {supervisor.title} does not run for this user here. Where it does, start it by:")
         _tell(supervisor.starting())
+        click.echo("Without it, start the server by: serena-central serve --daemon")
         return
     if supervisor.is_running():
         run([*supervisor.stopping(), *supervisor.starting()])

@@ -50,6 +50,9 @@ class Supervisor(Protocol):
     """What runs a user's services. Its commands raise NotSupervised."""
 
     @property
+    def title(self) -> str: ...
+
+    @property
     def file(self) -> Path: ...
 
     def content(self, program: Program) -> bytes: ...
@@ -71,6 +74,8 @@ class Supervisor(Protocol):
 
 class Systemd:
     """A unit of the user's systemd."""
+
+    title = "systemd"
 
     def __init__(self, config: Path) -> None:
         self.file = config / "systemd" / "user" / UNIT
@@ -114,6 +119,8 @@ class Systemd:
 
 class Launchd:
     """An agent of the user's launchd."""
+
+    title = "launchd"
 
     def __init__(self, home: Path) -> None:
         self.file = home / "Library" / "LaunchAgents" / f"{LABEL}.plist"

@@ -94,7 +94,7 @@ def putting(file: Path, form: Form, keys: Keys, entry: Entry, *, private: bool) 
     if found(said, keys) == entry:
         return Change(file, before, before)
     new = _edited(file, lambda: form.put(text, keys, entry))
-    if _edited(file, lambda: form.read(new)) != with_entry(said, keys, entry):
+    if _read_back(form, new) != with_entry(said, keys, entry):
         raise Unusable(_by_hand(file, keys))
     return Change(file, before, mark + _encoded(file, new), private)
 
@@ -117,7 +117,8 @@ def taking(file: Path, form: Form, keys: Keys, backups: Backups, ours: Callable[
     if _connected(file, form, keys, entry, b"")[1] == before:
         return Change(file, before, None)
     new = _edited(file, lambda: form.take(text, keys))
-    if _pruned(_edited(file, lambda: form.read(new)), keys) != _pruned(with_entry(said, keys, None), keys):
+    left = _read_back(form, new)
+    if left is None or _pruned(left, keys) != _pruned(with_entry(said, keys, None), keys):
         raise Unusable(_by_hand(file, keys))
     return Change(file, before, mark + _encoded(file, new))
 
@@ -230,6 +231,14 @@ def _pruned(value: Value, keys: Keys) -> Value:
     inner = _pruned(members_of(value).get(keys[0]), keys[1:])
     rest = {key: one for key, one in members_of(value).items() if key != keys[0]}
     return rest if inner in (None, {}) else {**rest, keys[0]: inner}
+
+
+def _read_back(form: Form, text: str) -> dict[str, Value] | None:
+    """What we would write, as the client would read it; None where it could not."""
+    try:
+        return form.read(text)
+    except Malformed:
+        return None
 
 
 def _by_hand(file: Path, keys: Keys) -> str:

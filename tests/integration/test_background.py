@@ -170,7 +170,9 @@ async def test_where_systemd_does_not_answer_the_commands_are_told(tmp_path: Pat
         (state / "absent").touch()
         told = await run_command(tmp_path, "service", "install", **seen)
         assert (told.code, told.err) == (0, "")
+        assert "Not started: systemd does not run for this user here." in told.out
         assert "systemctl --user enable --now serena-central.service" in told.out
+        assert "serena-central serve --daemon" in told.out
         assert "enable" not in (state / "asked").read_text()
         removed = await run_command(tmp_path, "service", "uninstall", **seen)
         assert removed.out.startswith("Removed ")

@@ -147,12 +147,13 @@ def test_a_malformed_file_is_left_as_it_is_and_named_with_its_line(
 
 
 @pytest.mark.parametrize(
-    "text", ["mcpServers = {}\n", 'mcpServers.serena.command = "x"\n', "mcpServers = { serena = {} }\n"]
+    "text",
+    ["mcpServers = {}\n", "mcpServers = 7\n", 'mcpServers.serena.command = "x"\n', "mcpServers = { serena = {} }\n"],
 )
 def test_toml_that_names_us_in_another_way_is_left_alone(file: Path, backups: Backups, text: str) -> None:
     file.parent.mkdir(parents=True)
     file.write_text(text)
-    with pytest.raises(Unusable, match=r"by hand|try again"):
+    with pytest.raises(Unusable, match="by hand"):
         putting(file, TOML, KEYS, ENTRY, private=False)
     assert file.read_text() == text
 
