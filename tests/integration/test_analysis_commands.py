@@ -1,20 +1,13 @@
 """`serena-central graph` and `validate` against a server that runs as a child: what they write, how they end."""
 
 import subprocess
-from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 
-from tests.support.child import Child, run_command, serving_child
+from tests.support.child import Child, run_command
 
 CLEAN = "from stone import Stone\n\n\nclass Ring:\n    stone: Stone\n\n\nprint(Ring().stone)\n"
-
-
-@pytest.fixture(scope="module")
-async def serving(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Child]:
-    async with serving_child(tmp_path_factory.mktemp("serving")) as child:
-        yield child
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """/api and /health of the whole server, over real HTTP."""
 
 import json
-from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import anyio
@@ -11,12 +10,6 @@ import pytest
 from tests.support.central import RunningCentral, running_central
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-async def central(tmp_path: Path) -> AsyncGenerator[RunningCentral]:
-    async with running_central(tmp_path) as running:
-        yield running
 
 
 @pytest.fixture

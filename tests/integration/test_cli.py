@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -12,31 +11,10 @@ import respx
 
 from serena_central.cli.dashboard import page_address
 from serena_central.cli.main import main
-from tests.support.child import Child, Ended, run_command, serving_child, until_gone
+from tests.support.child import Child, Ended, run_command, until_gone
 from tests.support.mcp import RawClient, text_of
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    root = tmp_path / "shop"
-    (root / ".git").mkdir(parents=True)
-    (root / "cart.py").write_text("class Cart:\n    def total(self) -> int:\n        return 0\n")
-    return root
-
-
-@pytest.fixture
-async def child(tmp_path: Path) -> AsyncGenerator[Child]:
-    async with serving_child(tmp_path) as serving:
-        yield serving
-
-
-@pytest.fixture(scope="module")
-async def serving(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Child]:
-    """One server for tests that disturb no other."""
-    async with serving_child(tmp_path_factory.mktemp("serving")) as child:
-        yield child
 
 
 async def test_calls_by_options_by_json_and_by_the_folder_one_stands_in(serving: Child, project: Path) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import tomllib
-from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -15,24 +14,10 @@ from mcp.types import ListRootsResult, Root
 
 from serena_central.clients.table import CLIENTS
 from tests.support.bridge import PROXY
-from tests.support.child import PATIENCE_S, Child, Ended, environment, run_command, serving_child
+from tests.support.child import PATIENCE_S, Child, Ended, environment, run_command
 from tests.support.mcp import RawClient, text_of
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture(scope="module")
-async def serving(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Child]:
-    async with serving_child(tmp_path_factory.mktemp("serving")) as child:
-        yield child
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    root = tmp_path / "shop"
-    (root / ".git").mkdir(parents=True)
-    (root / "cart.py").write_text("class Cart: ...\n")
-    return root
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import socket
-from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import anyio
@@ -27,12 +26,6 @@ def project(tmp_path: Path) -> Path:
     root.mkdir()
     (root / "cart.py").write_text("class Cart:\n    " + BODY.format(0) + "\n")
     return root
-
-
-@pytest.fixture
-async def child(tmp_path: Path) -> AsyncGenerator[Child]:
-    async with serving_child(tmp_path) as serving:
-        yield serving
 
 
 async def working(child: Child, project: Path) -> list[int]:

@@ -14,12 +14,6 @@ from tests.support.central import RunningCentral, running_central
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-async def central(tmp_path: Path) -> AsyncGenerator[RunningCentral]:
-    async with running_central(tmp_path) as running:
-        yield running
-
-
 @pytest.mark.parametrize("path", ["", "/", "/sessions", "/sign-out", "/nowhere", "/../dashboard"])
 async def test_strangers_are_told_how_to_get_in_and_nothing_else(central: RunningCentral, path: str) -> None:
     async with httpx.AsyncClient(base_url=central.url, headers=central.authorized) as stranger:

@@ -13,7 +13,7 @@ import pytest
 
 from serena_central.web.pages import overview
 from serena_central.web.pages.page import Visit
-from tests.support.browser import Visitor, shown, visiting
+from tests.support.browser import Visitor, shown
 from tests.support.central import RunningCentral, running_central
 from tests.support.scripted import REFERENCES, SYMBOLS, scripted_project, scripted_ty
 
@@ -28,12 +28,6 @@ async def central(tmp_path: Path) -> AsyncGenerator[RunningCentral]:
     settings = {"pool.breaker_failures": 2, "pool.read_retries": 0, "pool.restart_delay_s": 0.01}
     async with running_central(tmp_path, settings) as running:
         yield running
-
-
-@pytest.fixture
-async def visitor(central: RunningCentral) -> AsyncGenerator[Visitor]:
-    async with visiting(central) as browser:
-        yield browser
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 import json
 import re
-from collections.abc import AsyncGenerator
-from pathlib import Path
 
 import anyio
 import pytest
@@ -14,24 +12,12 @@ from serena_central.web.pages import events, statistics
 from serena_central.web.pages.listing import Option
 from serena_central.web.pages.page import Visit
 from serena_central.web.pages.references import Reference
-from tests.support.browser import Visitor, visiting
-from tests.support.central import RunningCentral, running_central
+from tests.support.browser import Visitor
+from tests.support.central import RunningCentral
 
 pytestmark = pytest.mark.anyio
 
 NOW = 1_790_000_000.0
-
-
-@pytest.fixture
-async def central(tmp_path: Path) -> AsyncGenerator[RunningCentral]:
-    async with running_central(tmp_path) as running:
-        yield running
-
-
-@pytest.fixture
-async def visitor(central: RunningCentral) -> AsyncGenerator[Visitor]:
-    async with visiting(central) as browser:
-        yield browser
 
 
 def visit(central: RunningCentral, **query: str) -> Visit:

@@ -14,7 +14,7 @@ import pytest
 from serena_central.sessions.session import ActiveProject
 from serena_central.web.pages.acting import BY
 from serena_central.web.pages.table import PAGES
-from tests.support.browser import Visitor, shown, visiting
+from tests.support.browser import Visitor, shown
 from tests.support.central import RunningCentral, running_central, session_of
 
 pytestmark = pytest.mark.anyio
@@ -27,12 +27,6 @@ HOSTILE = "<script>alert(1)</script>\"'>&amp;\x1b[31mred\u202ertl\x07\u200b</td>
 async def central(tmp_path: Path) -> AsyncGenerator[RunningCentral]:
     async with running_central(tmp_path, {"execute_shell": True}) as running:
         yield running
-
-
-@pytest.fixture
-async def visitor(central: RunningCentral) -> AsyncGenerator[Visitor]:
-    async with visiting(central) as browser:
-        yield browser
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from serena_central.web.answers import NotFound
 from serena_central.web.pages import project, projects
 from serena_central.web.pages.listing import Option, Pager
 from serena_central.web.pages.page import Visit, link
-from tests.support.browser import Visitor, visiting
+from tests.support.browser import Visitor
 from tests.support.central import RunningCentral, running_central
 
 pytestmark = pytest.mark.anyio
@@ -44,12 +44,6 @@ def repo(tmp_path: Path) -> Path:
 async def central(tmp_path: Path, repo: Path) -> AsyncGenerator[RunningCentral]:
     async with running_central(tmp_path, {"projects": [str(repo)]}) as running:
         yield running
-
-
-@pytest.fixture
-async def visitor(central: RunningCentral) -> AsyncGenerator[Visitor]:
-    async with visiting(central) as browser:
-        yield browser
 
 
 def visit(central: RunningCentral, **query: str) -> Visit:

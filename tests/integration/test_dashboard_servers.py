@@ -1,26 +1,13 @@
 """Language servers in the dashboard: seen, restarted and stopped over real HTTP."""
 
-from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 
-from tests.support.browser import Visitor, shown, visiting
-from tests.support.central import RunningCentral, running_central
+from tests.support.browser import Visitor, shown
+from tests.support.central import RunningCentral
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-async def central(tmp_path: Path) -> AsyncGenerator[RunningCentral]:
-    async with running_central(tmp_path) as running:
-        yield running
-
-
-@pytest.fixture
-async def visitor(central: RunningCentral) -> AsyncGenerator[Visitor]:
-    async with visiting(central) as browser:
-        yield browser
 
 
 @pytest.fixture

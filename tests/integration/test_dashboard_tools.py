@@ -8,7 +8,7 @@ import pytest
 
 from serena_central.tools.catalogue import CATALOGUE
 from serena_central.web.pages import tool
-from tests.support.browser import Visitor, shown, visiting
+from tests.support.browser import Visitor, shown
 from tests.support.central import RunningCentral, running_central
 
 pytestmark = pytest.mark.anyio
@@ -19,12 +19,6 @@ async def central(tmp_path: Path) -> AsyncGenerator[RunningCentral]:
     given = {"execute_shell": True, "database_url": f"sqlite:///{tmp_path}/secret-name.db"}
     async with running_central(tmp_path, given) as running:
         yield running
-
-
-@pytest.fixture
-async def visitor(central: RunningCentral) -> AsyncGenerator[Visitor]:
-    async with visiting(central) as browser:
-        yield browser
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import psutil
 import pytest
 from mcp.client import Client
 
-from tests.support.central import RunningCentral, running_central
+from tests.support.central import RunningCentral
 from tests.support.mcp import Era, sdk_client, text_of
 
 pytestmark = pytest.mark.anyio
@@ -53,12 +53,6 @@ def a_project(folder: Path, colour: str) -> Path:
         f'    return Paint().mix() + "{colour}"\n'
     )
     return root
-
-
-@pytest.fixture
-async def central(tmp_path: Path) -> AsyncGenerator[RunningCentral]:
-    async with running_central(tmp_path) as running:
-        yield running
 
 
 @asynccontextmanager

@@ -6,7 +6,7 @@
 import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Literal
+from typing import Any
 
 import anyio
 import httpx
@@ -19,11 +19,11 @@ from mcp_types import Implementation
 from serena_central.core.errors import SymbolNotFound, ToolRefused, UnknownTool
 from serena_central.core.progress import Listener
 from serena_central.sessions.session import RunningCall, Session
+from serena_central.testing.server import Era
 from serena_central.tools.answer import Answer
 from serena_central.tools.call import ToolCaller
 from serena_central.tools.catalogue import Catalogue, Tool
 
-Era = Literal["handshake", "modern"]
 MODERN = "2026-07-28"
 HANDSHAKE = "2025-11-25"
 ACCEPT = {"accept": "application/json, text/event-stream"}

@@ -11,6 +11,7 @@ import anyio
 import psutil
 import pytest
 
+from tests.support.child import alive, until_gone
 from tests.support.fakes import fake_server, logged, running
 
 pytestmark = pytest.mark.anyio
@@ -18,20 +19,6 @@ pytestmark = pytest.mark.anyio
 CHECKOUT = Path(__file__).parents[3]
 
 STUBBORN: dict[str, Any] = {"ignore_eof": True, "ignore_sigterm": True, "ignore_shutdown": True, "detached_child": True}
-
-
-async def until_gone(*pids: int) -> None:
-    """Waits for processes that are no children of this one."""
-    with anyio.fail_after(20):
-        while any(alive(pid) for pid in pids):
-            await anyio.sleep(0.01)
-
-
-def alive(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 @pytest.mark.parametrize("script", [{}, STUBBORN], ids=["polite", "stubborn"])
@@ -48,7 +35,7 @@ async def test_killing_the_parent_leaves_no_process_of_its_servers(tmp_path: Pat
         guard = psutil.Process(server).ppid()
         assert all(alive(pid) for pid in (server, child, guard))
         parent.kill()
-        await until_gone(server, child, guard)
+        await until_gone([server, child, guard])
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux finds what has left its process group")
@@ -72,7 +59,7 @@ async def test_a_server_does_not_outlive_its_guard(tmp_path: Path) -> None:
         pid = server.pid
         assert pid
         os.kill(psutil.Process(pid).ppid(), signal.SIGKILL)
-        await until_gone(pid)
+        await until_gone([pid])
         with anyio.fail_after(20):
             await server._reaped.wait()
 
@@ -86,7 +73,7 @@ async def test_no_server_holds_the_lifeline_of_another(tmp_path: Path) -> None:
         assert pid
         assert first._process
         first._process.cut()
-        await until_gone(pid)
+        await until_gone([pid])
         assert second.alive
 
 

@@ -1,7 +1,6 @@
 """What the bridge's tests share: one server for those that disturb no other, and a small project."""
 
 from collections.abc import AsyncGenerator
-from pathlib import Path
 
 import pytest
 
@@ -12,11 +11,3 @@ from tests.support.child import Child, serving_child
 async def serving(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Child]:
     async with serving_child(tmp_path_factory.mktemp("serving")) as child:
         yield child
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    root = tmp_path / "shop"
-    (root / ".git").mkdir(parents=True)
-    (root / "cart.py").write_text("class Cart:\n    def total(self) -> int:\n        return 0\n")
-    return root

@@ -1,6 +1,5 @@
 """The conflict guard, from reading to editing, over a real server's parts and a real language server."""
 
-from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +23,6 @@ TEXT = """class Shape:
 def twice(value):
     return value * 2
 """
-
-
-@pytest.fixture(scope="module")
-async def central(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Central]:
-    async with running_parts(tmp_path_factory.mktemp("home"), {"edit_diagnostics_s": 0}) as running:
-        yield running
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Edits by symbol on files as they really are: encodings, line ends, modes, links; and bad input."""
 
 import stat
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +17,11 @@ from serena_central.core.errors import (
     SymbolNotFound,
     ToolRefused,
 )
-from tests.support.central import running_parts, session_of
+from tests.support.central import session_of
 
 pytestmark = pytest.mark.anyio
 
 BODY = "def first():\n    return 10"
-
-
-@pytest.fixture(scope="module")
-async def central(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Central]:
-    async with running_parts(tmp_path_factory.mktemp("home"), {"edit_diagnostics_s": 0}) as running:
-        yield running
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """What templates get, exactly: contexts of the pages of sessions, made from real parts."""
 
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from unittest.mock import ANY
 
@@ -21,15 +21,9 @@ from serena_central.web.pages import edit, overview, session, sessions
 from serena_central.web.pages.listing import Option, Pager
 from serena_central.web.pages.page import Visit
 from serena_central.web.pages.references import Reference, server_page
-from tests.support.central import running_parts, session_of
+from tests.support.central import session_of
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-async def central(tmp_path: Path) -> AsyncGenerator[Central]:
-    async with running_parts(tmp_path) as parts:
-        yield parts
 
 
 def visit(central: Central, path: Mapping[str, str] = {}, **query: str) -> Visit:

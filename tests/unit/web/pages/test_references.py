@@ -1,6 +1,5 @@
 """Where events lead: to what has a page, and nowhere else."""
 
-from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
@@ -9,16 +8,10 @@ from serena_central.app import Central
 from serena_central.core.events import Event
 from serena_central.projects.registry import KnownProject
 from serena_central.web.pages.references import Reference, References, project_page, server_page
-from tests.support.central import running_parts, session_of
+from tests.support.central import session_of
 from tests.support.pools import hover, pool_box
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-async def central(tmp_path: Path) -> AsyncGenerator[Central]:
-    async with running_parts(tmp_path) as parts:
-        yield parts
 
 
 def known(central: Central, name: str, root: str) -> None:

@@ -15,19 +15,12 @@ from serena_central.web.pages import server, servers
 from serena_central.web.pages.listing import Option, Pager, paged
 from serena_central.web.pages.page import Visit
 from serena_central.web.views import server_id
-from tests.support.central import running_parts
 from tests.support.pools import PoolBox, hover, pool_box
 
 pytestmark = pytest.mark.anyio
 
 NOW = 2_000_000.0
 BUDGET = 1000 << 20
-
-
-@pytest.fixture
-async def central(tmp_path: Path) -> AsyncGenerator[Central]:
-    async with running_parts(tmp_path) as parts:
-        yield parts
 
 
 @pytest.fixture
