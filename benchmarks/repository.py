@@ -74,6 +74,11 @@ def is_gone(number: int) -> bool:
     return number % GONE_EVERY == 0
 
 
+def successor_of(number: int) -> str:
+    """Where the other branch has what it took from a file that is gone."""
+    return path_of(number).replace("Unit", "Later").rpartition(".")[0] + ".py"
+
+
 def generate(root: Path, files: int, bytes_per_file: int) -> Path:
     """Writes the repository to `root`, which must not exist, and commits its two branches; the first is checked out.
 
@@ -105,7 +110,7 @@ def generate(root: Path, files: int, bytes_per_file: int) -> Path:
         else:
             (partial / path_of(number)).unlink()
             later = _python(f"Later{number}", [f"other_{number}_3"], filler)
-            (partial / path_of(number)).with_name(f"Later{number}.py").write_text(later, encoding="utf-8")
+            (partial / successor_of(number)).write_text(later, encoding="utf-8")
     _commit(partial, OTHER)
     _git(partial, "checkout", "--quiet", "main")
     partial.rename(root)

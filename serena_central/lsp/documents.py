@@ -82,7 +82,7 @@ class Documents:
         self._watchers = watchers
         self._read_text = read_text
         self._open: OrderedDict[Path, _Document] = OrderedDict()
-        self._unopened: dict[Path, Stamp] = {}
+        self._unopened: dict[str, Stamp] = {}
         """Files that the server was asked about without opening them: what they were like then."""
         self._news: dict[Path, FileChange] = {}
         self.encoding: Encoding = "utf-16"
@@ -113,7 +113,7 @@ class Documents:
         news, self._news = self._news, {}
         poked: list[Path] = []
         for change in news.values():
-            known = self._unopened.pop(change.path, None)
+            known = self._unopened.pop(str(change.path), None)
             if change.path not in self._open:
                 if self._must_be_poked(change, known):
                     poked.append(change.path)
@@ -210,16 +210,16 @@ class Documents:
         text, stamp = await self._read(path)
         if not _looks_like_utf8(text, stamp):
             return None
-        known = self._unopened.get(path)
+        known = self._unopened.get(str(path))
         if known is not None and known != stamp:
             await self._tell_watched([FileChange(path, "changed")])
-        self._unopened[path] = stamp
+        self._unopened[str(path)] = stamp
         return Reading(path, text, stamp)
 
     async def _did_open(self, path: Path, *, version: int = 1) -> _Document:
         await self._make_room()
         text, stamp = await self._read(path)
-        known = self._unopened.pop(path, None)
+        known = self._unopened.pop(str(path), None)
         if known is not None and known != stamp:
             await self._tell_watched([FileChange(path, "changed")])
         document = _Document(uri_of(path), text, stamp, _is_settled(stamp), version)

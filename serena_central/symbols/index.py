@@ -6,7 +6,7 @@ kept. The index knows no server and no clock: who fills it is `indexer`'s busine
 """
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Set
 from itertools import chain
 from typing import NamedTuple
 
@@ -96,18 +96,21 @@ class SymbolIndex:
         self._entries[path] = Entry(stamp, indexed_at_ns, source, _encoder.encode(file))
         self._add_names(path, {symbol.name for symbol in file.symbols})
 
-    def restore(self, path: str, entry: Entry, names: Iterable[str]) -> None:
+    def restore(self, path: str, entry: Entry, names: Set[str]) -> None:
         """Takes over an entry of the cache for a file that is not known; `names` are its symbols'."""
         self._entries[path] = entry
         self._add_names(path, names)
 
-    def _add_names(self, path: str, names: Iterable[str]) -> None:
-        for name in names:
-            if (several := self._files_of_name.get(name)) is not None:
-                several[path] = None
-            elif (other := self._file_of_name.setdefault(name, path)) is not path:
-                del self._file_of_name[name]
-                self._files_of_name[name] = {other: None, path: None}
+    def _add_names(self, path: str, names: Set[str]) -> None:
+        # Names by the set, not one by one: a restart takes over millions.
+        several = self._files_of_name.keys() & names
+        for name in several:
+            self._files_of_name[name][path] = None
+        names = names - several
+        second = self._file_of_name.keys() & names
+        for name in second:
+            self._files_of_name[name] = {self._file_of_name.pop(name): None, path: None}
+        self._file_of_name.update(dict.fromkeys(names - second, path))
 
     def drop(self, path: str) -> None:
         """Forgets a file; nothing happens if it isn't known."""

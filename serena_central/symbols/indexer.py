@@ -138,15 +138,17 @@ class Indexer:
 
     async def load(self) -> None:
         """Takes over the cache for files that are as they were, and marks all others pending."""
-        async for path, source in self._keeper.restore(self._tree.files, self._identity_now):
-            self._note_reach(path)
-            if source.startswith(BY_SYNTAX):
-                self._mark(path, source, FROM_CACHE)
+        await self._keeper.restore(self._tree.files, self._identity_now, self._restored)
         for number, path in enumerate(list(self._tree.files)):
             if number % FILES_AT_ONCE == 0:
                 await anyio.lowlevel.checkpoint()
             if path not in self._index and path in self._tree.files and self._awaits(path):
                 self._pending[path] = None
+
+    def _restored(self, path: str, source: str) -> None:
+        self._note_reach(path)
+        if source.startswith(BY_SYNTAX) and (grammar := self._source.grammar(path)) is not None:
+            self._by_syntax.add(path, grammar.title, FROM_CACHE)
 
     def _identity_now(self, path: str, source: str) -> str | None:
         """What a source of this kind would be called today."""

@@ -3,7 +3,7 @@
 What a cached entry has to agree with, the indexer says; when to write is its business, too.
 """
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from itertools import starmap
 
 import anyio
@@ -40,10 +40,13 @@ class IndexKeeper:
         self._unsaved.add(path)
 
     async def restore(
-        self, stamps: Mapping[str, Stamp], identity: Callable[[str, str], str | None]
-    ) -> AsyncGenerator[tuple[str, str]]:
-        """Puts into the index what is as it was, and yields its path and source. `stamps` are the files as they are;
-        `identity` tells for a path and a cached source what that source would be today."""
+        self,
+        stamps: Mapping[str, Stamp],
+        identity: Callable[[str, str], str | None],
+        restored: Callable[[str, str], None],
+    ) -> None:
+        """Puts into the index what is as it was, and tells `restored` each path and source. `stamps` are the files as
+        they are; `identity` tells for a path and a cached source what that source would be today."""
         cached = await anyio.to_thread.run_sync(self._load)
         for number, (path, stamp) in enumerate(list(stamps.items())):
             if number % FILES_AT_ONCE == 0:
@@ -56,8 +59,8 @@ class IndexKeeper:
                 # The tree's own path and stamp, the source's own name: one each for all that know them.
                 entry = Entry(stamp, file.indexed_at_ns, source, file.blob)
                 names = file.names.decode("utf-8", "surrogatepass")
-                self._index.restore(path, entry, names.split("\0") if names else ())
-                yield path, source
+                self._index.restore(path, entry, set(names.split("\0")) if names else set())
+                restored(path, source)
             else:
                 self.changed(path)
         self._unsaved.update(cached)

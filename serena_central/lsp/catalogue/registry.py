@@ -62,6 +62,12 @@ class Catalogue:
             if not any(pattern.form for pattern in patterns)
         }
         """Endings that are all that counts: nearly every file has one of them."""
+        self._only_identifier = {
+            language: next(iter(identifiers))
+            for language, entry in languages.items()
+            if len(identifiers := {*entry.files, *(name for near in entry.near for name in near.files)}) == 1
+        }
+        """Of languages that have but one."""
         self.markers = frozenset(
             marker for entry in languages.values() for near in entry.near for marker in near.markers
         )
@@ -114,6 +120,8 @@ class Catalogue:
 
         A script whose name says nothing has the first identifier of the server's first language.
         """
+        if (only := self._only_identifier.get(languages[0])) is not None and len(languages) == 1:
+            return only
         for claim in self.claims(path):
             if claim.language in languages:
                 return claim.identifier
