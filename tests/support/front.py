@@ -5,13 +5,15 @@ import re
 import ssl
 from collections import Counter, defaultdict
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import anyio
 from anyio.abc import ByteStream
 from anyio.streams.tls import TLSListener
+
+TOLD_BYTES = 4096
 
 GONE = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError)
 
@@ -35,12 +37,14 @@ class Exchange(NamedTuple):
 
 @dataclass
 class Front:
-    """`ahead` are the troubles to come, by name of the exchange; `seen` counts exchanges by name."""
+    """`ahead` are the troubles to come, by name of the exchange; `seen` counts exchanges by name, `told` has the
+    beginning of what was passed on in answer to them."""
 
     url: str
     backend: int
     ahead: defaultdict[str, list[Trouble]] = field(default_factory=lambda: defaultdict(list))
     seen: Counter[str] = field(default_factory=Counter)
+    told: defaultdict[str, bytes] = field(default_factory=lambda: defaultdict(bytes))
     kept: set["_Side"] = field(default_factory=set)
     """Connections of the proxy that are idle."""
 
@@ -86,9 +90,12 @@ class Front:
         async with await self._asked(exchange) as server, anyio.create_task_group() as tasks:
             tasks.start_soon(side.until_gone, tasks.cancel_scope)
             answer = await _Side(server).head()
-            await side.stream.send(re.sub(rb"(?i)connection: close\r\n", b"", answer.head) + answer.body)
-            async for piece in server:
-                await side.stream.send(piece)
+            piece = re.sub(rb"(?i)connection: close\r\n", b"", answer.head) + answer.body
+            with suppress(anyio.EndOfStream):
+                while True:
+                    await side.stream.send(piece)
+                    self.told[exchange.name] = (self.told[exchange.name] + piece)[:TOLD_BYTES]
+                    piece = await server.receive()
             tasks.cancel_scope.cancel()
         if side.gone:
             raise anyio.EndOfStream
