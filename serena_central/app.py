@@ -27,6 +27,7 @@ from serena_central.access.guard import Guard, refuse_open_binding
 from serena_central.access.headers import SafePages
 from serena_central.access.token import Token, obtain_token
 from serena_central.analysis.collect import Collections
+from serena_central.analysis.surveys import Surveys
 from serena_central.config.layers import Loaded
 from serena_central.config.load import load_project_config, serena_home
 from serena_central.config.profiles import Profiles, load_profiles
@@ -160,6 +161,8 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
         known=[KnownProject(Path(root).name, root) for root in settings.projects],
     )
     sessions = SessionManager(bus=bus, interest=projects, policy=settings.sessions)
+    collections = Collections(places.cache)
+    surveys = Surveys(projects, super_repos, collections, bus)
     services = Services(
         projects=projects,
         super_repos=super_repos,
@@ -169,7 +172,7 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
         bus=bus,
         views=SymbolViews(store),
         history=history,
-        collections=Collections(places.cache),
+        collections=collections,
         offer=Offer(settings, _profiles(bus), projects, super_repos),
     )
     caller = ToolCaller(services, record=store.writer.put, once=once)
@@ -205,6 +208,7 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
             sessions=sessions,
             caller=caller,
             history=history,
+            surveys=surveys,
             tally=tally,
             browsers=Browsers(places.browsers_file, token.credential),
         )
@@ -238,6 +242,7 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
             projects.run,
             project_recorder.run,
             warm_up.run,
+            surveys.run,
             *([on_start.run] if when != "off" else []),
             recorder.run,
             sessions.run,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from serena_central.analysis.blindspots import blind_spots
 from serena_central.analysis.collect import Collections
 from serena_central.analysis.graph import Granularity, folder_of, graph_of
-from serena_central.analysis.modules import Part, collect_modules
+from serena_central.analysis.modules import Area, Part, collect_modules
 from serena_central.analysis.report import GraphReport, report_of
 from serena_central.analysis.uses import Collected, Place
 from serena_central.core.text import Position
@@ -35,22 +35,21 @@ async def dependencies(
     else:
         collected = await collections.of(project).collect(path, kinds, within=within)
         collected.remarks += await blind_spots(project, collected.definitions)
-    parts = modules or [Part("", "", project)]
+    parts = modules or [Part(Area("", ""), project)]
     holder = _holder(parts, collected) if within else None
-    node_of = node_namer(granularity, inside, modules)
+    node_of = node_namer(granularity, inside, [part.area for part in modules])
     graph = graph_of(collected.definitions, collected.files, granularity, node_of=node_of, holder=holder)
     return report_of(project.name, inside, graph, max_nodes=max_nodes, remarks=collected.remarks)
 
 
-def node_namer(granularity: Granularity, inside: str, modules: Sequence[Part]) -> Callable[[str], str]:
-    """Maps file → its node."""
+def node_namer(granularity: Granularity, inside: str, areas: Sequence[Area]) -> Callable[[str], str]:
+    """Maps file → its node; `areas` are a super-repo's modules."""
     match granularity:
         case "folder":
             return folder_of
-        case "module" if modules:
-            return lambda path: (
-                max((part for part in modules if part.holds(path)), key=lambda part: len(part.path)).name
-            )
+        case "module" if areas:
+            innermost_first = sorted(areas, key=lambda area: -len(area.path))
+            return lambda path: next(area.name for area in innermost_first if area.holds(path))
         case "module":
             prefix = inside + "/" if inside else ""
             return lambda path: prefix + path.removeprefix(prefix).partition("/")[0]
@@ -63,8 +62,8 @@ def _holder(parts: Sequence[Part], collected: Collected) -> Callable[[str, Place
     known = {definition.id for definition in collected.definitions}
 
     def holder(path: str, place: Place) -> str:
-        part = next(part for part in parts if part.holds(path))
-        found = part.project.relations.holder(part.inner(path), Position(*place))
+        part = next(part for part in parts if part.area.holds(path))
+        found = part.project.relations.holder(part.area.inner(path), Position(*place))
         while found is not None:
             if (name := f"{path}:{found.name_path}") in known:
                 return name

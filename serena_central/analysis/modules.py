@@ -31,12 +31,11 @@ _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Kept)
 
 
-class Part(NamedTuple):
-    """A module that takes part. `path` is its folder, relative to the super-repo's root; "" for the root itself."""
+class Area(msgspec.Struct, frozen=True):
+    """A module's name and folder, relative to the super-repo's root; "" for the root itself."""
 
     name: str
     path: str
-    project: Project
 
     def outer(self, path: str) -> str:
         """A path of the module as one of the super-repo."""
@@ -51,6 +50,13 @@ class Part(NamedTuple):
         return path.removeprefix(f"{self.path}/") if self.path else path
 
 
+class Part(NamedTuple):
+    """A module that takes part."""
+
+    area: Area
+    project: Project
+
+
 async def open_modules(repo: SuperRepo, registry: ProjectRegistry, inside: str) -> tuple[list[Part], list[str]]:
     """The modules in a folder of a super-repo, "" for all; and why some are missing."""
     parts: list[Part] = []
@@ -58,7 +64,8 @@ async def open_modules(repo: SuperRepo, registry: ProjectRegistry, inside: str) 
     for module in repo.modules.values():
         if PurePosixPath(module.path).is_relative_to(inside):
             try:
-                parts.append(Part(module.name, module.path, await registry.open(registry.check(module.root))))
+                project = await registry.open(registry.check(module.root))
+                parts.append(Part(Area(module.name, module.path), project))
             except SerenaCentralError as error:
                 missing.append(f"{module.name} is not part of it: {error}")
     return parts, missing
@@ -74,10 +81,10 @@ async def collect_modules(
         found = await collections.of(part.project).collect("", kinds, within=within)
         remarks = [*found.remarks, *await blind_spots(part.project, found.definitions)]
         own.append(found.definitions)
-        whole.files += map(part.outer, found.files)
+        whole.files += map(part.area.outer, found.files)
         whole.asked += found.asked
         whole.reused += found.reused
-        whole.remarks += [f"{part.name}: {remark}" for remark in remarks]
+        whole.remarks += [f"{part.area.name}: {remark}" for remark in remarks]
     worlds = [await _world(part.project) for part in parts]
     for part, definitions, world in zip(parts, own, worlds, strict=True):
         moved = {(one.path, one.name_path): _moved(one, part) for one in definitions}
@@ -90,8 +97,8 @@ async def collect_modules(
 
 
 def _moved(definition: Definition, part: Part) -> Definition:
-    uses = {part.outer(path): places for path, places in definition.uses.items()}
-    return msgspec.structs.replace(definition, path=part.outer(definition.path), uses=uses)
+    uses = {part.area.outer(path): places for path, places in definition.uses.items()}
+    return msgspec.structs.replace(definition, path=part.area.outer(definition.path), uses=uses)
 
 
 async def _world(project: Project) -> bytes:
@@ -137,7 +144,7 @@ class _Pair:
                 "what they mean can't be told"
             )
         whole.remarks += [
-            f"{self._using.name} → {self._declaring.name}: possibly incomplete: {remark}"
+            f"{self._using.area.name} → {self._declaring.area.name}: possibly incomplete: {remark}"
             for remark in dict.fromkeys(remarks)
         ]
 
@@ -159,7 +166,7 @@ class _Pair:
                 kept = await self._ask(path, group.names, digest, remarks)
                 whole.asked += 1
             self._add(path, kept, definitions)
-            report(f"{self._using.name} → {self._declaring.name}: {done} of {len(group.files)} files")
+            report(f"{self._using.area.name} → {self._declaring.area.name}: {done} of {len(group.files)} files")
 
     async def _ask(self, path: str, names: Collection[str], digest: bytes, remarks: list[str]) -> Kept:
         found = await crossing(self._declaring.project, self._using.project, path, names)
@@ -177,4 +184,4 @@ class _Pair:
         for declared_in, name_path, line, column in uses:
             definition = definitions.get((declared_in, name_path))
             if definition is not None:
-                definition.uses.setdefault(self._using.outer(path), []).append((line, column))
+                definition.uses.setdefault(self._using.area.outer(path), []).append((line, column))

@@ -1,5 +1,8 @@
 """A dependency graph as it is handed out: the whole analysis, the part that is drawn, and what has to be said of it."""
 
+from collections import Counter
+from collections.abc import Collection
+
 import msgspec
 
 from serena_central.analysis.fold import folded
@@ -26,9 +29,20 @@ class GraphReport(msgspec.Struct):
         return f"{self.project}/{self.folder}" if self.folder else self.project
 
 
-def report_of(project: str, folder: str, graph: Graph, *, max_nodes: int, remarks: list[str]) -> GraphReport:
-    drawn, how, folders = folded(graph, max_nodes)
-    analysis = analyse(graph)
+def report_of(
+    project: str,
+    folder: str,
+    graph: Graph,
+    *,
+    max_nodes: int,
+    remarks: list[str],
+    analysis: Analysis | None = None,
+    opened: Collection[str] = (),
+    shut: Collection[str] = (),
+) -> GraphReport:
+    """`analysis` is the graph's, if it is known already; folders are folded as `folded` says."""
+    drawn, how, folders = folded(graph, max_nodes, opened=opened, shut=shut)
+    analysis = analysis or analyse(graph)
     return GraphReport(
         project=project,
         folder=folder,
@@ -39,4 +53,21 @@ def report_of(project: str, folder: str, graph: Graph, *, max_nodes: int, remark
         drawn_analysis=analysis if drawn is graph else analyse(drawn),
         folders=folders,
         remarks=[*([how] if how else []), *remarks],
+    )
+
+
+def strongest(report: GraphReport, most: int) -> GraphReport:
+    """The report with those of its drawn nodes that have the most uses, for where folding leaves too many."""
+    graph, uses = report.drawn, Counter[str]()
+    for edge in graph.edges:
+        uses[edge.source] += edge.count
+        uses[edge.target] += edge.count
+    chosen = sorted(graph.files, key=lambda node: (-uses[node], node))[:most]
+    kept = set(chosen)
+    edges = [edge for edge in graph.edges if edge.source in kept and edge.target in kept]
+    cut = Graph(graph.granularity, {node: graph.files[node] for node in chosen}, edges)
+    left_out = len(graph.files) - len(chosen)
+    remark = f"{left_out} nodes with fewer uses than these are left out of the drawing."
+    return msgspec.structs.replace(
+        report, drawn=cut, drawn_analysis=analyse(cut), remarks=[*([remark] if left_out else []), *report.remarks]
     )

@@ -391,3 +391,17 @@ def only_cause(error: BaseException) -> BaseException:
             return group
         error = group.exceptions[0]
     return error
+
+
+def told_by(error: BaseException) -> BaseException:
+    """What tasks failed of, if all of that is for the caller to know; else the error or group itself."""
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    group = cast("BaseExceptionGroup[BaseException]", error)
+    told, other = group.split(SerenaCentralError)
+    if told is None or other is not None:
+        return group
+    first: BaseException = told
+    while isinstance(first, BaseExceptionGroup):
+        first = cast("BaseExceptionGroup[BaseException]", first).exceptions[0]
+    return first

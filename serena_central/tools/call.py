@@ -11,13 +11,20 @@ import math
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, nullcontext
-from typing import Any, cast
+from typing import Any
 
 import anyio
 
 from serena_central.config.settings import SharedSettings
 from serena_central.core import tracing
-from serena_central.core.errors import CallCancelled, DeadlineExceeded, SerenaCentralError, ToolRefused, UnknownTool
+from serena_central.core.errors import (
+    CallCancelled,
+    DeadlineExceeded,
+    SerenaCentralError,
+    ToolRefused,
+    UnknownTool,
+    told_by,
+)
 from serena_central.core.events import Severity
 from serena_central.core.ids import new_call_id
 from serena_central.core.progress import Listener, reporting_to
@@ -284,16 +291,7 @@ async def _on_project(
         try:
             return await tool.function(call, project, **parsed)
         except BaseExceptionGroup as group:
-            raise _told_by(group) from group
-
-
-def _told_by(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """What tasks of a tool failed of, if all of that is for the caller to know; else the group itself."""
-    told, other = group.split(SerenaCentralError)
-    error: BaseException | None = told
-    while isinstance(error, BaseExceptionGroup):
-        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
-    return group if other is not None or error is None else error
+            raise told_by(group) from group
 
 
 def _timeout_of(tool: Tool, settings: SharedSettings) -> float:

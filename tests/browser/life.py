@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from serena_central.analysis.survey import Kind
 from tests.support.central import RunningCentral, running_central
 
 CART = '''"""What a customer is about to buy."""
@@ -38,9 +39,22 @@ class Cart:
         return sum(line.price for line in self.lines)
 '''
 
+ORDERS = {
+    "main.py": "from orders.order import Order\n\nprint(Order().customer)\n",
+    "orders/__init__.py": "",
+    "orders/order.py": "from cart import Cart\nfrom orders.customer import Customer\n\n\n"
+    "class Order:\n    cart: Cart\n    customer: Customer\n",
+    "orders/customer.py": "from __future__ import annotations\n\nimport orders.order\n\n\n"
+    "class Customer:\n    orders: list[orders.order.Order]\n\n\ndef forgotten() -> None:\n    print(missing)\n",
+}
+"""Two files that need each other, and something wrong."""
+
 BODY = '''def total(self) -> float:
         """The price of everything, with its count."""
         return sum(line.price * line.count for line in self.lines)'''
+
+
+KINDS: tuple[Kind, ...] = ("graph", "findings")
 
 
 @dataclass
@@ -82,8 +96,22 @@ async def busy_server(home: Path) -> AsyncGenerator[Life]:
         await http.delete(f"/api/sessions/{killed}", params={"by": "a person in the dashboard"})
         edits = (await http.get("/api/edits")).json()["edits"]
         (server, *_) = (await http.get("/api/servers")).json()["servers"]
+        await _survey(central, shop)
         paths = {"session": claude, "edit": edits[0]["id"], "server": server["id"], "tool": "find_symbol"}
-        yield Life(central, paths, {"/projects/one": f"?root={quote(str(shop))}"})
+        one = f"?root={quote(str(shop))}"
+        pages = ("", "/graph", "/findings")
+        queries = {f"/projects/one{page}": one for page in pages} | {"/projects/one/uses": f"{one}&of=orders/order.py"}
+        yield Life(central, paths, queries)
+
+
+async def _survey(central: RunningCentral, root: Path) -> None:
+    surveys = central.central.dashboard.parts.surveys
+    for kind in KINDS:
+        with central.central.bus.subscribe() as news:
+            surveys.start(root, kind)
+            async for event in news:
+                if event.kind == "survey.ended":
+                    break
 
 
 def _an_hour_passed(central: RunningCentral) -> None:
@@ -99,4 +127,7 @@ def _project(root: Path) -> Path:
     (root / ".serena").mkdir(parents=True)
     (root / ".serena" / "project.yml").write_text(f"project_name: {root.name}\n")
     (root / "cart.py").write_text(CART)
+    for path, text in ORDERS.items():
+        (root / path).parent.mkdir(exist_ok=True)
+        (root / path).write_text(text)
     return root

@@ -5,12 +5,16 @@ from collections.abc import AsyncGenerator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import anyio
 import httpx
 import pytest
 
+from serena_central.analysis.broken import Broken
+from serena_central.analysis.survey import FindingsSurvey, GraphSurvey
+from serena_central.analysis.unused import Unused
+from serena_central.analysis.uses import Definition
 from serena_central.sessions.session import ActiveProject
 from serena_central.web.pages.acting import BY
 from serena_central.web.pages.table import PAGES
@@ -231,11 +235,17 @@ async def test_words_of_clients_files_and_logs_stay_words_on_every_page(
         edits = (await http.get("/api/edits")).json()["edits"]
         assert edits
         (server, *_) = (await http.get("/api/servers")).json()["servers"]
+    await central.central.dashboard.parts.surveys.keep(root, GRAPH)
+    await central.central.dashboard.parts.surveys.keep(root, FINDINGS)
     named = {"session": one.session, "edit": edits[0]["id"], "server": server["id"], "tool": "find_symbol"}
     for page in PAGES:
         path = page.path.format_map(named)
         where = "root=" + quote(str(root))
-        for query in (f"?{where}", f"?{where}&q=%3Cscript%3E&state=%22%3E&project=%27&sort=%3Cb%3E&level=%3Ci%3E"):
+        for query in (
+            f"?{where}",
+            f"?{where}&q=%3Cscript%3E&state=%22%3E&project=%27&sort=%3Cb%3E&level=%3Ci%3E",
+            f"?{where}&{AIMED}",
+        ):
             html = await visitor.see(path + query)
             assert _Tags.of(html) <= set(PLAIN.split()), path
             assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202e]", html), path
@@ -243,9 +253,35 @@ async def test_words_of_clients_files_and_logs_stay_words_on_every_page(
             assert len(html) < 50_000
 
 
-PLAIN = """a b body button circle code dd details div dl dt figcaption figure form g h1 h2 h3 head header html img input
-label legend li line link main meta nav ol option p path pre rect script section select span summary svg table tbody td
-text textarea th thead time title tr ul wbr"""
+PATHS = [f"{HOSTILE}/{number}.py" for number in range(3)]
+
+USES = {user: [(0, 0)] for user in PATHS}
+
+GRAPH = GraphSurvey(
+    at=0.0,
+    worlds={},
+    areas=[],
+    remarks=[HOSTILE],
+    definitions=[Definition(path, HOSTILE, 12, 0, dict(USES)) for path in PATHS],
+    files=PATHS,
+)
+"""A circle of files whose names, and whose symbols' names, are hostile."""
+
+FINDINGS = FindingsSurvey(
+    at=0.0,
+    worlds={},
+    areas=[],
+    remarks=[HOSTILE],
+    unused=[Unused(HOSTILE, HOSTILE, 12, 0, "high", HOSTILE)],
+    broken=[Broken(HOSTILE, 0, 0, "missing member", HOSTILE, HOSTILE, HOSTILE)],
+    checked=1,
+)
+
+AIMED = urlencode({"opened": HOSTILE, "shut": f"{HOSTILE}//x", "folder": HOSTILE, "of": HOSTILE, "source": HOSTILE})
+
+PLAIN = """a b body button caption circle code dd defs details div dl dt figcaption figure form g h1 h2 h3 head header
+html img input label legend li line link main marker meta nav ol option p path pre rect script section select span
+summary svg table tbody td text textarea th thead time title tr ul wbr"""
 """Elements that pages are made of; whatever else is seen came from outside."""
 
 

@@ -93,7 +93,9 @@ async def test_a_super_repo_shows_its_modules_and_where_words_lead(central: Runn
 
 
 async def test_a_project_that_was_never_opened_says_so(central: RunningCentral, repo: Path) -> None:
-    assert await project.about(visit(central, root=str(repo))) == project.About(row(repo, "all"), None, [], 0, [])
+    assert await project.about(visit(central, root=str(repo))) == project.About(
+        row(repo, "all"), link("/projects/one/graph", root=str(repo)), None, [], 0, []
+    )
     for root in ("", "/nowhere", str(repo) + "/"):
         with pytest.raises(NotFound, match="No project is known"):
             await project.about(visit(central, root=root))

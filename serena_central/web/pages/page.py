@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from serena_central.access.browsers import Browsers
+from serena_central.analysis.surveys import Surveys
 from serena_central.config.layers import Loaded
 from serena_central.config.settings import ServerSettings
 from serena_central.core.events import EventBus
@@ -49,6 +50,7 @@ class Parts:
     sessions: SessionManager
     caller: ToolCaller
     history: EditHistory
+    surveys: Surveys
     tally: Tally
     browsers: Browsers
 

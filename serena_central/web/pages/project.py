@@ -11,9 +11,10 @@ from serena_central.pool.state import RunState
 from serena_central.projects.superrepo.configuration import SuperRepo
 from serena_central.projects.superrepo.router import is_certain, route
 from serena_central.store.index_cache import IndexCache
-from serena_central.web.pages.page import Page, Section, Visit
+from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.projects import ONE, ProjectRow, known, project_row
 from serena_central.web.pages.references import project_page, server_page
+from serena_central.web.pages.surveying import GRAPH
 
 MOST_WORDS = 2000
 """Characters of a text to be routed."""
@@ -35,6 +36,7 @@ class About(msgspec.Struct, frozen=True):
     """
 
     project: ProjectRow
+    graph_url: str
     opened_at: float | None
     languages: list[str]
     cache_bytes: int
@@ -84,6 +86,7 @@ async def about(visit: Visit) -> About:
     cache = IndexCache(parts.places.cache, Path(root)).path
     return About(
         project=project_row(snapshot),
+        graph_url=link(GRAPH, root=root),
         opened_at=round(snapshot.opened_at) if snapshot.opened_at else None,
         languages=sorted(await project.languages_in_use()) if project else [],
         cache_bytes=await anyio.to_thread.run_sync(_size, cache),

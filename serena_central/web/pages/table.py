@@ -15,6 +15,8 @@ from serena_central.web.pages import (
     connect,
     edit,
     events,
+    findings,
+    graph,
     overview,
     project,
     projects,
@@ -24,8 +26,10 @@ from serena_central.web.pages import (
     sessions,
     settings,
     statistics,
+    surveying,
     tool,
     tools,
+    uses,
 )
 from serena_central.web.pages.assets import Assets
 from serena_central.web.pages.border import Action, Border, Download
@@ -42,6 +46,9 @@ PAGES: tuple[Page, ...] = (
     server.PAGE,
     projects.PAGE,
     project.PAGE,
+    graph.PAGE,
+    uses.PAGE,
+    findings.PAGE,
     events.PAGE,
     statistics.PAGE,
     tools.PAGE,
@@ -58,6 +65,7 @@ ACTIONS: dict[str, Action] = {
     "/undo": acting.take_back,
     **servers.ACTIONS,
     **projects.ACTIONS,
+    **surveying.ACTIONS,
 }
 """Path below /dashboard → what a POST to it does."""
 

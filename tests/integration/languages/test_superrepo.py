@@ -100,7 +100,7 @@ async def test_a_graph_of_the_super_repo_has_edges_between_its_modules_and_no_ot
     registry, repo = running.central.projects, running.central.dashboard.parts.super_repos.at(root)
     assert repo is not None
     parts, missing = await open_modules(repo, registry, "modules/scan")
-    assert ([part.name for part in parts], missing) == (["scan"], [])
+    assert ([part.area.name for part in parts], missing) == (["scan"], [])
     parts, _ = await open_modules(repo, registry, "")
     collections = Collections(running.central.dashboard.parts.places.cache)
     again = await collect_modules(parts, collections)

@@ -1,0 +1,56 @@
+"""Whether the code of open projects is as it was: a digest of each, by stamps, made anew when its code changes."""
+
+import hashlib
+from collections.abc import Sequence
+from weakref import WeakKeyDictionary
+
+import anyio.lowlevel
+
+from serena_central.files.tree import Change
+from serena_central.projects.project import Project
+
+FILES_AT_ONCE = 2000
+"""Files looked at before others get a turn: some 5 ms."""
+
+
+class _World:
+    """A project's code: its digest, until it changes."""
+
+    def __init__(self, project: Project) -> None:
+        self.digest: str | None = None
+        self.changes = 0
+        self._is_code = project.languages.is_code
+        project.tree.subscribe(self._heard)
+
+    def _heard(self, changes: Sequence[Change]) -> None:
+        if any(self._is_code(change.path) for change in changes):
+            self.changes += 1
+            self.digest = None
+
+
+class Worlds:
+    """Digests of what the code of open projects is, by stamps."""
+
+    def __init__(self) -> None:
+        self._known: WeakKeyDictionary[Project, _World] = WeakKeyDictionary()
+
+    async def of_all(self, projects: Sequence[Project]) -> dict[str, str]:
+        """Root → digest."""
+        return {str(project.root): await self._of(project) for project in projects}
+
+    async def _of(self, project: Project) -> str:
+        await project.tree.fresh()
+        known = self._known.get(project)
+        if known is None:
+            known = self._known[project] = _World(project)
+        if known.digest is not None:
+            return known.digest
+        changes, found = known.changes, hashlib.blake2b(digest_size=16)
+        for number, (path, stamp) in enumerate(sorted(project.tree.files.items())):
+            if number % FILES_AT_ONCE == 0:
+                await anyio.lowlevel.checkpoint()
+            if project.languages.is_code(path):
+                found.update(f"{path}\0{stamp.size}\0{stamp.mtime_ns}\0".encode("utf-8", "surrogateescape"))
+        if known.changes == changes:
+            known.digest = found.hexdigest()
+        return found.hexdigest()

@@ -1,0 +1,111 @@
+"""What a survey of a project found wrong: names that lead nowhere, and symbols that nothing uses."""
+
+import msgspec
+
+from serena_central.analysis.survey import FindingsSurvey
+from serena_central.symbols.kinds import kind_name
+from serena_central.web.pages.listing import Option, Pager, has_words, options, paged
+from serena_central.web.pages.page import Page, Section, Visit, link
+from serena_central.web.pages.projects import known
+from serena_central.web.pages.surveying import FINDINGS, GRAPH, WORK, root_of
+
+KINDS = ("broken reference", "unused symbol")
+
+REMARKS, REMARK_CHARS, MESSAGE_CHARS = 8, 300, 200
+
+
+class Filters(msgspec.Struct, frozen=True):
+    """The form above the table."""
+
+    name: str
+    root: str
+    graph_url: str
+    words: str
+    kinds: list[Option]
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """`line` is 1-based; `what` says which kind of break, or of symbol; `confidence` is that of an unused symbol."""
+
+    kind: str
+    path: str
+    line: int
+    what: str
+    says: str
+    confidence: str
+
+
+class Table(msgspec.Struct, frozen=True):
+    """One page of what matches. `broken` and `unused` count all, `checked` the files that were looked at."""
+
+    surveyed: bool
+    rows: list[Finding]
+    pager: Pager
+    broken: int
+    unused: int
+    checked: int
+    remarks: list[str]
+
+
+async def filters(visit: Visit) -> Filters:
+    root, query = str(root_of(visit)), visit.query
+    kinds = options(KINDS, query.get("kind", ""))
+    return Filters(known(visit, root).name, root, link(GRAPH, root=root), query.get("q", ""), kinds)
+
+
+async def table(visit: Visit) -> Table:
+    survey = await visit.parts.surveys.findings(root_of(visit))
+    kind, words = visit.query.get("kind", ""), visit.query.get("q", "")
+    found = [
+        one
+        for one in (_findings(survey) if survey else [])
+        if kind in ("", one.kind) and has_words(words, one.path, one.what, one.says)
+    ]
+    rows, pager = paged(found, visit, FINDINGS)
+    return Table(
+        surveyed=survey is not None,
+        rows=list(rows),
+        pager=pager,
+        broken=len(survey.broken) if survey else 0,
+        unused=len(survey.unused) if survey else 0,
+        checked=survey.checked if survey else 0,
+        remarks=[_bounded(text, REMARK_CHARS) for text in survey.remarks[:REMARKS]] if survey else [],
+    )
+
+
+def _findings(survey: FindingsSurvey) -> list[Finding]:
+    broken, unused = KINDS
+    return [
+        *(
+            Finding(broken, one.path, one.line + 1, one.what, _bounded(one.message, MESSAGE_CHARS), "")
+            for one in survey.broken
+        ),
+        *(
+            Finding(
+                unused,
+                one.path,
+                one.line + 1,
+                f"{kind_name(one.kind).lower()} {one.name_path}",
+                one.reason,
+                one.confidence,
+            )
+            for one in survey.unused
+        ),
+    ]
+
+
+def _bounded(text: str, chars: int) -> str:
+    return text if len(text) <= chars else text[:chars] + "…"
+
+
+PAGE = Page(
+    path=FINDINGS,
+    title="Findings",
+    template="findings.html",
+    sections={
+        "filters": Section("findings/_filters.html", filters, every_s=3600),
+        "work": WORK,
+        "table": Section("findings/_table.html", table, ("survey",), every_s=3600),
+    },
+    in_navigation=False,
+)

@@ -1,0 +1,221 @@
+"""The graph of a project: what uses what, its circles and hot spots, as it was surveyed last.
+
+A survey is begun by a button and goes on by itself; meanwhile the last one is shown, with its age.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from serena_central.analysis.graph import Edge as GraphEdge
+from serena_central.analysis.graph import Ranked
+from serena_central.analysis.report import GraphReport
+from serena_central.web.pages.drawing import COLOURS, Drawing, drawing
+from serena_central.web.pages.listing import Option, options
+from serena_central.web.pages.looking import (
+    GRANULARITIES,
+    View,
+    address,
+    folded,
+    look_of,
+    uses_url,
+    view_of,
+)
+from serena_central.web.pages.page import Page, Section, Visit, link
+from serena_central.web.pages.projects import ONE, known
+from serena_central.web.pages.surveying import GRAPH, WORK, root_of
+
+LIST_BYTES = 6000
+"""Of the list of circles, about."""
+
+CIRCLE_EDGES = 5
+"""Shown of one circle, the weakest first: where it is cut most easily."""
+
+SPOTS = 8
+
+OPEN_FOLDERS = 12
+"""Folders that can be shut by a link below the drawing, the outermost first."""
+
+REMARKS, REMARK_CHARS = 5, 300
+
+
+class Step(msgspec.Struct, frozen=True):
+    """A folder and where it leads."""
+
+    name: str
+    url: str
+
+
+class Looking(msgspec.Struct, frozen=True):
+    """What is looked at, and ways to look at something else. `around`: from the root to the folder that is shown."""
+
+    name: str
+    root: str
+    folder: str
+    project_url: str
+    granularities: list[Option]
+    around: list[Step]
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """The drawing, None where there is none. `nodes` and `uses` are the whole graph's; `open_folders` lead to them
+    shut, `reset` to what is shown without a choice of folders."""
+
+    surveyed: bool
+    drawing: Drawing | None
+    uses_url: str
+    nodes: int
+    uses: int
+    open_folders: list[Step]
+    reset: str
+    remarks: list[str]
+
+
+class EdgeLink(msgspec.Struct, frozen=True):
+    """What one node uses of another; `sample` is one such place, its line 1-based."""
+
+    source: str
+    target: str
+    count: int
+    url: str
+    sample: str
+
+
+class CircleRow(msgspec.Struct, frozen=True):
+    """A circle with its weakest edges. `colour` is that in the drawing, 0 where folding hides it."""
+
+    name: str
+    nodes: int
+    colour: int
+    edges: list[EdgeLink]
+    more: int
+
+
+class Circles(msgspec.Struct, frozen=True):
+    surveyed: bool
+    circles: list[CircleRow]
+    more: int
+
+
+class Spot(msgspec.Struct, frozen=True):
+    """A node, with how many others, and by how many uses."""
+
+    node: str
+    url: str
+    nodes: int
+    uses: int
+
+
+class Spots(msgspec.Struct, frozen=True):
+    surveyed: bool
+    most_used: list[Spot]
+    most_using: list[Spot]
+
+
+async def looking(visit: Visit) -> Looking:
+    root, look = str(root_of(visit)), look_of(visit)
+    parts = look.folder.split("/") if look.folder else []
+    folders = ["/".join(parts[:length]) for length in range(len(parts) + 1)]
+    anew = look._replace(opened=(), shut=())
+    return Looking(
+        name=known(visit, root).name,
+        root=root,
+        folder=look.folder,
+        project_url=link(ONE, root=root),
+        granularities=options(list(GRANULARITIES), look.granularity)[1:],
+        around=[Step(folder.rpartition("/")[2], address(root, anew._replace(folder=folder))) for folder in folders],
+    )
+
+
+async def shown(visit: Visit) -> Shown:
+    view = await view_of(visit)
+    if view is None:
+        return Shown(False, None, "", 0, 0, [], "", [])
+    report, look = view.report, look_of(visit)
+    remarks = [text if len(text) <= REMARK_CHARS else text[:REMARK_CHARS] + "…" for text in report.remarks[:REMARKS]]
+    return Shown(
+        surveyed=True,
+        drawing=drawing(report, view.links) if report.nodes else None,
+        uses_url=uses_url(view.root),
+        nodes=report.nodes,
+        uses=report.uses,
+        open_folders=[Step(one, address(view.root, folded(look, one))) for one in _open_folders(report, look.folder)],
+        reset=address(view.root, look._replace(opened=(), shut=())) if look.opened or look.shut else "",
+        remarks=remarks,
+    )
+
+
+def _open_folders(report: GraphReport, around: str) -> list[str]:
+    """Folders inside of the one that is shown of which something is seen, the outermost first."""
+    if report.drawn.granularity == "module":
+        return []
+    found: set[str] = set()
+    for node in report.drawn.files:
+        parts = node.split("/")[:-1]
+        found.update("/".join(parts[:length]) for length in range(1, len(parts) + 1))
+    inside = [one for one in found if not around or one.startswith(f"{around}/")]
+    return sorted(inside, key=lambda one: (one.count("/"), one))[:OPEN_FOLDERS]
+
+
+async def circles(visit: Visit) -> Circles:
+    view = await view_of(visit)
+    if view is None:
+        return Circles(False, [], 0)
+    found, room = view.report.analysis.circles, LIST_BYTES
+    rows: list[CircleRow] = []
+    for circle in found:
+        weakest = sorted(circle.edges, key=lambda edge: (edge.count, edge.source, edge.target))[:CIRCLE_EDGES]
+        row = CircleRow(
+            circle.name,
+            len(circle.nodes),
+            _colour(view.report, circle.nodes),
+            [_edge_link(view, edge) for edge in weakest],
+            len(circle.edges) - len(weakest),
+        )
+        room -= len(msgspec.json.encode(row))
+        if room < 0:
+            break
+        rows.append(row)
+    return Circles(True, rows, len(found) - len(rows))
+
+
+def _colour(report: GraphReport, nodes: Sequence[str]) -> int:
+    """The colour that a circle of the whole graph has in the drawing."""
+    places = {node: place for place, circle in enumerate(report.drawn_analysis.circles) for node in circle.nodes}
+    found = {places.get(node) for node in nodes}
+    place = found.pop() if len(found) == 1 else None
+    return 0 if place is None else place % COLOURS + 1
+
+
+def _edge_link(view: View, edge: GraphEdge) -> EdgeLink:
+    url = uses_url(view.root, source=view.reach(edge.source), target=view.reach(edge.target))
+    sample = edge.samples[0]
+    return EdgeLink(edge.source, edge.target, edge.count, url, f"{sample.path}:{sample.line + 1}")
+
+
+async def spots(visit: Visit) -> Spots:
+    view = await view_of(visit)
+    if view is None:
+        return Spots(False, [], [])
+    found = view.report.analysis
+    used, using = ([_spot(view, one) for one in ranked[:SPOTS]] for ranked in (found.most_used, found.most_using))
+    return Spots(True, used, using)
+
+
+def _spot(view: View, one: Ranked) -> Spot:
+    return Spot(one.node, uses_url(view.root, of=view.reach(one.node)), one.nodes, one.uses)
+
+
+PAGE = Page(
+    path=GRAPH,
+    title="Graph",
+    template="graph.html",
+    sections={
+        "looking": Section("graph/_looking.html", looking, every_s=3600),
+        "work": WORK,
+        "shown": Section("graph/_shown.html", shown, ("survey",), every_s=3600),
+        "circles": Section("graph/_circles.html", circles, ("survey",), every_s=3600),
+        "spots": Section("graph/_spots.html", spots, ("survey",), every_s=3600),
+    },
+    in_navigation=False,
+)

@@ -1,0 +1,110 @@
+"""What of a graph is looked at: from the query to a report that fits a page, and from there to further addresses.
+
+The query's `granularity`, `folder`, and the folders that a person has `opened` or `shut` (joined by `//`, which no path
+holds) say all, so that a browser's history and bookmarks work.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from serena_central.analysis.graph import Granularity
+from serena_central.analysis.report import GraphReport, strongest
+from serena_central.analysis.survey import GraphSurvey, reach_of
+from serena_central.analysis.surveys import Look
+from serena_central.web.pages.drawing import MOST_BYTES, Links, weight
+from serena_central.web.pages.page import Visit, link
+from serena_central.web.pages.projects import ONE
+from serena_central.web.pages.surveying import GRAPH, root_of
+
+USES = f"{ONE}/uses"
+
+BETWEEN = "//"
+
+GRANULARITIES: Mapping[str, Granularity] = {"file": "file", "folder": "folder", "module": "module"}
+"""As the query names them; symbols are too many for a page."""
+
+MOST_NODES = 60
+"""More can't be read."""
+
+
+class View(NamedTuple):
+    """A survey as it is looked at."""
+
+    root: str
+    look: Look
+    survey: GraphSurvey
+    report: GraphReport
+    links: Links
+
+    def reach(self, node: str) -> str:
+        """The files of a node of the whole graph."""
+        return reach_of(node, self.look.granularity, self.survey.areas)
+
+
+def look_of(visit: Visit) -> Look:
+    """What the query asks for; what can't be meant is left out."""
+    query = visit.query
+    granularity = GRANULARITIES.get(query.get("granularity", ""), "file")
+    opened, shut = (
+        tuple(dict.fromkeys(filter(None, query.get(name, "").split(BETWEEN)))) for name in ("opened", "shut")
+    )
+    return Look(granularity, query.get("folder", "").strip("/"), opened, shut, MOST_NODES)
+
+
+def address(root: str, look: Look) -> str:
+    """Where a look is seen."""
+    granularity = look.granularity if look.granularity != "file" else ""
+    opened, shut = BETWEEN.join(look.opened), BETWEEN.join(look.shut)
+    return link(GRAPH, root=root, granularity=granularity, folder=look.folder, opened=opened, shut=shut)
+
+
+def unfolded(look: Look, folder: str) -> Look:
+    """The look with a folder open."""
+    return look._replace(opened=(*_without(look.opened, folder), folder), shut=_without(look.shut, folder))
+
+
+def folded(look: Look, folder: str) -> Look:
+    """The look with a folder shut."""
+    return look._replace(opened=_without(look.opened, folder), shut=(*_without(look.shut, folder), folder))
+
+
+def _without(folders: Iterable[str], folder: str) -> tuple[str, ...]:
+    """Folders but this one and those in it."""
+    return tuple(one for one in folders if one != folder and not one.startswith(f"{folder}/"))
+
+
+def uses_url(root: str, **query: Any) -> str:
+    """Where uses are listed: those `of` a reach and in it, or those in one (`source`) of another (`target`)."""
+    return link(USES, root=root, **query)
+
+
+async def view_of(visit: Visit) -> View | None:
+    """The last survey as the query wants it, small enough for a page; None where there is no survey yet."""
+    root, look = root_of(visit), look_of(visit)
+    surveys = visit.parts.surveys
+    survey = await surveys.graph(root)
+    if survey is None:
+        return None
+
+    def viewed(report: GraphReport) -> View:
+        return View(str(root), look, survey, report, _links(str(root), look, report, survey))
+
+    view = whole = viewed(await surveys.look(root, survey, look))
+    room = int(len(whole.report.drawn.files) * MOST_BYTES / max(MOST_BYTES, weight(whole.report, whole.links)))
+    if room < len(whole.report.drawn.files):
+        view = viewed(await surveys.look(root, survey, look._replace(max_nodes=room)))
+    # Where most lies in one folder, folding leaves nothing to see, or too much of what a person has opened.
+    while len(view.report.drawn.files) < room / 2 or weight(view.report, view.links) > MOST_BYTES:
+        view, room = viewed(strongest(whole.report, room)), int(room * 0.9)
+    return view
+
+
+def _links(root: str, look: Look, report: GraphReport, survey: GraphSurvey) -> Links:
+    reach = {
+        node: reach_of(node, look.granularity, survey.areas, folded=node in report.folders)
+        for node in report.drawn.files
+    }
+    return Links(
+        url={node: uses_url(root, of=reach[node]) for node in reach},
+        unfold={node: address(root, unfolded(look, node)) if node in report.folders else "" for node in reach},
+    )

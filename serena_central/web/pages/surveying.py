@@ -1,0 +1,112 @@
+"""The part of pages that begins surveys of a project, tells how far they are, and how old the last ones are."""
+
+from pathlib import Path
+
+import msgspec
+
+from serena_central.analysis.survey import FindingsSurvey, GraphSurvey, Kind, Survey
+from serena_central.analysis.surveys import Job
+from serena_central.web.answers import NotFound
+from serena_central.web.pages.border import Action, Form
+from serena_central.web.pages.page import Section, Visit, link
+from serena_central.web.pages.projects import ONE, known
+
+GRAPH = f"{ONE}/graph"
+FINDINGS = f"{ONE}/findings"
+
+TITLES: dict[Kind, str] = {"graph": "Graph", "findings": "Findings"}
+
+
+class Task(msgspec.Struct, frozen=True):
+    """A kind of survey: the last one, if there is one (`at`, whether code has `changed` since: None if nobody knows,
+    what was `found`), and the one that runs, or why it ended without a result. `share` is in percent."""
+
+    kind: str
+    title: str
+    url: str
+    found: str
+    at: float | None
+    changed: bool | None
+    running: bool
+    began: float | None
+    says: str
+    share: float | None
+    failure: str
+
+
+class Work(msgspec.Struct, frozen=True):
+    root: str
+    tasks: list[Task]
+
+
+def root_of(visit: Visit) -> Path:
+    """The root that the query names. Raises NotFound."""
+    return Path(known(visit, visit.query.get("root", "")).root)
+
+
+async def work(visit: Visit) -> Work:
+    root, surveys = root_of(visit), visit.parts.surveys
+    last: dict[Kind, Survey | None] = {"graph": await surveys.graph(root), "findings": await surveys.findings(root)}
+    return Work(
+        str(root),
+        [
+            _task(root, kind, survey, await surveys.changed_since(survey) if survey else None, surveys.job(root, kind))
+            for kind, survey in last.items()
+        ],
+    )
+
+
+def _task(root: Path, kind: Kind, survey: Survey | None, changed: bool | None, job: Job | None) -> Task:
+    running = job is not None and not job.done
+    return Task(
+        kind=kind,
+        title=TITLES[kind],
+        url=link(GRAPH if kind == "graph" else FINDINGS, root=str(root)),
+        found=_found(survey),
+        at=round(survey.at) if survey else None,
+        changed=changed,
+        running=running,
+        began=round(job.began) if job and running else None,
+        says=job.says if job and running else "",
+        share=round(100 * job.part, 1) if job and running and job.part is not None else None,
+        failure=job.failure if job and not running else "",
+    )
+
+
+def _found(survey: Survey | None) -> str:
+    match survey:
+        case GraphSurvey():
+            return f"{len(survey.files)} files"
+        case FindingsSurvey():
+            return f"{len(survey.broken)} broken references, {len(survey.unused)} unused symbols"
+        case _:
+            return ""
+
+
+WORK = Section("graph/_work.html", work, ("survey", "project"), every_s=1)
+
+
+# --- actions ----------------------------------------------------------------------------------------------------------
+
+
+def _asked(visit: Visit, form: Form) -> tuple[Path, Kind]:
+    (root, *_), (kind, *_) = form.get("root", [""]), form.get("kind", [""])
+    if kind not in TITLES:
+        raise NotFound(f"There is no survey of the kind {kind!r}.")
+    return Path(known(visit, root).root), kind
+
+
+async def _start(visit: Visit, form: Form) -> str:
+    root, kind = _asked(visit, form)
+    visit.parts.surveys.start(visit.parts.projects.check(root), kind)
+    return f"{TITLES[kind]}: on its way. Other callers' questions go first."
+
+
+async def _cancel(visit: Visit, form: Form) -> str:
+    root, kind = _asked(visit, form)
+    if not visit.parts.surveys.cancel(root, kind):
+        return "That has ended already."
+    return f"{TITLES[kind]}: cancelled. What was found stays, and the next one goes on from there."
+
+
+ACTIONS: dict[str, Action] = {f"{ONE}/survey": _start, f"{ONE}/survey/cancel": _cancel}

@@ -1,0 +1,137 @@
+"""Uses behind a graph: what a file, folder or module uses and who uses it, or every use that an edge stands for."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import anyio.to_thread
+import msgspec
+
+from serena_central.analysis.survey import GraphSurvey, Reference, neighbours, references
+from serena_central.core.errors import PathError
+from serena_central.files.boundary import resolve_inside
+from serena_central.files.text import read_text
+from serena_central.web.pages.listing import Pager, paged
+from serena_central.web.pages.looking import USES, uses_url
+from serena_central.web.pages.page import Page, Section, Visit, link
+from serena_central.web.pages.projects import known
+from serena_central.web.pages.surveying import GRAPH, root_of
+
+MOST_NEIGHBOURS = 40
+"""Of each list: the strongest."""
+
+SNIPPET_CHARS = 160
+
+
+class Neighbour(msgspec.Struct, frozen=True):
+    """A file, how often it uses or is used, and where these uses are listed."""
+
+    path: str
+    count: int
+    url: str
+
+
+class Use(msgspec.Struct, frozen=True):
+    """One place; `line` is 1-based. `text` is that line as it is now, "" where there is none any more."""
+
+    path: str
+    line: int
+    text: str
+    name_path: str
+    defined_in: str
+
+
+class Uses(msgspec.Struct, frozen=True, kw_only=True):
+    """Either of an edge (`source`, `target`) with its `rows`, or `of` one node with its neighbours. `changed`: code is
+    not as it was when this was found, so that lines may have moved; None if nobody knows."""
+
+    name: str
+    graph_url: str
+    surveyed: bool
+    changed: bool | None
+    of: str
+    users: list[Neighbour]
+    more_users: int
+    used: list[Neighbour]
+    more_used: int
+    source: str
+    target: str
+    rows: list[Use]
+    pager: Pager
+    total: int
+
+
+async def uses(visit: Visit) -> Uses:
+    root, query = root_of(visit), visit.query
+    survey = await visit.parts.surveys.graph(root)
+    of, source, target = (query.get(name, "") for name in ("of", "source", "target"))
+    users, used, found = await anyio.to_thread.run_sync(_found, survey, of, source, target)
+    rows, pager = paged(found, visit, USES)
+
+    def listed(counts: Mapping[str, int], *, users: bool) -> list[Neighbour]:
+        strongest = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_NEIGHBOURS]
+        return [
+            Neighbour(path, count, uses_url(str(root), **_ends(path, of) if users else _ends(of, path)))
+            for path, count in strongest
+        ]
+
+    return Uses(
+        name=known(visit, str(root)).name,
+        graph_url=link(GRAPH, root=str(root)),
+        surveyed=survey is not None,
+        changed=await visit.parts.surveys.changed_since(survey) if survey else None,
+        of=of,
+        users=listed(users, users=True),
+        more_users=max(0, len(users) - MOST_NEIGHBOURS),
+        used=listed(used, users=False),
+        more_used=max(0, len(used) - MOST_NEIGHBOURS),
+        source=source,
+        target=target,
+        rows=await anyio.to_thread.run_sync(_with_text, root, rows),
+        pager=pager,
+        total=len(found),
+    )
+
+
+def _ends(source: str, target: str) -> dict[str, str]:
+    return {"source": source, "target": target}
+
+
+def _found(
+    survey: GraphSurvey | None, of: str, source: str, target: str
+) -> tuple[Mapping[str, int], Mapping[str, int], list[Reference]]:
+    if survey is None:
+        return {}, {}, []
+    if of:
+        found = neighbours(survey, of)
+        return found.users, found.used, []
+    return {}, {}, references(survey, source, target)
+
+
+def _with_text(root: Path, found: Sequence[Reference]) -> list[Use]:
+    texts = {path: _lines(root, path) for path in {one.path for one in found}}
+    return [
+        Use(
+            one.path,
+            one.line + 1,
+            texts[one.path][one.line].strip()[:SNIPPET_CHARS] if one.line < len(texts[one.path]) else "",
+            one.name_path,
+            one.defined_in,
+        )
+        for one in found
+    ]
+
+
+def _lines(root: Path, path: str) -> list[str]:
+    try:
+        return read_text(resolve_inside(root, path)).text.content.splitlines()
+    except PathError:
+        return []
+
+
+PAGE = Page(
+    path=USES,
+    title="Uses",
+    template="uses.html",
+    sections={"uses": Section("uses/_uses.html", uses, ("survey",), every_s=3600)},
+    in_navigation=False,
+)
