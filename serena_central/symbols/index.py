@@ -6,7 +6,7 @@ kept. The index knows no server and no clock: who fills it is `indexer`'s busine
 """
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Iterator, Set
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
@@ -51,6 +51,15 @@ def names_in(blob: bytes) -> set[str]:
     return {symbol.name for symbol in _name_decoder.decode(blob).symbols}
 
 
+def packed(names: Iterable[str]) -> bytes:
+    """Names as the cache keeps them: between NULs, in UTF-8 (lone surrogates included)."""
+    return "\0".join(names).encode("utf-8", "surrogatepass")
+
+
+def unpacked(names: bytes) -> set[str]:
+    return set(names.decode("utf-8", "surrogatepass").split("\0")) if names else set()
+
+
 class Hit(NamedTuple):
     """A symbol of the index: its file (root-relative POSIX path), the file's symbols, and its place among them."""
 
@@ -76,6 +85,8 @@ class SymbolIndex:
         """Names that one file has, as most have."""
         self._files_of_name: dict[str, dict[str, None]] = {}
         """Names that several have. Dictionaries of strings alone, however large, cost the garbage collector nothing."""
+        self._unmapped: dict[str, bytes] = {}
+        """Restored files whose names lead nowhere yet → those names. They are searched as they are."""
         self._decoded: OrderedDict[str, FileSymbols] = OrderedDict()
 
     def __len__(self) -> int:
@@ -96,12 +107,22 @@ class SymbolIndex:
         self._entries[path] = Entry(stamp, indexed_at_ns, source, _encoder.encode(file))
         self._add_names(path, {symbol.name for symbol in file.symbols})
 
-    def restore(self, path: str, entry: Entry, names: Set[str]) -> None:
-        """Takes over an entry of the cache for a file that is not known; `names` are its symbols'."""
+    def restore(self, path: str, entry: Entry, names: bytes) -> None:
+        """Takes over an entry of the cache for a file that is not known; `names` are its symbols', as `packed`."""
         self._entries[path] = entry
-        self._add_names(path, names)
+        self._unmapped[path] = b"\0%b\0" % names
 
-    def _add_names(self, path: str, names: Set[str]) -> None:
+    def map_names(self, most: int) -> bool:
+        """Lets the names of restored files lead to them, of up to `most` files; False when all do.
+
+        Millions of names take a second or two, which the first answer after a restart doesn't wait for.
+        """
+        for _ in range(min(most, len(self._unmapped))):
+            path, names = self._unmapped.popitem()
+            self._add_names(path, unpacked(names[1:-1]))
+        return bool(self._unmapped)
+
+    def _add_names(self, path: str, names: set[str]) -> None:
         # Names by the set, not one by one: a restart takes over millions.
         several = self._files_of_name.keys() & names
         for name in several:
@@ -116,7 +137,8 @@ class SymbolIndex:
         """Forgets a file; nothing happens if it isn't known."""
         if path not in self._entries:
             return
-        for name in names_in(self._entries[path].blob):
+        mapped = self._unmapped.pop(path, None) is None
+        for name in names_in(self._entries[path].blob) if mapped else ():
             several = self._files_of_name.get(name)
             if several is None:
                 del self._file_of_name[name]
@@ -160,7 +182,7 @@ class SymbolIndex:
                     yield Hit(path, file, place)
 
     def names(self) -> Iterator[str]:
-        """Every name that some symbol has."""
+        """Every name that some symbol has, as far as they are mapped."""
         return chain(self._files_of_name, self._file_of_name)
 
     def _names_for(self, pattern: Pattern, within: str | None) -> set[str]:
@@ -175,7 +197,8 @@ class SymbolIndex:
     def _files_of(self, names: set[str], within: str | None) -> set[str]:
         if within is not None and within in self._entries:
             return {within}
-        paths: set[str] = set()
+        needles = [b"\0%b\0" % name.encode("utf-8", "surrogatepass") for name in names if self._unmapped]
+        paths = {path for path, held in self._unmapped.items() if any(needle in held for needle in needles)}
         for name in names:
             paths.update(self._files_of_name.get(name, ()))
             if name in self._file_of_name:

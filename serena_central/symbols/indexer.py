@@ -242,8 +242,14 @@ class Indexer:
         """Whether a pending file failed, and is left alone for now."""
         return self._failures.gave_up(path)
 
+    async def map_names(self) -> None:
+        """Until every name that the cache brought leads to its files; others get their turn meanwhile."""
+        while self._index.map_names(FILES_AT_ONCE):
+            await anyio.lowlevel.checkpoint()
+
     async def run(self) -> None:
         """Fills the index for ever; belongs to the project's task group."""
+        await self.map_names()
         pause_s = failures.FAILURE_HOLDS_S
         due = anyio.current_time() + pause_s
         while True:

@@ -12,7 +12,7 @@ import anyio.to_thread
 
 from serena_central.files.stamp import Stamp
 from serena_central.store.index_cache import CachedFile, IndexCache
-from serena_central.symbols.index import Entry, SymbolIndex, names_in
+from serena_central.symbols.index import Entry, SymbolIndex, names_in, packed
 
 RACY_NS = 2_000_000_000
 """A cached entry made this soon after its file's last change is asked again: the coarsest file-system clock has 2 s,
@@ -58,8 +58,7 @@ class IndexKeeper:
             if source is not None and source == file.server and stamps.get(path) is stamp and _is_true(file, stamp):
                 # The tree's own path and stamp, the source's own name: one each for all that know them.
                 entry = Entry(stamp, file.indexed_at_ns, source, file.blob)
-                names = file.names.decode("utf-8", "surrogatepass")
-                self._index.restore(path, entry, set(names.split("\0")) if names else set())
+                self._index.restore(path, entry, file.names)
                 restored(path, source)
             else:
                 self.changed(path)
@@ -85,7 +84,7 @@ def _is_true(file: CachedFile, stamp: Stamp) -> bool:
 
 
 def _to_save(path: str, entry: Entry) -> CachedFile:
-    stamp, names = entry.stamp, "\0".join(names_in(entry.blob)).encode("utf-8", "surrogatepass")
+    stamp, names = entry.stamp, packed(names_in(entry.blob))
     return CachedFile(
         path,
         stamp.size,

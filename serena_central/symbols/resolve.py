@@ -60,6 +60,8 @@ class Finder:
 
     async def find(self, pattern: Pattern, within: str | None) -> Found:
         """Symbols that fit in the whole root, or `within` a file or folder (root-relative; None: everywhere)."""
+        if pattern.substring:
+            await self._indexer.map_names()
         looked_at: set[str] = set()
         asked = {within} if within is not None and within in self._tree.files else set[str]()
         await self._indexer.ensure(asked)
@@ -103,6 +105,7 @@ class Finder:
             hits = exact if len(exact) == 1 else hits
         if not hits:
             where = within or "this project"
+            await self._indexer.map_names()
             close = await anyio.to_thread.run_sync(self._close_names, pattern, within)
             raise SymbolNotFound(pattern.text, where, close, [str(gap) for gap in gaps])
         if len(hits) > 1:

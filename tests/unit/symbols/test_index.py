@@ -6,7 +6,7 @@ import pytest
 from serena_central.core.text import Position, Range
 from serena_central.files.stamp import Stamp
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
-from serena_central.symbols.index import DECODED_FILES, SymbolIndex, names_in
+from serena_central.symbols.index import DECODED_FILES, SymbolIndex, names_in, packed
 from serena_central.symbols.namepath import parse_pattern
 from serena_central.symbols.symbol import FileSymbols, flatten
 
@@ -100,9 +100,30 @@ def test_entries_survive_the_cache() -> None:
     entry = index.entry("x.py")
     assert entry is not None
     other = SymbolIndex()
-    other.restore("x.py", entry, names_in(entry.blob))
+    other.restore("x.py", entry, packed(names_in(entry.blob)))
     assert other.file("x.py") == FILE
     assert found(other, "Shop") == ["x.py:Shop"]
+
+
+def test_what_the_cache_brought_is_found_before_its_names_are_mapped_while_they_are_and_afterwards() -> None:
+    source = filled(**{"x.py": FILE, "y.py": FILE, "z.py": FILE})
+    index = SymbolIndex()
+    for path in ("x.py", "y.py", "z.py"):
+        entry = source.entry(path)
+        assert entry is not None
+        index.restore(path, entry, packed(names_in(entry.blob)))
+    assert found(index, "Till") == ["x.py:Shop/Till", "y.py:Shop/Till", "z.py:Shop/Till"]
+    assert found(index, "Til") == []
+    assert index.map_names(1)
+    assert found(index, "Till") == ["x.py:Shop/Till", "y.py:Shop/Till", "z.py:Shop/Till"]
+    index.put("x.py", flatten([symbol("New", 0, 1)]), stamp=STAMP, indexed_at_ns=1, source="fake 1")
+    assert found(index, "Till") == ["y.py:Shop/Till", "z.py:Shop/Till"]
+    assert not index.map_names(5)
+    assert found(index, "Till") == ["y.py:Shop/Till", "z.py:Shop/Till"]
+    assert found(index, "Til", substring=True) == ["y.py:Shop/Till", "z.py:Shop/Till"]
+    index.drop("y.py")
+    index.drop("z.py")
+    assert list(index.names()) == ["New"]
 
 
 def method(name: str, line: int, *scope: str) -> DocumentSymbol:
