@@ -34,9 +34,9 @@ MAX_GLOB_CHARS = 50_000
 MAX_LINE_CHARS = 1_000
 """Longer lines (minified code, data) are cut around their match."""
 
-READERS = 8
+READERS = 4
 """Threads that look for candidates: a disk answers several questions at once. 100,000 files that were not in memory
-took 3.3 s (one thread: 10.2), and a fifth longer than one thread when they were."""
+took 3.8 s (one thread: 10.2; eight: 3.3), and a fifth longer than one thread when they were."""
 
 FILES_PER_READER = 1000
 """Fewer are not worth another thread."""

@@ -242,14 +242,16 @@ class Indexer:
         """Whether a pending file failed, and is left alone for now."""
         return self._failures.gave_up(path)
 
-    async def map_names(self) -> None:
+    async def map_names(self, *, gives_way: bool = False) -> None:
         """Until every name that the cache brought leads to its files; others get their turn meanwhile."""
         while self._index.map_names(FILES_AT_ONCE):
             await anyio.lowlevel.checkpoint()
+            if gives_way:
+                await self.give_way()
 
     async def run(self) -> None:
         """Fills the index for ever; belongs to the project's task group."""
-        await self.map_names()
+        await self.map_names(gives_way=True)
         pause_s = failures.FAILURE_HOLDS_S
         due = anyio.current_time() + pause_s
         while True:
