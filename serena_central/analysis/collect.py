@@ -1,8 +1,8 @@
 """Collects where the symbols of a folder are used: by the language servers, at low priority, and never twice.
 
-Answers are kept by content (see `surroundings`) as they come: a collection that was cancelled goes on where it ended,
-and one of a project that did not change asks nobody. One collection per project at a time; what waits finds the
-answers of the one before.
+Answers are kept by content (see `surroundings`) as they come: a collection that was cancelled goes on where it ended.
+One that came to its end is kept whole, and handed out again as long as nothing changed. One collection per project at a
+time; what waits finds the answers of the one before.
 """
 
 from collections import Counter
@@ -14,14 +14,14 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from serena_central.analysis.surroundings import Surroundings
+from serena_central.analysis.surroundings import Surroundings, state_of
 from serena_central.analysis.uses import Collected, Definition, Place, chosen
-from serena_central.core.errors import LanguageServerError
+from serena_central.core.errors import LanguageServerError, ServerNotInstalled
 from serena_central.core.progress import report
 from serena_central.core.text import Position
 from serena_central.projects.project import Project
 from serena_central.projects.views import Uses
-from serena_central.store.uses_cache import CachedUses, UsesCache
+from serena_central.store.uses_cache import CachedUses, FinishedCache, UsesCache
 from serena_central.symbols.index import Hit
 
 AT_ONCE = 4
@@ -41,6 +41,7 @@ Kept = tuple[dict[str, list[Place]], int]
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Kept)
+_whole_decoder = msgspec.msgpack.Decoder(Collected)
 
 
 class Collections:
@@ -53,16 +54,18 @@ class Collections:
     def of(self, project: Project) -> "Collector":
         known = self._collectors.get(project)
         if known is None:
-            known = self._collectors[project] = Collector(project, UsesCache(self.folder, project.root))
+            caches = UsesCache(self.folder, project.root), FinishedCache(self.folder, project.root)
+            known = self._collectors[project] = Collector(project, *caches)
         return known
 
 
 class Collector:
     """Collects for one project. Belongs to the event loop's thread."""
 
-    def __init__(self, project: Project, cache: UsesCache) -> None:
+    def __init__(self, project: Project, cache: UsesCache, finished: FinishedCache) -> None:
         self._project = project
         self._cache = cache
+        self._finished = finished
         self._one = anyio.Lock()
 
     async def collect(self, path: str, kinds: frozenset[int] = frozenset(), *, within: bool = False) -> Collected:
@@ -76,14 +79,36 @@ class Collector:
         async with self._one:
             report("reading symbols")
             files, gaps = await self._project.overview(path)
-            hits = [hit for file, symbols in sorted(files.items()) for hit in chosen(symbols, file, kinds)]
-            report("reading files")
-            around = await Surroundings.of(self._project, {hit.symbol.name for hit in hits})
-            run = _Run(self._project, self._cache, around)
-            found = await run.answer(hits, within=within)
-            remarks = [*map(str, gaps), *run.remarks()]
-            code = sorted(file for file in files if self._project.languages.is_code(file))
-            return Collected(found, code, run.asked, run.reused, remarks)
+            question = f"{self._project.locate(path)}\0{sorted(kinds)}\0{within}"
+            state = state_of(self._project)
+            collected = await self._as_before(question, state)
+            if collected is None:
+                hits = [hit for file, symbols in sorted(files.items()) for hit in chosen(symbols, file, kinds)]
+                code = sorted(file for file in files if self._project.languages.is_code(file))
+                collected, lasting = await self._anew(hits, code, within=within)
+                if lasting and state is not None and state == state_of(self._project):
+                    await anyio.to_thread.run_sync(self._keep, question, state, collected)
+            collected.remarks = [*map(str, gaps), *collected.remarks]
+            return collected
+
+    async def _as_before(self, question: str, state: bytes | None) -> Collected | None:
+        blob = state and await anyio.to_thread.run_sync(self._finished.load, question, state)
+        if not blob:
+            return None
+        before = await anyio.to_thread.run_sync(_whole_decoder.decode, blob)
+        before.asked, before.reused = 0, before.asked + before.reused
+        return before
+
+    def _keep(self, question: str, state: bytes, collected: Collected) -> None:
+        self._finished.save(question, state, _encoder.encode(collected))
+
+    async def _anew(self, hits: Sequence[Hit], files: list[str], *, within: bool) -> tuple[Collected, bool]:
+        """The uses of `hits`; and whether the answer would be the same as long as nothing changes."""
+        report("reading files")
+        around = await Surroundings.of(self._project, {hit.symbol.name for hit in hits})
+        run = _Run(self._project, self._cache, around)
+        found = await run.answer(hits, within=within)
+        return Collected(found, files, run.asked, run.reused, run.remarks()), run.lasting
 
 
 class _Run:
@@ -102,6 +127,8 @@ class _Run:
         self._conventional: set[str] = set()
         self._changed: set[str] = set()
         self._problems: dict[str, int] = {}
+        self._passing = False
+        """Some of the problems may be over at the next collection."""
 
     async def answer(self, hits: Sequence[Hit], *, within: bool) -> list[Definition]:
         found = [Definition(hit.path, hit.name_path, hit.symbol.kind, hit.symbol.name_line) for hit in hits]
@@ -149,7 +176,7 @@ class _Run:
             try:
                 await self._ask(batch)
             except LanguageServerError as error:
-                self._problem(str(error), len(work) - start)
+                self._problem(str(error), len(work) - start, passing=not isinstance(error, ServerNotInstalled))
                 for _, definition in work[start:]:
                     definition.known = False
                 return
@@ -165,7 +192,7 @@ class _Run:
             definition.uses = self._uses(hit, answer)
             definition.outside = answer.outside
             if answer.remark:
-                self._problem(answer.remark, 1)
+                self._problem(answer.remark, 1, passing=True)
                 definition.known = False
             elif self._unchanged(hit, answer):
                 blob = _encoder.encode((definition.uses, definition.outside))
@@ -201,8 +228,14 @@ class _Run:
         self._changed |= changed
         return not changed
 
-    def _problem(self, text: str, symbols: int) -> None:
+    def _problem(self, text: str, symbols: int, *, passing: bool) -> None:
         self._problems[text] = self._problems.get(text, 0) + symbols
+        self._passing = self._passing or passing
+
+    @property
+    def lasting(self) -> bool:
+        """Whether asking again would give the same, as long as nothing changes."""
+        return not self._passing and not self._changed
 
     def remarks(self) -> list[str]:
         """What the answer may lack, and why."""

@@ -8,6 +8,7 @@ without naming them (`import *`, `export default`), and those that say how the p
 import hashlib
 import re
 import threading
+import time
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import PurePosixPath
@@ -19,6 +20,7 @@ from serena_central.analysis.imports import IMPORTS, Importers
 from serena_central.files.words import FileWords, words_of
 from serena_central.projects.project import Project
 from serena_central.symbols.index import Hit
+from serena_central.symbols.keeper import RACY_NS
 
 _UNNAMED = re.compile(rb"import\s*\*|export\s*\*|export\s+default|export\s*=|module\.exports|::\*|import\s+\.\s")
 """What hands on names without naming them."""
@@ -115,6 +117,26 @@ class Surroundings:
     def _spec(self, path: str) -> str:
         spec = self._project.languages.spec_for(path)
         return spec.name if spec else ""
+
+
+def state_of(project: Project) -> bytes | None:
+    """A digest of all that is asked and answered depends on, without reading a file; None if a change could be missed.
+
+    Each file of code with its stamp, and who said when what it holds; the files that say how the project is built; the
+    language servers.
+    """
+    parts: list[bytes] = []
+    for path, stamp in sorted(project.tree.files.items()):
+        if project.languages.is_code(path):
+            entry = project.index.entry(path)
+            # A file that changes under the same stamp is indexed anew (its event, or RACY_NS after a restart).
+            known = (entry.stamp, entry.indexed_at_ns, entry.source) if entry else None
+            parts.append(repr((path, stamp, project.languages.identity(path), known)).encode("utf-8", "replace"))
+        elif project.languages.is_marker(path):
+            if time.time_ns() - max(stamp.mtime_ns, stamp.ctime_ns) < RACY_NS:
+                return None
+            parts.append(repr((path, stamp)).encode("utf-8", "replace"))
+    return _digest(parts)
 
 
 def _is_python(project: Project, path: str) -> bool:

@@ -1,6 +1,7 @@
-"""The cache of what language servers said about uses: one SQLite file per root, one row per symbol.
+"""The caches of what language servers said about uses: answers about single symbols, and what was made of them.
 
-Blocks: for worker threads. Knows blobs and digests, neither symbols nor what a digest covers.
+One SQLite file per root and kind. Blocks: for worker threads. Knows blobs and digests, neither symbols nor what a
+digest covers.
 """
 
 from collections.abc import Iterable
@@ -54,3 +55,38 @@ class UsesCache:
             self._file.give_up(error)
             return False
         return True
+
+
+_CREATE_FINISHED = "CREATE TABLE finished (question TEXT PRIMARY KEY, digest BLOB, blob BLOB)"
+_DROP_OLDER = "DELETE FROM finished WHERE rowid NOT IN (SELECT rowid FROM finished ORDER BY rowid DESC LIMIT ?)"
+
+FINISHED_KEPT = 16
+"""Finished collections of one root that are kept, the newest: each holds all uses of its part, megabytes for a large
+project."""
+
+
+class FinishedCache:
+    """Finished collections of one root, by question. Neither method raises: a cache that fails is empty."""
+
+    def __init__(self, folder: Path, root: Path) -> None:
+        path = folder / f"{name_of(root)}.finished.db"
+        self._file = CacheFile(path, table="finished", create=_CREATE_FINISHED, version=SCHEMA_VERSION)
+
+    def load(self, question: str, digest: bytes) -> bytes | None:
+        """What was found, if it depended on what has this digest."""
+        try:
+            with self._file.connection() as connection:
+                query = "SELECT blob FROM finished WHERE question = ? AND digest = ?"
+                row = connection.execute(query, (question, digest)).fetchone()
+                return row[0] if row else None
+        except FAILURES as error:
+            self._file.give_up(error)
+            return None
+
+    def save(self, question: str, digest: bytes, blob: bytes) -> None:
+        try:
+            with self._file.connection() as connection:
+                connection.execute("INSERT OR REPLACE INTO finished VALUES (?,?,?)", (question, digest, blob))
+                connection.execute(_DROP_OLDER, (FINISHED_KEPT,))
+        except FAILURES as error:
+            self._file.give_up(error)
