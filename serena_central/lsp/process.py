@@ -26,9 +26,18 @@ GUARD = Path(__file__).with_name("guard.py")
 STDERR_TAIL_BYTES = 16 * 1024
 """What is kept of a server's last words."""
 
-# The stop ladder's waits, in seconds. With the client's second for `shutdown` they stay under 5 altogether.
-GRACE_S = 1.0
-TERM_S = 1.0
+
+class Ladder(NamedTuple):
+    """Seconds that a program may take to end by itself, after its stdin was closed and then after SIGTERM."""
+
+    closed_s: float
+    term_s: float
+
+
+POLITE = Ladder(1.0, 1.0)
+"""For a language server, which may have to save something. With the client's second for `shutdown`, and the waits for
+what was killed, it stays under 5 altogether."""
+
 KILL_S = 1.0
 
 _OF_ONE_PROJECT = frozenset({"VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "GOWORK"})
@@ -108,14 +117,14 @@ class GuardedProcess:
             await self._drained.wait()
         return code
 
-    async def end(self) -> None:
+    async def end(self, ladder: Ladder) -> None:
         """Closes stdin, then terminates, then kills; returns when the guard and so the whole tree is reaped."""
-        with anyio.move_on_after(GRACE_S):
+        with anyio.move_on_after(ladder.closed_s):
             await self.stdin.aclose()
             await self._process.wait()
         if self.exit_code is None:
             self._signal(signal.SIGTERM)
-            await self._wait(TERM_S)
+            await self._wait(ladder.term_s)
         self.cut()
         if self.exit_code is None:
             await self._wait(KILL_S)
@@ -145,9 +154,10 @@ class GuardedProcess:
 
 @asynccontextmanager
 async def guarded(
-    launch: Launch, cwd: Path, *, environment: Mapping[str, str] | None = None
+    launch: Launch, cwd: Path, *, environment: Mapping[str, str] | None = None, ladder: Ladder = POLITE
 ) -> AsyncGenerator[GuardedProcess]:
     """Runs a program under the guard while the block is open, in `environment` or else in this process's own.
+    `ladder` is how it is ended, if it still runs then.
 
     Raises: OSError when not even the guard can start.
     """
@@ -175,7 +185,7 @@ async def guarded(
             try:
                 # Bounded by the ladder's own waits.
                 with anyio.CancelScope(shield=True):
-                    await process.end()
+                    await process.end(ladder)
             finally:
                 process.cut()
                 tasks.cancel_scope.cancel()

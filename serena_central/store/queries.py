@@ -2,7 +2,21 @@
 
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Select, Table, and_, case, delete, func, select, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    Select,
+    SelectBase,
+    Table,
+    and_,
+    case,
+    cast,
+    delete,
+    func,
+    select,
+    tuple_,
+    update,
+)
 
 from serena_central.config.settings import RetentionPolicy
 from serena_central.store.answers import (
@@ -11,6 +25,7 @@ from serena_central.store.answers import (
     EditFilter,
     EventFilter,
     EventPage,
+    MinuteOfCalls,
     ToolStatistics,
 )
 from serena_central.store.database import Database
@@ -38,6 +53,31 @@ _SESSION, _VIEW, _CALL, _EDIT, _EVENT, _PROJECT, _RUN, _TOTAL = (
     METADATA.tables[kind.table]
     for kind in (SessionRow, SymbolViewRow, ToolCallRow, EditRow, EventRow, ProjectRow, ServerRunRow, DailyTotalRow)
 )
+
+
+_DURATION = (_CALL.columns.duration_ms, case((_CALL.columns.outcome == "ok", 0), else_=1).label("failed"))
+
+
+def _ranked(calls: SelectBase, *, by: str) -> Any:
+    """The columns of these calls, and how many of each group are not slower than a call, and how many there are."""
+    call = calls.subquery().columns
+    rank = func.row_number().over(partition_by=call[by], order_by=call.duration_ms).label("rank")
+    return select(*call, rank, func.count().over(partition_by=call[by]).label("calls")).subquery().columns
+
+
+def _percentiles(call: Any) -> list[ColumnElement[Any]]:
+    """Of each group of ranked calls: how many, how many failed, and durations by the nearest rank."""
+
+    def percentile(percent: int) -> ColumnElement[Any]:
+        # The smallest duration that so many percent of the calls don't exceed.
+        return func.min(case((call.rank * 100 >= call.calls * percent, call.duration_ms)))
+
+    return [
+        func.count().label("calls"),
+        func.sum(call.failed).label("errors"),
+        percentile(50).label("p50_ms"),
+        percentile(95).label("p95_ms"),
+    ]
 
 
 class Queries:
@@ -82,35 +122,32 @@ class Queries:
     def tool_statistics(self, since: float, *, project: str | None = None) -> list[ToolStatistics]:
         """One entry per tool, the most used first."""
         columns = _CALL.columns
-        ranked = select(
-            columns.tool,
-            columns.duration_ms,
-            columns.answer_chars,
-            case((columns.outcome == "ok", 0), else_=1).label("failed"),
-            func.row_number().over(partition_by=columns.tool, order_by=columns.duration_ms).label("rank"),
-            func.count().over(partition_by=columns.tool).label("calls"),
-        ).where(columns.at >= since)
+        wanted = select(columns.tool, columns.answer_chars, *_DURATION).where(columns.at >= since)
         if project is not None:
-            ranked = ranked.where(columns.project == project)
-        call = ranked.subquery().columns
-
-        def percentile(percent: int) -> Any:
-            # The nearest rank: the smallest duration that so many percent of the calls don't exceed.
-            return func.min(case((call.rank * 100 >= call.calls * percent, call.duration_ms)))
-
+            wanted = wanted.where(columns.project == project)
+        call = _ranked(wanted, by="tool")
         chosen = select(
             call.tool,
-            func.count().label("calls"),
-            func.sum(call.failed).label("errors"),
+            *_percentiles(call),
             func.avg(call.duration_ms).label("average_ms"),
-            percentile(50).label("p50_ms"),
-            percentile(95).label("p95_ms"),
             func.max(call.duration_ms).label("max_ms"),
             func.sum(call.answer_chars).label("answer_chars"),
         )
         chosen = chosen.group_by(call.tool).order_by(func.count().desc(), call.tool)
         return self._database.read(
             lambda connection: [ToolStatistics(**row) for row in connection.execute(chosen).mappings()]
+        )
+
+    def minutes_of_session(self, session_id: str, since: float, most: int) -> list[MinuteOfCalls]:
+        """The minutes since then in which its calls ended, oldest first; of no more than `most` calls, the newest."""
+        columns = _CALL.columns
+        # PostgreSQL rounds where SQLite cuts: half a second is nothing in a minute.
+        minute = (cast(columns.at, Integer) // 60).label("minute")
+        wanted = select(minute, *_DURATION).where(columns.session == session_id, columns.at >= since)
+        call = _ranked(wanted.order_by(columns.at.desc()).limit(most), by="minute")
+        chosen = select(call.minute, *_percentiles(call)).group_by(call.minute).order_by(call.minute)
+        return self._database.read(
+            lambda connection: [MinuteOfCalls(**row) for row in connection.execute(chosen).mappings()]
         )
 
     def calls_of_session(self, session_id: str, limit: int = 100) -> list[ToolCallRow]:

@@ -17,7 +17,7 @@ from msgspec import Meta
 
 from serena_central.core.errors import InvalidArguments, ToolRefused
 from serena_central.lsp.locate import Launch
-from serena_central.lsp.process import STDERR_TAIL_BYTES, guarded
+from serena_central.lsp.process import STDERR_TAIL_BYTES, Ladder, guarded
 from serena_central.projects.project import Project
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
@@ -27,6 +27,9 @@ OUTPUT_BYTES = 100 * 1024
 
 MAX_COMMAND = 100_000
 """Characters; the kernel takes 128 KB as one argument."""
+
+AT_ONCE = Ladder(0.0, 0.3)
+"""For a command whose call was cancelled: it had no input anyway, and a person who ends it wants to see it end."""
 
 _HARMLESS = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TERM|TMPDIR|TMP|TEMP|TZ|PWD|XDG_\w+|DISPLAY|EDITOR"
@@ -69,7 +72,7 @@ async def execute_shell_command(
         raise ToolRefused("Shell commands are not offered on Windows.")
     folder = target.root / target.locate_folder(cwd)
     launch = Launch(["/bin/sh", "-c", command])
-    async with guarded(launch, folder, environment=harmless(os.environ)) as process:
+    async with guarded(launch, folder, environment=harmless(os.environ), ladder=AT_ONCE) as process:
         await process.stdin.aclose()
         output, dropped = await _read(process.stdout)
         code = await process.wait()

@@ -4,9 +4,10 @@ import msgspec
 
 from serena_central.core.errors import StoreError
 from serena_central.sessions.session import Session
-from serena_central.store.answers import EditFilter
+from serena_central.store.answers import EditFilter, MinuteOfCalls
+from serena_central.store.queries import Queries
 from serena_central.store.rows import EditRow, ToolCallRow
-from serena_central.web.minutes import KEPT, Minutes
+from serena_central.web.minutes import KEPT, Minute
 from serena_central.web.pages.overview import Load, hour
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.references import edit_page, project_page
@@ -19,8 +20,8 @@ LINES = 100
 CALLS = 120
 """In the strip, the newest."""
 
-CALLS_COUNTED = 1000
-"""Of the last hour, for the plots."""
+CALLS_COUNTED = 5000
+"""Of the last hour, for the plots, at the most."""
 
 EDITS = 20
 
@@ -186,23 +187,33 @@ async def tools(visit: Visit) -> Tools:
 
 
 async def timeline(visit: Visit) -> Timeline:
-    session, remark = _session(visit), ""
+    session = _session(visit)
+    newest_minute = int(visit.now // 60)
+    first = newest_minute - KEPT + 1
+
+    def asked(queries: Queries) -> tuple[list[ToolCallRow], list[MinuteOfCalls]]:
+        newest = queries.calls_of_session(session.id, CALLS)
+        return newest, queries.minutes_of_session(session.id, first * 60.0, CALLS_COUNTED)
+
+    remark = ""
     try:
-        rows = await visit.parts.store.ask(lambda queries: queries.calls_of_session(session.id, CALLS_COUNTED))
+        newest, counted = await visit.parts.store.ask(asked)
     except StoreError as error:
-        rows, remark = [], f"Calls are not known: {error}"
-    minutes = Minutes()
-    for row in rows:
-        if row.at > visit.now - KEPT * 60:
-            minutes.add(row.at, row.duration_ms, failed=row.outcome != "ok")
-    newest = rows[:CALLS]
+        newest, counted, remark = [], [], f"Calls are not known: {error}"
+    if sum(one.calls for one in counted) >= CALLS_COUNTED:
+        remark = f"The plots are of its newest {CALLS_COUNTED:,} calls."
+    minutes = {minute: Minute(minute * 60.0, 0, 0, None, None) for minute in range(first, newest_minute + 1)}
+    for one in counted:
+        minutes[min(one.minute, newest_minute)] = Minute(
+            one.minute * 60.0, one.calls, one.errors, one.p50_ms, one.p95_ms
+        )
     since = newest[-1].at - newest[-1].duration_ms / 1000 if newest else None
     until = newest[0].at if newest else 0.0
     return Timeline(
         calls=[_mark(row, since or 0.0, until) for row in reversed(newest)],
         since=since,
         until=until,
-        load=hour(minutes.last_hour(visit.now)),
+        load=hour(list(minutes.values())),
         remark=remark,
     )
 
