@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
+from tests.support.bridge import bridging
 from tests.support.central import RunningCentral, running_central
 from tests.support.fakes import logged, methods_of
 from tests.support.mcp import Era, RawClient, sdk_client
@@ -74,6 +75,31 @@ async def by_hanging_up_on_the_api(central: RunningCentral, root: Path, era: Era
 
 
 @asynccontextmanager
+async def by_a_client_of_the_bridge(central: RunningCentral, root: Path, era: Era) -> AsyncGenerator[GiveUp]:
+    """Whose request is answered all the same, with an error."""
+    async with bridging(root.parent, era, "--url", f"{central.url}/mcp") as client:
+        await client.open()
+        await client.call("activate_project", project=str(root))
+        params = {"name": "find_referencing_symbols", "arguments": WHO_USES}
+        asked = await client.begin("tools/call", params)
+        yield lambda: client.notify("notifications/cancelled", {"requestId": asked})
+        assert "error" in await client.answer(asked)
+
+
+@asynccontextmanager
+async def by_killing_the_bridge(central: RunningCentral, root: Path, era: Era) -> AsyncGenerator[GiveUp]:
+    async with bridging(root.parent, era, "--url", f"{central.url}/mcp") as client:
+        await client.open()
+        await client.call("activate_project", project=str(root))
+        await client.begin("tools/call", {"name": "find_referencing_symbols", "arguments": WHO_USES})
+
+        async def give_up() -> None:
+            client.process.kill()
+
+        yield give_up
+
+
+@asynccontextmanager
 async def by_killing_the_session(central: RunningCentral, root: Path, era: Era) -> AsyncGenerator[GiveUp]:
     """The call is answered, with who killed it."""
     said: list[dict[str, Any]] = []
@@ -90,10 +116,19 @@ async def by_killing_the_session(central: RunningCentral, root: Path, era: Era) 
     assert "ann" in said[0]["content"][0]["text"]
 
 
+WAYS = (
+    by_official_client,
+    by_hanging_up,
+    by_a_client_of_the_bridge,
+    by_killing_the_bridge,
+    by_killing_the_session,
+)
+
+
 @pytest.mark.parametrize(
     ("asking", "era"),
     [
-        *((way, era) for way in (by_official_client, by_hanging_up, by_killing_the_session) for era in ERAS),
+        *((way, era) for way in WAYS for era in ERAS),
         (by_hanging_up_on_the_api, "modern"),
     ],
     ids=lambda value: value if isinstance(value, str) else value.__name__.replace("_", " "),

@@ -143,6 +143,14 @@ async def test_what_is_no_message_is_answered_and_the_rest_goes_on(serving: Chil
         assert "result" in await client.ask("tools/list")
 
 
+async def test_names_that_no_header_carries_unchanged_arrive(serving: Child) -> None:
+    """The modern era repeats a tool's name in a header, and servers compare the two."""
+    async with bridging(serving.folder, "modern") as client:
+        for name in ("ünïcode", "with\nline end", " spaces ", "=?base64?eA==?=", "\U0001f600", "x" * 3000):
+            answer = await client.ask("tools/call", {"name": name, "arguments": {}})
+            assert "There is no tool named" in text_of(answer["result"]), answer
+
+
 async def test_a_request_too_large_for_the_server_is_answered_with_its_reason(serving: Child) -> None:
     async with bridging(serving.folder, "modern") as client:
         answer = await client.ask("tools/call", {"name": "read_file", "arguments": {"relative_path": "x" * 20_000_000}})
