@@ -100,9 +100,9 @@ def references(bench: Bench) -> Iterator[Row]:
 
 def renaming(bench: Bench) -> Iterator[Row]:
     """Planned and not written: what a server's references and its own rename take is what they are compared with."""
-    name, path = "force_str", "django/utils/encoding.py"
-    base = anyio.run(_server_alone, bench, name, path, "force_text", backend_options={"use_uvloop": True})
-    asked = {"name_path": name, "relative_path": path, "new_name": "force_text", "dry_run": True}
+    name, path = "isolate_apps", "django/test/utils.py"
+    base = anyio.run(_server_alone, bench, name, path, "isolated_apps", backend_options={"use_uvloop": True})
+    asked = {"name_path": name, "relative_path": path, "new_name": "isolated_apps", "dry_run": True}
     files = bench.client.call("rename_symbol", **asked).count(b"+++ ")
     # Prepared anew each time: a call that is sent again gets the answer of the first.
     taken = timed(lambda: bench.client.call("rename_symbol", **asked), 20, warm_up=3)
@@ -116,7 +116,7 @@ async def _server_alone(bench: Bench, name: str, path: str, new_name: str | None
     file = bench.django / path
     text = read_text(file).text
     lines = range(text.line_count)
-    pattern = re.compile(rf"\bdef ({name.rpartition('/')[2]})\b")
+    pattern = re.compile(rf"\b(?:def|class) ({name.rpartition('/')[2]})\b")
     position = next(Position(line0, m.start(1)) for line0 in lines if (m := pattern.search(text.line(line0))))
     spec = catalogue().server("ty")
     launch = locate(spec, bench.django, Places(bench.fresh_home("alone")))

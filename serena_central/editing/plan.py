@@ -7,6 +7,7 @@ ends of the file that it goes into.
 import difflib
 import re
 from collections.abc import Callable, Iterable, Sequence
+from itertools import compress, groupby
 from typing import NamedTuple
 
 from serena_central.core.errors import InvalidArguments
@@ -100,14 +101,17 @@ class Difference(NamedTuple):
         ]
 
 
-def unified_diff(path: str, before: str | None, after: str | None, *, new_path: str | None = None) -> str:
-    """A diff as git shows it, for people and models; None: there is no file. Empty if nothing differs.
+def unified_diff(
+    path: str, before: str | None, after: str | None, *, new_path: str | None = None, known: Difference | None = None
+) -> str:
+    """A diff as git shows it, for people and models; None: there is no file. Empty if nothing differs. `known` is the
+    difference of the two, where it has been looked for.
 
     Carriage returns are left out of the lines, so that a diff reads the same whatever the file's line ends are.
     """
     source = f"a/{path}" if before is not None else "/dev/null"
     target = f"b/{new_path or path}" if after is not None else "/dev/null"
-    body = "".join(_shown(line) for line in _diff_lines(difference(before, after)))
+    body = "".join(_shown(line) for line in _diff_lines(known or difference(before, after)))
     if not body and source.partition("/")[2] == target.partition("/")[2]:
         return ""
     return f"--- {source}\n+++ {target}\n{body}"
@@ -168,7 +172,7 @@ def _diff_lines(difference: Difference) -> Iterable[str]:
 
 
 def _changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
-    """What differs. Only the middle, between equal heads and tails, is compared: difflib is slow."""
+    """What differs. Only the middle, between equal heads and tails, is compared."""
     head = 0
     shorter = min(len(old), len(new))
     while head < shorter and old[head] == new[head]:
@@ -176,15 +180,31 @@ def _changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
     tail = 0
     while tail < shorter - head and old[-1 - tail] == new[-1 - tail]:
         tail += 1
-    middle = difflib.SequenceMatcher(None, old[head : len(old) - tail], new[head : len(new) - tail], autojunk=False)
+    middle = _opcodes(old[head : len(old) - tail], new[head : len(new) - tail])
     found: list[Change] = [("equal", 0, head, 0, head)] if head else []
     found += [
         (tag, first + head, last + head, new_first + head, new_last + head)
-        for tag, first, last, new_first, new_last in middle.get_opcodes()
+        for tag, first, last, new_first, new_last in middle
     ]
     if tail:
         found.append(("equal", len(old) - tail, len(old), len(new) - tail, len(new)))
     return found
+
+
+def _opcodes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
+    """As difflib's, which takes a second for changes all over some thousand lines: where lines were only changed in
+    place, as by a rename, it is not needed."""
+    if len(old) == len(new):
+        differs = [before != after for before, after in zip(old, new, strict=True)]
+        if set(compress(old, differs)).isdisjoint(compress(new, differs)):
+            found: list[Change] = []
+            place = 0
+            for is_changed, run in groupby(differs):
+                end = place + sum(1 for _ in run)
+                found.append(("replace" if is_changed else "equal", place, end, place, end))
+                place = end
+            return found
+    return list(difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes())
 
 
 def _grouped(changes: list[Change]) -> Iterable[list[Change]]:

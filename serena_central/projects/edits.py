@@ -276,8 +276,7 @@ class Edits:
                 try:
                     changes = [change for change in await plan() if _differs(change)]
                     if dry_run or not changes:
-                        files = [self._changed(one, _difference(one)) for one in changes]
-                        return Edited(id=None, files=files, diff=self._diff(changes))
+                        return self._planned(changes)
                     return await self._make(changes, author, undoes)
                 except FileChanged as error:
                     path = error.path
@@ -296,6 +295,14 @@ class Edits:
             with anyio.move_on_after(TURN_S):
                 await stack.enter_async_context(self._turns.holding(paths))
             yield
+
+    def _planned(self, changes: Sequence[FileChange]) -> Edited:
+        differences = [(change, _difference(change)) for change in changes]
+        return Edited(
+            id=None,
+            files=[self._changed(*one) for one in differences],
+            diff="".join(self._diff(*one) for one in differences),
+        )
 
     async def _make(self, changes: Sequence[FileChange], author: Author, undoes: str | None) -> Edited:
         before = await self._aftermath.before(changes)
@@ -342,15 +349,13 @@ class Edits:
             hunks=hunks_of(difference),
         )
 
-    def _diff(self, changes: Sequence[FileChange]) -> str:
-        return "".join(
-            unified_diff(
-                self._shown(change.path),
-                _content(change),
-                change.after,
-                new_path=self._shown(change.moved_to) if change.moved_to else None,
-            )
-            for change in changes
+    def _diff(self, change: FileChange, difference: Difference) -> str:
+        return unified_diff(
+            self._shown(change.path),
+            _content(change),
+            change.after,
+            new_path=self._shown(change.moved_to) if change.moved_to else None,
+            known=difference,
         )
 
     def _shown(self, path: Path) -> str:

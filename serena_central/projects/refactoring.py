@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from serena_central.core.errors import EditConflict, EditRefused, FileChanged, Unsupported
-from serena_central.core.text import Position, Range
+from serena_central.core.errors import EditConflict, EditRefused, FileChanged
+from serena_central.core.text import Position, Range, Text
 from serena_central.editing.change import Author, FileChange
 from serena_central.editing.placement import removed
 from serena_central.editing.plan import TextEdit, apply_edits
@@ -22,7 +22,7 @@ from serena_central.files.tree import FileTree
 from serena_central.lsp.answers import WorkspaceEdit
 from serena_central.projects.edits import Edited, Edits, Site
 from serena_central.projects.relations import Relations
-from serena_central.projects.views import References
+from serena_central.projects.views import References, Uses
 from serena_central.symbols.index import Hit
 
 PLACES_LISTED = 20
@@ -68,15 +68,14 @@ class Refactoring:
         plans: list[Rename] = []
         conflicts: list[EditConflict] = []
         left: list[str] = []
-        caveats: list[str] = []
 
         async def plan() -> list[FileChange]:
             stamps = dict(self._tree.files)
             site = await self._edits.site(hit.path, hit.name_path)
             conflicts[:] = self._edits.conflicts(site, seen)
-            known = await self._complete_references(site.hit)
-            caveats[:] = [known.caveat] if known.caveat else []
-            proposal = await self._proposal(site.hit, new_name)
+            known, proposal = await self._relations.renaming(site.hit, new_name)
+            _check_complete(site.hit, known)
+            _check_usable(site.hit, proposal)
             moves = {self._inside(old): new for old, new in proposal.moves}
             proposed = {self._inside(path): edits for path, edits in proposal.replacements.items() if edits}
             places = _places(site.hit, known)
@@ -104,7 +103,7 @@ class Refactoring:
         edited = await self._edits.change_files([hit.path], plan, author, dry_run=dry_run)
         (rename,) = plans
         return Renamed(
-            edited=msgspec.structs.replace(_with_caveats(edited, caveats), conflicts=conflicts),
+            edited=msgspec.structs.replace(self._with_caveat(edited, hit), conflicts=conflicts),
             places=rename.places,
             added=list(dict.fromkeys(f"{path}:{span.start.line0}" for path, span in rename.added)),
             left=left,
@@ -117,7 +116,8 @@ class Refactoring:
             EditRefused: it is used, or that can't be known.
             EditConflict, PathError, LanguageServerError.
         """
-        known = await self._complete_references(hit)
+        known = await self._relations.references(hit)
+        _check_complete(hit, known)
         own = hit.symbol.range
         used = [
             f"{use.path}:{use.range.start.line0}" + (f" in {use.holder.name_path}" if use.holder else "")
@@ -129,42 +129,24 @@ class Refactoring:
         edited = await self._edits.change_symbol(
             hit.path, hit.name_path, lambda site: [_without(site)], author, seen=seen, dry_run=dry_run
         )
-        return _with_caveats(edited, [known.caveat] if known.caveat else [])
+        return self._with_caveat(edited, hit)
 
-    async def _complete_references(self, hit: Hit) -> References:
-        known = await self._relations.references(hit)
-        if known.remark:
-            raise EditRefused(
-                f"Nothing was changed: the uses of {hit.name_path} are not known completely: {known.remark}."
-            )
-        if known.outside:
-            raise EditRefused(
-                f"Nothing was changed: {hit.name_path} is used in {known.outside} places outside this project."
-            )
-        return known
-
-    async def _proposal(self, hit: Hit, new_name: str) -> WorkspaceEdit:
-        """The server's own rename. A server that has none leaves all places to be found by the references."""
-        try:
-            proposal = await self._relations.proposed_rename(hit, new_name)
-        except Unsupported:
-            return WorkspaceEdit()
-        if proposal.unusable:
-            raise EditRefused(
-                f"Nothing was changed: to rename {hit.name_path}, the language server would create or delete files, or "
-                "change what can't be read here."
-            )
-        return proposal
+    def _with_caveat(self, edited: Edited, hit: Hit) -> Edited:
+        """Tells with an edit what the uses that it relied on may lack."""
+        caveat, told = self._relations.caveat(hit), edited.consequences
+        remarks = [*told.remarks, *([f"Uses may have been missed: {caveat}"] if caveat else [])]
+        return msgspec.structs.replace(edited, consequences=msgspec.structs.replace(told, remarks=remarks))
 
     def _left(self, changes: Sequence[FileChange], name: str) -> list[str]:
         """Lines of the new texts in which the old name still stands as a word."""
         word = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
-        return [
-            f"{change.path.relative_to(self._root).as_posix()}:{line0}"
-            for change in changes
-            for line0, line in enumerate((change.after or "").splitlines())
-            if word.search(line)
-        ]
+        left: dict[str, None] = {}
+        for change in changes:
+            if change.after and name in change.after:  # most hold it no more: an expression takes much longer to see it
+                text = Text(change.after)
+                lines = (text.position(match.start()).line0 for match in word.finditer(change.after))
+                left |= dict.fromkeys(f"{self._inside(change.path)}:{line0}" for line0 in lines)
+        return list(left)
 
     def _inside(self, path: Path) -> str:
         inside = self._relations.inside(path)
@@ -184,25 +166,33 @@ class Refactoring:
         return texts
 
 
-def _places(hit: Hit, known: References) -> dict[str, list[Range]]:
+def _check_complete(hit: Hit, known: References | Uses) -> None:
+    """Raises EditRefused for uses that are not known completely, or lie where nothing can be changed."""
+    if known.remark:
+        raise EditRefused(f"Nothing was changed: the uses of {hit.name_path} are not known completely: {known.remark}.")
+    if known.outside:
+        raise EditRefused(
+            f"Nothing was changed: {hit.name_path} is used in {known.outside} places outside this project."
+        )
+
+
+def _check_usable(hit: Hit, proposal: WorkspaceEdit) -> None:
+    if proposal.unusable:
+        raise EditRefused(
+            f"Nothing was changed: to rename {hit.name_path}, the language server would create or delete files, or "
+            "change what can't be read here."
+        )
+
+
+def _places(hit: Hit, known: Uses) -> dict[str, list[Range]]:
     """Where a symbol is named, its definition included, by file."""
     start = hit.symbol.name_position
     end = Position(start.line0, start.column + len(hit.symbol.name))
-    places = {hit.path: [Range(start, end)]}
-    for use in known.references:
-        places.setdefault(use.path, []).append(use.range)
-    return places
+    return {**known.places, hit.path: [Range(start, end), *known.places.get(hit.path, [])]}
 
 
 def _without(site: Site) -> TextEdit:
     return removed(site.text, site.hit.symbol.range)
-
-
-def _with_caveats(edited: Edited, caveats: Sequence[str]) -> Edited:
-    """Tells with an edit what the uses that it relied on may lack."""
-    told = edited.consequences
-    remarks = [*told.remarks, *(f"Uses may have been missed: {caveat}" for caveat in caveats)]
-    return msgspec.structs.replace(edited, consequences=msgspec.structs.replace(told, remarks=remarks))
 
 
 def _listed(places: Sequence[str]) -> str:

@@ -10,8 +10,17 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 import anyio
+import msgspec
 
-from serena_central.core.errors import LanguageServerError, PathError, PathNotFound, RequestFailed, ServerBusy
+from serena_central.core.errors import (
+    LanguageServerError,
+    PathError,
+    PathNotFound,
+    RequestFailed,
+    ServerBusy,
+    Unsupported,
+    only_cause,
+)
 from serena_central.core.text import Position, Range
 from serena_central.files.search import find_containing
 from serena_central.files.text import FileText, read_text
@@ -62,15 +71,49 @@ class Relations:
 
     async def references(self, hit: Hit) -> References:
         """Uses of a symbol, its own definition excepted, by file and position."""
-        path, position = self._root / hit.path, hit.symbol.name_position
+        uses = await self._named(hit, *await self._candidates(hit.path, hit.symbol.name))
+        references, gaps = await self.views((path, span) for path, spans in uses.places.items() for span in spans)
+        return References(references, uses.outside, gaps, uses.remark, self.caveat(hit))
+
+    async def renaming(self, hit: Hit, new_name: str) -> tuple[Uses, WorkspaceEdit]:
+        """The bare places of a symbol's uses, and what the server would change to rename it: nothing, if it can't, and
+        maybe too little. Both are asked at once. Raises LanguageServerError."""
         candidates, unopened = await self._candidates(hit.path, hit.symbol.name)
+        uses, proposal = Uses(failed=True), WorkspaceEdit(unusable=True)
+
+        async def propose() -> None:
+            nonlocal proposal
+            proposal = await self._proposed(hit, new_name, candidates)
+
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(propose)
+                uses = await self._named(hit, candidates, unopened)
+        except BaseExceptionGroup as group:
+            raise only_cause(group) from group
+        return uses, proposal
+
+    def caveat(self, hit: Hit) -> str | None:
+        """What answers about a symbol may lack as long as the project doesn't say how it is built."""
+        return self._languages.caveat(hit.path)
+
+    async def _named(self, hit: Hit, candidates: Sequence[Path], unopened: str | None) -> Uses:
+        path, position = self._root / hit.path, hit.symbol.name_position
         locations, remark = await self._when_ready(
             hit.path, lambda server: server.references(path, position, candidates=candidates)
         )
-        inside, outside = self._split(locations)
-        references, gaps = await self.views(inside)
-        remark = _joined(remark or unopened, await self._elsewhere(hit))
-        return References(references, len(outside), gaps, remark, self._languages.caveat(hit.path))
+        uses = self._uses(locations)
+        return msgspec.structs.replace(uses, remark=_joined(remark or unopened, await self._elsewhere(hit)))
+
+    async def _proposed(self, hit: Hit, new_name: str, candidates: Sequence[Path]) -> WorkspaceEdit:
+        path, position = self._root / hit.path, hit.symbol.name_position
+        try:
+            edit, _ = await self._when_ready(
+                hit.path, lambda server: server.rename(path, position, new_name, candidates=candidates)
+            )
+        except Unsupported:
+            return WorkspaceEdit()
+        return edit
 
     async def views(self, places: Iterable[tuple[str, Range]]) -> tuple[list[ReferenceView], list[Gap]]:
         """Places in this project's files as uses, without those of files that are gone; what symbols lack."""
@@ -125,20 +168,14 @@ class Relations:
             locations = await server.references(self._root / hit.path, hit.symbol.name_position, candidates=shown)
         except (RequestFailed, ServerBusy, PathError) as error:
             return Uses(remark=str(error), failed=True)
+        return msgspec.structs.replace(self._uses(locations), remark=remark or unopened or server.shortfall)
+
+    def _uses(self, locations: Sequence[Location]) -> Uses:
         inside, outside = self._split(locations)
         places: dict[str, list[Range]] = {}
         for path, span in inside:
             places.setdefault(path, []).append(span)
-        return Uses(places, len(outside), remark or unopened or server.shortfall)
-
-    async def proposed_rename(self, hit: Hit, new_name: str) -> WorkspaceEdit:
-        """What the server would change to rename a symbol; it may be too little. Raises LanguageServerError."""
-        path, position = self._root / hit.path, hit.symbol.name_position
-        candidates, _ = await self._candidates(hit.path, hit.symbol.name)
-        edit, _ = await self._when_ready(
-            hit.path, lambda server: server.rename(path, position, new_name, candidates=candidates)
-        )
-        return edit
+        return Uses(places, len(outside))
 
     async def readings(self, paths: Iterable[str]) -> dict[str, FileText]:
         """Files by path; without those that were deleted while they were asked about. Raises PathError.
@@ -313,7 +350,7 @@ class Relations:
         return unjoined([hit.symbol.name], found[hit.symbol.name]) if found else None
 
     async def _with_blind_spots(self, hit: Hit, remark: str | None) -> str | None:
-        return _joined(remark, await self._elsewhere(hit), self._languages.caveat(hit.path))
+        return _joined(remark, await self._elsewhere(hit), self.caveat(hit))
 
     async def _when_ready(self, path: str, question: Callable[[LanguageServer], Awaitable[T]]) -> tuple[T, str | None]:
         """Asks once the server can be believed; a remark when that wait was cut short."""

@@ -92,6 +92,14 @@ def _played(diff: list[str], old: list[str]) -> list[str]:
     return result + old[reached:]
 
 
+def test_lines_that_were_changed_in_place_are_told_one_by_one() -> None:
+    old = [f"line {number}\n" if number % 40 else "call(old)\n" for number in range(20_000)]
+    new = [line.replace("old", "new") for line in old]
+    told = difference("".join(old), "".join(new))
+    assert told.counts == (500, 500)
+    assert [line0 for line0, _, _ in told.hunks][:3] == [0, 37, 77]
+
+
 def test_a_missing_line_end_a_new_file_and_a_move_are_told() -> None:
     assert unified_diff("f.py", "a\r\nb", "a\r\nc") == (
         "--- a/f.py\n+++ b/f.py\n@@ -1,2 +1,2 @@\n"
