@@ -150,6 +150,11 @@ class SymbolIndex:
         del self._entries[path]
         self._decoded.pop(path, None)
 
+    def clear(self) -> None:
+        """Forgets all files."""
+        for known in (self._entries, self._file_of_name, self._files_of_name, self._unmapped, self._decoded):
+            known.clear()
+
     def file(self, path: str) -> FileSymbols:
         """The symbols of an indexed file. Raises KeyError for any other."""
         known = self._decoded.get(path)

@@ -14,9 +14,9 @@ the composition root's.
 import logging
 import math
 import time
-from collections.abc import Generator, Hashable, Iterable, Sequence
+from collections.abc import Collection, Generator, Hashable, Iterable, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -35,14 +35,13 @@ from serena_central.files.stamp import Stamp
 from serena_central.files.tree import Change, FileTree
 from serena_central.lsp.answers import DocumentSymbol
 from serena_central.store.index_cache import IndexCache
-from serena_central.symbols import failures
+from serena_central.symbols import failures, identity
 from serena_central.symbols.failures import Failures
 from serena_central.symbols.gap import BySyntax, Gap
 from serena_central.symbols.index import SymbolIndex
 from serena_central.symbols.keeper import FILES_AT_ONCE, IndexKeeper
 from serena_central.symbols.source import AskSymbols, Lent, SymbolSource
 from serena_central.symbols.symbol import flatten
-from serena_central.symbols.syntax.grammars import REVISION, Grammar
 
 logger = logging.getLogger(__name__)
 
@@ -66,9 +65,6 @@ SLOW_START = (
     f"its language server has said nothing for {PATIENCE_S:g} s; it may be starting. Call again for its answer."
 )
 
-BY_SYNTAX = "tree-sitter "
-"""What identities of symbols by syntax begin with."""
-
 FROM_CACHE = "no language server could be asked when it was indexed; it is being asked again."
 
 SAVE_EVERY_FILES = 500
@@ -83,12 +79,6 @@ ATTEMPTS = 5
 
 _NOT_STARTED = ServerNotInstalled, ServerBeingInstalled, ServerStartFailed
 """What a server's next file would meet, too; all else may be over at the next question."""
-
-
-@cache
-def _syntax_source(grammar: Grammar, server: str | None) -> str:
-    """One string for all files that it stands beside."""
-    return f"{BY_SYNTAX}{grammar.query} {REVISION} for {server}"
 
 
 class _Flight:
@@ -138,7 +128,7 @@ class Indexer:
 
     async def load(self) -> None:
         """Takes over the cache for files that are as they were, and marks all others pending."""
-        await self._keeper.restore(self._tree.files, self._identity_now, self._restored)
+        await self._keeper.restore(self._tree.files, partial(identity.today, self._source), self._restored)
         for number, path in enumerate(list(self._tree.files)):
             if number % FILES_AT_ONCE == 0:
                 await anyio.lowlevel.checkpoint()
@@ -147,22 +137,12 @@ class Indexer:
 
     def _restored(self, path: str, source: str) -> None:
         self._note_reach(path)
-        if source.startswith(BY_SYNTAX) and (grammar := self._source.grammar(path)) is not None:
-            self._by_syntax.add(path, grammar.title, FROM_CACHE)
-
-    def _identity_now(self, path: str, source: str) -> str | None:
-        """What a source of this kind would be called today."""
-        return self._syntax_identity(path) if source.startswith(BY_SYNTAX) else self._source.identity(path)
-
-    def _syntax_identity(self, path: str) -> str | None:
-        """What reads a file by syntax, and in whose place."""
-        grammar = self._source.grammar(path)
-        return _syntax_source(grammar, self._source.identity(path)) if grammar else None
+        self._mark(path, source, FROM_CACHE)
 
     def _mark(self, path: str, source: str, reason: str) -> None:
         """Notes whether what is known of a file came by syntax."""
-        grammar = self._source.grammar(path)
-        if grammar is not None and source == self._syntax_identity(path):
+        grammar = self._source.grammar(path) if identity.is_by_syntax(source) else None
+        if grammar is not None:
             self._by_syntax.add(path, grammar.title, reason)
         else:
             self._by_syntax.drop(path)
@@ -190,14 +170,31 @@ class Indexer:
         self._failures.succeeded(path)
         self._by_syntax.drop(path)
 
-    def ask_again(self, paths: Iterable[str] | None = None) -> None:
+    def ask_again(self, paths: Collection[str] | None = None) -> None:
         """Makes files pending, without `paths` all: another server, or other settings, will answer."""
-        self._failures.all_may_start()
-        for path in list(self._tree.files) if paths is None else paths:
-            self.forget(path)
-            if self._awaits(path):
-                self._pending[path] = None
+        if paths is None:
+            self._forget_all()
+        else:
+            self._failures.all_may_start()
+            for path in paths:
+                self.forget(path)
+        asked = self._tree.files if paths is None else paths
+        self._pending.update(dict.fromkeys(path for path in asked if self._awaits(path)))
         self._wakeup.set()
+
+    def _forget_all(self) -> None:
+        """At once: file by file, 100,000 would hold up everybody for seconds."""
+        for flight in self._flights.values():
+            flight.stale = True
+            flight.done.set()
+        self._flights.clear()
+        for path in self._index.paths():
+            self._keeper.changed(path)
+        self._index.clear()
+        self._pending.clear()
+        self.on_demand.clear()
+        self._failures = Failures()
+        self._by_syntax = BySyntax()
 
     def _awaits(self, path: str) -> bool:
         return self._source.identity(path) is not None and self._source.is_searched(path)
@@ -417,7 +414,7 @@ class Indexer:
     async def _ask(self, path: str, ask: AskSymbols, *, by_syntax: bool) -> None:
         flight = self._flights[path, by_syntax] = _Flight()
         server = self._source.identity(path)
-        source, now = self._syntax_identity(path) if by_syntax else server, time.time_ns()
+        source, now = identity.by_syntax(self._source, path) if by_syntax else server, time.time_ns()
         try:
             # From the disk, not from the tree: what no event tells (a hard link's change) must show at the next use.
             stamp = Stamp.of((self._root / path).stat())

@@ -1,0 +1,32 @@
+"""What the source of a file's symbols is called, so that what is known can be told from what would be said today.
+
+A server's name is the symbol source's business; here are those of symbols by syntax, which stand in for a server's.
+"""
+
+from functools import cache
+
+from serena_central.symbols.source import SymbolSource
+from serena_central.symbols.syntax.grammars import REVISION, Grammar
+
+_BY_SYNTAX = "tree-sitter "
+
+
+def is_by_syntax(identity: str) -> bool:
+    return identity.startswith(_BY_SYNTAX)
+
+
+def by_syntax(source: SymbolSource, path: str) -> str | None:
+    """What reads a file by syntax, and in whose place; None where there is no grammar."""
+    grammar = source.grammar(path)
+    return _of(grammar, source.identity(path)) if grammar else None
+
+
+def today(source: SymbolSource, path: str, identity: str) -> str | None:
+    """What a source of this kind would be called for a file today."""
+    return by_syntax(source, path) if is_by_syntax(identity) else source.identity(path)
+
+
+@cache
+def _of(grammar: Grammar, server: str | None) -> str:
+    """One string for all files that it stands beside."""
+    return f"{_BY_SYNTAX}{grammar.query} {REVISION} for {server}"
