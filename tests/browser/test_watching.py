@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import anyio
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from serena_central.web.pages.acting import BY
 from tests.browser.conftest import OpenPage
@@ -65,12 +65,14 @@ async def test_a_session_appears_by_itself_is_watched_and_killed_before_all_eyes
 async def test_sessions_are_filtered_while_one_types_and_killed_in_bulk(
     central: RunningCentral, person: OpenPage
 ) -> None:
-    async with central.http() as http, person(central) as page:
+    async with central.http() as http, person(central) as page, person(central) as other:
         for name in ("wild", "wild", "tame"):
             await http.post("/api/sessions", json={"client_name": name})
         await page.get_by_role("link", name="Sessions", exact=True).click()
         rows = page.locator("tbody tr")
         await expect(rows).to_have_count(3)
+        await other.goto(f"{central.url}/dashboard/sessions?state=terminated")
+        await expect(other.get_by_text("None of 3 sessions matches")).to_be_visible()
         await page.get_by_label("Search").fill("wild")
         await expect(rows).to_have_count(2)
         await page.wait_for_url("**q=wild**")
@@ -80,7 +82,8 @@ async def test_sessions_are_filtered_while_one_types_and_killed_in_bulk(
         await page.get_by_text("Terminate chosen…").click()
         await page.get_by_role("button", name="Terminate").click()
         await expect(page.locator("#said")).to_contain_text("Terminated 3 sessions")
-        await expect(page.locator("tbody tr.terminated")).to_have_count(3)
+        for eyes in (page, other):
+            await expect(eyes.locator("tbody tr.terminated")).to_have_count(3)
         await page.get_by_label("State").select_option("terminated")
         await page.wait_for_url("**state=terminated**")
         await expect(rows).to_have_count(3)
@@ -116,6 +119,96 @@ async def test_without_a_script_people_read_and_kill(central: RunningCentral, pe
         await page.wait_for_url(f"**/dashboard/sessions/{session}")
         await expect(page.locator("#details")).to_contain_text(f"Terminated by {BY}")
         await expect(page.locator("#details")).to_contain_text("UTC")
+        for name in ("one", "two", "spared"):
+            await http.post("/api/sessions", json={"client_name": name})
+        await page.goto(f"{central.url}/dashboard/sessions?sort=client")
+        for name in ("one", "two"):
+            await page.get_by_label(f"Choose {name}", exact=True).check()
+        await page.get_by_text("Terminate chosen…").click()
+        await page.get_by_role("button", name="Terminate").click()
+        await page.wait_for_url("**/dashboard/sessions?sort=client")
+        await expect(page.locator("tbody tr.terminated")).to_have_count(3)
+
+
+async def test_one_running_call_is_cancelled_by_its_button_and_its_session_goes_on(
+    central: RunningCentral, person: OpenPage, project: Path
+) -> None:
+    async with person(central) as page, central.raw("handshake", X_Serena_Project=str(project)) as client:
+        await page.get_by_role("link", name="raw 1").first.click()
+        answers: list[str] = []
+
+        async def work() -> None:
+            answers.append(text_of(await client.call("execute_shell_command", command="sleep 60")))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(work)
+            await page.get_by_role("button", name="Cancel execute_shell_command").click()
+        assert f"cancelled by {BY}" in answers[0]
+        await expect(page.locator("#running")).to_contain_text("None just now")
+        assert "cart.py" in text_of(await client.call("list_dir", relative_path="."))
+
+
+async def test_what_one_types_stays_while_the_table_is_fetched_and_news_follow_the_filter(
+    central: RunningCentral, person: OpenPage
+) -> None:
+    held = anyio.Event()
+
+    async def hold(route: Route) -> None:
+        await held.wait()
+        await route.continue_()
+
+    async with central.http() as http, person(central) as page:
+        for name in ("wild", "wind", "tame"):
+            await http.post("/api/sessions", json={"client_name": name})
+        await page.goto(f"{central.url}/dashboard/sessions?sort=client")
+        search, rows = page.get_by_label("Search"), page.locator("tbody tr")
+        await page.route("**/dashboard/sessions?*", hold)
+        async with page.expect_request("**/dashboard/sessions?q=wi**"):
+            await search.press_sequentially("wi")
+        held.set()
+        await search.press_sequentially("ld")
+        await page.wait_for_url("**/dashboard/sessions?q=wild&sort=client")
+        await expect(search).to_have_value("wild")
+        await expect(search).to_be_focused()
+        await expect(rows).to_have_count(1)
+        for name in ("tame", "wild"):
+            await http.post("/api/sessions", json={"client_name": name})
+        await expect(rows).to_have_count(2)
+        await expect(page.locator("#table")).not_to_contain_text("tame")
+
+
+async def test_what_one_marked_opened_and_scrolled_to_stays_while_news_come(
+    central: RunningCentral, person: OpenPage, project: Path
+) -> None:
+    async with central.http() as http, person(central) as page:
+        session = (await http.post("/api/sessions", json={"client_name": "busy"})).json()["session_id"]
+        for number in range(80):
+            central.central.sessions.get(session).note(f"line {number}", at=1_000_000.0 + number)
+        await page.goto(f"{central.url}/dashboard/sessions/{session}")
+        await page.get_by_text("Terminate…").click()
+        place = await page.evaluate(
+            """() => {
+                const log = document.querySelector(".log");
+                log.scrollTop = 500;
+                const own = [...log.children].find((one) => one.textContent.includes("line 40"));
+                const line = own.querySelector(".text");
+                getSelection().selectAllChildren(line);
+                return line.getBoundingClientRect().top - log.getBoundingClientRect().top;
+            }"""
+        )
+        asked = {"session": session, "arguments": {"relative_path": ".", "project": str(project)}}
+        assert (await http.post("/api/tools/list_dir", json=asked)).status_code == 200
+        await expect(page.locator(".log li").first).to_contain_text("list_dir shop ok")
+        marked, now = await page.evaluate(
+            """() => {
+                const line = getSelection().anchorNode, log = document.querySelector(".log");
+                const top = (line.getBoundingClientRect ? line : line.parentElement).getBoundingClientRect().top;
+                return [getSelection().toString(), top - log.getBoundingClientRect().top];
+            }"""
+        )
+        assert marked == "line 40"
+        assert abs(now - place) < 2
+        await expect(page.get_by_role("button", name="Terminate")).to_be_visible()
 
 
 async def test_a_page_comes_back_by_itself_when_the_server_was_started_again(tmp_path: Path, person: OpenPage) -> None:

@@ -28,6 +28,10 @@ _VISIBLE = (
 PATH_CHARS = 56
 """Of a path that stands in a table; the whole one shows when the pointer rests on it, and on the page behind."""
 
+_BETWEEN_ROWS = re.compile(r"\s+(?=</?(?:li|ol|ul|tr|tbody|table)\b)")
+"""Space that nobody sees, but that is a node of its own: where rows come in front, those merged into an open page would
+be taken out and put back because of it, and lose what is marked in them."""
+
 _STEPS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
@@ -124,4 +128,5 @@ def _environment() -> Environment:
 
 def render(template: str, **context: Any) -> Markup:
     """HTML of a template below dashboard/templates."""
-    return Markup(_environment().get_template(template).render(context))  # noqa: S704 (escaped by the environment)
+    html = _environment().get_template(template).render(context)
+    return Markup(_BETWEEN_ROWS.sub("", html))  # noqa: S704 (escaped by the environment)

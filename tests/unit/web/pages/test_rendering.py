@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from markupsafe import Markup
 
+from serena_central.web.pages.overview import Attention, Problem
 from serena_central.web.pages.rendering import (
     PATH_CHARS,
     breakable,
@@ -70,3 +71,9 @@ def test_numbers_and_paths_are_written_for_people() -> None:
     assert long.endswith('long/shop">…/long/long/long/long/long/long/long/long/long/long/shop</span>')
     assert path("x" * 99).endswith(f">…{'x' * PATH_CHARS}</span>")
     assert breakable("find_<b>.x") == "find_<wbr>&lt;b&gt;.<wbr>x"
+
+
+def test_there_is_nothing_between_rows() -> None:
+    html = render("overview/_attention.html", section=Attention([Problem("error", "a  b", "", "/x")] * 2, 0))
+    assert html.startswith('<ul class="problems"><li class="error"><a href="/x">a  b</a></li><li')
+    assert html.rstrip().endswith("</li></ul>")
