@@ -58,6 +58,7 @@ from serena_central.sessions.views import SymbolViews
 from serena_central.sessions.warming import WarmOnStart
 from serena_central.store.store import Store
 from serena_central.symbols.syntax.reader import SyntaxReader
+from serena_central.tools.baselines import Baselines
 from serena_central.tools.call import Services, ToolCaller
 from serena_central.tools.catalogue import CATALOGUE
 from serena_central.tools.offer import Offer
@@ -173,6 +174,7 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
         views=SymbolViews(store),
         history=history,
         collections=collections,
+        baselines=Baselines(),
         offer=Offer(settings, _profiles(bus), projects, super_repos),
     )
     caller = ToolCaller(services, record=store.writer.put, once=once)

@@ -3,9 +3,15 @@
 A patch is taken back where its new lines still stand, wherever other changes have moved them. Pure.
 """
 
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+
 import msgspec
 
 from serena_central.editing.plan import Difference, lines_of
+
+MATCHED_LINES = 400
+"""Of larger hunks all lines count as made: comparing them takes too long."""
 
 _SURVIVES = ("utf-8", "surrogatepass")
 """Texts may hold lone surrogates, for bytes that were no text."""
@@ -50,6 +56,28 @@ def taken_back(text: str, hunks: list[Hunk]) -> str:
         lines[start : start + len(after)] = before
         moved += len(before) - len(after) + start - (hunk.line0 + moved)
     return "".join(lines)
+
+
+def lines_made(text: str, hunks: list[Hunk]) -> list[int]:
+    """0-based lines of a text that hunks made, or where they took some out; without those that have changed since."""
+    lines = lines_of(text)
+    made: list[int] = []
+    for hunk in hunks:
+        before, after = (part.decode(*_SURVIVES) for part in (hunk.before, hunk.after))
+        try:
+            start = _find(lines, lines_of(after), hunk.line0)
+        except MovedOn:
+            continue
+        for kind, _, _, first, end in _stretches(lines_of(before), lines_of(after)):
+            if kind != "equal":
+                made += range(start + first, start + max(end, first + 1))
+    return made
+
+
+def _stretches(before: list[str], after: list[str]) -> Sequence[tuple[str, int, int, int, int]]:
+    if max(len(before), len(after)) > MATCHED_LINES:
+        return [("replace", 0, len(before), 0, len(after))]
+    return SequenceMatcher(a=before, b=after, autojunk=False).get_opcodes()
 
 
 def _telling(lines: list[str]) -> str:

@@ -16,15 +16,7 @@ MOST_EDITS = 5000
 @tool("Summarize changes")
 async def summarize_changes(call: ToolCall) -> Shaped:
     """What this session really changed, by project and file; shell commands and other editors are not in it."""
-    rows = await call.services.history.edits(EditFilter(session=call.session.id, limit=MOST_EDITS))
-    if len(rows) == MOST_EDITS:
-        call.remark(f"Only the newest {MOST_EDITS} edits are counted.")
-    if call.session.shared:
-        call.remark("This session may be shared by several windows; what they changed is counted together.")
-    undone = await _undone(call, rows)
-    for edit, by in undone.items():
-        call.remark(f"{edit} was undone by {by}, and is not counted.")
-    made = [row for row in reversed(rows) if row.id not in undone]
+    made = await changes_of(call)
     files = _by_file(made)
     edits = [{"edit": row.id, "at": utc(row.at), "tool": row.tool, "files": _names(row)} for row in made]
     return shaped(
@@ -33,6 +25,19 @@ async def summarize_changes(call: ToolCall) -> Shaped:
         Form("as a total", lambda: f"{len(edits)} edits of {sum(map(len, files.values()))} files"),
         narrow="`serena-central history` lists edits.",
     )
+
+
+async def changes_of(call: ToolCall) -> list[EditRow]:
+    """Edits of the session that were not taken back, the oldest first; remarks say what is not counted."""
+    rows = await call.services.history.edits(EditFilter(session=call.session.id, limit=MOST_EDITS))
+    if len(rows) == MOST_EDITS:
+        call.remark(f"Only the newest {MOST_EDITS} edits are counted.")
+    if call.session.shared:
+        call.remark("This session may be shared by several windows; what they changed is counted together.")
+    undone = await _undone(call, rows)
+    for edit, by in undone.items():
+        call.remark(f"{edit} was undone by {by}, and is not counted.")
+    return [row for row in reversed(rows) if row.id not in undone]
 
 
 async def _undone(call: ToolCall, rows: Sequence[EditRow]) -> dict[str, str]:

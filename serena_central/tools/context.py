@@ -16,6 +16,7 @@ from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
 from serena_central.sessions.views import SymbolViews
 from serena_central.tools.answer import Answer
+from serena_central.tools.baselines import Baselines
 from serena_central.tools.offer import Offer
 
 
@@ -33,6 +34,7 @@ class Services:
     views: SymbolViews
     history: EditHistory
     collections: Collections
+    baselines: Baselines
 
 
 @dataclass

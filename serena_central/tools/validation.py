@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from serena_central.analysis.broken import broken_references
+from serena_central.analysis.broken import Checked, broken_references
 from serena_central.analysis.selection import code_below, with_users
 from serena_central.analysis.unused import Unused, UnusedFound, unused_symbols
 from serena_central.projects.project import Project
@@ -22,6 +22,16 @@ Where = Annotated[str, Meta(description="File or folder; empty: the whole projec
 Changed = Annotated[list[str], Meta(description="Only what concerns these files, relative to the root; empty: all")]
 
 
+def unused_keys(found: UnusedFound) -> Counter[str]:
+    """Findings as they stay the same when lines move."""
+    return Counter(f"{one.path}: {one.name_path}" for one in found.found)
+
+
+def broken_keys(checked: Checked) -> Counter[str]:
+    """Findings as they stay the same when lines move."""
+    return Counter(f"{one.path}: {one.what}: {one.message}" for one in checked.found)
+
+
 @tool("Unused symbols", shown="optional", timeout_s=LONG_S, gives_way=True)
 async def find_unused_symbols(
     call: ToolCall,
@@ -33,6 +43,8 @@ async def find_unused_symbols(
     taken as used. Each with confidence and reason."""
     collector = call.services.collections.of(target)
     found = await unused_symbols(target, collector, relative_path, set(paths) if paths else None)
+    if not relative_path and not paths:
+        call.services.baselines.note(call.session.id, target.root, "unused", unused_keys(found))
     for remark in found.remarks:
         call.remark(remark)
     return shaped(
@@ -70,6 +82,8 @@ async def check_references(
     await target.fresh()
     files = await with_users(target, set(paths)) if paths else code_below(target, relative_path)
     checked = await broken_references(target, files)
+    if not relative_path and not paths:
+        call.services.baselines.note(call.session.id, target.root, "broken", broken_keys(checked))
     for remark in checked.remarks:
         call.remark(remark)
     return shaped(

@@ -1,6 +1,7 @@
 """The four waves of docs/refactoring.md, through the tools: a rename across two modules of a super-repo."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,47 @@ async def ask(client: RawClient, tool: str, **arguments: Any) -> Any:
     result = await client.call(tool, **arguments)
     assert not result["isError"], result
     return json.loads(result["content"][0]["text"])
+
+
+REPORT = """\
+# Refactoring report
+
+3 edits by raw, session …, from  … to  ….
+
+## Changes, in dependency order
+
+| step | file | symbols | edits | lines |
+| --- | --- | --- | --- | --- |
+| 1 | `modules/scoring/scoring/risk.py` | `score`, `TWICE` | 1 | +2 −2 |
+| 2 | `modules/scan/scan/jobs.py` | `<file>`, `run` | 2 | +2 −2 |
+
+A file depends on none of a later step; files of one step don't need each other, or are a circle.
+
+## Broken references
+
+| project | before | now | new |
+| --- | --- | --- | --- |
+| scoring | 0 | 0 | 0 |
+| scan | 0 | 0 | 0 |
+
+## Unused symbols
+
+| project | before | now | new |
+| --- | --- | --- | --- |
+| scoring | 0 | 0 | 0 |
+| scan | 2 | 2 | 0 |
+
+## Outcome
+
+Nothing is broken, and nothing unused, that was not before.
+"""
+"""Without the session and the times."""
+
+
+async def report(client: RawClient) -> str:
+    result = await client.call("refactoring_report")
+    assert not result["isError"], result
+    return result["content"][0]["text"]
 
 
 async def findings(client: RawClient) -> dict[str, tuple[list[str], list[str]]]:
@@ -52,12 +94,17 @@ async def test_a_rename_in_waves_ends_without_a_broken_reference_or_a_new_unused
         await ask(client, "rename_symbol", **declared, new_name="score")
         halfway = await findings(client)
         assert halfway["scan"][0] == ["scan/jobs.py:0 unresolved import"]
+        unfinished = await report(client)
+        assert "| scan | 0 | 1 | 1 |\n\n- scan: scan/jobs.py: unresolved import: " in unfinished
+        assert "Not finished: 1 new broken references, 0 new unused symbols." in unfinished
         for line in ("import {}", "    return {}()"):
             old, new = line.format("py_total"), line.format("score")
             await ask(client, "replace_content", relative_path=jobs, needle=old, repl=new, mode="literal")
 
         # Validation: nothing is broken, and nothing unused that was not before.
         assert await findings(client) == before
+        told = await report(client)
+        assert re.sub(r" [cs]-\w+|20\S+Z", " …", told) == REPORT
     text = (root / jobs).read_text()
     assert "from scoring.risk import score\n" in text
     assert "def py_total(self) -> int:" in text

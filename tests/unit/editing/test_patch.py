@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serena_central.editing.patch import MovedOn, hunks_of, taken_back
+from serena_central.editing.patch import Hunk, MovedOn, hunks_of, lines_made, taken_back
 from serena_central.editing.plan import difference
 
 TEXTS = st.lists(st.sampled_from(["a\n", "b\r\n", "c\r", "d", "\udcff\n", "𝒳\n"]), max_size=30).map("".join)
@@ -40,3 +40,11 @@ def test_a_refusal_names_a_line_that_says_something() -> None:
     hunks = hunks_of(difference("old()\n\n\n\nrest()\n", "new()\n\n\n\nrest()\n"))
     with pytest.raises(MovedOn, match=r"the lines around 'new\(\)' changed since"):
         taken_back("newer()\n\n\n\nrest()\n", hunks)
+
+
+def test_lines_that_an_edit_made_are_found_where_they_stand_now() -> None:
+    hunks = [Hunk(1, b"a\nold\nb\n", b"a\nnew\nb\n"), Hunk(5, b"c\ngone\nd\n", b"c\nd\n"), Hunk(9, b"x\n", b"y\n")]
+    text = "added above\n\na\nnew\nb\n\nc\nd\n"
+    assert lines_made(text, hunks) == [3, 7]
+    large = Hunk(0, b"", b"".join(b"%d\n" % number for number in range(1000)))
+    assert lines_made(large.after.decode(), [large]) == list(range(1000))

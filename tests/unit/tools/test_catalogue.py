@@ -50,6 +50,7 @@ def test_optional_tools_are_those_that_prompts_do_not_expect() -> None:
         "insert_at_line",
         "list_queryable_projects",
         "query_project",
+        "refactoring_report",
         "remove_project",
         "replace_in_files",
         "replace_lines",

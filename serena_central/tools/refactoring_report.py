@@ -1,0 +1,223 @@
+"""The report at the end of a refactoring: what a session changed, in dependency order, and what that broke or left.
+
+"Before" is what the session was told by its own `check_references` and `find_unused_symbols` before its first edit.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from serena_central.analysis.broken import broken_references
+from serena_central.analysis.dependencies import node_namer
+from serena_central.analysis.graph import analyse, graph_of
+from serena_central.analysis.modules import Area, Part, collect_modules
+from serena_central.analysis.selection import code_below
+from serena_central.analysis.unused import unused_symbols
+from serena_central.core.clock import utc
+from serena_central.core.errors import PathError, SerenaCentralError, UndoRefused
+from serena_central.core.text import Position
+from serena_central.editing.patch import Hunk, lines_made
+from serena_central.projects.project import Project
+from serena_central.projects.undo import patches_of
+from serena_central.store.rows import EditRow
+from serena_central.tools.analysis import LONG_S
+from serena_central.tools.baselines import Baseline, Kind
+from serena_central.tools.catalogue import tool
+from serena_central.tools.changes import changes_of
+from serena_central.tools.context import ToolCall
+from serena_central.tools.validation import broken_keys, unused_keys
+
+MOST_PATCHES = 300
+"""Edits whose symbols are named, the newest."""
+
+MOST_NAMED = 12
+"""Symbols of one file, and new findings of one project."""
+
+TITLES: Mapping[Kind, str] = {"broken": "Broken references", "unused": "Unused symbols"}
+
+
+class Compared(NamedTuple):
+    """Findings of one project; `before` is None where the session did not ask in time."""
+
+    project: str
+    before: Counter[str] | None
+    now: Counter[str]
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it can be said what is new: without any finding nothing is."""
+        return self.before is not None or not self.now
+
+    @property
+    def new(self) -> list[str]:
+        return sorted((self.now - (self.before or Counter())).elements())
+
+
+@tool("Refactoring report", shown="optional", timeout_s=LONG_S, gives_way=True)
+async def refactoring_report(call: ToolCall) -> str:
+    """What this session changed, by file and symbol in dependency order; broken references and unused symbols of these
+    projects before its first edit (if it asked for them then) and now. Markdown."""
+    made = await changes_of(call)
+    parts = await _parts(call, made)
+    began = made[0].at if made else None
+    compared: dict[Kind, list[Compared]] = {kind: [] for kind in TITLES}
+    for area, project in parts:
+        for kind, now in (await _findings(call, area, project)).items():
+            known = call.services.baselines.of(call.session.id, project.root, kind)
+            compared[kind].append(Compared(area.name, _before(known, began), now))
+    lines = ["# Refactoring report", "", _heading(call, made), "", "## Changes, in dependency order", ""]
+    lines += await _changes(call, made, parts)
+    for kind, title in TITLES.items():
+        lines += ["", f"## {title}", "", *_comparison(compared[kind])]
+    lines += ["", "## Outcome", "", _outcome(compared)]
+    if call.remarks:
+        lines += ["", "## What may lack", "", *(f"- {_text(remark)}" for remark in call.remarks)]
+    return "\n".join(lines) + "\n"
+
+
+def _before(known: Baseline | None, began: float | None) -> Counter[str] | None:
+    return known.found if known is not None and (began is None or known.at <= began) else None
+
+
+async def _parts(call: ToolCall, made: Sequence[EditRow]) -> list[Part]:
+    """Projects that were changed or asked about, those of a super-repo by their place in it."""
+    registry, parts = call.services.projects, list[Part]()
+    roots = dict.fromkeys([Path(row.project_root) for row in made] + call.services.baselines.roots(call.session.id))
+    for root in roots:
+        try:
+            project = await registry.open(registry.check(root))
+        except SerenaCentralError as error:
+            call.remark(f"{root} is not part of it: {error}")
+            continue
+        repo = call.services.super_repos.around(root)
+        inside = root.relative_to(repo.root).as_posix() if repo and root != repo.root else str(root)[1:]
+        parts.append(Part(Area(project.name, inside), project))
+    return parts
+
+
+async def _findings(call: ToolCall, area: Area, project: Project) -> dict[Kind, Counter[str]]:
+    await project.fresh()
+    broken = await broken_references(project, code_below(project, ""))
+    unused = await unused_symbols(project, call.services.collections.of(project), "")
+    for remark in [*broken.remarks, *unused.remarks]:
+        call.remark(f"{area.name}: {remark}")
+    return {"broken": broken_keys(broken), "unused": unused_keys(unused)}
+
+
+# --- what was changed -------------------------------------------------------------------------------------------------
+
+
+async def _changes(call: ToolCall, made: Sequence[EditRow], parts: Sequence[Part]) -> list[str]:
+    if not made:
+        return ["This session has changed nothing."]
+    levels = await _levels(call, parts)
+    symbols = await _symbols(call, made, parts)
+    areas = {str(part.project.root): part.area for part in parts}
+    counts: dict[str, Counter[str]] = {}
+    for row in made:
+        area = areas.get(row.project_root)
+        if area is None:
+            continue
+        for file in row.files:
+            counts.setdefault(area.outer(file["moved_to"] or file["path"]), Counter()).update(
+                edits=1, added=file["added"], removed=file["removed"]
+            )
+    last = len(levels)
+    ordered = sorted(counts, key=lambda path: (levels.get(path, last), path))
+    steps = {level: step for step, level in enumerate(dict.fromkeys(levels.get(path, last) for path in ordered), 1)}
+    lines = ["| step | file | symbols | edits | lines |", "| --- | --- | --- | --- | --- |"]
+    for path in ordered:
+        count = counts[path]
+        names = ", ".join(f"`{_text(name)}`" for name in symbols.get(path, [])[:MOST_NAMED])
+        lines.append(
+            f"| {steps[levels.get(path, last)]} | `{_text(path)}` | {names} | {count['edits']} "
+            f"| +{count['added']} −{count['removed']} |"
+        )
+    return [
+        *lines,
+        "",
+        "A file depends on none of a later step; files of one step don't need each other, or are a circle.",
+    ]
+
+
+async def _levels(call: ToolCall, parts: Sequence[Part]) -> dict[str, int]:
+    """File → its layer in the graph of all projects concerned."""
+    collected = await collect_modules(parts, call.services.collections)
+    areas = [part.area for part in parts]
+    graph = graph_of(collected.definitions, collected.files, "file", node_of=node_namer("file", "", areas))
+    return {path: number for number, layer in enumerate(analyse(graph).layers) for path in layer}
+
+
+async def _symbols(call: ToolCall, made: Sequence[EditRow], parts: Sequence[Part]) -> dict[str, list[str]]:
+    """File → symbols in which something was changed that still stands."""
+    by_root = {str(part.project.root): part for part in parts}
+    found: dict[str, dict[str, None]] = {}
+    for row in made[-MOST_PATCHES:]:
+        part, whole = by_root.get(row.project_root), await call.services.history.edit(row.id)
+        try:
+            patches = patches_of(whole) if part and whole else []
+        except UndoRefused:
+            continue
+        for patch in patches:
+            path = patch.moved_to or patch.path
+            if part is not None and not patch.deleted:
+                names = found.setdefault(part.area.outer(path), {})
+                names.update(dict.fromkeys(await _holders(part.project, path, patch.hunks)))
+    return {path: list(names) for path, names in found.items()}
+
+
+async def _holders(project: Project, path: str, hunks: list[Hunk]) -> list[str]:
+    try:
+        content = (await project.read(path)).text.content
+    except PathError:
+        return []
+    await project.symbols_of([path])
+    lines = content.splitlines()
+    names: list[str] = []
+    for line0 in lines_made(content, hunks):
+        line = lines[line0] if line0 < len(lines) else ""
+        holder = project.relations.holder(path, Position(line0, len(line) - len(line.lstrip())))
+        if line.strip():
+            names.append(holder.name_path if holder else "<file>")
+    return names
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+
+def _heading(call: ToolCall, made: Sequence[EditRow]) -> str:
+    session = call.session
+    when = f", from {utc(made[0].at)} to {utc(made[-1].at)}" if made else ""
+    return f"{len(made)} edits by {_text(session.client_name)}, session {session.id}{when}."
+
+
+def _comparison(compared: Sequence[Compared]) -> list[str]:
+    lines = ["| project | before | now | new |", "| --- | --- | --- | --- |"]
+    for one in compared:
+        before = "not known" if one.before is None else one.before.total()
+        new = len(one.new) if one.is_known else "not known"
+        lines.append(f"| {_text(one.project)} | {before} | {one.now.total()} | {new} |")
+    for one in compared:
+        shown = one.new[:MOST_NAMED]
+        lines += ["", *(f"- {_text(one.project)}: {_text(finding)}" for finding in shown)] if shown else []
+        if len(one.new) > len(shown):
+            lines.append(f"- {_text(one.project)}: {len(one.new) - len(shown)} more")
+    return lines
+
+
+def _outcome(compared: Mapping[Kind, Sequence[Compared]]) -> str:
+    unknown = sorted({one.project for group in compared.values() for one in group if not one.is_known})
+    if unknown:
+        return (
+            f"The state before the first edit is not known of {_text(', '.join(unknown))}: what is found may be older. "
+            "Call check_references and find_unused_symbols on whole projects before the first edit."
+        )
+    new = {kind: sum(len(one.new) for one in group) for kind, group in compared.items()}
+    if not any(new.values()):
+        return "Nothing is broken, and nothing unused, that was not before."
+    return f"Not finished: {new['broken']} new broken references, {new['unused']} new unused symbols."
+
+
+def _text(text: str) -> str:
+    return " ".join(text.split()).replace("|", "¦").replace("`", "´")
