@@ -9,6 +9,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextvars import Context
 from pathlib import Path
 from typing import Protocol
 
@@ -210,7 +211,8 @@ class ProjectRegistry:
             assert self._tasks is not None, "the registry runs before anything is opened"
             # No await between get and set: single flight.
             opening = self._openings[root] = _Opening()
-            self._tasks.start_soon(self._hold, root, opening)
+            # In nobody's context: it outlives the progress and the trace of the call that came first.
+            Context().run(self._tasks.start_soon, self._hold, root, opening)
         await opening.done.wait()
         if opening.project is None:
             assert opening.error is not None

@@ -6,6 +6,7 @@ import anyio
 import pytest
 
 from serena_central.core.errors import ConfigError, ProjectRefused, SerenaCentralError, UnknownProject
+from serena_central.core.progress import report, reporting_to
 from serena_central.projects.project import Project
 from serena_central.projects.registry import CLOSE_AFTER_S, KnownProject
 from tests.support.registries import Registered, running
@@ -106,6 +107,17 @@ async def test_opening_outlives_the_asker_who_came_first(tmp_path: Path) -> None
         world.before_build = lambda: None
         await registry.open(root)
     assert world.built == [root]
+
+
+async def test_a_project_tells_its_own_work_to_no_call_not_even_the_first(tmp_path: Path) -> None:
+    world = Registered(tmp_path)
+    world.before_build = lambda: report("working")
+    said: list[str] = []
+    async with running(world) as registry:
+        with reporting_to(lambda message, _part: said.append(message)):
+            await registry.open(folder(tmp_path, "app"))
+    assert world.built
+    assert said == []
 
 
 async def test_a_failed_opening_is_told_to_all_and_tried_anew(tmp_path: Path) -> None:
