@@ -22,9 +22,19 @@ _SEES_BEYOND = regex.compile(r"\(\?(?:<?!|[>(|&R0-9])|\\[AZzGK]|[+*?}]\+")
 """What may keep a pattern that matches in a line alone from matching at the same place in the whole text: negative
 look-arounds, atomic and possessive parts, conditions, ends of the text."""
 
+_PIECE = regex.compile(
+    r"(?P<quantifier>[*?+]|\{(?:\d+(?:,\d*)?|,\d*)\})|\[\^?\]?(?:\\.|[^]\\])*\]|(?P<open>\((?:\?:)?)|(?P<close>\))"
+    r"|\\(?P<escaped>[!-/:-@\[-`{-~])|\\.|(?P<literal>[^.^$\x00-\x1f\x7f-\U0010ffff])|.",
+    regex.DOTALL,
+)
+
+_UNTOLD = regex.compile(r"\(\?[^:]|\[\^?\[|\[:|\\[^\W_wWdDsSbBnrt]")
+"""What makes a pattern too hard to say what each of its matches must contain: flags, named sets, codes."""
+
 
 class Pattern:
-    """A compiled pattern with a deadline. `sees_beyond`: lines have to be matched one by one to find all that match."""
+    """A compiled pattern with a deadline. `sees_beyond`: lines have to be matched one by one to find all that match.
+    `needed`: ASCII text that stands in each match; empty if there is none, or that can't be told."""
 
     def __init__(self, source: str, *, dot_matches_newline: bool, deadline: float) -> None:
         """`deadline` is a time of `time.monotonic()`.
@@ -43,6 +53,7 @@ class Pattern:
             raise InvalidArguments(f"{source!r} is not a valid regular expression: {error}.") from error
         self._deadline = deadline
         self.sees_beyond = _SEES_BEYOND.search(source) is not None
+        self.needed = _needed(source)
 
     def search(self, text: str, start: int = 0, end: int | None = None) -> tuple[int, int] | None:
         """Start and end of the first match between `start` and `end`. Raises TimeoutError."""
@@ -72,3 +83,22 @@ class Pattern:
 
 def _keep_or_escape(found: regex.Match[str]) -> str:
     return found["kept"] or r"\{"
+
+
+def _needed(source: str) -> str:
+    """The longest run of literal characters outside of all groups."""
+    if _UNTOLD.search(source):
+        return ""
+    runs, depth = [""], 0
+    for piece in _PIECE.finditer(source):
+        depth += (piece["open"] is not None) - (piece["close"] is not None)
+        character = piece["escaped"] or piece["literal"]
+        if depth or character is None:
+            if piece["quantifier"] not in (None, "+"):
+                runs[-1] = runs[-1][:-1]  # it may stand there no time
+            runs.append("")
+        elif character == "|" and piece["literal"]:
+            return ""
+        else:
+            runs[-1] += character
+    return max(runs, key=len)

@@ -20,7 +20,7 @@ from anyio.lowlevel import RunVar
 from serena_central.core.errors import InvalidArguments, PathError, PathNotFound
 from serena_central.files.glob import BadGlob, expand_braces, translate_part, translate_path
 from serena_central.files.pattern import Pattern
-from serena_central.files.text import decode, encodings_of, read_bytes, read_quickly
+from serena_central.files.text import DEFAULT_ENCODING, decode, encodings_of, read_bytes, read_quickly
 
 DEADLINE_S = 10.0
 """A search of 100,000 files takes 2 s; what takes longer than this is the pattern's fault."""
@@ -179,9 +179,12 @@ def _search(
     chosen = [p for p in paths if (wanted is None or wanted(p)) and (unwanted is None or not unwanted(p))]
     result = SearchResult()
     room = MAX_CHARS
+    needed = pattern.needed.encode() if request.encoding in (None, DEFAULT_ENCODING) else b""
     for number, path in enumerate(chosen):
         if stopped():
             break
+        if needed and _lacks(f"{root}/{path}", needed):
+            continue
         try:
             room -= _search_file(root, path, pattern, request, result, room)
         except TimeoutError:
@@ -232,6 +235,12 @@ def _search_file(
         if used >= room:
             break
     return used
+
+
+def _lacks(file: str, needed: bytes) -> bool:
+    """Whether bytes certainly don't stand in a file: a first look, before it is read with care, decoded and matched."""
+    data = read_quickly(file)  # empty for a pipe, too, of which is to be told
+    return bool(data) and needed not in data and not data.startswith(_WIDE_MARKS)
 
 
 def _in_lines(pattern: Pattern, text: str) -> Iterator[tuple[int, int, int]]:
