@@ -14,6 +14,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
+from serena_central.analysis.asking import Asked, uses_of
 from serena_central.analysis.surroundings import Surroundings, state_of
 from serena_central.analysis.uses import Collected, Definition, Place, chosen
 from serena_central.core.errors import LanguageServerError, ServerNotInstalled
@@ -122,7 +123,9 @@ class _Run:
         self.asked = self.reused = 0
         self._older = 0
         """Reused answers from before files changed that they should not depend on."""
-        self._total = 0
+        self._total = self._files = 0
+        """How many symbols must be asked about, and in how many files."""
+        self._files_left: set[str] = set()
         self._defined: Counter[str] = Counter()
         self._conventional: set[str] = set()
         self._changed: set[str] = set()
@@ -152,6 +155,8 @@ class _Run:
             else:
                 places.setdefault(self._project.languages.workplace_of(hit.path), []).append((hit, definition))
         self._total = sum(map(len, places.values()))
+        self._files_left = {hit.path for work in places.values() for hit, _ in work}
+        self._files = len(self._files_left)
         await self._drop({path for path, _ in kept} - set(self._stamps))
         async with anyio.create_task_group() as tasks:
             for work in places.values():
@@ -181,11 +186,16 @@ class _Run:
                     definition.known = False
                 return
             self.asked += len(batch)
-            report(f"asking for uses: {self.asked} of {self._total} symbols", self.asked / self._total)
+            self._files_left -= {hit.path for hit, _ in batch} - {hit.path for hit, _ in work[start + BATCH :]}
+            done = self._files - len(self._files_left)
+            report(
+                f"asking for uses: {self.asked} of {self._total} symbols, {done} of {self._files} files",
+                self.asked / self._total,
+            )
 
     async def _ask(self, batch: list[tuple[Hit, Definition]]) -> None:
-        asked = [(hit, self._around.holders(hit)) for hit, _ in batch]
-        answers = await self._project.relations.uses(asked, turn=self._project.indexer.give_way, at_once=AT_ONCE)
+        asked = [Asked(hit, self._around.holders(hit), self._around.places(hit)) for hit, _ in batch]
+        answers = await uses_of(self._project, asked, turn=self._project.indexer.give_way, at_once=AT_ONCE)
         await self._project.tree.fresh()
         rows: list[CachedUses] = []
         for (hit, definition), answer in zip(batch, answers, strict=True):

@@ -98,6 +98,10 @@ class Surroundings:
         """Whether a file holds the word by which another is imported."""
         return self.count_in(path, imported_as(other)) > 0
 
+    def places(self, hit: Hit) -> int:
+        """How many places hold a symbol's name, its own among them."""
+        return sum(self.count_in(path, hit.symbol.name) for path in self.holders(hit))
+
     def count_in(self, path: str, name: str) -> int:
         """How often a word stands in a file."""
         found = self._words.get(path)

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from serena_central.cli.progress import Progress
 from serena_central.cli.remote import Remote
 
 TIMEOUT_S = 900.0
@@ -45,7 +46,9 @@ def command(
         "max_answer_chars": UNBOUNDED_CHARS,
     }
     remote = Remote(folder=place, answer_timeout_s=TIMEOUT_S)
-    blocks: list[str] = remote.post("/api/tools/dependency_graph", {"arguments": arguments})["blocks"]
+    body = {"arguments": arguments, "progress": True}
+    with Progress() as progress:
+        blocks: list[str] = remote.followed("/api/tools/dependency_graph", body, progress.says)["blocks"]
     for remark in blocks[1:]:
         click.echo(remark, err=True)
     if out is None:

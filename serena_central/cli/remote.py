@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -71,16 +71,25 @@ class Remote:
         """JSON of a DELETE. Raises Refused, NoServer."""
         return self._json("DELETE", path)
 
-    def lines(self, path: str, body: Any) -> Iterator[Any]:
-        """JSON of each line of a POST's answer, as it comes. Raises Refused, NoServer."""
+    def followed(self, path: str, body: Any, says: Callable[[str, float | None], None]) -> Any:
+        """The outcome of a POST that tells of its progress; whoever leaves earlier (Ctrl-C) hangs up.
+
+        Raises Refused, NoServer.
+        """
         try:
             with self._client.stream("POST", path, json=body) as response:
                 if not response.is_success:
                     response.read()
                     self._parsed(response)
-                yield from (json.loads(line) for line in response.iter_lines() if line)
+                for line in map(json.loads, filter(None, response.iter_lines())):
+                    if "outcome" in line:
+                        return line["outcome"]
+                    if "error" in line:
+                        raise Refused(line["status"], line["error"]["kind"], line["error"]["message"])
+                    says(line["says"], line["part"])
         except self._httpx.TransportError as error:
             raise NoServer(f"The server at {self.url} went away. Start one with `serena-central serve`.") from error
+        raise NoServer(f"The server at {self.url} stopped before it was done.")
 
     def _json(self, method: str, path: str, **request: Any) -> Any:
         try:

@@ -10,6 +10,7 @@ import click
 
 from serena_central.cli.graph import TIMEOUT_S, UNBOUNDED_CHARS
 from serena_central.cli.output import json_option, print_json
+from serena_central.cli.progress import Progress
 from serena_central.cli.remote import Remote
 from serena_central.core.errors import SerenaCentralError
 
@@ -67,8 +68,11 @@ def command(*, unused: bool, broken: bool, since: str | None, project: Path, as_
 
 def _ask(tool: str, root: Path, paths: list[str], remarks: list[str]) -> dict[str, Any]:
     arguments = {"project": str(root), "paths": paths, "max_answer_chars": UNBOUNDED_CHARS}
+    body = {"arguments": arguments, "progress": True}
     try:
-        answer = Remote(folder=root, answer_timeout_s=TIMEOUT_S).post(f"/api/tools/{tool}", {"arguments": arguments})
+        with Progress() as progress:
+            remote = Remote(folder=root, answer_timeout_s=TIMEOUT_S)
+            answer = remote.followed(f"/api/tools/{tool}", body, progress.says)
     except SerenaCentralError as error:  # of any kind: 2 means findings here
         raise click.ClickException(str(error)) from error
     blocks: list[str] = answer["blocks"]

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from serena_central.cli.output import json_option, print_json, print_table, printable
+from serena_central.cli.progress import Progress
 from serena_central.cli.remote import Remote
 
 WARM_S = 3600.0
@@ -35,7 +36,8 @@ def command(project: Path, *, modules: str, background: bool, as_json: bool) -> 
         else:
             click.echo(f"Warming up {len(started)} in the background: {', '.join(Path(root).name for root in started)}")
         return
-    warmed = _followed(remote, asked)
+    with Progress() as progress:
+        warmed: list[dict[str, Any]] = remote.followed("/api/warm", asked, progress.says)["modules"]
     if as_json:
         print_json({"modules": warmed})
     else:
@@ -52,12 +54,3 @@ def command(project: Path, *, modules: str, background: bool, as_json: bool) -> 
         print_table(["PROJECT", "LANGUAGE", "TOOK", "STATE", "REMARK"], rows, empty="Nothing there needs warming up.")
     if not all(one["success"] for one in warmed):
         sys.exit(1)
-
-
-def _followed(remote: Remote, asked: dict[str, Any]) -> list[dict[str, Any]]:
-    """Shows progress on stderr until the outcome comes."""
-    for line in remote.lines("/api/warm", asked):
-        if "modules" in line:
-            return line["modules"]
-        click.echo(printable(line["says"]), err=True)
-    raise click.ClickException("The server stopped before the warm-up was done.")

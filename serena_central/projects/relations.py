@@ -13,11 +13,8 @@ import anyio
 import msgspec
 
 from serena_central.core.errors import (
-    LanguageServerError,
-    PathError,
     PathNotFound,
     RequestFailed,
-    ServerBusy,
     Unsupported,
     only_cause,
 )
@@ -128,46 +125,13 @@ class Relations:
         absolute = self._root / path
         return await self._when_ready(path, lambda server: server.definition(absolute, position))
 
-    async def uses(
-        self, asked: Sequence[tuple[Hit, Sequence[str]]], *, turn: Callable[[], Awaitable[None]], at_once: int
-    ) -> list[Uses]:
-        """The bare places of many symbols' uses, each with the files that hold its name; all of one workplace.
+    async def bare_uses(self, server: LanguageServer, hit: Hit, holders: Sequence[str], remark: str | None) -> Uses:
+        """Uses of a symbol as places alone, from a server that is lent; `holders` are the files that hold its name.
 
-        One lease for all, `at_once` of them in flight, and before each `turn` is awaited. What the server refuses
-        stands in its place as `failed`. Raises LanguageServerError when there is no server, or it keeps crashing.
+        `remark` is what the server's answers lack in any case. Raises LanguageServerError, PathError.
         """
-        found = [Uses()] * len(asked)
-
-        async def work(server: LanguageServer) -> None:
-            remark = await server.ready()
-            queue = iter(enumerate(asked))
-            failures: list[LanguageServerError] = []
-
-            async def worker() -> None:
-                for number, (hit, holders) in queue:
-                    await turn()
-                    try:
-                        found[number] = await self._uses_of(server, hit, holders, remark)
-                    except LanguageServerError as error:
-                        failures.append(error)
-                        tasks.cancel_scope.cancel()
-                        return
-
-            async with anyio.create_task_group() as tasks:
-                for _ in range(min(at_once, len(asked))):
-                    tasks.start_soon(worker)
-            if failures:
-                raise failures[0]
-
-        await self._languages.ask(asked[0][0].path, work)
-        return found
-
-    async def _uses_of(self, server: LanguageServer, hit: Hit, holders: Sequence[str], remark: str | None) -> Uses:
         shown, unopened = self._shown(hit.path, hit.symbol.name, holders)
-        try:
-            locations = await server.references(self._root / hit.path, hit.symbol.name_position, candidates=shown)
-        except (RequestFailed, ServerBusy, PathError) as error:
-            return Uses(remark=str(error), failed=True)
+        locations = await server.references(self._root / hit.path, hit.symbol.name_position, candidates=shown)
         return msgspec.structs.replace(self._uses(locations), remark=remark or unopened or server.shortfall)
 
     def _uses(self, locations: Sequence[Location]) -> Uses:

@@ -68,17 +68,22 @@ def answering(handler: Handler, *, status: int = 200) -> Callable[[Request], Awa
         try:
             answer = await handler(request)
             return answer if isinstance(answer, Response) else _json(answer, status)
-        except errors.SerenaCentralError as error:
-            return _json(_error(_kind(error), str(error)), status_of(error))
         except ClientDisconnect:
             return Response(status_code=HUNG_UP)
-        except Exception:
-            trace = new_call_id()
-            logger.exception("unexpected error %s", trace)
-            text = f"Something went wrong inside the server. Its log has the details under {trace}."
-            return _json(_error("internal", text), 500)
+        except Exception as error:  # noqa: BLE001 (the border of a request: told, or logged, by `problem_of`)
+            failed, problem = problem_of(error)
+            return _json(problem, failed)
 
     return endpoint
+
+
+def problem_of(error: Exception) -> tuple[int, dict[str, Any]]:
+    """Status and body that tell of a failure. One that is not of our own tree is logged, and its inside kept."""
+    if isinstance(error, errors.SerenaCentralError):
+        return status_of(error), _error(_kind(error), str(error))
+    trace = new_call_id()
+    logger.error("unexpected error %s", trace, exc_info=error)
+    return 500, _error("internal", f"Something went wrong inside the server. Its log has the details under {trace}.")
 
 
 async def no_such_route(_request: Request, error: Exception) -> Response:
@@ -117,7 +122,12 @@ def number_in(request: Request, name: str, *, default: int, most: int) -> int:
 
 
 def _json(value: Any, status: int) -> Response:
-    return Response(msgspec.json.encode(value, enc_hook=_encode), status, media_type="application/json")
+    return Response(encoded(value), status, media_type="application/json")
+
+
+def encoded(value: Any) -> bytes:
+    """JSON of what a handler returns."""
+    return msgspec.json.encode(value, enc_hook=_encode)
 
 
 def _encode(value: Any) -> Any:

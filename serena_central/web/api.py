@@ -18,6 +18,7 @@ from serena_central.core import tracing
 from serena_central.core.errors import InvalidArguments, SessionNotFound
 from serena_central.core.events import EventBus
 from serena_central.core.ids import new_session_id
+from serena_central.core.progress import Listener
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.history import EditHistory
 from serena_central.projects.registry import ProjectRegistry
@@ -30,6 +31,7 @@ from serena_central.store.store import Store
 from serena_central.tools.call import ToolCaller
 from serena_central.web.answers import body_of, number_in
 from serena_central.web.hangup import until_hung_up
+from serena_central.web.lines import Lines
 from serena_central.web.views import (
     edit_view,
     event_pages,
@@ -57,10 +59,14 @@ class OpenSession(msgspec.Struct):
 
 
 class CallTool(msgspec.Struct):
-    """Body of POST /api/tools/NAME. Without `session`, the call belongs to a session shared by all who name none."""
+    """Body of POST /api/tools/NAME. Without `session`, the call belongs to a session shared by all who name none.
+
+    With `progress` it is answered by `Lines`.
+    """
 
     arguments: dict[str, Any] = {}
     session: str | None = None
+    progress: bool = False
 
 
 @dataclass(frozen=True)
@@ -143,11 +149,13 @@ class Api:
     async def call_tool(self, request: Request) -> Any:
         asked = await body_of(request, CallTool)
         session = self._session_of(request, asked.session)
-        with tracing.continuing(request.headers):
-            answer = await until_hung_up(
-                request, lambda: self.caller.call(session, request.path_params["tool"], asked.arguments)
-            )
-        return {"blocks": answer.blocks, "shortened": answer.shortened, "token_estimate": answer.token_estimate}
+
+        async def work(say: Listener | None = None) -> Any:
+            with tracing.continuing(request.headers):
+                answer = await self.caller.call(session, request.path_params["tool"], asked.arguments, on_progress=say)
+            return {"blocks": answer.blocks, "shortened": answer.shortened, "token_estimate": answer.token_estimate}
+
+        return Lines(work) if asked.progress else await until_hung_up(request, work)
 
     def _session_of(self, request: Request, session_id: str | None) -> Session:
         return self.sessions.identify(

@@ -1,20 +1,20 @@
 """POST /api/warm: begins a warm-up, and tells its progress line by line, or leaves it to itself."""
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import StreamingResponse
 
 from serena_central.core.errors import InvalidArguments
+from serena_central.core.progress import Listener
 from serena_central.projects.registry import ProjectRegistry
 from serena_central.projects.superrepo.choice import choose
 from serena_central.projects.superrepo.known import SuperRepos
-from serena_central.projects.warmups import WarmUp, WarmUpJob
+from serena_central.projects.warmups import WarmUp
 from serena_central.web.answers import body_of
+from serena_central.web.lines import Lines
 
 
 class AskWarmUp(msgspec.Struct):
@@ -35,7 +35,7 @@ class Warming:
     super_repos: SuperRepos
 
     async def warm(self, request: Request) -> Any:
-        """In the background: the roots that were begun with. Else lines of JSON: `{"says": …}`, then `{"modules": …}`.
+        """In the background: the roots that were begun with. Else `Lines` of progress, the outcome `{"modules": …}`.
 
         The warm-up goes on when its caller hangs up.
         """
@@ -47,10 +47,10 @@ class Warming:
         job = self.warm_up.start(chosen.roots, chosen.default)
         if asked.background:
             return {"started": [str(root) for root in chosen.roots]}
-        return StreamingResponse(_lines(job), media_type="application/x-ndjson")
 
+        async def follow(say: Listener) -> Any:
+            async for message in job.follow():
+                say(message, None)
+            return {"modules": job.modules}
 
-async def _lines(job: WarmUpJob) -> AsyncIterator[bytes]:
-    async for message in job.follow():
-        yield msgspec.json.encode({"says": message}) + b"\n"
-    yield msgspec.json.encode({"modules": job.modules}) + b"\n"
+        return Lines(follow)

@@ -33,6 +33,7 @@ async def test_a_graph_is_printed_or_written(serving: Child, project: Path, tmp_
     assert printed.code == 0, printed.err
     edges = [(edge["source"], edge["target"]) for edge in printed.json["drawn"]["edges"]]
     assert edges == [("ring.py", "stone.py")]
+    assert "reading symbols" in printed.err.splitlines()
     out = tmp_path / "graph.md"
     written = await run_command(serving.folder, "graph", str(project), "--out", str(out))
     assert (written.code, written.out) == (0, "")

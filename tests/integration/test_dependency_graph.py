@@ -2,14 +2,20 @@
 
 import ast
 import json
+import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 import starlette
 
+from serena_central.analysis import collect
+from serena_central.analysis.asking import Asked, uses_of
 from serena_central.analysis.collect import Collections
+from serena_central.projects.views import Uses
 from tests.support.central import running_central
 from tests.support.mcp import RawClient
 
@@ -80,3 +86,41 @@ async def test_a_second_graph_asks_the_language_server_nothing(package: Path, tm
         changed = await collector.collect("starlette")
         assert 0 < changed.asked < first.asked
         assert any("are from before other files changed" in remark for remark in changed.remarks)
+
+
+async def test_a_graph_tells_how_far_it_is_ends_when_its_caller_hangs_up_and_then_goes_on_where_it_was(
+    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    async def counted(project: Any, batch: Sequence[Asked], **more: Any) -> list[Uses]:
+        answers = await uses_of(project, batch, **more)
+        asked.extend(f"{one.hit.path}:{one.hit.name_path}" for one in batch)
+        return answers
+
+    monkeypatch.setattr(collect, "uses_of", counted)
+    monkeypatch.setattr(collect, "BATCH", 8)
+    body = {"arguments": {"project": str(package), "format": "json"}, "progress": True}
+    settings = {"included_optional_tools": ["dependency_graph"]}
+    async with running_central(tmp_path, settings) as central, central.http() as http:
+        async with http.stream("POST", "/api/tools/dependency_graph", json=body) as response:
+            lines = response.aiter_lines()
+            said = json.loads(await anext(lines))
+            while "asking for uses: " not in said["says"]:
+                said = json.loads(await anext(lines))
+            counts = re.findall(r"(\d+) of (\d+)", said["says"])
+            assert 0 < said["part"] < 1
+        with anyio.fail_after(30):
+            while any(session.running for session in central.central.sessions.sessions()):
+                await anyio.sleep(0.01)
+        before = len(asked)
+        _, total = map(int, counts[0])
+        assert 0 < before < total
+        async with http.stream("POST", "/api/tools/dependency_graph", json=body) as response:
+            *told, last = [json.loads(line) async for line in response.aiter_lines()]
+        assert json.loads(last["outcome"]["blocks"][0])["nodes"] > 20
+        *_, (done, of_all) = re.findall(r"(\d+) of (\d+) files", told[-1]["says"])
+        assert done == of_all
+        # What was answered and saved before is asked by nobody; the batch that was under way may be.
+        assert len(set(asked)) == total
+        assert len(asked) - total <= 8

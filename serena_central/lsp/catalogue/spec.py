@@ -245,6 +245,8 @@ class ServerSpec(Part, frozen=True):
     """Offered by the server, and not to be used: its answers there are wrong."""
     unadvertised: tuple[Feature, ...] = ()
     """Answered by the server, although it does not say so."""
+    searches_all_files: bool = False
+    """Each question for references makes it search the text of all files, however few hold the name."""
     install: tuple[InstallRecipe, ...] = ()
     """In the order of preference."""
     platforms: tuple[str, ...] = ("linux", "darwin", "win32")
