@@ -3,7 +3,7 @@
 from typing import Any
 
 from serena_central.projects.edits import Edited
-from serena_central.projects.guard import BodyChange
+from serena_central.projects.guard import WHOLE_FILE, BodyChange
 from serena_central.projects.project import Project
 from serena_central.tools.context import ToolCall
 from serena_central.tools.diagnostics import grouped
@@ -12,6 +12,18 @@ SHARED_GUARD = (
     "This session may be shared by several windows: what one of them saw counts for all, so that an edit may overwrite "
     "what another one did since."
 )
+
+
+async def seen_by(call: ToolCall, target: Project, path: str, name_path: str = WHOLE_FILE) -> str | None:
+    """The hash of what the session last saw of a symbol, or of a whole file, for the conflict guard.
+
+    Raises:
+        PathRefused: the file is not edited here.
+    """
+    target.edits.check_editable(path)
+    if call.session.shared:
+        call.remark(SHARED_GUARD)
+    return await call.services.views.seen(call.session, str(target.root), path, name_path)
 
 
 def answer(call: ToolCall, target: Project, edited: Edited, *, about: str | None = None) -> dict[str, Any] | str:

@@ -6,10 +6,9 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from serena_central.projects.project import Project
-from serena_central.symbols.index import Hit
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
-from serena_central.tools.edits.answers import SHARED_GUARD, answer
+from serena_central.tools.edits.answers import answer, seen_by
 from serena_central.tools.edits.symbol_edits import DryRun
 from serena_central.tools.symbols import InFile, NamePath
 
@@ -29,7 +28,7 @@ async def rename_symbol(
     """Renames a symbol in all files of the project, or in none if that can't be done completely."""
     hit = await target.find_one(name_path, relative_path)
     renamed = await target.refactoring.rename(
-        hit, new_name, call.author, seen=await _seen(call, target, hit), dry_run=dry_run
+        hit, new_name, call.author, seen=await seen_by(call, target, hit.path, hit.name_path), dry_run=dry_run
     )
     if renamed.added:
         call.remark(
@@ -57,18 +56,10 @@ async def safe_delete_symbol(
 ) -> Any:
     """Deletes a symbol if nothing uses it; else tells where it is used and changes nothing."""
     hit = await target.find_one(name_path, relative_path)
-    seen = await _seen(call, target, hit)
+    seen = await seen_by(call, target, hit.path, hit.name_path)
     return answer(call, target, await target.refactoring.safe_delete(hit, call.author, seen=seen, dry_run=dry_run))
 
 
 def _listed(places: Sequence[str]) -> str:
     more = f" and {len(places) - LISTED} more" if len(places) > LISTED else ""
     return ", ".join(places[:LISTED]) + more
-
-
-async def _seen(call: ToolCall, target: Project, hit: Hit) -> str | None:
-    """What the session last saw of the symbol, for the conflict guard."""
-    target.edits.check_editable(hit.path)
-    if call.session.shared:
-        call.remark(SHARED_GUARD)
-    return await call.services.views.seen(call.session, str(target.root), hit.path, hit.name_path)

@@ -21,7 +21,7 @@ from serena_central.projects.project import Project
 from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
-from serena_central.tools.edits.answers import SHARED_GUARD, answer
+from serena_central.tools.edits.answers import answer, seen_by
 from serena_central.tools.edits.symbol_edits import DryRun
 from serena_central.tools.files import paths_below
 
@@ -66,9 +66,8 @@ async def create_text_file(
     """Makes a new file, or gives an existing one another text; the answer says which."""
     await target.fresh()
     path = target.locate_new_file(relative_path)
-    target.edits.check_editable(path)
     edited = await target.edits.create_file(
-        path, content, call.author, seen=await _seen(call, target, path), dry_run=dry_run
+        path, content, call.author, seen=await seen_by(call, target, path), dry_run=dry_run
     )
     told = answer(call, target, edited, about=WHOLE_FILE)
     if isinstance(told, str):
@@ -189,7 +188,7 @@ async def _by_lines(
         path,
         lambda read: apply_edits(read.text, [edit(read.text, read.newline)]),
         call.author,
-        seen=await _seen(call, target, path),
+        seen=await seen_by(call, target, path),
         dry_run=dry_run,
     )
     return answer(call, target, edited)
@@ -200,10 +199,3 @@ async def _editable(target: Project, relative_path: str) -> str:
     path = target.locate_file(relative_path)
     target.edits.check_editable(path)
     return path
-
-
-async def _seen(call: ToolCall, target: Project, path: str) -> str | None:
-    """The digest of what the session last saw of a file, for the conflict guard."""
-    if call.session.shared:
-        call.remark(SHARED_GUARD)
-    return await call.services.views.seen(call.session, str(target.root), path, WHOLE_FILE)
