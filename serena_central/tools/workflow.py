@@ -34,6 +34,7 @@ async def activate_project(
     repo = repos.at(opened.root)
     if repo is not None:
         return f"{introduction(repo)}{prompt}"
+    await opened.fresh()
     languages = ", ".join(sorted(await opened.languages_in_use())) or "none that is known"
     return f"{opened.name} is active: {opened.root}, {len(opened.tree.files)} files, languages: {languages}.{prompt}"
 

@@ -91,6 +91,22 @@ async def test_a_checkout_of_another_branch_is_seen_whole_by_the_next_call(tmp_p
             assert [await places(central, root, name) for name in ("main_1", "other_0")] == [["f1.py"], []]
 
 
+async def test_languages_are_named_as_the_files_come_and_go(tmp_path: Path) -> None:
+    root = repository(tmp_path / "repo", shop="class Shop: pass\n")
+
+    async def named(central: Central) -> str:
+        answer = await central.caller.call(session_of(central), "activate_project", {"project": str(root)})
+        return answer.blocks[0].rpartition("languages: ")[2]
+
+    with anyio.fail_after(60):
+        async with running_parts(tmp_path) as central:
+            assert [await named(central), await named(central)] == ["python.", "python."]
+            (root / "main.go").write_text("package main\n")
+            assert await named(central) == "go, python."
+            (root / "shop.py").unlink()
+            assert await named(central) == "go."
+
+
 async def test_links_add_nothing_and_lead_nowhere_outside(tmp_path: Path) -> None:
     root = repository(tmp_path / "repo", shop="class Shop: pass\n")
     (tmp_path / "outside.py").write_text("class Outside: pass\n")
