@@ -16,6 +16,7 @@ PICTURES = {
     "sessions": ("/sessions", "light"),
     "session": ("/sessions/{session}", "light"),
     "edit": ("/edits/{edit}", "light"),
+    "graph": ("/projects/one/graph", "light"),
 }
 
 MOST_BYTES = 150_000
@@ -34,7 +35,7 @@ async def take(folder: Path) -> None:
             page = await context.new_page()
             await page.goto(life.central.url + life.central.central.dashboard.one_time_link())
             await page.wait_for_url("**/dashboard")
-            await page.goto(life.central.url + "/dashboard" + path.format_map(life.paths))
+            await page.goto(life.central.url + "/dashboard" + path.format_map(life.paths) + life.queries.get(path, ""))
             await page.locator("time").first.wait_for()
             size = len(await page.screenshot(path=folder / f"{name}.png"))
             print(f"{name}: {size} bytes")

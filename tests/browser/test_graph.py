@@ -102,5 +102,5 @@ async def test_a_graph_is_there_without_a_script(central: RunningCentral, person
                 if event.kind == "survey.ended":
                     break
         await page.goto(address)
-        await page.get_by_role("link", name="1 broken references").click()
+        await page.get_by_role("link", name="1 broken reference").click()
         await expect(page.locator("#table")).to_contain_text("unused symbol: function forgotten")

@@ -236,7 +236,7 @@ async def test_findings_are_listed_with_their_confidence(central: RunningCentral
     pager = Pager(1, 2, 2, "", "")
     assert await findings.table(visit(central, root)) == findings.Table(True, [broken, unused], pager, 1, 1, 4, [])
     assert (await findings.table(visit(central, root, kind="unused symbol"))).rows == [unused]
-    assert (await task(central, root, 1)).found == "1 broken references, 1 unused symbols"
+    assert (await task(central, root, 1)).found == "1 broken reference, 1 unused symbol"
 
 
 async def test_the_last_graph_is_there_after_a_restart_and_tells_when_code_has_changed(

@@ -10,6 +10,7 @@ from serena_central.web.answers import NotFound
 from serena_central.web.pages.border import Action, Form
 from serena_central.web.pages.page import Section, Visit, link
 from serena_central.web.pages.projects import ONE, known
+from serena_central.web.pages.rendering import counted
 
 GRAPH = f"{ONE}/graph"
 FINDINGS = f"{ONE}/findings"
@@ -76,9 +77,9 @@ def _task(root: Path, kind: Kind, survey: Survey | None, changed: bool | None, j
 def _found(survey: Survey | None) -> str:
     match survey:
         case GraphSurvey():
-            return f"{len(survey.files)} files"
+            return counted(len(survey.files), "file")
         case FindingsSurvey():
-            return f"{len(survey.broken)} broken references, {len(survey.unused)} unused symbols"
+            return f"{counted(len(survey.broken), 'broken reference')}, {counted(len(survey.unused), 'unused symbol')}"
         case _:
             return ""
 
