@@ -99,7 +99,7 @@ async def broken_references(project: Project, paths: Sequence[str]) -> Checked:
 
     async def worker() -> None:
         for path in queue:
-            await project.indexer.give_way()
+            await project.indexer.turns.give_way()
             try:
                 views, remark = await project.relations.diagnostics(path)
             except (LanguageServerError, PathError, DeadlineExceeded) as error:

@@ -195,7 +195,7 @@ class _Run:
 
     async def _ask(self, batch: list[tuple[Hit, Definition]]) -> None:
         asked = [Asked(hit, self._around.holders(hit), self._around.places(hit)) for hit, _ in batch]
-        answers = await uses_of(self._project, asked, turn=self._project.indexer.give_way, at_once=AT_ONCE)
+        answers = await uses_of(self._project, asked, turn=self._project.indexer.turns.give_way, at_once=AT_ONCE)
         await self._project.tree.fresh()
         rows: list[CachedUses] = []
         for (hit, definition), answer in zip(batch, answers, strict=True):

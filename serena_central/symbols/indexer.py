@@ -14,8 +14,7 @@ the composition root's.
 import logging
 import math
 import time
-from collections.abc import Collection, Generator, Hashable, Iterable, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -37,11 +36,13 @@ from serena_central.lsp.answers import DocumentSymbol
 from serena_central.store.index_cache import IndexCache
 from serena_central.symbols import failures, identity
 from serena_central.symbols.failures import Failures
+from serena_central.symbols.flights import Flights
 from serena_central.symbols.gap import BySyntax, Gap
 from serena_central.symbols.index import SymbolIndex
 from serena_central.symbols.keeper import FILES_AT_ONCE, IndexKeeper
 from serena_central.symbols.source import AskSymbols, Lent, SymbolSource
 from serena_central.symbols.symbol import flatten
+from serena_central.symbols.turns import Turns
 
 logger = logging.getLogger(__name__)
 
@@ -50,9 +51,6 @@ ASKED_AT_ONCE = 8
 
 FILLED_AT_ONCE = 2
 """Requests in flight for the background fill, which must not be felt by anybody."""
-
-GIVES_WAY_S = 0.1
-"""How long the background fill waits for callers before each file: calls are quick, and it must not starve."""
 
 RETRIED_AT_LEAST_EVERY_S = 600.0
 """The longest pause of the background: nothing tells of a server that a person has installed or repaired elsewhere."""
@@ -76,19 +74,8 @@ What a crash loses is asked again; it would be in any case, so soon after a chan
 ATTEMPTS = 5
 """How often one caller asks again about a file that keeps changing."""
 
-
 _NOT_STARTED = ServerNotInstalled, ServerBeingInstalled, ServerStartFailed
 """What a server's next file would meet, too; all else may be over at the next question."""
-
-
-class _Flight:
-    """A file being asked about. `stale`: it changed meanwhile."""
-
-    __slots__ = ("done", "stale")
-
-    def __init__(self) -> None:
-        self.done = anyio.Event()
-        self.stale = False
 
 
 class Indexer:
@@ -110,13 +97,11 @@ class Indexer:
         self._pending: dict[str, None] = {}
         self._failures = Failures()
         self._by_syntax = BySyntax()
-        self._flights: dict[tuple[str, bool], _Flight] = {}
-        """By path, and whether it is asked about by syntax: that waits for no server which may hang."""
+        self._flights = Flights()
+        self.turns = Turns()
         self.on_demand: set[str] = set()
         """Files that somebody asked for and that are no part of project-wide answers, indexed or pending."""
         self._wakeup = anyio.Event()
-        self._callers = 0
-        self._quiet = anyio.Event()
 
     @property
     def pending(self) -> int:
@@ -157,11 +142,7 @@ class Indexer:
 
     def forget(self, path: str) -> None:
         """Throws away what is known or being asked about a file."""
-        for by_syntax in (False, True):
-            flight = self._flights.pop((path, by_syntax), None)
-            if flight is not None:
-                flight.stale = True
-                flight.done.set()
+        self._flights.outdate(path)
         if path in self._index:
             self._index.drop(path)
             self._keeper.changed(path)
@@ -184,10 +165,7 @@ class Indexer:
 
     def _forget_all(self) -> None:
         """At once: file by file, 100,000 would hold up everybody for seconds."""
-        for flight in self._flights.values():
-            flight.stale = True
-            flight.done.set()
-        self._flights.clear()
+        self._flights.outdate_all()
         for path in self._index.paths():
             self._keeper.changed(path)
         self._index.clear()
@@ -223,8 +201,7 @@ class Indexer:
         return self.gaps(wanted)
 
     def gaps(self, paths: Iterable[str]) -> list[Gap]:
-        """Those of `paths` whose symbols are not known, or by syntax only. Only true of paths that `ensure` was asked
-        for."""
+        """Those of `paths` whose symbols are not known, or by syntax only. True of what `ensure` was asked for."""
         asked = list(paths)
         missing = [path for path in asked if path in self._pending]
         reasons = self._failures.reasons(missing)
@@ -244,7 +221,7 @@ class Indexer:
         while self._index.map_names(FILES_AT_ONCE):
             await anyio.lowlevel.checkpoint()
             if gives_way:
-                await self.give_way()
+                await self.turns.give_way()
 
     async def run(self) -> None:
         """Fills the index for ever; belongs to the project's task group."""
@@ -288,24 +265,6 @@ class Indexer:
         """Writes what changed since the last time to the cache."""
         await self._keeper.save()
 
-    @contextmanager
-    def caller(self) -> Generator[None]:
-        """While somebody waits for an answer about this root, the background fill gives way."""
-        self._callers += 1
-        try:
-            yield
-        finally:
-            self._callers -= 1
-            if not self._callers:
-                self._quiet.set()
-                self._quiet = anyio.Event()
-
-    async def give_way(self) -> None:
-        """Waits a little for callers: what works in the background does so before each question."""
-        with anyio.move_on_after(GIVES_WAY_S):
-            while self._callers:
-                await self._quiet.wait()
-
     async def _work(self, paths: Sequence[str], at_once: int, *, gives_way: bool = False) -> None:
         """Makes files certain: by their servers, then by syntax what no server said."""
         await self._ask_servers([path for path in paths if path in self._pending], at_once, gives_way=gives_way)
@@ -314,7 +273,7 @@ class Indexer:
         async def worker() -> None:
             for path in left:
                 if gives_way:
-                    await self.give_way()
+                    await self.turns.give_way()
                 await self._make_certain(path, self._source.by_syntax, by_syntax=True)
 
         async with anyio.create_task_group() as tasks:
@@ -371,7 +330,7 @@ class Indexer:
             nonlocal done, crash
             for path in queue:
                 if gives_way:
-                    await self.give_way()
+                    await self.turns.give_way()
                 asking.add(path)
                 try:
                     await self._make_certain(path, lent.ask)
@@ -396,7 +355,7 @@ class Indexer:
         for _ in range(ATTEMPTS):
             if not self._wants(path, by_syntax=by_syntax):
                 return
-            flight = self._flights.get((path, by_syntax))
+            flight = self._flights.get(path, by_syntax=by_syntax)
             if flight is not None:
                 await flight.done.wait()
             else:
@@ -412,7 +371,7 @@ class Indexer:
             self._failures.note(path, reason, final=by_syntax or self._source.grammar(path) is None)
 
     async def _ask(self, path: str, ask: AskSymbols, *, by_syntax: bool) -> None:
-        flight = self._flights[path, by_syntax] = _Flight()
+        flight = self._flights.begin(path, by_syntax=by_syntax)
         server = self._source.identity(path)
         source, now = identity.by_syntax(self._source, path) if by_syntax else server, time.time_ns()
         try:
@@ -438,6 +397,4 @@ class Indexer:
                 reason = f"{first} Nor by syntax: {error}" if by_syntax and first else str(error)
                 self._fail([path], reason, by_syntax=by_syntax)
         finally:
-            if self._flights.get((path, by_syntax)) is flight:
-                del self._flights[path, by_syntax]
-            flight.done.set()
+            self._flights.end(path, flight, by_syntax=by_syntax)

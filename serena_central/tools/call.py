@@ -288,7 +288,7 @@ async def _on_project(
     tool: Tool, call: ToolCall, project: Project, parsed: dict[str, Any], *, most_s: float = math.inf
 ) -> Any:
     _check(tool.refusal(project.settings))
-    presence = nullcontext() if tool.gives_way else project.indexer.caller()
+    presence = nullcontext() if tool.gives_way else project.indexer.turns.caller()
     with _until(call, min(_timeout_of(tool, project.settings), most_s), tool.name), presence:
         try:
             return await tool.function(call, project, **parsed)

@@ -73,7 +73,7 @@ def _candidates(declaring: Project, using: Project, names: Mapping[str, Collecti
 async def crossing(declaring: Project, using: Project, path: str, names: Collection[str]) -> Crossing:
     """What a file of the sibling uses; waits for callers before each question. Raises LanguageServerError."""
     places = [place async for place in places_of(using, [path], _WORD, names)]
-    leads = await leads_of(using, places, turn=using.indexer.give_way)
+    leads = await leads_of(using, places, turn=using.indexer.turns.give_way)
     uses: set[tuple[str, str, Position]] = set()
     for place, locations in leads.found:
         for location in locations:

@@ -210,11 +210,11 @@ async def test_a_file_that_crashes_every_server_does_not_keep_the_rest_from_bein
 
 
 async def test_the_background_gives_way_to_callers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("serena_central.symbols.indexer.GIVES_WAY_S", 60)
+    monkeypatch.setattr("serena_central.symbols.turns.GIVES_WAY_S", 60)
     for number in range(20):
         (tmp_path / f"{number}.txt").write_text(f"word{number}")
     async with world(tmp_path) as w, anyio.create_task_group() as tasks:
-        with w.indexer.caller():
+        with w.indexer.turns.caller():
             tasks.start_soon(w.indexer.run)
             await anyio.wait_all_tasks_blocked()
             assert await w.indexer.ensure(["7.txt"]) == []
