@@ -7,10 +7,10 @@ after a restart, with its age and whether the code has changed since.
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Awaitable, Callable, Hashable
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, cast
 
 import anyio
 import anyio.to_thread
@@ -48,6 +48,7 @@ DERIVED = 40
 """Graphs made of them that are held, for who looks again."""
 
 S = TypeVar("S", bound=Survey)
+T = TypeVar("T")
 
 
 class Job:
@@ -89,7 +90,7 @@ class Surveys:
         self._bus = bus
         self._jobs: dict[tuple[Path, Kind], Job] = {}
         self._kept: OrderedDict[tuple[Path, Kind], Survey | None] = OrderedDict()
-        self._derived: OrderedDict[Hashable, Whole | GraphReport] = OrderedDict()
+        self._derived: OrderedDict[Hashable, object] = OrderedDict()
         self._worlds = Worlds()
         self._tasks: TaskGroup | None = None
 
@@ -222,41 +223,27 @@ class Surveys:
 
     async def look(self, root: Path, survey: GraphSurvey, look: Look) -> GraphReport:
         """A graph as somebody wants to see it."""
-        key = root, survey.at, look
-        report = self._recall(key)
-        if not isinstance(report, GraphReport):
-            whole = await self._whole(root, survey, look)
-            report = await anyio.to_thread.run_sync(
-                partial(
-                    looked_at,
-                    survey,
-                    whole,
-                    look.folder,
-                    max_nodes=look.max_nodes,
-                    opened=look.opened,
-                    shut=look.shut,
-                )
-            )
-            self._derive(key, report)
-        return report
 
-    async def _whole(self, root: Path, survey: GraphSurvey, look: Look) -> Whole:
-        key = root, survey.at, look.granularity, look.folder
-        whole = self._recall(key)
-        if not isinstance(whole, Whole):
-            whole = await anyio.to_thread.run_sync(whole_graph, survey, look.granularity, look.folder)
-            self._derive(key, whole)
-        return whole
+        async def whole() -> Whole:
+            return await anyio.to_thread.run_sync(whole_graph, survey, look.granularity, look.folder)
 
-    def _recall(self, key: Hashable) -> Whole | GraphReport | None:
-        if key in self._derived:
-            self._derived.move_to_end(key)
-        return self._derived.get(key)
+        async def report() -> GraphReport:
+            graph = await self.derived((root, survey.at, look.granularity, look.folder), whole)
+            shown = partial(looked_at, max_nodes=look.max_nodes, opened=look.opened, shut=look.shut)
+            return await anyio.to_thread.run_sync(shown, survey, graph, look.folder)
 
-    def _derive(self, key: Hashable, made: Whole | GraphReport) -> None:
-        self._derived[key] = made
-        while len(self._derived) > DERIVED:
-            self._derived.popitem(last=False)
+        return await self.derived((root, survey.at, look), report)
+
+    async def derived(self, key: Hashable, make: Callable[[], Awaitable[T]]) -> T:
+        """What was made of a survey before, or is made now. A key always means one kind of thing."""
+        if key not in self._derived:
+            made = await make()
+            self._derived[key] = made
+            while len(self._derived) > DERIVED:
+                self._derived.popitem(last=False)
+            return made
+        self._derived.move_to_end(key)
+        return cast("T", self._derived[key])
 
     async def _last(self, root: Path, kind: Kind, form: type[S]) -> S | None:
         if (root, kind) not in self._kept:

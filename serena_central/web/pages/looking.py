@@ -5,12 +5,13 @@ holds) say all, so that a browser's history and bookmarks work.
 """
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from serena_central.analysis.graph import Granularity
 from serena_central.analysis.report import GraphReport, strongest
 from serena_central.analysis.survey import GraphSurvey, reach_of
-from serena_central.analysis.surveys import Look
+from serena_central.analysis.surveys import Look, Surveys
 from serena_central.web.pages.drawing import MOST_BYTES, Links, weight
 from serena_central.web.pages.page import Visit, link
 from serena_central.web.pages.projects import ONE
@@ -86,6 +87,11 @@ async def view_of(visit: Visit) -> View | None:
     if survey is None:
         return None
 
+    # The sections of a page ask one after the other, and a page that is open asks again.
+    return await surveys.derived((root, survey.at, look, "view"), lambda: _fitting(surveys, root, survey, look))
+
+
+async def _fitting(surveys: Surveys, root: Path, survey: GraphSurvey, look: Look) -> View:
     def viewed(report: GraphReport) -> View:
         return View(str(root), look, survey, report, _links(str(root), look, report, survey))
 

@@ -104,7 +104,7 @@ def _found(
     if of:
         found = neighbours(survey, of)
         return found.users, found.used, []
-    return {}, {}, references(survey, source, target)
+    return {}, {}, references(survey, source, target) if source or target else []
 
 
 def _with_text(root: Path, found: Sequence[Reference]) -> list[Use]:
