@@ -1,6 +1,7 @@
 """Circles, unused symbols and broken references: what was put into a small project is found, and nothing else.
 
-The projects hold some of it before: `wrong` and `plain` have no caller, and a crate's root and its module are a circle.
+The projects hold some of it before: `wrong`, `plain` and `four` have no caller; a crate's root and its module are a
+circle, and so are a header and its source.
 """
 
 import json
@@ -24,6 +25,7 @@ class Seeded:
     unused: Sequence[str]
     broken: Sequence[str]
     appended: tuple[str, str] = ("", "")
+    compile_commands: Sequence[str] = ()
 
 
 PYTHON = Seeded(
@@ -104,6 +106,30 @@ RUST = Seeded(
 )
 
 
+CPP = Seeded(
+    "cpp",
+    {
+        "src/ring.hpp": '#pragma once\n#include "stone.hpp"\n\nstruct Ring {\n  Stone *stone;\n};\n',
+        "src/stone.hpp": "#pragma once\n\nstruct Ring;\n\nstruct Stone {\n  Ring *ring;\n};\n",
+        "src/stone.cpp": '#include "ring.hpp"\n\nint main() {\n  Ring ring{};\n  return ring.stone == nullptr;\n}\n',
+        "src/lost.cpp": '#include "nowhere.hpp"\n#include "shapes.hpp"\n\n'
+        "static void forgotten() {\n  forgotten();\n}\n\n"
+        "int undefinedUse = undefinedName;\nint absent = sizeof(Square::missing);\n",
+    },
+    circles=["include/shapes.hpp ↔ src/shapes.cpp", "src/ring.hpp ↔ src/stone.hpp"],
+    unused=["src/broken.cpp: wrong high", "src/lost.cpp: forgotten medium", "src/plain.c: four high"],
+    broken=["src/lost.cpp:0 unresolved import", "src/lost.cpp:7 undefined name", "src/lost.cpp:8 missing member"],
+    compile_commands=(
+        "src/report.cpp",
+        "src/shapes.cpp",
+        "src/broken.cpp",
+        "src/lost.cpp",
+        "src/stone.cpp",
+        "src/plain.c",
+    ),
+)
+
+
 async def parsed(client: Asker, tool: str, **arguments: Any) -> Any:
     """The answer of a call that must succeed; data files that no server answers for may be remarked upon."""
     result = await client.result(tool, **arguments)
@@ -111,9 +137,9 @@ async def parsed(client: Asker, tool: str, **arguments: Any) -> Any:
     return json.loads(result["content"][0]["text"])
 
 
-@pytest.mark.parametrize("seeded", [PYTHON, TYPESCRIPT, GO, RUST], ids=lambda seeded: seeded.language)
+@pytest.mark.parametrize("seeded", [PYTHON, TYPESCRIPT, GO, RUST, CPP], ids=lambda seeded: seeded.language)
 async def test_what_was_put_in_is_found_and_nothing_else(seeded: Seeded, tmp_path: Path) -> None:
-    root = copy_of(seeded.language, tmp_path / "project")
+    root = copy_of(seeded.language, tmp_path / "project", compile_commands=seeded.compile_commands)
     for path, text in seeded.files.items():
         (root / path).parent.mkdir(exist_ok=True)
         (root / path).write_text(text)
