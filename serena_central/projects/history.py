@@ -6,6 +6,7 @@ edited, and so that an edit that was made is known although its row was never wr
 
 import json
 import logging
+import math
 import time
 import zlib
 from collections.abc import Callable
@@ -101,9 +102,10 @@ class EditHistory:
                 self._store.writer.put(msgspec.structs.replace(row, answer=json.dumps(blocks)))
         return bool(rows)
 
-    async def edits(self, wanted: EditFilter) -> list[EditRow]:
-        """Edits that were made, the newest first. Raises StoreError."""
-        await self._store.writer.flush()
+    async def edits(self, wanted: EditFilter, *, flush_s: float = math.inf) -> list[EditRow]:
+        """Edits that were made, the newest first; those that could not be written within `flush_s` may lack. Raises
+        StoreError."""
+        await self._store.writer.flush(most_s=flush_s)
         return await self._store.ask(lambda queries: queries.edits(wanted))
 
     async def edit(self, edit_id: str) -> EditRow | None:

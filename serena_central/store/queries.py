@@ -1,5 +1,7 @@
 """The named questions to the database, each on one snapshot. Blocks; `store` runs them in worker threads."""
 
+from collections.abc import Sequence
+from itertools import groupby
 from typing import Any, TypeVar
 
 from sqlalchemy import (
@@ -31,6 +33,7 @@ from serena_central.store.answers import (
 from serena_central.store.database import Database
 from serena_central.store.rows import (
     DailyTotalRow,
+    DurationTotalRow,
     EditRow,
     EventRow,
     ProjectRow,
@@ -40,6 +43,7 @@ from serena_central.store.rows import (
     SymbolViewRow,
     ToolCallRow,
 )
+from serena_central.store.statements import INTERVAL_S
 from serena_central.store.tables import METADATA
 
 AnyRow = TypeVar("AnyRow", bound=Row)
@@ -49,10 +53,13 @@ DAY_S = 86_400
 SWEEP_ROWS = 5000
 """Rows deleted in one transaction, so that the writer never waits long behind the sweep."""
 
-_SESSION, _VIEW, _CALL, _EDIT, _EVENT, _PROJECT, _RUN, _TOTAL = (
+_SESSION, _VIEW, _CALL, _EDIT, _EVENT, _PROJECT, _RUN, _TOTAL, _DURATIONS = (
     METADATA.tables[kind.table]
-    for kind in (SessionRow, SymbolViewRow, ToolCallRow, EditRow, EventRow, ProjectRow, ServerRunRow, DailyTotalRow)
-)
+    for kind in (
+        SessionRow, SymbolViewRow, ToolCallRow, EditRow, EventRow, ProjectRow, ServerRunRow, DailyTotalRow,
+        DurationTotalRow,
+    )
+)  # fmt: skip
 
 
 _DURATION = (_CALL.columns.duration_ms, case((_CALL.columns.outcome == "ok", 0), else_=1).label("failed"))
@@ -119,24 +126,19 @@ class Queries:
         page = found[: wanted.limit]
         return EventPage(page, page[-1].id if len(found) > wanted.limit else None)
 
-    def tool_statistics(self, since: float, *, project: str | None = None) -> list[ToolStatistics]:
-        """One entry per tool, the most used first."""
-        columns = _CALL.columns
-        wanted = select(columns.tool, columns.answer_chars, *_DURATION).where(columns.at >= since)
-        if project is not None:
-            wanted = wanted.where(columns.project == project)
-        call = _ranked(wanted, by="tool")
-        chosen = select(
-            call.tool,
-            *_percentiles(call),
-            func.avg(call.duration_ms).label("average_ms"),
-            func.max(call.duration_ms).label("max_ms"),
-            func.sum(call.answer_chars).label("answer_chars"),
-        )
-        chosen = chosen.group_by(call.tool).order_by(func.count().desc(), call.tool)
-        return self._database.read(
-            lambda connection: [ToolStatistics(**row) for row in connection.execute(chosen).mappings()]
-        )
+    def tool_statistics(self, since: float) -> list[ToolStatistics]:
+        """One entry per tool, the most used first; of whole quarters of an hour, the first of which holds `since`.
+
+        Percentiles are means of the calls that took about as long: a tenth off at the most, and exact for few calls.
+        """
+        columns = _DURATIONS.columns
+        sums = [func.sum(columns[name]).label(name) for name in ("calls", "errors", "duration_ms", "answer_chars")]
+        longest = func.max(columns.longest_ms).label("longest_ms")
+        chosen = select(columns.tool, columns.step, *sums, longest).where(columns.since > since - INTERVAL_S)
+        chosen = chosen.group_by(columns.tool, columns.step).order_by(columns.tool, columns.step)
+        steps = self._database.read(lambda connection: connection.execute(chosen).all())
+        found = [_of_tool(tool, list(of_tool)) for tool, of_tool in groupby(steps, key=lambda step: step.tool)]
+        return sorted(found, key=lambda one: (-one.calls, one.tool))
 
     def minutes_of_session(self, session_id: str, since: float, most: int) -> list[MinuteOfCalls]:
         """The minutes since then in which its calls ended, oldest first; of no more than `most` calls, the newest."""
@@ -208,6 +210,7 @@ class Queries:
             _EVENT: _EVENT.columns.at < now - policy.events_days * DAY_S,
             _CALL: _CALL.columns.at < calls_before,
             _EDIT: _EDIT.columns.at < calls_before,
+            _DURATIONS: _DURATIONS.columns.since < calls_before - INTERVAL_S,
             _VIEW: _VIEW.columns.seen_at < calls_before,
             _SESSION: _SESSION.columns.last_activity < calls_before,
             _RUN: and_(_RUN.columns.started_at < calls_before, _RUN.columns.ended_at.is_not(None)),
@@ -233,3 +236,27 @@ class Queries:
         return self._database.read(
             lambda connection: [kind(**row) for row in connection.execute(chosen).mappings().all()]
         )
+
+
+def _of_tool(tool: str, steps: Sequence[Any]) -> ToolStatistics:
+    """`steps`: sums of the calls that took about as long, the quickest first."""
+    calls = sum(step.calls for step in steps)
+
+    def percentile(percent: int) -> float:
+        wanted, passed = calls * percent / 100, 0
+        for step in steps:
+            passed += step.calls
+            if passed >= wanted:
+                return step.duration_ms / step.calls
+        return 0.0
+
+    return ToolStatistics(
+        tool=tool,
+        calls=calls,
+        errors=sum(step.errors for step in steps),
+        average_ms=sum(step.duration_ms for step in steps) / calls,
+        p50_ms=percentile(50),
+        p95_ms=percentile(95),
+        max_ms=max(step.longest_ms for step in steps),
+        answer_chars=sum(step.answer_chars for step in steps),
+    )

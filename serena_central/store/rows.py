@@ -151,6 +151,23 @@ class DailyTotalRow(Row, kw_only=True):
     answer_chars: int = 0
 
 
+class DurationTotalRow(Row, kw_only=True):
+    """Calls of one tool that took about as long, in the quarter of an hour `since` then: `step` counts quarters of a
+    doubling from 1 ms on. Made from the tool calls as they are written, so that a week of them is read at once.
+    """
+
+    table = "duration_total"
+    key = ("since", "tool", "step")
+    since: int
+    tool: str
+    step: int
+    calls: int = 0
+    errors: int = 0
+    duration_ms: float = 0.0
+    longest_ms: float = 0.0
+    answer_chars: int = 0
+
+
 class Removal(msgspec.Struct, frozen=True):
     """The row with this key is to be deleted."""
 

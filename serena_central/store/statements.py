@@ -1,23 +1,32 @@
-"""Rows into statements: one upsert or insert per run of rows of a table, and the daily totals that calls add up to."""
+"""Rows into statements: one upsert or insert per run of rows of a table, and the totals that calls add up to."""
 
+import math
 import time
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Insert, and_, delete
+from sqlalchemy import Connection, Insert, and_, case, delete
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
-from serena_central.store.rows import DailyTotalRow, Removal, Row, ToolCallRow
+from serena_central.store.rows import DailyTotalRow, DurationTotalRow, Removal, Row, ToolCallRow
 from serena_central.store.tables import METADATA
+
+INTERVAL_S = 900
+"""Of `DurationTotalRow`."""
+
+STEPS_OF_A_DOUBLING = 4
+"""What is alike differs by no more than a fifth."""
+
+LEAST_MS = 0.001
 
 
 def execute_all(connection: Connection, rows: Sequence[Row | Removal]) -> int:
     """Writes all rows or raises. Returns 0: none was refused."""
     by_kind: dict[type[Row], list[Row]] = {}
-    for row in [*rows, *_totals(rows)]:
+    for row in [*rows, *_daily(rows), *_durations(rows)]:
         if isinstance(row, Removal):
             _remove(connection, row)
         else:
@@ -59,10 +68,13 @@ def _insert(dialect: str, kind: type[Row]) -> Insert:
         return statement
     new = statement.excluded
     others = [column.name for column in table.columns if column.name not in kind.key]
-    if kind is DailyTotalRow:
-        changes = {name: table.columns[name] + new[name] for name in others}
+    if kind in (DailyTotalRow, DurationTotalRow):
+        changes: dict[str, Any] = {name: table.columns[name] + new[name] for name in others}
     else:
         changes = {name: new[name] for name in others}
+    if kind is DurationTotalRow:
+        longest = table.columns["longest_ms"]
+        changes["longest_ms"] = case((longest > new["longest_ms"], longest), else_=new["longest_ms"])
     return statement.on_conflict_do_update(index_elements=list(kind.key), set_=changes)
 
 
@@ -72,7 +84,7 @@ def _remove(connection: Connection, removal: Removal) -> None:
     connection.execute(delete(table).where(and_(*(table.columns[name] == value for name, value in pairs))))
 
 
-def _totals(rows: Iterable[Row | Removal]) -> list[DailyTotalRow]:
+def _daily(rows: Iterable[Row | Removal]) -> list[DailyTotalRow]:
     """What the calls among `rows` add to the totals of their days."""
     totals: dict[tuple[str, str, str], DailyTotalRow] = {}
     for row in rows:
@@ -83,5 +95,22 @@ def _totals(rows: Iterable[Row | Removal]) -> list[DailyTotalRow]:
             total.calls += 1
             total.errors += row.outcome != "ok"
             total.duration_ms += row.duration_ms
+            total.answer_chars += row.answer_chars
+    return list(totals.values())
+
+
+def _durations(rows: Iterable[Row | Removal]) -> list[DurationTotalRow]:
+    """What the calls among `rows` add to the statistics of their tools."""
+    totals: dict[tuple[int, str, int], DurationTotalRow] = {}
+    for row in rows:
+        if isinstance(row, ToolCallRow):
+            since = int(row.at // INTERVAL_S) * INTERVAL_S
+            step = round(STEPS_OF_A_DOUBLING * math.log2(max(row.duration_ms, LEAST_MS)))
+            key = (since, row.tool, step)
+            total = totals.setdefault(key, DurationTotalRow(since=since, tool=row.tool, step=step))
+            total.calls += 1
+            total.errors += row.outcome != "ok"
+            total.duration_ms += row.duration_ms
+            total.longest_ms = max(total.longest_ms, row.duration_ms)
             total.answer_chars += row.answer_chars
     return list(totals.values())

@@ -11,7 +11,7 @@ from sqlalchemy import JSON, Column, Index
 from sqlalchemy.orm import declared_attr
 from sqlmodel import Field, SQLModel
 
-SCHEMA_VERSION = "0003"
+SCHEMA_VERSION = "0004"
 """Alembic's newest revision."""
 
 
@@ -140,6 +140,17 @@ class DailyTotalTable(StoreTable, table=True):
     calls: int
     errors: int
     duration_ms: float
+    answer_chars: int
+
+
+class DurationTotalTable(StoreTable, table=True):
+    since: int = Field(primary_key=True)
+    tool: str = Field(primary_key=True)
+    step: int = Field(primary_key=True)
+    calls: int
+    errors: int
+    duration_ms: float
+    longest_ms: float
     answer_chars: int
 
 

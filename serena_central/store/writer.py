@@ -6,6 +6,7 @@ most once a minute. Knows the database only as a function that blocks.
 
 import itertools
 import logging
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -86,17 +87,19 @@ class Writer:
             self._untold[table] += count
             self.dropped[table] += count
 
-    async def flush(self) -> None:
-        """Returns when what was put before has been written or dropped; while the database fails, after one attempt.
+    async def flush(self, *, most_s: float = math.inf) -> None:
+        """Returns when what was put before has been written or dropped; while the database fails, after one attempt;
+        in any case after `most_s`.
 
         Only while `run` runs.
         """
-        if self._in_flight is not None:
-            await self._in_flight.wait()
-        if self._pending:
-            flushed = self._flushed
-            self._batch_full.set()
-            await flushed.wait()
+        with anyio.move_on_after(most_s):
+            if self._in_flight is not None:
+                await self._in_flight.wait()
+            if self._pending:
+                flushed = self._flushed
+                self._batch_full.set()
+                await flushed.wait()
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Writes until cancelled, then once more."""

@@ -29,6 +29,9 @@ from serena_central.web.tally import Tally
 
 BELOW = "/dashboard"
 
+FLUSH_S = 0.2
+"""How long a page waits for the newest rows to be written; only a flood of calls takes longer."""
+
 TICK_S = 5.0
 """What no event tells of (memory, a breaker's countdown) is looked at this often."""
 

@@ -9,7 +9,7 @@ from serena_central.store.queries import Queries
 from serena_central.store.rows import EditRow, ToolCallRow
 from serena_central.web.minutes import KEPT, Minute
 from serena_central.web.pages.overview import Load, hour
-from serena_central.web.pages.page import Page, Section, Visit, link
+from serena_central.web.pages.page import FLUSH_S, Page, Section, Visit, link
 from serena_central.web.pages.references import edit_page, project_page
 from serena_central.web.pages.rendering import milliseconds
 from serena_central.web.views import tool_statistics
@@ -246,7 +246,7 @@ def _at_least(level: str, least: str) -> bool:
 async def edits(visit: Visit) -> Edits:
     session = _session(visit)
     try:
-        rows = await visit.parts.history.edits(EditFilter(session=session.id, limit=EDITS))
+        rows = await visit.parts.history.edits(EditFilter(session=session.id, limit=EDITS), flush_s=FLUSH_S)
     except StoreError as error:
         return Edits([], f"Edits are not known: {error}")
     return Edits([_edit(row) for row in rows], "")

@@ -7,7 +7,7 @@ import msgspec
 
 from serena_central.store.answers import DayTotal, ToolStatistics
 from serena_central.web.pages.listing import Option
-from serena_central.web.pages.page import Page, Section, Visit, link
+from serena_central.web.pages.page import FLUSH_S, Page, Section, Visit, link
 from serena_central.web.pages.plot import Plot, Series, plot
 from serena_central.web.pages.rendering import counted
 
@@ -57,7 +57,7 @@ class Totals(msgspec.Struct, frozen=True):
 async def tools(visit: Visit) -> Tools:
     window = visit.query.get("window", "")
     window = window if window in WINDOWS_S else DEFAULT_WINDOW
-    await visit.parts.store.writer.flush()
+    await visit.parts.store.writer.flush(most_s=FLUSH_S)
     found = await visit.parts.store.ask(lambda queries: queries.tool_statistics(visit.now - WINDOWS_S[window]))
     most = max((one.calls for one in found), default=0)
     return Tools(
