@@ -25,7 +25,7 @@ from serena_central.projects.views import Uses
 from serena_central.store.uses_cache import CachedUses, FinishedCache, UsesCache
 from serena_central.symbols.index import Hit
 
-AT_ONCE = 4
+AT_ONCE = 2
 """Questions in flight at one server: more don't make it quicker, and callers' questions would wait behind them."""
 
 BATCH = 48

@@ -31,6 +31,9 @@ from serena_central.core.logs import log_to
 from serena_central.core.places import Places
 from serena_central.files.atomic import write_whole
 
+SWITCH_S = 0.0005
+"""How long a thread that reads or converts for a call may keep Python from all other calls; 5 ms by default."""
+
 
 class _Start(NamedTuple):
     """What is done once the server answers."""
@@ -74,6 +77,7 @@ def command(*, host: str | None, port: int | None, projects: tuple[Path, ...], o
         again = _arguments(host, listener.getsockname()[1] if port is not None else None, ())
         with sending, _announced(places, url, again):
             start = _Start(projects, open_page)
+            sys.setswitchinterval(SWITCH_S)
             anyio.run(_serve, loaded, places, listener, url, start, backend_options={"use_uvloop": True})
 
 

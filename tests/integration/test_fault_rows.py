@@ -172,7 +172,9 @@ async def test_unparseable_answer(tmp_path: Path, garbage: str) -> None:
 
 
 async def test_lsp_error(tmp_path: Path) -> None:
-    async with observing(tmp_path, {}, errors={REFERENCES: [-32603]}) as seen:
+    async with observing(
+        tmp_path, {}, errors={REFERENCES: [-32603] * 2}
+    ) as seen:  # asked again once it is shown the file
         await seen.call(*OVERVIEW)
         before = await seen.server()
         assert "ty refused textDocument/references: as scripted (-32603)" in await seen.refused(*WHO_USES)
