@@ -1,6 +1,7 @@
 """Tools that look for what a change left behind: symbols that nothing uses, names that lead nowhere."""
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import msgspec
@@ -45,14 +46,7 @@ async def find_unused_symbols(
     found = await unused_symbols(target, collector, relative_path, set(paths) if paths else None)
     if not relative_path and not paths:
         call.services.baselines.note(call.session.id, target.root, "unused", unused_keys(found))
-    for remark in found.remarks:
-        call.remark(remark)
-    return shaped(
-        lambda: _unused(found),
-        Form("as counts per file", lambda: Counter(one.path for one in found.found)),
-        Form("as a total", lambda: f"{len(found.found)} unused symbols"),
-        narrow=NARROW,
-    )
+    return _told(call, found, "unused symbols", lambda: _unused(found))
 
 
 def _unused(found: UnusedFound) -> dict[str, Any]:
@@ -84,11 +78,19 @@ async def check_references(
     checked = await broken_references(target, files)
     if not relative_path and not paths:
         call.services.baselines.note(call.session.id, target.root, "broken", broken_keys(checked))
-    for remark in checked.remarks:
+    return _told(call, checked, "broken references", lambda: _broken(checked))
+
+
+def _broken(checked: Checked) -> dict[str, Any]:
+    return {"broken": msgspec.to_builtins(checked.found), "checked": checked.checked}
+
+
+def _told(call: ToolCall, result: UnusedFound | Checked, what: str, in_full: Callable[[], dict[str, Any]]) -> Shaped:
+    for remark in result.remarks:
         call.remark(remark)
     return shaped(
-        lambda: {"broken": msgspec.to_builtins(checked.found), "checked": checked.checked},
-        Form("as counts per file", lambda: Counter(one.path for one in checked.found)),
-        Form("as a total", lambda: f"{len(checked.found)} broken references"),
+        in_full,
+        Form("as counts per file", lambda: Counter(one.path for one in result.found)),
+        Form("as a total", lambda: f"{len(result.found)} {what}"),
         narrow=NARROW,
     )

@@ -39,6 +39,16 @@ async def stopping_what_was_started(folder: Path) -> AsyncGenerator[None]:
 
 
 @asynccontextmanager
+async def at_work(folder: Path, project: Path, era: Era) -> AsyncGenerator[BridgeClient]:
+    """A client that has started a server and works on a project."""
+    async with stopping_what_was_started(folder), bridging(folder, era) as client:
+        await client.open()
+        await client.ask("tools/list")
+        await client.call("activate_project", project=str(project))
+        yield client
+
+
+@asynccontextmanager
 async def api(folder: Path) -> AsyncGenerator[httpx.AsyncClient]:
     url = json.loads((folder / "home" / "server.json").read_text())["url"]
     token = (folder / "home" / "token").read_text().strip()
@@ -125,10 +135,7 @@ async def test_edits_under_way_when_the_server_is_killed_are_made_once_at_most(
     tmp_path: Path, project: Path, era: Era
 ) -> None:
     """Each adds a method of its own; whoever is told that it was made finds it once, all others once or never."""
-    async with stopping_what_was_started(tmp_path), bridging(tmp_path, era) as client:
-        await client.open()
-        await client.ask("tools/list")
-        await client.call("activate_project", project=str(project))
+    async with at_work(tmp_path, project, era) as client:
         before = server_pid(tmp_path)
         names = [f"extra_{number}" for number in range(16)]
         for name in names:
@@ -152,10 +159,7 @@ async def test_edits_under_way_when_the_server_is_killed_are_made_once_at_most(
 async def test_killing_the_server_under_a_hundred_calls_leaves_each_with_one_answer(
     tmp_path: Path, project: Path, era: Era
 ) -> None:
-    async with stopping_what_was_started(tmp_path), bridging(tmp_path, era) as client:
-        await client.open()
-        await client.ask("tools/list")
-        await client.call("activate_project", project=str(project))
+    async with at_work(tmp_path, project, era) as client:
         session = await client.session()
         before = server_pid(tmp_path)
         async with api(tmp_path) as http:
