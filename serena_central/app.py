@@ -32,8 +32,8 @@ from serena_central.config.layers import Loaded
 from serena_central.config.load import load_project_config, serena_home
 from serena_central.config.profiles import Profiles, load_profiles
 from serena_central.config.settings import ServerSettings
-from serena_central.core.errors import only_cause
 from serena_central.core.events import EventBus, Severity
+from serena_central.core.groups import only_cause
 from serena_central.core.logs import log_event
 from serena_central.core.places import Places
 from serena_central.editing.apply import Applier

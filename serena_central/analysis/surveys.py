@@ -27,8 +27,9 @@ from serena_central.analysis.selection import code_below
 from serena_central.analysis.survey import FindingsSurvey, GraphSurvey, Kind, Survey, Whole, looked_at, whole_graph
 from serena_central.analysis.unused import Unused, unused_symbols
 from serena_central.analysis.worlds import Worlds
-from serena_central.core.errors import SerenaCentralError, told_by
+from serena_central.core.errors import SerenaCentralError
 from serena_central.core.events import EventBus
+from serena_central.core.groups import told_by
 from serena_central.core.progress import reporting_to
 from serena_central.files.atomic import write_whole
 from serena_central.projects.project import Project

@@ -48,7 +48,6 @@ Errors hold data and a message for the reader, who is often a language model. Th
 """
 
 from collections.abc import Sequence
-from typing import cast
 
 CONTENT_SHOWN = 20_000
 """Characters of a text that a refusal shows."""
@@ -381,27 +380,3 @@ class AlreadyRunning(SerenaCentralError):
         super().__init__(f"A serena-central server runs already: {url} (pid {pid}). `serena-central stop` ends it.")
         self.url = url
         self.pid = pid
-
-
-def only_cause(error: BaseException) -> BaseException:
-    """The one error inside task groups' wrappings."""
-    while isinstance(error, BaseExceptionGroup):
-        group = cast("BaseExceptionGroup[BaseException]", error)
-        if len(group.exceptions) != 1:
-            return group
-        error = group.exceptions[0]
-    return error
-
-
-def told_by(error: BaseException) -> BaseException:
-    """What tasks failed of, if all of that is for the caller to know; else the error or group itself."""
-    if not isinstance(error, BaseExceptionGroup):
-        return error
-    group = cast("BaseExceptionGroup[BaseException]", error)
-    told, other = group.split(SerenaCentralError)
-    if told is None or other is not None:
-        return group
-    first: BaseException = told
-    while isinstance(first, BaseExceptionGroup):
-        first = cast("BaseExceptionGroup[BaseException]", first).exceptions[0]
-    return first

@@ -18,8 +18,9 @@ import msgspec
 from anyio.abc import TaskGroup, TaskStatus
 
 from serena_central.config.load import settings_stamp
-from serena_central.core.errors import ProjectRefused, SerenaCentralError, UnknownProject, only_cause
+from serena_central.core.errors import ProjectRefused, SerenaCentralError, UnknownProject
 from serena_central.core.events import Event, EventBus, Severity
+from serena_central.core.groups import only_cause
 from serena_central.core.repeating import follow, repeat
 from serena_central.lsp.installers.auto import FINISHED as INSTALLED
 from serena_central.projects.project import Project

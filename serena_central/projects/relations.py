@@ -16,8 +16,8 @@ from serena_central.core.errors import (
     PathNotFound,
     RequestFailed,
     Unsupported,
-    only_cause,
 )
+from serena_central.core.groups import only_cause
 from serena_central.core.text import Position, Range
 from serena_central.files.search import find_containing
 from serena_central.files.text import FileText, read_text

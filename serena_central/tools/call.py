@@ -23,9 +23,9 @@ from serena_central.core.errors import (
     SerenaCentralError,
     ToolRefused,
     UnknownTool,
-    told_by,
 )
 from serena_central.core.events import Severity
+from serena_central.core.groups import told_by
 from serena_central.core.ids import new_call_id
 from serena_central.core.progress import Listener, reporting_to
 from serena_central.projects.project import Project

@@ -1,0 +1,29 @@
+"""What tasks that ran together failed of: the errors inside the groups that task groups raise."""
+
+from typing import cast
+
+from serena_central.core.errors import SerenaCentralError
+
+
+def only_cause(error: BaseException) -> BaseException:
+    """The one error inside task groups' wrappings."""
+    while isinstance(error, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", error)
+        if len(group.exceptions) != 1:
+            return group
+        error = group.exceptions[0]
+    return error
+
+
+def told_by(error: BaseException) -> BaseException:
+    """What tasks failed of, if all of that is for the caller to know; else the error or group itself."""
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    group = cast("BaseExceptionGroup[BaseException]", error)
+    told, other = group.split(SerenaCentralError)
+    if told is None or other is not None:
+        return group
+    first: BaseException = told
+    while isinstance(first, BaseExceptionGroup):
+        first = cast("BaseExceptionGroup[BaseException]", first).exceptions[0]
+    return first
