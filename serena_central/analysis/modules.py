@@ -4,7 +4,7 @@ Paths are relative to the super-repo's root. What a file uses of another module 
 """
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -24,8 +24,8 @@ from serena_central.projects.superrepo.crossing import Candidates, candidates, c
 from serena_central.store.uses_cache import CachedUses, UsesCache
 
 Kept = tuple[list[tuple[str, str, int, int]], int]
-"""Of one file: what it uses (path and name path in the declaring module, line and column), and how many names in it
-lead nowhere."""
+"""Of one file: what it uses (path and name path in the declaring module, line and column), and of how many names in it
+nobody can tell what they mean."""
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Kept)
@@ -123,7 +123,7 @@ class _Pair:
         self._using = using
         self._world = world
         self._cache = UsesCache(cache, Path(f"{using.project.root} → {declaring.project.root}"))
-        self._unresolved = 0
+        self._untold = 0
 
     async def add_to(self, definitions: dict[tuple[str, str], Definition], whole: Collected) -> None:
         """Adds the uses to the `definitions`, by their path in their module and name path."""
@@ -133,14 +133,14 @@ class _Pair:
         remarks: list[str] = []
         for group in await candidates(self._declaring.project, self._using.project, names):
             if group.left_out:
-                remarks.append(f"{group.left_out} files hold names of it and were not asked about")
+                remarks.append(f"{len(group.left_out)} files hold names of it and were not asked about")
             try:
                 await self._add_group(group, definitions, whole, remarks)
             except LanguageServerError as error:
                 remarks.append(str(error))
-        if self._unresolved:
+        if self._untold:
             remarks.append(
-                f"{self._unresolved} places hold names of it and lead nowhere (comments among them): "
+                f"{self._untold} places hold names of it and lead nowhere (comments among them), or to a copy of it: "
                 "what they mean can't be told"
             )
         whole.remarks += [
@@ -155,7 +155,7 @@ class _Pair:
         whole: Collected,
         remarks: list[str],
     ) -> None:
-        digest = hashlib.blake2b(self._world + repr(sorted(group.names)).encode(), digest_size=16).digest()
+        digest = hashlib.blake2b(self._world + repr(sorted(group.declared)).encode(), digest_size=16).digest()
         rows = {row.path: row for row in await anyio.to_thread.run_sync(self._cache.load)}
         for done, path in enumerate(group.files, 1):
             row = rows.get(path)
@@ -163,14 +163,14 @@ class _Pair:
                 kept = _decoder.decode(row.blob)
                 whole.reused += 1
             else:
-                kept = await self._ask(path, group.names, digest, remarks)
+                kept = await self._ask(path, group, digest, remarks)
                 whole.asked += 1
             self._add(path, kept, definitions)
             report(f"{self._using.area.name} → {self._declaring.area.name}: {done} of {len(group.files)} files")
 
-    async def _ask(self, path: str, names: Collection[str], digest: bytes, remarks: list[str]) -> Kept:
-        found = await crossing(self._declaring.project, self._using.project, path, names)
-        kept = [(*use[:2], use[2].line0, use[2].column) for use in found.uses], found.unresolved
+    async def _ask(self, path: str, group: Candidates, digest: bytes, remarks: list[str]) -> Kept:
+        found = await crossing(self._declaring.project, self._using.project, path, group.declared)
+        kept = [(*use[:2], use[2].line0, use[2].column) for use in found.uses], len(found.untold)
         if found.remark:
             remarks.append(found.remark)
         else:
@@ -179,8 +179,8 @@ class _Pair:
         return kept
 
     def _add(self, path: str, kept: Kept, definitions: dict[tuple[str, str], Definition]) -> None:
-        uses, unresolved = kept
-        self._unresolved += unresolved
+        uses, untold = kept
+        self._untold += untold
         for declared_in, name_path, line, column in uses:
             definition = definitions.get((declared_in, name_path))
             if definition is not None:

@@ -24,6 +24,7 @@ from serena_central.analysis.graph import Granularity
 from serena_central.analysis.modules import Area, Part, collect_modules, open_modules
 from serena_central.analysis.report import GraphReport
 from serena_central.analysis.selection import code_below
+from serena_central.analysis.siblings import Siblings
 from serena_central.analysis.survey import FindingsSurvey, GraphSurvey, Kind, Survey, Whole, looked_at, whole_graph
 from serena_central.analysis.unused import Unused, unused_symbols
 from serena_central.analysis.worlds import Worlds
@@ -165,7 +166,9 @@ class Surveys:
 
     async def _findings(self, job: Job) -> FindingsSurvey:
         project, parts, remarks = await self._parts(job.root)
-        began, worlds = time.time(), await self._worlds.of_all([project, *(part.project for part in parts)])
+        siblings = Siblings(self._super_repos, self._projects)
+        others, _ = await siblings.of(project)
+        began, worlds = time.time(), await self._worlds.of_all([project, *others])
         survey = FindingsSurvey(
             at=began,
             worlds=worlds,
@@ -177,7 +180,7 @@ class Surveys:
         )
         for area, one in parts or [Part(Area("", ""), project)]:
             await one.fresh()
-            unused = await unused_symbols(one, self._collections.of(one), "")
+            unused = await unused_symbols(one, self._collections.of(one), siblings, "")
             broken = await broken_references(one, code_below(one, ""))
             survey.unused += [_outer(finding, area) for finding in unused.found]
             survey.broken += [_outer(finding, area) for finding in broken.found]

@@ -13,6 +13,7 @@ import msgspec
 from serena_central.analysis.blindspots import blind_spots
 from serena_central.analysis.collect import Collector
 from serena_central.analysis.liveness import Language, kept
+from serena_central.analysis.siblings import Siblings, Told, told_by_siblings
 from serena_central.analysis.uses import Definition
 from serena_central.core.errors import PathError
 from serena_central.core.text import Position
@@ -30,6 +31,9 @@ KINDS = frozenset(
         SymbolKind.STRUCT,
     }
 )
+
+NAMED = 5
+"""Names in one remark."""
 
 Confidence = Literal["high", "medium"]
 
@@ -55,41 +59,66 @@ class UnusedFound(msgspec.Struct):
 
 
 async def unused_symbols(
-    project: Project, collector: Collector, path: str, only: Collection[str] | None = None
+    project: Project, collector: Collector, siblings: Siblings, path: str, only: Collection[str] | None = None
 ) -> UnusedFound:
-    """Findings in a file or folder; with `only`, in those of its files.
+    """Findings in a file or folder; with `only`, in those of its files. What siblings use is none.
 
     Raises:
         PathError: the path can't be used.
     """
     collected = await collector.collect(path, KINDS, within=True)
     remarks = [*collected.remarks, *await blind_spots(project, collected.definitions)]
-    result = UnusedFound(found=[], kept={}, remarks=remarks)
-    suspects: dict[str, list[tuple[Hit, Definition]]] = {}
-    for definition in collected.definitions:
-        if only is not None and definition.path not in only:
+    definitions = [one for one in collected.definitions if only is None or one.path in only]
+    result = UnusedFound(found=[], checked=len(definitions), kept={}, remarks=remarks)
+    suspects = await _suspects(project, definitions, result.kept)
+    told = await told_by_siblings(project, siblings, [definition for _, definition in suspects])
+    found: list[Hit] = []
+    open_names: set[str] = set()
+    for hit, definition in suspects:
+        if (hit.path, hit.name_path) in told.used or any(_within(hit, other) for other in found):
             continue
-        result.checked += 1
+        if definition.name in told.untold:
+            open_names.add(definition.name)
+            continue
+        found.append(hit)
+        result.found.append(_finding(hit, elsewhere=definition.asked or definition.name in told.held))
+    result.remarks += told.remarks
+    if open_names:
+        result.remarks.append(_left_open(open_names, told))
+    return result
+
+
+def _left_open(names: Collection[str], told: Told) -> str:
+    some = ", ".join(sorted(names)[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+    where = ", ".join(sorted({sibling for name in names for sibling in told.untold[name]}))
+    return f"Not taken for unused: {some}. In {where}, where these names stand, nobody can tell what they mean."
+
+
+async def _suspects(
+    project: Project, definitions: Sequence[Definition], reasons: dict[str, int]
+) -> list[tuple[Hit, Definition]]:
+    """What nothing in its project refers to and no rule keeps, file by file; counts the `reasons` of what is kept."""
+    unused: dict[str, list[tuple[Hit, Definition]]] = {}
+    for definition in definitions:
         hit = _hit(project, definition)
-        if hit is not None and definition.known and not _is_used(hit, definition):
-            suspects.setdefault(definition.path, []).append((hit, definition))
+        if hit is not None and _is_unused(hit, definition):
+            unused.setdefault(definition.path, []).append((hit, definition))
     libraries = _libraries(project.tree.files)
     interface_methods = _interface_methods(project)
-    for file, pairs in suspects.items():
+    found: list[tuple[Hit, Definition]] = []
+    for file, pairs in unused.items():
         try:
             text = (await project.read(file)).text
         except PathError:
             continue
         language = Language(project.languages.language_of(file) or "", _below(file, libraries), interface_methods)
-        found: list[Hit] = []
         for hit, definition in pairs:
             reason = kept(hit, text, language, project.settings.validation)
-            if reason is not None:
-                result.kept[reason.reason] = result.kept.get(reason.reason, 0) + 1
-            elif not any(_within(hit, other) for other in found):
-                found.append(hit)
-                result.found.append(_finding(hit, definition))
-    return result
+            if reason is None:
+                found.append((hit, definition))
+            else:
+                reasons[reason.reason] = reasons.get(reason.reason, 0) + 1
+    return found
 
 
 def _hit(project: Project, definition: Definition) -> Hit | None:
@@ -100,13 +129,17 @@ def _hit(project: Project, definition: Definition) -> Hit | None:
     return None if place is None else Hit(definition.path, file, place)
 
 
-def _is_used(hit: Hit, definition: Definition) -> bool:
-    """Whether anything outside of its own definition names a symbol."""
+def _is_unused(hit: Hit, definition: Definition) -> bool:
+    """Whether it is known that nothing outside of its own definition names a symbol."""
     body = hit.symbol.range
-    return definition.outside > 0 or any(
-        path != hit.path or not body.contains(Position(*place))
-        for path, places in definition.uses.items()
-        for place in places
+    return (
+        definition.known
+        and not definition.outside
+        and not any(
+            path != hit.path or not body.contains(Position(*place))
+            for path, places in definition.uses.items()
+            for place in places
+        )
     )
 
 
@@ -114,11 +147,11 @@ def _within(hit: Hit, other: Hit) -> bool:
     return hit.path == other.path and other.symbol.range.contains(hit.symbol.name_position)
 
 
-def _finding(hit: Hit, definition: Definition) -> Unused:
-    confidence: Confidence = "medium" if definition.asked else "high"
+def _finding(hit: Hit, *, elsewhere: bool) -> Unused:
+    confidence: Confidence = "medium" if elsewhere else "high"
     reason = (
         "its name stands elsewhere, and the language server finds no use of it"
-        if definition.asked
+        if elsewhere
         else "its name stands nowhere else"
     )
     return Unused(hit.path, hit.name_path, hit.symbol.kind, hit.symbol.name_line, confidence, reason)

@@ -13,6 +13,7 @@ from serena_central.analysis.dependencies import node_namer
 from serena_central.analysis.graph import analyse, graph_of
 from serena_central.analysis.modules import Area, Part, collect_modules
 from serena_central.analysis.selection import code_below
+from serena_central.analysis.siblings import Siblings
 from serena_central.analysis.unused import unused_symbols
 from serena_central.core.clock import utc
 from serena_central.core.errors import PathError, SerenaCentralError, UndoRefused
@@ -99,7 +100,8 @@ async def _parts(call: ToolCall, made: Sequence[EditRow]) -> list[Part]:
 async def _findings(call: ToolCall, area: Area, project: Project) -> dict[Kind, Counter[str]]:
     await project.fresh()
     broken = await broken_references(project, code_below(project, ""))
-    unused = await unused_symbols(project, call.services.collections.of(project), "")
+    siblings = Siblings(call.services.super_repos, call.services.projects)
+    unused = await unused_symbols(project, call.services.collections.of(project), siblings, "")
     for remark in [*broken.remarks, *unused.remarks]:
         call.remark(f"{area.name}: {remark}")
     return {"broken": broken_keys(broken), "unused": unused_keys(unused)}

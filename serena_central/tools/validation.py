@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from serena_central.analysis.broken import Checked, broken_references
 from serena_central.analysis.selection import code_below, with_users
+from serena_central.analysis.siblings import Siblings
 from serena_central.analysis.unused import Unused, UnusedFound, unused_symbols
 from serena_central.projects.project import Project
 from serena_central.symbols.kinds import kind_name
@@ -43,7 +44,8 @@ async def find_unused_symbols(
     """Functions, methods and types that nothing uses; entry points, tests, exports, decorated and overriding ones are
     taken as used. Each with confidence and reason."""
     collector = call.services.collections.of(target)
-    found = await unused_symbols(target, collector, relative_path, set(paths) if paths else None)
+    siblings = Siblings(call.services.super_repos, call.services.projects)
+    found = await unused_symbols(target, collector, siblings, relative_path, set(paths) if paths else None)
     if not relative_path and not paths:
         call.services.baselines.note(call.session.id, target.root, "unused", unused_keys(found))
     return _told(call, found, "unused symbols", lambda: _unused(found))

@@ -76,19 +76,24 @@ async def test_references_are_told_for_those_that_answer_and_the_others_say_why(
         assert "ty did not start" in found["broken"]["error"]
 
 
+def shop_and_web(folder: Path) -> None:
+    """A module that declares `Cart`, and one that uses it."""
+    scripted_ty(folder)
+    scripted_project(folder, "shop")
+    (folder / "web").mkdir()
+    (folder / "web/use.py").write_text("from cart import Cart\n\nCart().total()\n")
+    (folder / ".serena").mkdir()
+    (folder / ".serena/project.yml").write_text("type: super-repo\nmodules: {shop: {path: shop}, web: {path: web}}\n")
+
+
 @pytest.mark.parametrize("resolves", [True, False])
 async def test_a_place_in_a_sibling_is_a_use_if_it_leads_to_the_declaration_and_else_is_counted(
     tmp_path: Path, resolves: bool
 ) -> None:
-    scripted_ty(tmp_path)
-    scripted_project(tmp_path, "shop")
-    (tmp_path / "web").mkdir()
-    (tmp_path / "web/use.py").write_text("from cart import Cart\n\nCart().total()\n")
+    shop_and_web(tmp_path)
     name = {"start": {"line": 1, "character": 8}, "end": {"line": 1, "character": 13}}
     leads = [{"uri": (tmp_path / "shop/cart.py").as_uri(), "range": name}] if resolves else []
     behave(tmp_path, "web", answers={DEFINITION: leads, SYMBOLS: []})
-    (tmp_path / ".serena").mkdir()
-    (tmp_path / ".serena/project.yml").write_text("type: super-repo\nmodules: {shop: {path: shop}, web: {path: web}}\n")
     async with (
         running_central(tmp_path) as central,
         central.raw("handshake", x_serena_project=str(tmp_path)) as client,
@@ -96,3 +101,14 @@ async def test_a_place_in_a_sibling_is_a_use_if_it_leads_to_the_declaration_and_
         found, remarks = await groups(client, "find_referencing_symbols", name_path="Cart/total")
         assert list(found["web"]) == (["use.py"] if resolves else [])
         assert ("web: Possibly incomplete: 1 places hold total and lead nowhere" in remarks) is not resolves
+
+
+async def test_what_a_sibling_may_use_is_not_unused_where_its_server_can_not_be_asked(tmp_path: Path) -> None:
+    shop_and_web(tmp_path)
+    (tmp_path / "scripts/web").write_text("no script\n")
+    async with running_central(tmp_path) as central, central.raw("handshake") as client:
+        result = await client.call("find_unused_symbols", project=str(tmp_path / "shop"))
+        answer, remarks = (part["text"] for part in result["content"])
+        assert json.loads(answer)["unused"] == []
+        assert "web: The language server ty did not start" in remarks
+        assert "Not taken for unused: Cart, total. In web, where these names stand" in remarks

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from pathlib import PurePath, PurePosixPath
 from typing import NamedTuple
 
 import anyio.to_thread
 
 from serena_central.core.text import Position
 from serena_central.files.words import words_of
+from serena_central.lsp.answers import Location
 from serena_central.projects.project import Project
 from serena_central.projects.superrepo.leads import declared_at, leads_of, places_of
 from serena_central.projects.superrepo.mentions import mentions
@@ -19,19 +21,25 @@ _WORD = re.compile(r"\w+")
 
 
 class Crossing(NamedTuple):
-    """What one file of a sibling uses: path and name path in the declaring module, and where the file names it."""
+    """What one file of a sibling uses: path and name path in the declaring module, and where the file names it.
+
+    `untold`: the names at places that lead nowhere, or to what may be a copy of the declaring file (built, installed).
+    """
 
     uses: list[tuple[str, str, Position]]
-    unresolved: int
+    untold: list[str]
     remark: str | None
 
 
 class Candidates(NamedTuple):
-    """Files of the sibling that may use symbols with these names. `left_out`: those beyond what is asked about."""
+    """Files of the sibling that may use symbols with certain names: path → those of the names that it holds.
 
-    files: list[str]
-    names: frozenset[str]
-    left_out: int
+    `declared`: name → files of the declaring module. `left_out`: files beyond what is asked about.
+    """
+
+    files: Mapping[str, frozenset[str]]
+    declared: Mapping[str, Collection[str]]
+    left_out: Mapping[str, frozenset[str]]
 
 
 async def candidates(declaring: Project, using: Project, names: Mapping[str, Collection[str]]) -> list[Candidates]:
@@ -49,35 +57,55 @@ def _candidates(declaring: Project, using: Project, names: Mapping[str, Collecti
         if spec := declaring.languages.spec_for(path):
             by_server.setdefault(spec.name, []).append(path)
     for server, paths in by_server.items():
-        wanted = frozenset(name for path in paths for name in names[path])
+        declared: dict[str, list[str]] = {}
+        for path in paths:
+            for name in names[path]:
+                declared.setdefault(name, []).append(path)
         mentioned = {
             one for path in paths for one in mentions(declaring.root, path, declaring.languages.language_of(path) or "")
         }
         code = [path for path in using.tree.files if (own := using.languages.spec_for(path)) and own.name == server]
         marker = re.compile(b"|".join(re.escape(one.encode()) for one in sorted(mentioned))) if mentioned else None
-        words = words_of(using.root, code, wanted, marker=marker)
+        words = words_of(using.root, code, declared, marker=marker)
         if mentioned and not any(found.marked for found in words.values()):
             continue
         holding = sorted((path for path in words if words[path].counts), key=lambda path: not words[path].marked)
-        files: list[str] = []
+        files: dict[str, frozenset[str]] = {}
+        left_out: dict[str, frozenset[str]] = {}
         places = 0
         for path in holding:
             places += words[path].counts.total()
-            if places > MOST_PLACES and files:
-                break
-            files.append(path)
+            part = files if places <= MOST_PLACES or not files else left_out
+            part[path] = frozenset(words[path].counts)
         if files:
-            yield Candidates(files, wanted, len(holding) - len(files))
+            yield Candidates(files, declared, left_out)
 
 
-async def crossing(declaring: Project, using: Project, path: str, names: Collection[str]) -> Crossing:
-    """What a file of the sibling uses; waits for callers before each question. Raises LanguageServerError."""
-    places = [place async for place in places_of(using, [path], _WORD, names)]
+async def crossing(declaring: Project, using: Project, path: str, declared: Mapping[str, Collection[str]]) -> Crossing:
+    """What a file of the sibling uses of symbols that are `declared`: name → files of the declaring module.
+
+    Waits for callers before each question. Raises LanguageServerError.
+    """
+    places = [place async for place in places_of(using, [path], _WORD, declared)]
     leads = await leads_of(using, places, turn=using.indexer.turns.give_way)
     uses: set[tuple[str, str, Position]] = set()
+    untold = [place.name for place in leads.unresolved]
     for place, locations in leads.found:
-        for location in locations:
-            hit = await declared_at(declaring, location)
-            if hit is not None and hit.symbol.name == place.name:
-                uses.add((hit.path, hit.name_path, place.position))
-    return Crossing(sorted(uses), leads.unresolved, leads.remark)
+        hits = [await declared_at(declaring, location) for location in locations]
+        meant = [hit for hit in hits if hit is not None and hit.symbol.name == place.name]
+        uses.update((hit.path, hit.name_path, place.position) for hit in meant)
+        if not meant and any(_is_copy(declaring, using, location, declared[place.name]) for location in locations):
+            untold.append(place.name)
+    return Crossing(sorted(uses), untold, leads.remark)
+
+
+def _is_copy(declaring: Project, using: Project, location: Location, files: Collection[str]) -> bool:
+    """Whether a place that is in neither project lies in a file that is named as one of these."""
+    if declaring.relations.inside(location.path) or using.relations.inside(location.path):
+        return False
+    return _stem(location.path) in {_stem(PurePosixPath(file)) for file in files}
+
+
+def _stem(path: PurePath) -> str:
+    """Also `total` of total.d.ts."""
+    return path.name.partition(".")[0]

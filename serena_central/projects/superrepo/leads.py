@@ -28,7 +28,7 @@ class Leads(NamedTuple):
     """What was asked, with where it leads. `unresolved` places lead nowhere; `remark`: why something may lack."""
 
     found: list[tuple[Place, Sequence[Location]]]
-    unresolved: int
+    unresolved: list[Place]
     remark: str | None
 
 
@@ -55,12 +55,11 @@ async def leads_of(
     """
     queue = iter(places)
     found: list[tuple[Place, Sequence[Location]]] = []
-    unresolved = 0
+    unresolved: list[Place] = []
     remarks: dict[str, None] = {}
     failures: list[LanguageServerError] = []
 
     async def worker() -> None:
-        nonlocal unresolved
         for place in queue:
             if turn is not None:
                 await turn()
@@ -75,7 +74,7 @@ async def leads_of(
             if locations:
                 found.append((place, locations))
             else:
-                unresolved += 1
+                unresolved.append(place)
 
     async with anyio.create_task_group() as tasks:
         for _ in range(ASKED_AT_ONCE):

@@ -27,7 +27,9 @@ def _go(root: Path, path: PurePosixPath) -> list[str]:
 
 
 def _npm(root: Path, path: PurePosixPath) -> list[str]:
-    return [_name(_parsed(json.loads, _nearest(root, path, "package.json")))]
+    """The package's name, or the folder through which a relative import from outside has to lead."""
+    name = _name(_parsed(json.loads, _nearest(root, path, "package.json")))
+    return [name, root.name] if name else []
 
 
 def _cargo(root: Path, path: PurePosixPath) -> list[str]:

@@ -133,7 +133,7 @@ async def _in_sibling(sibling: Project, declared: Declaration) -> References:
     remarks = [
         leads.remark,
         f"{name} stands in {left + len(asked)} places, of which {len(asked)} were asked about" if left else None,
-        f"{leads.unresolved} places hold {name} and lead nowhere: its language server can't tell what they mean"
+        f"{len(leads.unresolved)} places hold {name} and lead nowhere: its language server can't tell what they mean"
         if leads.unresolved
         else None,
     ]

@@ -12,7 +12,7 @@ from serena_central.projects.superrepo.mentions import mentions
     [
         ({"backend/go.mod": "// x\nmodule example.com/a/v2 // y\n"}, "backend/store/x.go", "go", ["example.com/a/v2"]),
         ({"go.mod": "go 1.21\n"}, "x.go", "go", []),
-        ({"package.json": '{"name": "@x/ui"}'}, "src/a/b.ts", "typescript", ["@x/ui"]),
+        ({"package.json": '{"name": "@x/ui"}'}, "src/a/b.ts", "typescript", ["@x/ui", "module"]),
         ({"package.json": "[{]"}, "a.js", "javascript", []),
         ({"Cargo.toml": '[package]\nname = "match-engine"\n'}, "src/lib.rs", "rust", ["match_engine"]),
         ({"Cargo.toml": '[package]\nname = "a"\n[lib]\nname = "b"\n'}, "src/lib.rs", "rust", ["b", "a"]),
@@ -26,7 +26,8 @@ from serena_central.projects.superrepo.mentions import mentions
 def test_names_come_from_the_nearest_manifest(
     tmp_path: Path, files: dict[str, str], path: str, language: str, names: list[str]
 ) -> None:
+    root = tmp_path / "module"
     for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    assert mentions(tmp_path, path, language) == names
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    assert mentions(root, path, language) == names
