@@ -81,13 +81,13 @@ class Collector:
             report("reading symbols")
             files, gaps = await self._project.overview(path)
             question = f"{self._project.locate(path)}\0{sorted(kinds)}\0{within}"
-            state = state_of(self._project)
+            state = await state_of(self._project)
             collected = await self._as_before(question, state)
             if collected is None:
                 hits = [hit for file, symbols in sorted(files.items()) for hit in chosen(symbols, file, kinds)]
                 code = sorted(file for file in files if self._project.languages.is_code(file))
                 collected, lasting = await self._anew(hits, code, within=within)
-                if lasting and state is not None and state == state_of(self._project):
+                if lasting and state is not None and state == await state_of(self._project):
                     await anyio.to_thread.run_sync(self._keep, question, state, collected)
             collected.remarks = [*map(str, gaps), *collected.remarks]
             return collected
