@@ -46,7 +46,6 @@ from serena_central.lsp.types import (
     LspOutgoingCall,
     LspRange,
     LspSignatureHelp,
-    LspSymbol,
     LspWorkspaceEdit,
 )
 from serena_central.lsp.wire import ConnectionLost, WireError
@@ -205,8 +204,10 @@ class LanguageServer:
             raise await self._end() from error
 
     async def document_symbols(self, path: Path) -> list[DocumentSymbol]:
-        reading, found = await self._ask(Question("document_symbols", path), list[LspSymbol] | None)
-        symbols: list[LspSymbol] = found or []
+        try:
+            reading, symbols = await self._conversation.symbols(path)
+        except ConnectionLost as error:
+            raise await self._end() from error
         convert = self._converter().symbols
         if len(reading.text.content) > LARGE_TEXT:
             return await anyio.to_thread.run_sync(convert, reading.text, symbols)

@@ -24,7 +24,7 @@ from serena_central.lsp.documents import Documents, Reading
 from serena_central.lsp.handshake import METHODS, Offer, initialize_params, merged, offer_of, workspace_folders
 from serena_central.lsp.readiness import ReadinessTracker
 from serena_central.lsp.settling import Settling
-from serena_central.lsp.types import LspInitializeResult, LspPublishedDiagnostics
+from serena_central.lsp.types import LspInitializeResult, LspPublishedDiagnostics, LspSymbol
 from serena_central.lsp.watching import Watchers
 from serena_central.lsp.wire import (
     METHOD_NOT_FOUND,
@@ -192,6 +192,21 @@ class Conversation:
             if self.documents.still_current(reading):
                 return reading, answer
         raise ServerBusy(self._spec.name, f"{question.path} keeps changing; ask again when it is at rest.")
+
+    async def symbols(self, path: Path) -> tuple[Reading, list[LspSymbol]]:
+        """As `ask`. To servers that still read their folders, null does not mean that a file has none.
+
+        Raises ServerBusy too when that takes longer than anybody waits.
+        """
+        for _ in range(CURRENT_TRIES):
+            early = self.readiness.pending
+            reading, found = await self.ask(Question("document_symbols", path), list[LspSymbol] | None)
+            if found is not None or not (early or self.readiness.pending):
+                return reading, found or []
+            await self.readiness.wait()
+            if self.readiness.pending:
+                break
+        raise ServerBusy(self._spec.name, f"{self._spec.title} still reads the project and can't tell of {path} yet.")
 
     def pulls_diagnostics(self) -> bool:
         return self.offer.has("diagnostics", self._callbacks.registered)

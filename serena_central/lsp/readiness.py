@@ -71,6 +71,11 @@ class ReadinessTracker:
         elif self._cured and self._cured.search(line):
             self._ails = ""
 
+    @property
+    def pending(self) -> bool:
+        """The clock runs, or has run out, and the server is not ready."""
+        return not self._ready and self._waits_until is not None
+
     async def wait(self) -> str | None:
         """Waits until the server is ready; a remark when the entry's cap came first, or a project was not loaded."""
         if self._ready or self._waits_until is None:

@@ -53,6 +53,8 @@ class Script:
     """Answered after so many seconds, while other requests are served."""
     errors: dict[str, list[int]] = field(default_factory=dict)
     """Method → error codes, one per request, before it is answered properly."""
+    nulls: dict[str, int] = field(default_factory=dict)
+    """Method → how many requests are answered null before it is answered properly."""
     garbage_on: dict[str, str] = field(default_factory=dict)
     """Method → `json` (a frame that is not JSON, with the id), `shape` (a result of another shape), `framing`."""
     flood_stderr_bytes: int = 0
@@ -187,6 +189,9 @@ class FakeServer:
         self.send({"id": request_id, "result": {"capabilities": capabilities, "serverInfo": info}})
 
     def result(self, method: str, params: dict[str, Any]) -> Any:
+        if self.script.nulls.get(method, 0) > 0:
+            self.script.nulls[method] -= 1
+            return None
         if method in self.script.answers:
             return self.script.answers[method]
         if method == "textDocument/hover":

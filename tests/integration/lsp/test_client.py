@@ -461,6 +461,27 @@ async def test_a_capped_wait_for_readiness_says_so(file: Path) -> None:
         assert "may be incomplete" in (await server.ready() or "")
 
 
+async def test_a_null_for_symbols_counts_only_from_a_server_that_is_ready(file: Path, log: Path) -> None:
+    readiness = Readiness(kind="notification", method="fake/status", field="quiet", value=True, grace_s=60, cap_s=60)
+    spec = msgspec.structs.replace(FAKE_SPEC, readiness=readiness)
+    asks = "textDocument/documentSymbol"
+    span = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 5}}
+    symbol = {"name": "first", "kind": 12, "range": span, "selectionRange": span}
+    quiet = [{"method": "fake/status", "params": {"quiet": True}}]
+    script = {"answers": {asks: [symbol]}, "nulls": {asks: 2}, "say_on": {asks: quiet}, "log": str(log)}
+    async with running(fake_server(file.parent, spec, **script)) as server:
+        assert await server.document_symbols(file) == []  # ready between its two answers: the second counts
+        assert [one.name for one in await server.document_symbols(file)] == ["first"]
+    assert methods_of(log).count(asks) == 3
+
+
+async def test_a_file_of_which_an_unready_server_can_not_tell_is_no_empty_file(file: Path) -> None:
+    readiness = Readiness(kind="log", pattern="never", grace_s=60, cap_s=0.1)
+    async with running(fake_server(file.parent, msgspec.structs.replace(FAKE_SPEC, readiness=readiness))) as server:
+        with pytest.raises(ServerBusy, match="still reads the project"):
+            await server.document_symbols(file)
+
+
 async def test_a_server_that_floods_stderr_is_never_blocked_and_its_last_words_are_kept(file: Path) -> None:
     async with running(fake_server(file.parent, flood_stderr_bytes=3_000_000)) as server:
         assert await server.hover(file, START) == "v1:first"
