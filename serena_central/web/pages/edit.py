@@ -14,6 +14,7 @@ from serena_central.store.rows import EditRow
 from serena_central.web.answers import NotFound
 from serena_central.web.pages.page import Page, Section, Visit
 from serena_central.web.pages.references import session_page
+from serena_central.web.pages.rendering import bounded
 
 LINES = 300
 LINE_CHARS = 300
@@ -128,7 +129,7 @@ def _lines(hunk: Hunk) -> list[DiffLine]:
 
 def _text(content: bytes) -> list[str]:
     lines = content.decode("utf-8", "surrogatepass").splitlines()
-    return [line if len(line) <= LINE_CHARS else line[:LINE_CHARS] + "…" for line in lines]
+    return [bounded(line, LINE_CHARS) for line in lines]
 
 
 PAGE = Page(

@@ -11,7 +11,7 @@ from serena_central.store.rows import EventRow
 from serena_central.web.pages.listing import ROWS, Option, options
 from serena_central.web.pages.page import FLUSH_S, Page, Section, Visit, link
 from serena_central.web.pages.references import Reference, References
-from serena_central.web.pages.rendering import milliseconds
+from serena_central.web.pages.rendering import bounded, milliseconds
 from serena_central.web.views import event_pages
 
 PATH = "/events"
@@ -112,7 +112,7 @@ def _text(row: EventRow | Event) -> str:
         failed = f": {data['error']}" if data.get("error") else ""
         return f"{data.get('tool')} {data.get('outcome')}, {milliseconds(data.get('duration_ms', 0))}{failed}"
     said = row.message or ", ".join(f"{name} {value}" for name, value in data.items() if value not in (None, ""))
-    return said if len(said) <= MOST_TEXT else said[:MOST_TEXT] + "…"
+    return bounded(said, MOST_TEXT)
 
 
 async def export(visit: Visit) -> Response:

@@ -7,6 +7,7 @@ from serena_central.symbols.kinds import kind_name
 from serena_central.web.pages.listing import Option, Pager, has_words, options, paged
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.projects import known
+from serena_central.web.pages.rendering import bounded
 from serena_central.web.pages.surveying import FINDINGS, GRAPH, WORK, root_of
 
 KINDS = ("broken reference", "unused symbol")
@@ -69,7 +70,7 @@ async def table(visit: Visit) -> Table:
         broken=len(survey.broken) if survey else 0,
         unused=len(survey.unused) if survey else 0,
         checked=survey.checked if survey else 0,
-        remarks=[_bounded(text, REMARK_CHARS) for text in survey.remarks[:REMARKS]] if survey else [],
+        remarks=[bounded(text, REMARK_CHARS) for text in survey.remarks[:REMARKS]] if survey else [],
     )
 
 
@@ -77,7 +78,7 @@ def _findings(survey: FindingsSurvey) -> list[Finding]:
     broken, unused = KINDS
     return [
         *(
-            Finding(broken, one.path, one.line + 1, one.what, _bounded(one.message, MESSAGE_CHARS), "")
+            Finding(broken, one.path, one.line + 1, one.what, bounded(one.message, MESSAGE_CHARS), "")
             for one in survey.broken
         ),
         *(
@@ -92,10 +93,6 @@ def _findings(survey: FindingsSurvey) -> list[Finding]:
             for one in survey.unused
         ),
     ]
-
-
-def _bounded(text: str, chars: int) -> str:
-    return text if len(text) <= chars else text[:chars] + "…"
 
 
 PAGE = Page(

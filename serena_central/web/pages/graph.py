@@ -23,6 +23,7 @@ from serena_central.web.pages.looking import (
 )
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.projects import ONE, known
+from serena_central.web.pages.rendering import bounded
 from serena_central.web.pages.surveying import GRAPH, WORK, root_of
 
 LIST_BYTES = 6000
@@ -132,7 +133,7 @@ async def shown(visit: Visit) -> Shown:
     if view is None:
         return Shown(False, None, "", 0, 0, [], "", [])
     report, look = view.report, look_of(visit)
-    remarks = [text if len(text) <= REMARK_CHARS else text[:REMARK_CHARS] + "…" for text in report.remarks[:REMARKS]]
+    remarks = [bounded(text, REMARK_CHARS) for text in report.remarks[:REMARKS]]
     return Shown(
         surveyed=True,
         drawing=drawing(report, view.links) if report.nodes else None,

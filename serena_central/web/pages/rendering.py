@@ -84,6 +84,11 @@ def number(value: int) -> str:
     return f"{value:,}"
 
 
+def bounded(text: str, chars: int) -> str:
+    """No more than so many characters of a text, and a sign that there are more."""
+    return text if len(text) <= chars else text[:chars] + "…"
+
+
 def breakable(name: str) -> Markup:
     """A name that may be broken behind its underscores and dots, where there is little room."""
     pieces = re.split("(?<=[_.])", name)

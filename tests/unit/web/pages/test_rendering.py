@@ -8,6 +8,7 @@ from markupsafe import Markup
 from serena_central.web.pages.overview import Attention, Problem
 from serena_central.web.pages.rendering import (
     PATH_CHARS,
+    bounded,
     breakable,
     counted,
     duration,
@@ -43,6 +44,10 @@ def test_html_and_what_is_not_text_stay_as_they_are() -> None:
 def test_everything_printed_is_escaped() -> None:
     said = render("_said.html", said="<b>'\"&\x1b", failed=False)
     assert "&lt;b&gt;&#39;&#34;&amp;␛" in said
+
+
+def test_a_text_is_cut_where_it_is_too_long_and_says_so() -> None:
+    assert [bounded(text, 3) for text in ("", "abc", "abcd")] == ["", "abc", "abc…"]
 
 
 def test_times_are_told_in_utc_for_who_has_no_script() -> None:
