@@ -47,14 +47,17 @@ async def test_a_failure_is_marked_for_people_and_is_the_exit_code(tmp_path: Pat
     assert "ok      settings: no problems" in ended.out
 
 
-async def test_a_language_server_that_is_there_and_does_not_run_is_told(
+async def test_a_language_server_that_is_there_and_does_not_run_is_told_but_not_of_a_language_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    proxy = tmp_path / "rust-analyzer"
-    proxy.write_text("#!/bin/sh\necho 'error: Unknown binary' >&2\nexit 1\n")
-    proxy.chmod(0o755)
+    rust_analyzer, perl = tmp_path / "rust-analyzer", tmp_path / "perl"
+    rust_analyzer.write_text("#!/bin/sh\necho 'error: Unknown binary' >&2\nexit 1\n")
+    perl.write_text('#!/bin/sh\necho "Can\'t locate Perl/LanguageServer.pm" >&2\nexit 2\n')
+    for program in (rust_analyzer, perl):
+        program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.defpath}")
     found = {check.name.partition(" (")[0]: check for check in await check_languages(Places(tmp_path / "home"))}
     assert (found["rust-analyzer"].state, found["ty"].state) == ("warning", "ok")
     assert "Unknown binary" in found["rust-analyzer"].says
     assert "serena-central languages install rust-analyzer" in found["rust-analyzer"].advice
+    assert "perl-languageserver" not in found

@@ -31,7 +31,7 @@ async def check_languages(places: Places) -> list[Check]:
         for spec in missing
         if spec.bundled
     ]
-    tried: dict[str, Check] = {}
+    tried: dict[str, Check | None] = {}
     places_free = anyio.CapacityLimiter(AT_ONCE)
 
     async def try_one(spec: ServerSpec, launch: Launch) -> None:
@@ -41,18 +41,21 @@ async def check_languages(places: Places) -> list[Check]:
     async with anyio.create_task_group() as tasks:
         for spec, launch in found.values():
             tasks.start_soon(try_one, spec, launch)
-    lines += [tried[name] for name in found]
-    if others := sum(1 for spec in missing if not spec.bundled):
+    lines += [check for name in found if (check := tried[name])]
+    if others := sum(1 for spec in missing if not spec.bundled) + list(tried.values()).count(None):
         says = f"{others} are not installed; `serena-central languages list` says how to get those that you need"
         lines.append(info("other language servers", says))
     return lines
 
 
-async def _tried(spec: ServerSpec, launch: Launch) -> Check:
+async def _tried(spec: ServerSpec, launch: Launch) -> Check | None:
+    """None for one that turns out not to be here: only the language is that it is written in."""
     program = launch.command[0]
     try:
         version = await try_out(spec, launch)
     except ServerStartFailed as error:
+        if spec.launch.hosted:
+            return None
         advice = f"install it anew: {spec.how_to_get}"
         says = f"{program} is here and does not run: {str(error).splitlines()[0]}"
         return failed(_name(spec), says, advice) if spec.bundled else warning(_name(spec), says, advice)

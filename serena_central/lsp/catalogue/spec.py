@@ -70,6 +70,8 @@ class Launching(Part, frozen=True):
     native: str = ""
     """A file beside the npm package, from `node_modules`: run in place of the package's script, which would only wait
     for it. `{os}` and `{arch}` are Node's names."""
+    hosted: bool = False
+    """The program is the language's own and the server a library of it: that the program is here says nothing of it."""
     connect: str = ""
     """`host:port` where the server listens already (Godot's editor): a relay of ours stands in for its process."""
 
