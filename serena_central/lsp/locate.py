@@ -214,14 +214,3 @@ def _filled(value: Any, programs: Mapping[str, str], values: Mapping[str, str]) 
     if isinstance(value, list):
         return [_filled(inside, programs, values) for inside in cast("list[Any]", value)]
     return value
-
-
-def installed(specs: Sequence[ServerSpec], places: Places) -> dict[str, str]:
-    """Maps server name → program path, for those whose programs are all here."""
-    found: dict[str, str] = {}
-    for spec in specs:
-        try:
-            found[spec.name] = locate(spec, Path("/"), places).command[0]
-        except ServerNotInstalled:
-            continue
-    return found
