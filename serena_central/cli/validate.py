@@ -13,6 +13,7 @@ from serena_central.cli.output import json_option, print_json
 from serena_central.cli.progress import Progress
 from serena_central.cli.remote import Remote
 from serena_central.core.errors import SerenaCentralError
+from serena_central.core.words import counted
 
 GIT_TIMEOUT_S = 60.0
 
@@ -20,6 +21,8 @@ FOUND = 2
 
 TOOLS = {"broken": "check_references", "unused": "find_unused_symbols"}
 """Kind of finding, as the tool's answer names it → the tool."""
+
+NOUNS = {"broken": "broken reference", "unused": "unused symbol"}
 
 
 class _WrongUsage(click.UsageError):
@@ -93,7 +96,8 @@ def _print(answers: dict[str, Any], remarks: list[str]) -> None:
         )
     for remark in remarks:
         click.echo(remark, err=True)
-    click.echo(f"{len(answers['broken'])} broken references, {len(answers['unused'])} unused symbols", err=True)
+    found = [counted(len(answers[kind]), noun) for kind, noun in NOUNS.items()]
+    click.echo(", ".join(found), err=True)
 
 
 def _changed(root: Path, revision: str) -> list[str]:

@@ -18,6 +18,7 @@ from serena_central.analysis.unused import unused_symbols
 from serena_central.core.clock import utc
 from serena_central.core.errors import PathError, SerenaCentralError, UndoRefused
 from serena_central.core.text import Position
+from serena_central.core.words import counted
 from serena_central.editing.patch import Hunk, lines_made
 from serena_central.projects.project import Project
 from serena_central.projects.undo import patches_of
@@ -191,7 +192,7 @@ async def _holders(project: Project, path: str, hunks: list[Hunk]) -> list[str]:
 def _heading(call: ToolCall, made: Sequence[EditRow]) -> str:
     session = call.session
     when = f", from {utc(made[0].at)} to {utc(made[-1].at)}" if made else ""
-    return f"{len(made)} edits by {_text(session.client_name)}, session {session.id}{when}."
+    return f"{counted(len(made), 'edit')} by {_text(session.client_name)}, session {session.id}{when}."
 
 
 def _comparison(compared: Sequence[Compared]) -> list[str]:
@@ -218,7 +219,8 @@ def _outcome(compared: Mapping[Kind, Sequence[Compared]]) -> str:
     new = {kind: sum(len(one.new) for one in group) for kind, group in compared.items()}
     if not any(new.values()):
         return "Nothing is broken, and nothing unused, that was not before."
-    return f"Not finished: {new['broken']} new broken references, {new['unused']} new unused symbols."
+    found = (counted(new["broken"], "new broken reference"), counted(new["unused"], "new unused symbol"))
+    return f"Not finished: {', '.join(found)}."
 
 
 def _text(text: str) -> str:

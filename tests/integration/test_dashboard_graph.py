@@ -123,7 +123,7 @@ async def test_what_uses_what_is_shown_exactly(central: RunningCentral, visitor:
                 Edge(2, 1, 1, "M148 100C193 100 193 66 148 66", 2.5, 1),
             ],
             left_out=0,
-            says="Dependency graph: 4 nodes, 3 edges, 1 circles",
+            says="Dependency graph: 4 nodes, 3 edges, 1 circle",
         ),
         uses_url=link("/projects/one/uses", root=root),
         nodes=4,

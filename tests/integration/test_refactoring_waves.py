@@ -96,7 +96,7 @@ async def test_a_rename_in_waves_ends_without_a_broken_reference_or_a_new_unused
         assert halfway["scan"][0] == ["scan/jobs.py:0 unresolved import"]
         unfinished = await report(client)
         assert "| scan | 0 | 1 | 1 |\n\n- scan: scan/jobs.py: unresolved import: " in unfinished
-        assert "Not finished: 1 new broken references, 0 new unused symbols." in unfinished
+        assert "Not finished: 1 new broken reference, 0 new unused symbols." in unfinished
         for line in ("import {}", "    return {}()"):
             old, new = line.format("py_total"), line.format("score")
             await ask(client, "replace_content", relative_path=jobs, needle=old, repl=new, mode="literal")

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from serena_central.analysis.graph import Circle, Edge, Ranked
 from serena_central.analysis.render.mermaid import mermaid
 from serena_central.analysis.report import GraphReport
+from serena_central.core.words import counted
 
 MOST_CIRCLES = 20
 MOST_EDGES = 30
@@ -21,8 +22,9 @@ def markdown(report: GraphReport) -> str:
         f"# Dependencies of {_text(report.title)}",
         "",
         (
-            f"{report.nodes} nodes ({drawn.granularity}), {report.uses} uses, {len(found.circles)} circles, "
-            f"{len(found.layers)} layers. An arrow leads from the user to what it uses; its number counts uses."
+            f"{counted(report.nodes, 'node')} ({drawn.granularity}), {counted(report.uses, 'use')}, "
+            f"{counted(len(found.circles), 'circle')}, {counted(len(found.layers), 'layer')}. "
+            "An arrow leads from the user to what it uses; its number counts uses."
         ),
         *(f"\n> {_text(remark)}" for remark in report.remarks),
         "",
@@ -37,7 +39,7 @@ def markdown(report: GraphReport) -> str:
     for number, circle in enumerate(found.circles[:MOST_CIRCLES], 1):
         lines += _circle(number, circle)
     if len(found.circles) > MOST_CIRCLES:
-        lines.append(f"{len(found.circles) - MOST_CIRCLES} smaller circles are left out.")
+        lines.append(f"{counted(len(found.circles) - MOST_CIRCLES, 'smaller circle')} left out.")
     lines += ["", "## Layers", "", "The first depends on nothing else here; each other one on those before it.", ""]
     lines += [f"{number}. {_named(layer)}" for number, layer in enumerate(found.layers, 1)]
     lines += ["", "## Most depended upon", "", *_table(found.most_used, "users")]
@@ -49,11 +51,11 @@ def _circle(number: int, circle: Circle) -> list[str]:
     weakest = sorted(circle.edges, key=lambda edge: (edge.count, edge.source, edge.target))
     lines = [f"### {number}. {_text(circle.name)}", "", f"{len(circle.nodes)} nodes: {_named(circle.nodes)}.", ""]
     lines += [
-        f"- {_code(edge.source)} → {_code(edge.target)}: {edge.count} uses, {_samples(edge)}"
+        f"- {_code(edge.source)} → {_code(edge.target)}: {counted(edge.count, 'use')}, {_samples(edge)}"
         for edge in weakest[:MOST_EDGES]
     ]
     if len(weakest) > MOST_EDGES:
-        lines.append(f"- {len(weakest) - MOST_EDGES} stronger edges are left out.")
+        lines.append(f"- {counted(len(weakest) - MOST_EDGES, 'stronger edge')} left out.")
     return [*lines, ""]
 
 

@@ -8,6 +8,7 @@ from html import escape
 
 from serena_central.analysis.graph import Analysis, Graph
 from serena_central.analysis.render.layout import BOX, Box, circle_of, label, layout
+from serena_central.core.words import counted
 
 COLOURS = ("#c0392b", "#8e44ad", "#d35400", "#2471a3", "#117a65", "#7d6608")
 """Of circles, in turn."""
@@ -37,10 +38,11 @@ def svg(graph: Graph, analysis: Analysis) -> str:
         line = drawn.line(edge)
         within = colours.get(edge.source) if colours.get(edge.source) == colours.get(edge.target) else None
         style = f' style="stroke:{within}"' if within else ""
+        says = f"{edge.source} → {edge.target}: {counted(edge.count, 'use')}"
         parts.append(
             f'<path class="edge" data-source="{_attribute(edge.source)}" data-target="{_attribute(edge.target)}" '
             f'd="{line}" stroke-width="{1 + 3 * edge.count / strongest:.1f}" marker-end="url(#tip)"'
-            f"{style}><title>{escape(_clean(f'{edge.source} → {edge.target}: {edge.count} uses'))}</title></path>"
+            f"{style}><title>{escape(_clean(says))}</title></path>"
         )
     parts += [_node(node, graph.files[node], box, colours.get(node)) for node, box in boxes.items()]
     return "\n".join([*parts, "</svg>"]) + "\n"

@@ -23,6 +23,7 @@ from serena_central.core.errors import (
     SymbolNotFound,
 )
 from serena_central.core.text import Position, Range
+from serena_central.core.words import counted
 from serena_central.files.search import files_containing
 from serena_central.lsp.answers import Location
 from serena_central.projects.project import Project
@@ -133,7 +134,7 @@ async def _in_sibling(sibling: Project, declared: Declaration) -> References:
     remarks = [
         leads.remark,
         f"{name} stands in {left + len(asked)} places, of which {len(asked)} were asked about" if left else None,
-        f"{len(leads.unresolved)} places hold {name} and lead nowhere: its language server can't tell what they mean"
+        f"nobody can tell what {name} means in {counted(len(leads.unresolved), 'place')}, where it leads nowhere"
         if leads.unresolved
         else None,
     ]

@@ -7,6 +7,7 @@ import msgspec
 
 from serena_central.analysis.render.layout import BOX, Box, circle_of, label, layout
 from serena_central.analysis.report import GraphReport
+from serena_central.core.words import counted
 
 COLOURS = 6
 """Classes of circles' colours, in turn."""
@@ -98,7 +99,8 @@ def drawing(report: GraphReport, links: Links) -> Drawing:
         nodes=[_node(node, box, report, links, circles) for node, box in drawn.boxes.items()],
         edges=edges,
         left_out=len(graph.edges) - len(edges),
-        says=f"Dependency graph: {len(graph.files)} nodes, {len(graph.edges)} edges, {len(analysis.circles)} circles",
+        says=f"Dependency graph: {counted(len(graph.files), 'node')}, {counted(len(graph.edges), 'edge')}, "
+        f"{counted(len(analysis.circles), 'circle')}",
     )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from serena_central.core.events import Event, Severity
+from serena_central.core.words import counted
 from serena_central.pool.snapshot import ServerSnapshot
 from serena_central.pool.state import RunState
 from serena_central.projects.registry import ProjectSnapshot
@@ -14,7 +15,7 @@ from serena_central.web.minutes import Minute
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.plot import Plot, Series, plot
 from serena_central.web.pages.references import Reference, References, project_page, server_page, session_page
-from serena_central.web.pages.rendering import counted, milliseconds
+from serena_central.web.pages.rendering import milliseconds
 
 NEWEST_SESSIONS = 8
 NEWEST_EVENTS = 12

@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from serena_central.core.clock import utc
 from serena_central.core.resources import dashboard_folder
+from serena_central.core.words import counted
 
 _KEPT = "\t\n"
 _CONTROLS = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in _KEPT} | {0x7F: "␡"}
@@ -72,11 +73,6 @@ def duration(seconds: float) -> str:
             rest = whole % step // below
             return f"{whole // step} {unit} {rest} {small}" if rest else f"{whole // step} {unit}"
     return f"{whole} s"
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 call`, `12,345 calls`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def number(value: int) -> str:

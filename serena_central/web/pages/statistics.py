@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 import msgspec
 
+from serena_central.core.words import counted
 from serena_central.store.answers import DayTotal, ToolStatistics
 from serena_central.web.pages.listing import Option
 from serena_central.web.pages.page import FLUSH_S, Page, Section, Visit, link
 from serena_central.web.pages.plot import Plot, Series, plot
-from serena_central.web.pages.rendering import counted
 
 PATH = "/statistics"
 

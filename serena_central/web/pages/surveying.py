@@ -6,11 +6,11 @@ import msgspec
 
 from serena_central.analysis.survey import FindingsSurvey, GraphSurvey, Kind, Survey
 from serena_central.analysis.surveys import Job
+from serena_central.core.words import counted
 from serena_central.web.answers import NotFound
 from serena_central.web.pages.border import Action, Form
 from serena_central.web.pages.page import Section, Visit, link
 from serena_central.web.pages.projects import ONE, known
-from serena_central.web.pages.rendering import counted
 
 GRAPH = f"{ONE}/graph"
 FINDINGS = f"{ONE}/findings"

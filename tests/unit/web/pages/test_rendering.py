@@ -10,7 +10,6 @@ from serena_central.web.pages.rendering import (
     PATH_CHARS,
     bounded,
     breakable,
-    counted,
     duration,
     milliseconds,
     moment,
@@ -68,7 +67,6 @@ def test_sizes_and_durations_are_written_for_people() -> None:
 
 
 def test_numbers_and_paths_are_written_for_people() -> None:
-    assert [counted(n, "call") for n in (0, 1, 12345)] == ["0 calls", "1 call", "12,345 calls"]
     assert number(1234567) == "1,234,567"
     assert path("/srv/shop") == "/srv/shop"
     assert path(f"{Path.home()}/src/<b>") == f'<span title="{Path.home()}/src/&lt;b&gt;">~/src/&lt;b&gt;</span>'
