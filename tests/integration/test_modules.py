@@ -100,7 +100,7 @@ async def test_a_place_in_a_sibling_is_a_use_if_it_leads_to_the_declaration_and_
     ):
         found, remarks = await groups(client, "find_referencing_symbols", name_path="Cart/total")
         assert list(found["web"]) == (["use.py"] if resolves else [])
-        assert ("web: Possibly incomplete: 1 place named total lead" in remarks) is not resolves
+        assert ("web: Possibly incomplete: nobody can tell what total means in 1 place" in remarks) is not resolves
 
 
 async def test_what_a_sibling_may_use_is_not_unused_where_its_server_can_not_be_asked(tmp_path: Path) -> None:
