@@ -13,6 +13,8 @@ TIMEOUT_S = 900.0
 
 UNBOUNDED_CHARS = 5_000_000
 
+INTERRUPTED = "Interrupted. What was found is kept: run it again, and it goes on where it was."
+
 
 @click.command(
     epilog="Example: serena-central graph src/app --granularity folder --format markdown --out graph.md\n\n"
@@ -47,7 +49,7 @@ def command(
     }
     remote = Remote(folder=place, answer_timeout_s=TIMEOUT_S)
     body = {"arguments": arguments, "progress": True}
-    with Progress() as progress:
+    with Progress(interrupted=INTERRUPTED) as progress:
         blocks: list[str] = remote.followed("/api/tools/dependency_graph", body, progress.says)["blocks"]
     for remark in blocks[1:]:
         click.echo(remark, err=True)

@@ -16,7 +16,9 @@ EVERY_S = 5.0
 class Progress:
     """A context manager: what stands on the terminal goes with it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, interrupted: str = "") -> None:
+        """`interrupted`: what to tell whoever ends it with Ctrl-C."""
+        self._interrupted = interrupted
         self._watched = sys.stderr.isatty()
         self._began = self._told = time.monotonic()
 
@@ -39,3 +41,5 @@ class Progress:
     ) -> None:
         if self._watched:
             click.echo("\r\033[K", err=True, nl=False)
+        if kind is KeyboardInterrupt and self._interrupted:
+            click.echo(self._interrupted, err=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from serena_central.cli.graph import TIMEOUT_S, UNBOUNDED_CHARS
+from serena_central.cli.graph import INTERRUPTED, TIMEOUT_S, UNBOUNDED_CHARS
 from serena_central.cli.output import json_option, print_json
 from serena_central.cli.progress import Progress
 from serena_central.cli.remote import Remote
@@ -73,7 +73,7 @@ def _ask(tool: str, root: Path, paths: list[str], remarks: list[str]) -> dict[st
     arguments = {"project": str(root), "paths": paths, "max_answer_chars": UNBOUNDED_CHARS}
     body = {"arguments": arguments, "progress": True}
     try:
-        with Progress() as progress:
+        with Progress(interrupted=INTERRUPTED) as progress:
             remote = Remote(folder=root, answer_timeout_s=TIMEOUT_S)
             answer = remote.followed(f"/api/tools/{tool}", body, progress.says)
     except SerenaCentralError as error:  # of any kind: 2 means findings here

@@ -3,9 +3,11 @@
 import subprocess
 from pathlib import Path
 
+import anyio
 import pytest
 
-from tests.support.child import Child, run_command
+from tests.support.child import PATIENCE_S, Child, run_command
+from tests.support.terminal import CTRL_C, in_terminal
 
 CLEAN = "from stone import Stone\n\n\nclass Ring:\n    stone: Stone\n\n\nprint(Ring().stone)\n"
 
@@ -39,6 +41,41 @@ async def test_a_graph_is_printed_or_written(serving: Child, project: Path, tmp_
     assert (written.code, written.out) == (0, "")
     assert f"{out} written." in written.err
     assert "```mermaid" in out.read_text()
+
+
+ASKING = r"asking for uses: (\d+) of (\d+) symbols"
+
+
+def chain(root: Path) -> Path:
+    """Files of which each uses what the one before it defines: more than can be asked about in some seconds."""
+    (root / ".git").mkdir(parents=True)
+    for number in range(150):
+        names = [f"part_{number}_{one}" for one in range(20)]
+        before = ", ".join(f"part_{number - 1}_{one}" for one in range(20))
+        head = f"from file_{number - 1} import {before}\n\nprint({before})\n" if number else ""
+        (root / f"file_{number}.py").write_text(head + "".join(f"\n\ndef {name}() -> None: ...\n" for name in names))
+    return root
+
+
+async def test_ctrl_c_ends_a_graph_on_the_server_too_and_the_next_run_goes_on_where_it_was(
+    serving: Child, tmp_path: Path
+) -> None:
+    graph = ("graph", str(chain(tmp_path / "chain")), "--out", str(tmp_path / "graph.md"))
+    async with in_terminal(serving.folder, *graph) as terminal:
+        done, total = map(int, (await terminal.until(ASKING)).groups())
+        terminal.press(CTRL_C)
+        assert await terminal.end() == 130
+        assert "Interrupted. What was found is kept: run it again, and it goes on where it was." in terminal.text
+    async with serving.http() as http:
+        with anyio.fail_after(PATIENCE_S):
+            while any(one["running"] for one in (await http.get("/api/sessions")).json()["sessions"]):
+                await anyio.sleep(0.01)
+    assert not (tmp_path / "graph.md").exists()
+    async with in_terminal(serving.folder, *graph) as terminal:
+        _, left = map(int, (await terminal.until(ASKING)).groups())
+        assert left <= total - done
+        terminal.press(CTRL_C)
+        assert await terminal.end() == 130
 
 
 async def test_a_graph_with_a_wrong_option_or_without_a_server_is_not_drawn(project: Path, tmp_path: Path) -> None:
