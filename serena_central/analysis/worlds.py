@@ -4,8 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
-import anyio.lowlevel
-
+from serena_central.core.pacing import paced
 from serena_central.files.tree import Change
 from serena_central.projects.project import Project
 
@@ -46,9 +45,7 @@ class Worlds:
         if known.digest is not None:
             return known.digest
         changes, found = known.changes, hashlib.blake2b(digest_size=16)
-        for number, (path, stamp) in enumerate(sorted(project.tree.files.items())):
-            if number % FILES_AT_ONCE == 0:
-                await anyio.lowlevel.checkpoint()
+        async for path, stamp in paced(sorted(project.tree.files.items()), FILES_AT_ONCE):
             if project.languages.is_code(path):
                 found.update(f"{path}\0{stamp.size}\0{stamp.mtime_ns}\0".encode("utf-8", "surrogateescape"))
         if known.changes == changes:

@@ -7,7 +7,7 @@ and by file until the tree reports a change: whoever looks at all of 100,000 fil
 
 import fnmatch
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from serena_central.lsp.catalogue import Catalogue, Claim
@@ -26,6 +26,8 @@ class Detection:
         self._catalogue = catalogue
         self._only = frozenset(only)
         self._languages: dict[str, str | None] = {}
+        self._contested: dict[str, None] = {}
+        """Files about which markers decide, as far as they were asked about."""
         self._scripts: dict[str, str | None] = {}
         self._marked: dict[tuple[str, tuple[str, ...]], int] = {}
         """(folder, markers) → depth of the nearest folder above, itself included, that holds one; -1: none."""
@@ -40,7 +42,11 @@ class Detection:
         claims = self._catalogue.claims(path)
         if not claims:
             return self._script(path) if _says_nothing(path) else None
-        claim = claims[0] if len(claims) == 1 and not claims[0].markers else self._decide(path, claims)
+        if len(claims) == 1 and not claims[0].markers:
+            claim = claims[0]
+        else:
+            self._contested[path] = None
+            claim = self._decide(path, claims)
         return claim.language if claim and self._serves(claim.language) else None
 
     def is_searched(self, language: str) -> bool:
@@ -54,17 +60,20 @@ class Detection:
     def remember(self, scripts: dict[str, str | None]) -> None:
         self._scripts |= scripts
 
-    def changed(self, paths: Sequence[str]) -> bool:
-        """Forgets what no longer holds; True when other files than these may have another language now."""
+    def changed(self, paths: Sequence[str]) -> Collection[str]:
+        """Forgets what no longer holds; the other files that may have another language now."""
         for path in paths:
             self._languages.pop(path, None)
             self._scripts.pop(path, None)
+            self._contested.pop(path, None)
         names = {path.rpartition("/")[2] for path in paths}
-        if any(fnmatch.fnmatchcase(name, marker) for marker in self._catalogue.markers for name in names):
-            self._marked.clear()
-            self._languages.clear()
-            return True
-        return False
+        if not any(fnmatch.fnmatchcase(name, marker) for marker in self._catalogue.markers for name in names):
+            return ()
+        contested, self._contested = self._contested, {}
+        self._marked.clear()
+        for path in contested:
+            del self._languages[path]
+        return contested.keys()
 
     def _serves(self, language: str) -> bool:
         return not self._only or language in self._only

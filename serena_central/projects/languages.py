@@ -309,10 +309,10 @@ class ProjectLanguages:
         text = await anyio.to_thread.run_sync(self.read_text, self._root / path)
         return await self._syntax.symbols(self._identifier(path), text.content)
 
-    def changed(self, changes: Sequence[Change]) -> bool:
+    def changed(self, changes: Sequence[Change]) -> Collection[str]:
         """Tells every server of this project what happened on disk, before anybody asks again.
 
-        True when files that did not change may have another language, and so another server, now.
+        Returns files that did not change and may have another language, and so another server, now.
         """
         if any(self.is_marker(change.path) for change in changes):
             self._wanted.clear()

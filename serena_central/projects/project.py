@@ -10,12 +10,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import anyio
-import anyio.lowlevel
+import anyio.to_thread
 from anyio.abc import TaskStatus
 
 from serena_central.config.load import serena_home, settings_stamp
 from serena_central.config.settings import ProjectSettings
 from serena_central.core.errors import PathRefused, SymbolNotFound
+from serena_central.core.pacing import paced
 from serena_central.editing.apply import Applier
 from serena_central.files.boundary import relative, resolve_inside
 from serena_central.files.text import FileText, read_text
@@ -127,7 +128,7 @@ class Project:
         moved = self.languages.changed(changes)
         self.indexer.changed(changes)
         if moved:
-            self.indexer.ask_again()
+            self.indexer.doubt(moved)
         self._finder.changed(changes)
 
     async def warm(self) -> list[Warmed]:
@@ -142,8 +143,7 @@ class Project:
     def server_installed(self, name: str) -> None:
         """A language server that was missing is there now: it is asked about its files."""
         self.languages.installed(name)
-        of_server = [path for path in self.tree.files if (spec := self.languages.spec_for(path)) and spec.name == name]
-        self.indexer.ask_again(of_server)
+        self.indexer.doubt(self.tree.files)
 
     # --- files ---------------------------------------------------------------------------------------------------
 
@@ -198,9 +198,7 @@ class Project:
         batches, found = self._languages_in_use
         if batches != self._batches:
             batches, found = self._batches, set[str]()
-            for number, path in enumerate(list(self.tree.files)):
-                if number % FILES_AT_ONCE == 0:
-                    await anyio.lowlevel.checkpoint()
+            async for path in paced(list(self.tree.files), FILES_AT_ONCE):
                 language = self.languages.language_of(path)
                 if language is not None:
                     found.add(language)
@@ -281,6 +279,7 @@ class Project:
             PathError: it can't be read, or does not settle.
         """
         for _ in range(ATTEMPTS):
+            await self.indexer.settle()
             read = await self.read(path)
             entry = self.index.entry(path)
             file = self.index.of_text(path, read.stamp)

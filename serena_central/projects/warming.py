@@ -52,7 +52,7 @@ async def _language(
     report(f"{name}: starting {language}")
     try:
         if await languages.until_installed(files[0]):
-            indexer.ask_again(files)  # what they failed of is over
+            indexer.doubt(files)  # what they failed of is over
         error = await languages.ask(files[0], lambda server: server.ready())
         gaps = await indexer.ensure(files)
         error = "; ".join(filter(None, [error, *map(str, gaps)])) or None

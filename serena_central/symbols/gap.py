@@ -4,6 +4,16 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
+PATIENCE_S = 3.0
+"""How long a caller waits for a server's first answer where symbols can be had by syntax: a quick server has started
+and answered by then; the others take a minute for a large project, and a caller gives up within one."""
+
+SLOW_START = (
+    f"its language server has said nothing for {PATIENCE_S:g} s; it may be starting. Call again for its answer."
+)
+
+FROM_CACHE = "no language server could be asked when it was indexed; it is being asked again."
+
 
 class Gap(NamedTuple):
     """Files that an answer does not cover, and why; with a `language`, files that it covers by syntax only."""

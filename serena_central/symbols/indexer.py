@@ -14,7 +14,7 @@ the composition root's.
 import logging
 import math
 import time
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from serena_central.core.errors import (
     ServerNotInstalled,
     ServerStartFailed,
 )
+from serena_central.core.pacing import paced
 from serena_central.core.progress import report
 from serena_central.files.stamp import Stamp
 from serena_central.files.tree import Change, FileTree
@@ -37,7 +38,7 @@ from serena_central.store.index_cache import IndexCache
 from serena_central.symbols import failures, identity
 from serena_central.symbols.failures import Failures
 from serena_central.symbols.flights import Flights
-from serena_central.symbols.gap import BySyntax, Gap
+from serena_central.symbols.gap import FROM_CACHE, PATIENCE_S, SLOW_START, BySyntax, Gap
 from serena_central.symbols.index import SymbolIndex
 from serena_central.symbols.keeper import FILES_AT_ONCE, IndexKeeper
 from serena_central.symbols.source import AskSymbols, Lent, SymbolSource
@@ -54,16 +55,6 @@ FILLED_AT_ONCE = 2
 
 RETRIED_AT_LEAST_EVERY_S = 600.0
 """The longest pause of the background: nothing tells of a server that a person has installed or repaired elsewhere."""
-
-PATIENCE_S = 3.0
-"""How long a caller waits for a server's first answer where symbols can be had by syntax: a quick server has started
-and answered by then; the others take a minute for a large project, and a caller gives up within one."""
-
-SLOW_START = (
-    f"its language server has said nothing for {PATIENCE_S:g} s; it may be starting. Call again for its answer."
-)
-
-FROM_CACHE = "no language server could be asked when it was indexed; it is being asked again."
 
 SAVE_EVERY_FILES = 500
 
@@ -95,6 +86,8 @@ class Indexer:
         self._source = source
         self._keeper = IndexKeeper(index, cache)
         self._pending: dict[str, None] = {}
+        self._doubted: dict[str, None] = {}
+        """Files of which is not known who answers for them now."""
         self._failures = Failures()
         self._by_syntax = BySyntax()
         self._flights = Flights()
@@ -106,7 +99,7 @@ class Indexer:
     @property
     def pending(self) -> int:
         """Files whose symbols are not known yet."""
-        return len(self._pending)
+        return len(self._pending) + len(self._doubted)
 
     def pending_paths(self) -> list[str]:
         return list(self._pending)
@@ -114,11 +107,8 @@ class Indexer:
     async def load(self) -> None:
         """Takes over the cache for files that are as they were, and marks all others pending."""
         await self._keeper.restore(self._tree.files, partial(identity.today, self._source), self._restored)
-        for number, path in enumerate(list(self._tree.files)):
-            if number % FILES_AT_ONCE == 0:
-                await anyio.lowlevel.checkpoint()
-            if path not in self._index and path in self._tree.files and self._awaits(path):
-                self._pending[path] = None
+        self.doubt(path for path in self._tree.files if path not in self._index)
+        await self.settle()
 
     def _restored(self, path: str, source: str) -> None:
         self._note_reach(path)
@@ -151,28 +141,34 @@ class Indexer:
         self._failures.succeeded(path)
         self._by_syntax.drop(path)
 
-    def ask_again(self, paths: Collection[str] | None = None) -> None:
-        """Makes files pending, without `paths` all: another server, or other settings, will answer."""
-        if paths is None:
-            self._forget_all()
-        else:
-            self._failures.all_may_start()
-            for path in paths:
-                self.forget(path)
-        asked = self._tree.files if paths is None else paths
-        self._pending.update(dict.fromkeys(path for path in asked if self._awaits(path)))
+    def doubt(self, paths: Iterable[str]) -> None:
+        """Has it looked at who answers for files now: those of which somebody else did are asked about again."""
+        self._failures.all_may_start()
+        self._doubted.update(dict.fromkeys(paths))
         self._wakeup.set()
 
-    def _forget_all(self) -> None:
-        """At once: file by file, 100,000 would hold up everybody for seconds."""
+    async def settle(self) -> None:
+        """Until it is known who answers for each file. They may be 100,000: others get their turn meanwhile."""
+        while self._doubted:
+            for _ in range(min(FILES_AT_ONCE, len(self._doubted))):
+                path, _ = self._doubted.popitem()
+                entry = self._index.entry(path)
+                if entry is None or entry.source != identity.today(self._source, path, entry.source):
+                    self.forget(path)
+                    if path in self._tree.files and self._awaits(path):
+                        self._pending[path] = None
+            await anyio.lowlevel.checkpoint()
+
+    def ask_again(self) -> None:
+        """Forgets all files. At once: file by file, 100,000 would hold up everybody for seconds."""
         self._flights.outdate_all()
-        for path in self._index.paths():
-            self._keeper.changed(path)
+        self._keeper.changed(*self._index.paths())
         self._index.clear()
         self._pending.clear()
         self.on_demand.clear()
         self._failures = Failures()
         self._by_syntax = BySyntax()
+        self.doubt(self._tree.files)
 
     def _awaits(self, path: str) -> bool:
         return self._source.identity(path) is not None and self._source.is_searched(path)
@@ -190,6 +186,7 @@ class Indexer:
     async def ensure(self, paths: Iterable[str]) -> list[Gap]:
         """Indexes those of `paths` that are not; returns what could not be, or by syntax only."""
         wanted = list(paths)
+        await self.settle()
         for path in wanted:
             self._ask_for(path)
         for _ in range(ATTEMPTS):
@@ -230,6 +227,8 @@ class Indexer:
         due = anyio.current_time() + pause_s
         while True:
             self._wakeup = anyio.Event()
+            await self.turns.give_way()  # who changed something asks about it, too
+            await self.settle()
             new = [path for path in self._pending if not self._failures.is_final(path)]
             await self._fill(new)
             if any(self._failures.is_final(path) for path in new):
@@ -283,9 +282,7 @@ class Indexer:
     async def _ask_servers(self, paths: Iterable[str], at_once: int, *, gives_way: bool) -> None:
         """Asks the servers about files, those of one server under one lease."""
         of_server: dict[Hashable, list[str]] = {}
-        for number, path in enumerate(paths):
-            if number % FILES_AT_ONCE == FILES_AT_ONCE - 1:
-                await anyio.lowlevel.checkpoint()
+        async for path in paced(paths, FILES_AT_ONCE):
             if not self._failures.holds(path):
                 of_server.setdefault(self._source.server_of(path), []).append(path)
         async with anyio.create_task_group() as tasks:  # a server that is slow to start holds up no other's files

@@ -6,10 +6,9 @@ What a cached entry has to agree with, the indexer says; when to write is its bu
 from collections.abc import Callable, Mapping
 from itertools import starmap
 
-import anyio
-import anyio.lowlevel
 import anyio.to_thread
 
+from serena_central.core.pacing import paced
 from serena_central.files.stamp import Stamp
 from serena_central.store.index_cache import CachedFile, IndexCache
 from serena_central.symbols.index import Entry, SymbolIndex, names_in, packed
@@ -36,8 +35,8 @@ class IndexKeeper:
         """Files that the cache knows otherwise, or not at all."""
         return len(self._unsaved)
 
-    def changed(self, path: str) -> None:
-        self._unsaved.add(path)
+    def changed(self, *paths: str) -> None:
+        self._unsaved.update(paths)
 
     async def restore(
         self,
@@ -48,9 +47,7 @@ class IndexKeeper:
         """Puts into the index what is as it was, and tells `restored` each path and source. `stamps` are the files as
         they are; `identity` tells for a path and a cached source what that source would be today."""
         cached = await anyio.to_thread.run_sync(self._load)
-        for number, (path, stamp) in enumerate(list(stamps.items())):
-            if number % FILES_AT_ONCE == 0:
-                await anyio.lowlevel.checkpoint()
+        async for path, stamp in paced(list(stamps.items()), FILES_AT_ONCE):
             file = cached.pop(path, None)
             if file is None:
                 continue

@@ -66,6 +66,7 @@ class Finder:
         asked = {within} if within is not None and within in self._tree.files else set[str]()
         await self._indexer.ensure(asked)
         for _ in range(ROUNDS):
+            await self._indexer.settle()
             # A file that was indexed may change while another is asked about, and is then pending like any other.
             pending = [path for path in self._pending(within) if path not in looked_at]
             if not pending:

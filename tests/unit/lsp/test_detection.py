@@ -46,13 +46,17 @@ def test_the_settings_decide_before_markers(tmp_path: Path) -> None:
     assert detection(tmp_path, "python").language_of("a.m") is None
 
 
-def test_a_new_marker_counts_at_once_and_says_that_others_may_change(tmp_path: Path) -> None:
+def test_a_new_marker_counts_at_once_and_says_which_others_may_change(tmp_path: Path) -> None:
     known = detection(tmp_path)
+    assert [known.language_of(path) for path in ("a.ts", "a.py")] == ["typescript", "python"]
+    assert list(known.changed(["a.ts"])) == []
     assert known.language_of("a.ts") == "typescript"
-    assert not known.changed(["a.ts"])
     (tmp_path / "deno.json").touch()
-    assert known.changed(["deno.json"])
+    assert list(known.changed(["deno.json"])) == ["a.ts"]
     assert known.language_of("a.ts") == "deno"
+    (tmp_path / "deno.json").unlink()
+    assert list(known.changed(["deno.json", "a.ts"])) == []
+    assert known.language_of("a.ts") == "typescript"
 
 
 def test_a_script_is_known_by_its_first_line_until_it_changes(tmp_path: Path) -> None:

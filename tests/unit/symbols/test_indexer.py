@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from serena_central.core.errors import LanguageServerError, RequestFailed, ServerCrashed, ServerNotInstalled
@@ -14,9 +15,9 @@ from serena_central.files.tree import FileTree
 from serena_central.files.watch import Watches
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
 from serena_central.store.index_cache import IndexCache
-from serena_central.symbols.gap import Gap
+from serena_central.symbols.gap import FROM_CACHE, SLOW_START, Gap
 from serena_central.symbols.index import SymbolIndex
-from serena_central.symbols.indexer import FROM_CACHE, SLOW_START, Indexer
+from serena_central.symbols.indexer import Indexer
 from serena_central.symbols.keeper import RACY_NS
 from serena_central.symbols.namepath import parse_pattern
 from serena_central.symbols.source import Lent
@@ -39,6 +40,8 @@ class Words:
         self.restarts = 0
         self.lent = 0
         self.server = object()
+        self.moved: set[str] = set()
+        """Files that another server answers for now."""
         self.missing = ""
         self.parsed: list[str] = []
         self.parses = False
@@ -49,7 +52,7 @@ class Words:
         return not path.startswith("data/")
 
     def identity(self, path: str) -> str | None:
-        return "words 1" if path.endswith(".txt") else None
+        return f"words {2 if path in self.moved else 1}" if path.endswith(".txt") else None
 
     def grammar(self, path: str) -> Grammar | None:
         return Grammar("Word", "words", "words") if self.parses and path.endswith(".txt") else None
@@ -219,6 +222,8 @@ async def test_the_background_gives_way_to_callers(tmp_path: Path, monkeypatch: 
             await anyio.wait_all_tasks_blocked()
             assert await w.indexer.ensure(["7.txt"]) == []
             assert w.source.asked == ["7.txt"]
+            await anyio.wait_all_tasks_blocked()
+            assert w.source.lent == 1
         while w.indexer.pending:
             await anyio.wait_all_tasks_blocked()
         tasks.cancel_scope.cancel()
@@ -377,6 +382,38 @@ async def test_a_server_that_does_not_start_is_asked_for_once_whatever_is_edited
         while w.indexer.pending:
             await anyio.wait_all_tasks_blocked()
         assert w.find("word19") == ["0.txt"]
+        tasks.cancel_scope.cancel()
+
+
+async def test_files_that_another_server_may_answer_for_are_looked_at_while_others_get_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serena_central.symbols.indexer.FILES_AT_ONCE", 10)
+    for number in range(200):
+        (tmp_path / f"{number}.txt").write_text(f"word{number}")
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await anyio.lowlevel.checkpoint()
+
+    async with world(tmp_path) as w, anyio.create_task_group() as tasks:
+        await w.indexer.ensure(list(w.tree.files))
+        w.source.asked.clear()
+        w.source.moved = {"7.txt", "8.txt"}
+        (tmp_path / "8.txt").unlink()
+        tasks.start_soon(others)
+        await anyio.lowlevel.checkpoint()
+        before = turns
+        w.indexer.doubt(w.tree.files)
+        await w.tree.fresh()
+        assert await w.indexer.ensure(["0.txt"]) == []
+        assert turns - before >= 200 / 10
+        assert w.indexer.pending_paths() == ["7.txt"]
+        assert w.source.asked == []
+        assert w.find("word9") == ["9.txt"]
         tasks.cancel_scope.cancel()
 
 
