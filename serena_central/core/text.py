@@ -44,11 +44,11 @@ class Range(NamedTuple):
 class Text:
     """One text and its lines. Immutable; conversions cost O(log lines) plus the length of one line."""
 
-    __slots__ = ("_ascii", "_ends", "_measured", "_starts", "content")
+    __slots__ = ("_ends", "_measured", "_starts", "content", "is_ascii")
 
     def __init__(self, content: str) -> None:
         self.content = content
-        self._ascii = content.isascii()
+        self.is_ascii = content.isascii()
         # The line that was converted last: a minified file is one line, with thousands of positions in it.
         self._measured: tuple[int, Encoding, Sequence[int]] | None = None
         self._starts, self._ends = _lines_of_any(content) if "\r" in content else _lines_of_unix(content)
@@ -91,14 +91,14 @@ class Text:
         """Converts an LSP position; `character` counts in units of `encoding`. Inside a character means its start."""
         if line0 >= len(self._starts):
             return self.position(len(self.content))
-        if self._ascii or encoding == "utf-32":
+        if self.is_ascii or encoding == "utf-32":
             return Position(line0, min(character, self._ends[line0] - self._starts[line0]))
         return Position(line0, bisect_right(self._units_of(line0, encoding), character))
 
     def to_lsp(self, position: Position, encoding: Encoding) -> tuple[int, int]:
         """Converts to (line, character), `character` in units of `encoding`."""
         line0, column = self.position(self.offset(position))
-        if self._ascii or encoding == "utf-32":
+        if self.is_ascii or encoding == "utf-32":
             return line0, column
         return line0, self._units_of(line0, encoding)[column - 1] if column else 0
 

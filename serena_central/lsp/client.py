@@ -34,7 +34,7 @@ from serena_central.lsp.answers import (
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.catalogue.spec import Feature
 from serena_central.lsp.conversation import Conversation, Question
-from serena_central.lsp.conversion import Converter, plain, signatures
+from serena_central.lsp.conversion import Converter, plain, signatures, take_long
 from serena_central.lsp.documents import Reading
 from serena_central.lsp.locate import Launch
 from serena_central.lsp.process import GuardedProcess, Usage, guarded
@@ -59,9 +59,6 @@ REAPING_S = 6.0
 
 REREAD_TRIES = 3
 """How often an answer is asked for again because it points into files that the server knows as they were."""
-
-LARGE_TEXT = 20_000
-"""Symbols of a file with more characters are converted in a thread: they may be thousands, and nested."""
 
 
 class LanguageServer:
@@ -209,7 +206,7 @@ class LanguageServer:
         except ConnectionLost as error:
             raise await self._end() from error
         convert = self._converter().symbols
-        if len(reading.text.content) > LARGE_TEXT:
+        if take_long(reading.text, symbols):
             return await anyio.to_thread.run_sync(convert, reading.text, symbols)
         return convert(reading.text, symbols)
 

@@ -64,6 +64,12 @@ def lsp_position(text: Text, position: Position, encoding: Encoding) -> dict[str
 
 _PLAIN = Naming()
 
+MANY_SYMBOLS = 400
+"""So many are converted in a millisecond."""
+
+LARGE_TEXT = 20_000
+"""Characters. Of a text that is not all ASCII each line is measured."""
+
 
 class Converter:
     """Converts the parts of one answer. Each file's text is read once. Belongs to one task or thread."""
@@ -200,6 +206,15 @@ class Converter:
                 logger.debug("left out what was found in %s: %s", path, error)
                 self._texts[path] = None
         return self._texts[path]
+
+
+def take_long(text: Text, symbols: Sequence[LspSymbol]) -> bool:
+    """Whether symbols are so many, or stand in such a text, that they are to be converted in a thread."""
+    return (len(text.content) > LARGE_TEXT and not text.is_ascii) or _count(symbols) > MANY_SYMBOLS
+
+
+def _count(symbols: Sequence[LspSymbol]) -> int:
+    return len(symbols) + sum(_count(symbol.children) for symbol in symbols if symbol.children)
 
 
 def scoped_name(name: str, naming: Naming) -> tuple[str, tuple[str, ...]]:

@@ -23,7 +23,7 @@ from serena_central.projects.guard import WHOLE_FILE, BodyChange
 from serena_central.projects.languages import ProjectLanguages
 from serena_central.projects.relations import Relations
 from serena_central.projects.views import DiagnosticView
-from serena_central.symbols.bodies import body_hash
+from serena_central.symbols.bodies import body_hashes
 from serena_central.symbols.index import SymbolIndex
 from serena_central.symbols.indexer import Indexer
 from serena_central.symbols.symbol import FileSymbols
@@ -226,8 +226,4 @@ def _bodies(path: str, change: FileChange, symbols: FileSymbols, before: Before 
 def _touched(text: Text, file: FileSymbols, start: int, end: int) -> dict[str, str]:
     """Name path → hash of the body, of symbols that reach into a stretch of the text."""
     first, last = text.position(start), text.position(end)
-    return {
-        file.name_path(place): body_hash(text, symbol)
-        for place, symbol in enumerate(file.symbols)
-        if symbol.meets(first, last)
-    }
+    return body_hashes(text, file, file.meeting(first, last))

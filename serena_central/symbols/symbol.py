@@ -47,14 +47,6 @@ class Symbol(msgspec.Struct, frozen=True, array_like=True, gc=False):
     def part(self) -> Part:
         return Part(self.name, self.overload)
 
-    def meets(self, first: Position, last: Position) -> bool:
-        """Whether the definition reaches into the stretch from `first` to `last`, both included."""
-        # Lines first: nearly all symbols of a file are elsewhere, and a range takes long to make.
-        if last.line0 < self.start_line or self.end_line < first.line0:
-            return False
-        start, end = self.range
-        return start <= last and first <= end
-
 
 class FileSymbols(msgspec.Struct, frozen=True, gc=False):
     """All symbols of one file, in document order of their tree (a container before what it holds)."""
@@ -88,14 +80,21 @@ class FileSymbols(msgspec.Struct, frozen=True, gc=False):
         """Places of the direct children; -1 asks for the top level."""
         return (index for index, symbol in enumerate(self.symbols) if symbol.container == place)
 
+    def meeting(self, first: Position, last: Position) -> Iterator[int]:
+        """Places of the symbols whose definitions reach into the stretch from `first` to `last`, both included."""
+        for place, symbol in enumerate(self.symbols):
+            # Lines first: nearly all symbols of a file are elsewhere, and a range takes long to make.
+            if symbol.start_line <= last.line0 and first.line0 <= symbol.end_line:
+                start, end = symbol.range
+                if start <= last and first <= end:
+                    yield place
+
     def enclosing(self, position: Position) -> int | None:
         """Place of the innermost symbol whose definition holds `position`."""
         best: int | None = None
-        for place, symbol in enumerate(self.symbols):
+        for place in self.meeting(position, position):
             # Document order: a later match lies inside an earlier one, or starts where it ended.
-            if symbol.meets(position, position) and (
-                best is None or symbol.range.start >= self.symbols[best].range.start
-            ):
+            if best is None or self.symbols[place].range.start >= self.symbols[best].range.start:
                 best = place
         return best
 

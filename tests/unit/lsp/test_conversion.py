@@ -7,7 +7,17 @@ from serena_central.core.errors import PathNotFound
 from serena_central.core.text import Encoding, Position, Range, Text
 from serena_central.lsp.answers import DocumentSymbol, Location
 from serena_central.lsp.catalogue import catalogue
-from serena_central.lsp.conversion import Converter, lsp_position, path_of, plain, scoped_name, uri_of
+from serena_central.lsp.conversion import (
+    LARGE_TEXT,
+    MANY_SYMBOLS,
+    Converter,
+    lsp_position,
+    path_of,
+    plain,
+    scoped_name,
+    take_long,
+    uri_of,
+)
 from serena_central.lsp.types import LspDiagnostic, LspLocation, LspPosition, LspRange, LspSymbol
 
 WIDE = Text("a😀b\nüber\n")
@@ -186,3 +196,19 @@ export const eleventh = { twelfth: 1 };
         ("module", [("tenth", [])]),
         ("eleventh", []),
     ]
+
+
+@pytest.mark.parametrize(
+    ("content", "methods", "long"),
+    [
+        ("x = 1\n" * (LARGE_TEXT // 6 + 1), MANY_SYMBOLS // 2, False),
+        ("x = 1\n" * (LARGE_TEXT // 6) + "é" * 6, 0, True),
+        ("é", 0, False),
+        ("", MANY_SYMBOLS, True),
+    ],
+)
+def test_symbols_take_long_that_are_many_or_stand_in_a_long_text_with_foreign_letters(
+    content: str, methods: int, long: bool
+) -> None:
+    method = LspSymbol(name="f", kind=6)
+    assert take_long(Text(content), [LspSymbol(name="C", kind=5, children=[method] * methods)]) is long
