@@ -31,8 +31,9 @@ from serena_central.core.logs import log_to
 from serena_central.core.places import Places
 from serena_central.files.atomic import write_whole
 
-SWITCH_S = 0.0005
-"""How long a thread that reads or converts for a call may keep Python from all other calls; 5 ms by default."""
+SWITCH_S = 0.0001
+"""How long one thread may keep Python from another; 5 ms by default. So calls wait less for a thread that reads or
+converts, and a thread that asks the database less for calls: it has to wait at every row."""
 
 
 class _Start(NamedTuple):

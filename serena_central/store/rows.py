@@ -61,6 +61,7 @@ class ToolCallRow(Row, kw_only=True):
     """One call of a tool, to be put once. `outcome`: `ok`, `error`, `cancelled`, `deadline`; `error`: its class."""
 
     table = "tool_call"
+    key = ()
     id: str
     at: float
     session: str
