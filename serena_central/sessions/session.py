@@ -15,6 +15,7 @@ import msgspec
 from serena_central.core.clock import utc
 from serena_central.core.errors import SessionTerminated
 from serena_central.sessions.claim import Claim, Recognised, shortened
+from serena_central.sessions.minutes import Minutes
 
 LOG_LINES = 200
 """Lines kept per session: enough to see what an agent just did, about 40 KB at the most."""
@@ -117,6 +118,7 @@ class Session:
         self.memories_seen: dict[tuple[str, str], str] = {}
         """Memories by (root, name) → digest of what this session last saw of them."""
         self.tools: dict[str, ToolStatistics] = {}
+        self.minutes = Minutes()
         self.running: dict[str, RunningCall] = {}
         self.views: OrderedDict[SeenPlace, str] = OrderedDict()
         """Hashes of what it last saw of symbols, the oldest first; kept by sessions/views.py."""
@@ -164,10 +166,12 @@ class Session:
     def note(self, text: str, level: str = "info", *, at: float) -> None:
         self.log.append(LogLine(at, level, text))
 
-    def count(self, tool: str, duration_ms: float, *, failed: bool) -> None:
+    def count(self, tool: str, duration_ms: float, *, failed: bool, at: float) -> None:
+        """A call ended, at that time."""
         statistics = self.tools.setdefault(tool, ToolStatistics())
         statistics.calls += 1
         statistics.durations_ms.append(duration_ms)
+        self.minutes.add(at, duration_ms, failed=failed)
         self.calls += 1
         if failed:
             statistics.errors += 1

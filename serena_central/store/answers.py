@@ -46,16 +46,6 @@ class DayTotal(msgspec.Struct, frozen=True, kw_only=True):
     answer_chars: int
 
 
-class MinuteOfCalls(msgspec.Struct, frozen=True, kw_only=True):
-    """Calls that ended in one minute, which is counted from the epoch, with their durations in milliseconds."""
-
-    minute: int
-    calls: int
-    errors: int
-    p50_ms: float
-    p95_ms: float
-
-
 class ToolStatistics(msgspec.Struct, frozen=True, kw_only=True):
     """Calls of one tool in a window of time, with their durations in milliseconds."""
 

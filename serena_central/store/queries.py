@@ -6,13 +6,9 @@ from typing import Any, TypeVar
 
 from sqlalchemy import (
     ColumnElement,
-    Integer,
     Select,
-    SelectBase,
     Table,
     and_,
-    case,
-    cast,
     delete,
     func,
     select,
@@ -27,7 +23,6 @@ from serena_central.store.answers import (
     EditFilter,
     EventFilter,
     EventPage,
-    MinuteOfCalls,
     ToolStatistics,
 )
 from serena_central.store.database import Database
@@ -60,31 +55,6 @@ _SESSION, _VIEW, _CALL, _EDIT, _EVENT, _PROJECT, _RUN, _TOTAL, _DURATIONS = (
         DurationTotalRow,
     )
 )  # fmt: skip
-
-
-_DURATION = (_CALL.columns.duration_ms, case((_CALL.columns.outcome == "ok", 0), else_=1).label("failed"))
-
-
-def _ranked(calls: SelectBase, *, by: str) -> Any:
-    """The columns of these calls, and how many of each group are not slower than a call, and how many there are."""
-    call = calls.subquery().columns
-    rank = func.row_number().over(partition_by=call[by], order_by=call.duration_ms).label("rank")
-    return select(*call, rank, func.count().over(partition_by=call[by]).label("calls")).subquery().columns
-
-
-def _percentiles(call: Any) -> list[ColumnElement[Any]]:
-    """Of each group of ranked calls: how many, how many failed, and durations by the nearest rank."""
-
-    def percentile(percent: int) -> ColumnElement[Any]:
-        # The smallest duration that so many percent of the calls don't exceed.
-        return func.min(case((call.rank * 100 >= call.calls * percent, call.duration_ms)))
-
-    return [
-        func.count().label("calls"),
-        func.sum(call.failed).label("errors"),
-        percentile(50).label("p50_ms"),
-        percentile(95).label("p95_ms"),
-    ]
 
 
 class Queries:
@@ -139,18 +109,6 @@ class Queries:
         steps = self._database.read(lambda connection: connection.execute(chosen).all())
         found = [_of_tool(tool, list(of_tool)) for tool, of_tool in groupby(steps, key=lambda step: step.tool)]
         return sorted(found, key=lambda one: (-one.calls, one.tool))
-
-    def minutes_of_session(self, session_id: str, since: float, most: int) -> list[MinuteOfCalls]:
-        """The minutes since then in which its calls ended, oldest first; of no more than `most` calls, the newest."""
-        columns = _CALL.columns
-        # PostgreSQL rounds where SQLite cuts: half a second is nothing in a minute.
-        minute = (cast(columns.at, Integer) // 60).label("minute")
-        wanted = select(minute, *_DURATION).where(columns.session == session_id, columns.at >= since)
-        call = _ranked(wanted.order_by(columns.at.desc()).limit(most), by="minute")
-        chosen = select(call.minute, *_percentiles(call)).group_by(call.minute).order_by(call.minute)
-        return self._database.read(
-            lambda connection: [MinuteOfCalls(**row) for row in connection.execute(chosen).mappings()]
-        )
 
     def calls_of_session(self, session_id: str, limit: int = 100) -> list[ToolCallRow]:
         """The newest first."""

@@ -253,7 +253,7 @@ class ToolCaller:
         now, duration_ms = time.time(), (time.perf_counter() - started) * 1000
         session, failed = call.session, failure is not None
         outcome, error = _outcome(failure), type(failure).__name__ if failed else None
-        session.count(tool.name, duration_ms, failed=failed)
+        session.count(tool.name, duration_ms, failed=failed, at=now)
         where = f" {project}" if project else ""
         text = f"{tool.name}{where} {outcome} {duration_ms:.1f} ms"
         session.note(text, "warning" if failed else "info", at=now)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from serena_central.core.events import Event
 from serena_central.pool.state import Cause, RunState
-from serena_central.web.minutes import Minutes
+from serena_central.sessions.minutes import Minutes
 
 BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 """Upper bounds of the durations that are told apart: from an answer out of the index to the longest deadlines."""

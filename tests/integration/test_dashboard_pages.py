@@ -1,6 +1,7 @@
 """The dashboard's pages and actions over real HTTP, with real sessions, calls and edits."""
 
 import re
+import time
 from collections.abc import AsyncGenerator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -110,7 +111,7 @@ async def test_pages_stay_small_with_two_hundred_busy_sessions(central: RunningC
         )
         central.central.sessions.activate(session, ActiveProject(f"some-project-{number}", root))
         for call in range(200):
-            session.count(f"tool_number_{call % 40}", 3.0, failed=call % 5 == 0)
+            session.count(f"tool_number_{call % 40}", 3.0, failed=call % 5 == 0, at=time.time())
             session.note(f"search_for_pattern some-project-{number} ok {call}.0 ms", "warning", at=call)
     for path in ("", "/sessions", f"/sessions/s-{0:024x}"):
         assert len((await visitor.see(path)).encode()) <= 50_000, path

@@ -10,8 +10,8 @@ from serena_central.core.words import counted
 from serena_central.pool.snapshot import ServerSnapshot
 from serena_central.pool.state import RunState
 from serena_central.projects.registry import ProjectSnapshot
+from serena_central.sessions.minutes import Minute
 from serena_central.sessions.session import SessionSnapshot, SessionState
-from serena_central.web.minutes import Minute
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.plot import Plot, Series, plot
 from serena_central.web.pages.references import Reference, References, project_page, server_page, session_page

@@ -4,10 +4,8 @@ import msgspec
 
 from serena_central.core.errors import StoreError
 from serena_central.sessions.session import Session
-from serena_central.store.answers import EditFilter, MinuteOfCalls
-from serena_central.store.queries import Queries
+from serena_central.store.answers import EditFilter
 from serena_central.store.rows import EditRow, ToolCallRow
-from serena_central.web.minutes import KEPT, Minute
 from serena_central.web.pages.overview import Load, hour
 from serena_central.web.pages.page import FLUSH_S, Page, Section, Visit, link
 from serena_central.web.pages.references import edit_page, project_page
@@ -19,9 +17,6 @@ LINES = 100
 
 CALLS = 120
 """In the strip, the newest."""
-
-CALLS_COUNTED = 5000
-"""Of the last hour, for the plots, at the most."""
 
 EDITS = 20
 
@@ -98,12 +93,11 @@ class CallMark(msgspec.Struct, frozen=True):
 
 
 class Timeline(msgspec.Struct, frozen=True):
-    """The newest calls from `since` to `until`, and the plots of the last hour; `remark` says what is missing."""
+    """The newest calls, from `since` to `until`; `remark` says what is missing."""
 
     calls: list[CallMark]
     since: float | None
     until: float
-    load: Load
     remark: str
 
 
@@ -188,34 +182,13 @@ async def tools(visit: Visit) -> Tools:
 
 async def timeline(visit: Visit) -> Timeline:
     session = _session(visit)
-    newest_minute = int(visit.now // 60)
-    first = newest_minute - KEPT + 1
-
-    def asked(queries: Queries) -> tuple[list[ToolCallRow], list[MinuteOfCalls]]:
-        newest = queries.calls_of_session(session.id, CALLS)
-        return newest, queries.minutes_of_session(session.id, first * 60.0, CALLS_COUNTED)
-
-    remark = ""
     try:
-        newest, counted = await visit.parts.store.ask(asked)
+        newest = await visit.parts.store.ask(lambda queries: queries.calls_of_session(session.id, CALLS))
     except StoreError as error:
-        newest, counted, remark = [], [], f"Calls are not known: {error}"
-    if sum(one.calls for one in counted) >= CALLS_COUNTED:
-        remark = f"The plots are of its newest {CALLS_COUNTED:,} calls."
-    minutes = {minute: Minute(minute * 60.0, 0, 0, None, None) for minute in range(first, newest_minute + 1)}
-    for one in counted:
-        minutes[min(one.minute, newest_minute)] = Minute(
-            one.minute * 60.0, one.calls, one.errors, one.p50_ms, one.p95_ms
-        )
+        return Timeline([], None, 0.0, f"Calls are not known: {error}")
     since = newest[-1].at - newest[-1].duration_ms / 1000 if newest else None
     until = newest[0].at if newest else 0.0
-    return Timeline(
-        calls=[_mark(row, since or 0.0, until) for row in reversed(newest)],
-        since=since,
-        until=until,
-        load=hour(list(minutes.values())),
-        remark=remark,
-    )
+    return Timeline([_mark(row, since or 0.0, until) for row in reversed(newest)], since, until, "")
 
 
 def _mark(row: ToolCallRow, since: float, until: float) -> CallMark:
@@ -227,6 +200,10 @@ def _mark(row: ToolCallRow, since: float, until: float) -> CallMark:
     return CallMark(
         round(min(1000 * (row.at - since) / span, 1000) - width, 1), round(width, 1), height, row.outcome, says
     )
+
+
+async def load(visit: Visit) -> Load:
+    return hour(_session(visit).minutes.last_hour(visit.now))
 
 
 async def log(visit: Visit) -> Log:
@@ -278,6 +255,7 @@ PAGE = Page(
         "running": Section("session/_running.html", running, ("session", "call"), every_s=1.0),
         "tools": Section("session/_tools.html", tools, ("call",)),
         "timeline": Section("session/_timeline.html", timeline, ("call",)),
+        "load": Section("overview/_load.html", load),
         "edits": Section("session/_edits.html", edits, ("edit",), every_s=60.0),
         "log": Section("session/_log.html", log, ("call", "session")),
     },

@@ -63,8 +63,8 @@ def claim(**facts: object) -> Claim:
 async def test_a_sessions_counters_go_on(tmp_path: Path) -> None:
     async with run_of(tmp_path / "x.db") as first:
         session = first.sessions.identify(claim(explicit_id="p-1"))
-        session.count("find_symbol", 1.0, failed=False)
-        session.count("rename_symbol", 1.0, failed=True)
+        session.count("find_symbol", 1.0, failed=False, at=0.0)
+        session.count("rename_symbol", 1.0, failed=True, at=0.0)
         session.edits = 3
         first.sessions.activate(session, DJANGO)
     async with run_of(tmp_path / "x.db") as second:

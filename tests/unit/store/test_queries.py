@@ -7,7 +7,7 @@ import pytest
 
 from serena_central.config.settings import RetentionPolicy
 from serena_central.store import EventFilter
-from serena_central.store.answers import EditFilter, MinuteOfCalls
+from serena_central.store.answers import EditFilter
 from serena_central.store.database import Database
 from serena_central.store.queries import DAY_S, SWEEP_ROWS, Queries
 from serena_central.store.rows import EditRow, EventRow, ServerRunRow, SessionRow, SymbolViewRow, ToolCallRow
@@ -91,18 +91,6 @@ def test_statistics_of_a_tool_cover_the_window_alone(database: Database) -> None
     assert (second.tool, second.calls, second.errors, second.p50_ms) == ("read_file", 1, 1, 0.0)
     assert len(Queries(database).tool_statistics(0.0)) == 2
     assert Queries(database).tool_statistics(at + INTERVAL_S) == []
-
-
-def test_calls_of_a_session_are_counted_by_the_minute_the_newest_alone_when_they_are_many(database: Database) -> None:
-    first = [call(n, at=120.0 + n, ms=float(n)) for n in range(1, 21)]
-    later = [call(100, at=250.0, ms=7.0, outcome="error"), call(101, at=60.0)]
-    database.write([*first, *later])
-    queries = Queries(database)
-    two = MinuteOfCalls(minute=2, calls=20, errors=0, p50_ms=10.0, p95_ms=19.0)
-    four = MinuteOfCalls(minute=4, calls=1, errors=1, p50_ms=7.0, p95_ms=7.0)
-    assert queries.minutes_of_session("s", 100.0, 1000) == [two, four]
-    assert queries.minutes_of_session("s", 100.0, 1) == [four]
-    assert queries.minutes_of_session("other", 0.0, 1000) == []
 
 
 def test_daily_totals_add_up_over_batches_and_outlive_their_calls(database: Database) -> None:

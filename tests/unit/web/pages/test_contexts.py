@@ -279,14 +279,23 @@ async def test_the_log_by_level_newest_first(central: Central) -> None:
 async def test_tools_of_a_session_by_use(central: Central) -> None:
     one = session_of(central)
     for _ in range(4):
-        one.count("find_symbol", 2.0, failed=False)
-    one.count("list_dir", 5.0, failed=True)
+        one.count("find_symbol", 2.0, failed=False, at=0.0)
+    one.count("list_dir", 5.0, failed=True, at=0.0)
     assert await session.tools(visit(central, {"session": "s"})) == session.Tools(
         [
             session.ToolUse("find_symbol", 4, 0, 2.0, 2.0, 100.0),
             session.ToolUse("list_dir", 1, 1, 5.0, 5.0, 25.0),
         ]
     )
+
+
+async def test_the_last_hour_of_a_session_is_of_its_own_calls(central: Central) -> None:
+    one, looking = session_of(central), visit(central, {"session": "s"})
+    one.count("find_symbol", 2.0, failed=False, at=looking.now)
+    one.count("find_symbol", 4.0, failed=True, at=looking.now)
+    minutes = one.minutes.last_hour(looking.now)
+    assert [(minute.calls, minute.errors) for minute in minutes[-2:]] == [(0, 0), (2, 1)]
+    assert await session.load(looking) == overview.hour(minutes)
 
 
 def test_a_diff_shows_lines_by_number_and_is_bounded() -> None:
