@@ -6,7 +6,6 @@ edited, and so that an edit that was made is known although its row was never wr
 
 import json
 import logging
-import math
 import time
 import zlib
 from collections.abc import Callable
@@ -102,16 +101,18 @@ class EditHistory:
                 self._store.writer.put(msgspec.structs.replace(row, answer=json.dumps(blocks)))
         return bool(rows)
 
-    async def edits(self, wanted: EditFilter, *, flush_s: float = math.inf) -> list[EditRow]:
-        """Edits that were made, the newest first; those that could not be written within `flush_s` may lack. Raises
-        StoreError."""
-        await self._store.writer.flush(most_s=flush_s)
+    async def edits(self, wanted: EditFilter) -> list[EditRow]:
+        """Edits that were made, the newest first. Raises StoreError."""
+        await self._store.writer.flush()
         return await self._store.ask(lambda queries: queries.edits(wanted))
 
     async def edit(self, edit_id: str) -> EditRow | None:
         """One edit, with its patches. Raises StoreError."""
-        await self._store.writer.flush()
-        return await self._store.ask(lambda queries: queries.edit(edit_id))
+        found = await self._store.ask(lambda queries: queries.edit(edit_id))
+        if found is None:
+            await self._store.writer.flush()
+            found = await self._store.ask(lambda queries: queries.edit(edit_id))
+        return found
 
     async def _take_over(self, past: list[Past]) -> None:
         """Writes rows for edits that the journal knows and the store doesn't, and recalls what was answered."""

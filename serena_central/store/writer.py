@@ -6,7 +6,6 @@ most once a minute. Knows the database only as a function that blocks.
 
 import itertools
 import logging
-import math
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -17,6 +16,7 @@ from anyio.abc import TaskStatus
 
 from serena_central.core.errors import StoreError
 from serena_central.core.events import EventBus, Severity
+from serena_central.store.flood import Flood
 from serena_central.store.rows import Removal, Row
 
 logger = logging.getLogger(__name__)
@@ -29,6 +29,12 @@ BATCH_ROWS = 100
 
 QUEUE_ROWS = 10_000
 """Rows that wait at the most: about 10 MB, or ten seconds of a thousand calls each."""
+
+FLOOD_ROWS_PER_S = 500
+"""Of two hundred calls: nobody waits for the newest of so many, because the next one is newer."""
+
+BURST_ROWS = 2000
+"""What a few calls may put at once that show the names of a large file."""
 
 RETRY_S = (0.25, 30.0)
 """First and longest pause after a failure; each is twice the one before."""
@@ -60,6 +66,7 @@ class Writer:
         self._flushed = anyio.Event()
         self._in_flight: anyio.Event | None = None
         self._failures = 0
+        self._flood = Flood(FLOOD_ROWS_PER_S, BURST_ROWS)
         self._untold: Counter[str] = Counter()
         self._told_at = -tell_every_s
         self.dropped: Counter[str] = Counter()
@@ -87,19 +94,27 @@ class Writer:
             self._untold[table] += count
             self.dropped[table] += count
 
-    async def flush(self, *, most_s: float = math.inf) -> None:
-        """Returns when what was put before has been written or dropped; while the database fails, after one attempt;
-        in any case after `most_s`.
+    async def flush(self) -> None:
+        """Returns when what was put before has been written or dropped; while the database fails, after one attempt.
 
         Only while `run` runs.
         """
-        with anyio.move_on_after(most_s):
-            if self._in_flight is not None:
-                await self._in_flight.wait()
-            if self._pending:
-                flushed = self._flushed
-                self._batch_full.set()
-                await flushed.wait()
+        if self._in_flight is not None:
+            await self._in_flight.wait()
+        if self._pending:
+            flushed = self._flushed
+            self._batch_full.set()
+            await flushed.wait()
+
+    async def caught_up(self) -> bool:
+        """Flushes and returns True; in a flood of rows, or while the database fails, returns False at once.
+
+        For who shows what is written, and can look again soon. Only while `run` runs.
+        """
+        if not self._flood and self.problem is None:
+            await self.flush()
+            return self.problem is None
+        return False
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Writes until cancelled, then once more."""
@@ -124,6 +139,7 @@ class Writer:
             self.count_lost(_table(row))
             return
         self._pending[key] = row
+        self._flood.add()
         self._wakeup.set()
         if len(self._pending) >= BATCH_ROWS:
             self._batch_full.set()

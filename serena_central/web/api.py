@@ -226,6 +226,8 @@ class Api:
 
     async def list_events(self, request: Request) -> Any:
         """Newest first, `limit` at a time; `kind`, `session`, `project` and `severity` choose, `before` goes on."""
+        if self.store.writer.problem is None:
+            await self.store.writer.flush()
         return await event_pages(self.store, self.bus, request.query_params, _limit(request))
 
     async def show_statistics(self, _request: Request) -> Any:

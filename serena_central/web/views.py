@@ -1,7 +1,6 @@
 """The shapes that /api shows: plain data made from the server's parts, and nothing that changes them."""
 
 import hashlib
-import math
 import statistics
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -108,11 +107,8 @@ def store_view(writer: Writer) -> dict[str, Any]:
     return {"queued": writer.queued, "dropped": writer.dropped, "problem": writer.problem}
 
 
-async def event_pages(
-    store: Store, bus: EventBus, query: Mapping[str, str], limit: int, *, flush_s: float = math.inf
-) -> dict[str, Any]:
-    """Events from the database, up to this moment or to what could be written within `flush_s`; the newest from memory
-    where the database fails."""
+async def event_pages(store: Store, bus: EventBus, query: Mapping[str, str], limit: int) -> dict[str, Any]:
+    """Events from the database; the newest from memory where it fails."""
     before = query.get("before", "")
     wanted = EventFilter(
         kind=query.get("kind"),
@@ -123,8 +119,6 @@ async def event_pages(
         limit=limit,
     )
     try:
-        if store.writer.problem is None:
-            await store.writer.flush(most_s=flush_s)
         if store.writer.problem is not None:  # the database can still be read, but lacks what is new
             raise StoreError(store.writer.problem)
         page = await store.ask(lambda queries: queries.events(wanted))

@@ -2,12 +2,16 @@
 
 import json
 import re
+import threading
+from collections.abc import Sequence
 
 import anyio
 import pytest
 
 from serena_central.core.events import Severity
 from serena_central.store.answers import DayTotal
+from serena_central.store.database import Database
+from serena_central.store.rows import Removal, Row
 from serena_central.web.pages import events, statistics
 from serena_central.web.pages.listing import Option
 from serena_central.web.pages.page import Visit
@@ -24,11 +28,17 @@ def visit(central: RunningCentral, **query: str) -> Visit:
     return Visit(central.central.dashboard.parts, {}, query, NOW)
 
 
+async def recorded(central: RunningCentral) -> None:
+    """What was published is in the database."""
+    await anyio.wait_all_tasks_blocked()  # the recorder has taken it
+    await central.central.store.writer.flush()
+
+
 async def test_an_event_in_the_table_exactly(central: RunningCentral) -> None:
     event = central.central.bus.publish(
         "server.hostile", "<b>", severity=Severity.WARNING, session="s-1", project="/src/shop", server="ty"
     )
-    await anyio.wait_all_tasks_blocked()  # the recorder has taken it
+    await recorded(central)
     (row,) = (shown := await events.table(visit(central, kind="server.hostile"))).rows
     assert shown == events.Table([row], "", "", "", filtered=True)
     assert row == events.EventLine(
@@ -46,9 +56,36 @@ async def test_events_without_words_tell_their_data_and_long_ones_are_cut(centra
     bus.publish("call.finished", tool="find_symbol", outcome="error", error="SymbolNotFound", duration_ms=1500)
     bus.publish("project.opened", files=3, root="/src", note=None)
     bus.publish("store.failed", "x" * 10_000)
-    await anyio.wait_all_tasks_blocked()
+    await recorded(central)
     texts = [row.text for row in (await events.table(visit(central))).rows]
     assert texts == ["x" * events.MOST_TEXT + "…", "files 3, root /src", "find_symbol error, 1.5 s: SymbolNotFound"]
+
+
+async def test_a_page_shows_the_newest_event_however_slow_the_disk_is(
+    central: RunningCentral, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turning, write, asked = threading.Event(), Database.write, anyio.Event()
+
+    def slowly(database: Database, rows: Sequence[Row | Removal]) -> int:
+        anyio.from_thread.run_sync(asked.set)
+        assert turning.wait(30)
+        return write(database, rows)
+
+    monkeypatch.setattr(Database, "write", slowly)
+    pages: list[str] = []
+
+    async def look() -> None:
+        pages.append(await visitor.see("/events?kind=edit"))
+
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as tasks:
+            central.central.bus.publish("edit.applied", "the newest")
+            tasks.start_soon(look)
+            await asked.wait()
+            await anyio.wait_all_tasks_blocked()
+            assert pages == []
+            turning.set()
+    assert "the newest" in pages[0]
 
 
 async def test_the_form_shows_what_was_chosen(central: RunningCentral) -> None:

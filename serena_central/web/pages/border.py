@@ -80,6 +80,8 @@ class Border:
 
     async def _whole(self, page: Page, request: Request, visit: Visit) -> Response:
         frame = self._frame(page, request)
+        if any(section.recorded for section in page.sections.values()):
+            await self.parts.store.writer.caught_up()
         sections = {
             name: render(section.template, page=frame, section=await section.make(visit))
             for name, section in page.sections.items()

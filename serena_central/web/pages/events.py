@@ -9,7 +9,7 @@ from serena_central.core.errors import StoreError
 from serena_central.core.events import Event, Severity
 from serena_central.store.rows import EventRow
 from serena_central.web.pages.listing import ROWS, Option, options
-from serena_central.web.pages.page import FLUSH_S, Page, Section, Visit, link
+from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.references import Reference, References
 from serena_central.web.pages.rendering import bounded, milliseconds
 from serena_central.web.views import event_pages
@@ -82,7 +82,7 @@ def _chosen(visit: Visit) -> dict[str, str]:
 
 async def table(visit: Visit) -> Table:
     chosen = _chosen(visit)
-    found = await event_pages(visit.parts.store, visit.parts.bus, visit.query, ROWS, flush_s=FLUSH_S)
+    found = await event_pages(visit.parts.store, visit.parts.bus, visit.query, ROWS)
     before, references = found["next_before"], References(visit.parts)
     return Table(
         rows=[_line(row, references) for row in found["events"]],
@@ -124,6 +124,7 @@ async def export(visit: Visit) -> Response:
 async def _lines(visit: Visit) -> AsyncIterator[bytes]:
     """A last line says what lacks, if something does."""
     query, left = dict(visit.query), MOST_EXPORTED
+    await visit.parts.store.writer.caught_up()
     while left:
         try:
             found = await event_pages(visit.parts.store, visit.parts.bus, query, min(PART, left))
@@ -148,6 +149,6 @@ PAGE = Page(
     template="events.html",
     sections={
         "filters": Section("events/_filters.html", filters, every_s=3600),
-        "table": Section("events/_table.html", table, SUBJECTS, every_s=60),
+        "table": Section("events/_table.html", table, SUBJECTS, every_s=60, recorded=True),
     },
 )

@@ -181,9 +181,13 @@ class Stream:
         now = anyio.current_time()
         visit = replace(self._visit, now=time.time())
         message = ""
-        for name in [name for name, due in self._due.items() if due <= now]:
-            section = self._sections[name]
+        stale = {name: self._sections[name] for name, due in self._due.items() if due <= now}
+        for name, section in stale.items():
             self._due[name] = now + section.every_s  # before it is made: what is heard meanwhile counts
+        told = [name for name, section in stale.items() if section.recorded and section.hears]
+        if told and not await visit.parts.store.writer.caught_up():
+            self._due.update(dict.fromkeys(told, 0.0))  # what they were told of may be written after they are made
+        for name, section in stale.items():
             context = await section.make(visit)
             if self._shown.get(name) != context:
                 self._shown[name] = context

@@ -29,9 +29,6 @@ from serena_central.web.tally import Tally
 
 BELOW = "/dashboard"
 
-FLUSH_S = 0.2
-"""How long a page waits for the newest rows to be written; only a flood of calls takes longer."""
-
 TICK_S = 5.0
 """What no event tells of (memory, a breaker's countdown) is looked at this often."""
 
@@ -76,13 +73,16 @@ class Visit:
 class Section:
     """`make` builds the context that `template` gets as `section`; it raises NotFound or one of our errors.
 
-    It is made again after events whose kind begins with one of `hears`, and every `every_s` seconds.
+    It is made again after events whose kind begins with one of `hears`, and every `every_s` seconds. One that is
+    `recorded` is made of the store, and waits until what was put there before is written; not so in a flood of calls,
+    when it is made again until it shows all that it heard of.
     """
 
     template: str
     make: Callable[[Visit], Awaitable[msgspec.Struct]]
     hears: tuple[str, ...] = ()
     every_s: float = TICK_S
+    recorded: bool = False
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from serena_central.sessions.session import Session
 from serena_central.store.answers import EditFilter
 from serena_central.store.rows import EditRow, ToolCallRow
 from serena_central.web.pages.overview import Load, hour
-from serena_central.web.pages.page import FLUSH_S, Page, Section, Visit, link
+from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.references import edit_page, project_page
 from serena_central.web.pages.rendering import milliseconds
 from serena_central.web.views import tool_statistics
@@ -223,7 +223,8 @@ def _at_least(level: str, least: str) -> bool:
 async def edits(visit: Visit) -> Edits:
     session = _session(visit)
     try:
-        rows = await visit.parts.history.edits(EditFilter(session=session.id, limit=EDITS), flush_s=FLUSH_S)
+        wanted = EditFilter(session=session.id, limit=EDITS)
+        rows = await visit.parts.store.ask(lambda queries: queries.edits(wanted))
     except StoreError as error:
         return Edits([], f"Edits are not known: {error}")
     return Edits([_edit(row) for row in rows], "")
@@ -254,9 +255,9 @@ PAGE = Page(
         "details": Section("session/_details.html", details, ("session", "call", "edit")),
         "running": Section("session/_running.html", running, ("session", "call"), every_s=1.0),
         "tools": Section("session/_tools.html", tools, ("call",)),
-        "timeline": Section("session/_timeline.html", timeline, ("call",)),
+        "timeline": Section("session/_timeline.html", timeline, ("call",), recorded=True),
         "load": Section("overview/_load.html", load),
-        "edits": Section("session/_edits.html", edits, ("edit",), every_s=60.0),
+        "edits": Section("session/_edits.html", edits, ("edit",), every_s=60.0, recorded=True),
         "log": Section("session/_log.html", log, ("call", "session")),
     },
     in_navigation=False,

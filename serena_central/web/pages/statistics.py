@@ -8,7 +8,7 @@ import msgspec
 from serena_central.core.words import counted
 from serena_central.store.answers import DayTotal, ToolStatistics
 from serena_central.web.pages.listing import Option
-from serena_central.web.pages.page import FLUSH_S, Page, Section, Visit, link
+from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.plot import Plot, Series, plot
 
 PATH = "/statistics"
@@ -57,7 +57,6 @@ class Totals(msgspec.Struct, frozen=True):
 async def tools(visit: Visit) -> Tools:
     window = visit.query.get("window", "")
     window = window if window in WINDOWS_S else DEFAULT_WINDOW
-    await visit.parts.store.writer.flush(most_s=FLUSH_S)
     found = await visit.parts.store.ask(lambda queries: queries.tool_statistics(visit.now - WINDOWS_S[window]))
     most = max((one.calls for one in found), default=0)
     return Tools(
@@ -119,7 +118,7 @@ PAGE = Page(
     title="Statistics",
     template="statistics.html",
     sections={
-        "tools": Section("statistics/_tools.html", tools, every_s=30),
-        "totals": Section("statistics/_totals.html", totals, every_s=60),
+        "tools": Section("statistics/_tools.html", tools, every_s=30, recorded=True),
+        "totals": Section("statistics/_totals.html", totals, every_s=60, recorded=True),
     },
 )

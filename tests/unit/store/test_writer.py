@@ -10,7 +10,9 @@ import pytest
 from serena_central.core.errors import StoreError
 from serena_central.core.events import EventBus
 from serena_central.store import Writer
+from serena_central.store import writer as writer_module
 from serena_central.store.rows import EventRow, ProjectRow, Removal, Row
+from serena_central.store.writer import BURST_ROWS
 
 pytestmark = pytest.mark.anyio
 
@@ -179,6 +181,52 @@ async def test_putting_goes_on_while_the_database_hangs() -> None:
         disk.open.set()
         await writer.flush()
         assert disk.rows == [event(number) for number in range(101)]
+
+
+async def test_who_shows_what_is_written_waits_for_the_disk_however_slow_it_is() -> None:
+    disk = Disk()
+    disk.open.clear()
+    writer = Writer(disk.write, EventBus())
+    async with running(writer), anyio.create_task_group() as tasks:
+        writer.put(event(1))
+        seen: list[tuple[bool, list[Row | Removal]]] = []
+
+        async def look() -> None:
+            seen.append((await writer.caught_up(), disk.rows))
+
+        tasks.start_soon(look)
+        await anyio.wait_all_tasks_blocked()
+        assert seen == []
+        disk.open.set()
+        tasks.start_soon(look)
+    assert seen == [(True, [event(1)])] * 2
+
+
+async def test_who_shows_what_is_written_waits_for_none_of_a_flood(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer_module, "FLOOD_ROWS_PER_S", 0.0)  # so that it lasts, however slow the machine is
+    disk = Disk()
+    disk.open.clear()
+    writer = Writer(disk.write, EventBus())
+    async with running(writer):
+        for number in range(BURST_ROWS + 1):
+            writer.put(event(number))
+        assert await writer.caught_up() is False
+        assert disk.rows == []
+        disk.open.set()
+        await writer.flush()
+        assert len(disk.rows) == BURST_ROWS + 1
+
+
+async def test_who_shows_what_is_written_does_not_wait_while_nothing_can_be() -> None:
+    disk = Disk()
+    disk.failures = 1
+    writer = Writer(disk.write, EventBus())
+    async with running(writer):
+        writer.put(event(1))
+        assert await writer.caught_up() is False
+        disk.open.clear()
+        assert await writer.caught_up() is False
+        disk.open.set()
 
 
 async def test_rows_that_the_database_refuses_are_counted() -> None:

@@ -1,7 +1,8 @@
 """Streams of open pages: what is sent, when, and how they end."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any, cast
 
 import anyio
@@ -75,11 +76,15 @@ async def streaming(
     browser: Browser,
     *,
     path: Mapping[str, str] = {},
+    writer: Any = None,
+    hears: Sequence[str] = ("call",),
     expires_at: float = NEVER,
     who: str = "b",
 ) -> AsyncGenerator[None]:
-    page = Page("", "", "", {"words": Section("", words.make, ("call",), every_s=NEVER)})
-    visit = Visit(cast("Parts", None), path, {}, 0.0)
+    """`writer`: whose rows the section is made of."""
+    section = Section("", words.make, tuple(hears), every_s=NEVER, recorded=writer is not None)
+    page = Page("", "", "", {"words": section})
+    visit = Visit(cast("Parts", SimpleNamespace(store=SimpleNamespace(writer=writer))), path, {}, 0.0)
 
     def render(_name: str, context: msgspec.Struct) -> str:
         return f"<p>{cast('Shown', context).words}</p>"
@@ -151,6 +156,38 @@ async def test_a_page_about_a_session_hears_of_no_other() -> None:
         assert mine.made == 1
         bus.publish("call.finished", session="mine")
         await own.until(b"second")
+
+
+class Behind:
+    """A writer that is flooded as long as a test says."""
+
+    def __init__(self) -> None:
+        self.flooded = True
+
+    async def caught_up(self) -> bool:
+        return not self.flooded
+
+
+async def test_what_is_written_after_the_last_news_of_a_flood_is_shown_all_the_same() -> None:
+    live, words, browser, writer = Live(), Words(), Browser(), Behind()
+    async with streaming(live, words, browser, writer=writer):
+        await browser.until(b"first")
+        words.now = "written now"
+        await browser.until(b"written now")
+        words.now, writer.flooded = "the last", False
+        await browser.until(b"the last")
+        await anyio.wait_all_tasks_blocked()
+        made = words.made
+        await anyio.wait_all_tasks_blocked()
+        assert words.made == made
+
+
+async def test_what_hears_of_nothing_is_not_made_again_because_of_a_flood() -> None:
+    live, words, browser = Live(), Words(), Browser()
+    async with streaming(live, words, browser, writer=Behind(), hears=()):
+        await browser.until(b"first")
+        await anyio.wait_all_tasks_blocked()
+        assert words.made == 1
 
 
 async def test_a_page_whose_subject_is_gone_is_told_to_load_anew() -> None:

@@ -82,6 +82,7 @@ async def test_calls_of_the_window_by_tool_and_all_calls_by_the_day(central: Cen
     find = statistics.ToolRow("find_symbol", 2, 100.0, 0, 20.0, 10.0, 30.0, 30.0, 150, 300)
     read = statistics.ToolRow("read_file", 1, 50.0, 1, 5.0, 5.0, 5.0, 5.0, 300, 300)
     old = statistics.ToolRow("old", 1, 50.0, 0, 1.0, 1.0, 1.0, 1.0, 400, 400)
+    await central.store.writer.flush()
 
     def windows(chosen: str) -> list[Option]:
         names = ("hour", "day", "week")
