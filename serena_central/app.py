@@ -28,6 +28,7 @@ from serena_central.access.headers import SafePages
 from serena_central.access.token import Token, obtain_token
 from serena_central.analysis.collect import Collections
 from serena_central.analysis.surveys import Surveys
+from serena_central.analysis.validation import Validation
 from serena_central.config.layers import Loaded
 from serena_central.config.load import load_project_config, serena_home
 from serena_central.config.profiles import Profiles, load_profiles
@@ -163,7 +164,8 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
     )
     sessions = SessionManager(bus=bus, interest=projects, policy=settings.sessions)
     collections = Collections(places.cache)
-    surveys = Surveys(projects, super_repos, collections, bus)
+    validation = Validation(projects, super_repos, collections)
+    surveys = Surveys(projects, super_repos, collections, validation, bus)
     services = Services(
         projects=projects,
         super_repos=super_repos,
@@ -174,6 +176,7 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
         views=SymbolViews(store),
         history=history,
         collections=collections,
+        validation=validation,
         baselines=Baselines(),
         offer=Offer(settings, _profiles(bus), projects, super_repos),
     )

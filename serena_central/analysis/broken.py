@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import anyio
-import msgspec
 
 from serena_central.analysis.blindspots import caveats
+from serena_central.analysis.outcome import Finding, Outcome
 from serena_central.core.errors import DeadlineExceeded, LanguageServerError, PathError
 from serena_central.core.progress import report
 from serena_central.projects.project import Project
@@ -65,11 +65,9 @@ CODES: Mapping[str, Codes] = {
 """Language server → the codes, as it sends them, of what counts as a broken reference."""
 
 
-class Broken(msgspec.Struct, frozen=True):
-    """One place that names what is not there. `line` and `column` are 0-based; `within` is the symbol around it."""
+class Broken(Finding, frozen=True):
+    """It names what is not there. `column` is 0-based; `within` is the symbol around it."""
 
-    path: str
-    line: int
     column: int
     what: Break
     message: str
@@ -77,12 +75,8 @@ class Broken(msgspec.Struct, frozen=True):
     within: str | None
 
 
-class Checked(msgspec.Struct):
-    """What was found in the files that were `checked`. `remarks` say what may lack, and why."""
-
-    found: list[Broken] = []
-    checked: int = 0
-    remarks: list[str] = []
+class Checked(Outcome[Broken]):
+    """Of files."""
 
 
 async def broken_references(project: Project, paths: Sequence[str]) -> Checked:

@@ -68,7 +68,7 @@ def strongest(report: GraphReport, most: int) -> GraphReport:
     edges = [edge for edge in graph.edges if edge.source in kept and edge.target in kept]
     cut = Graph(graph.granularity, {node: graph.files[node] for node in chosen}, edges)
     left_out = len(graph.files) - len(chosen)
-    remark = f"{counted(left_out, 'node')} with fewer uses than these: left out of the drawing."
+    remark = f"Left out of the drawing: {counted(left_out, 'node')} with the fewest uses."
     return msgspec.structs.replace(
         report, drawn=cut, drawn_analysis=analyse(cut), remarks=[*([remark] if left_out else []), *report.remarks]
     )

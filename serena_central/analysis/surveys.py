@@ -18,15 +18,12 @@ import msgspec
 from anyio.abc import TaskGroup, TaskStatus
 
 from serena_central.analysis.blindspots import blind_spots
-from serena_central.analysis.broken import Broken, broken_references
 from serena_central.analysis.collect import Collections
 from serena_central.analysis.graph import Granularity
-from serena_central.analysis.modules import Area, Part, collect_modules, open_modules
+from serena_central.analysis.modules import Part, collect_modules, open_modules
 from serena_central.analysis.report import GraphReport
-from serena_central.analysis.selection import code_below
-from serena_central.analysis.siblings import Siblings
 from serena_central.analysis.survey import FindingsSurvey, GraphSurvey, Kind, Survey, Whole, looked_at, whole_graph
-from serena_central.analysis.unused import Unused, unused_symbols
+from serena_central.analysis.validation import Validation
 from serena_central.analysis.worlds import Worlds
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.events import EventBus
@@ -84,11 +81,17 @@ class Surveys:
     """Belongs to the event loop's thread."""
 
     def __init__(
-        self, projects: ProjectRegistry, super_repos: SuperRepos, collections: Collections, bus: EventBus
+        self,
+        projects: ProjectRegistry,
+        super_repos: SuperRepos,
+        collections: Collections,
+        validation: Validation,
+        bus: EventBus,
     ) -> None:
         self._projects = projects
         self._super_repos = super_repos
         self._collections = collections
+        self._validation = validation
         self._bus = bus
         self._jobs: dict[tuple[Path, Kind], Job] = {}
         self._kept: OrderedDict[tuple[Path, Kind], Survey | None] = OrderedDict()
@@ -165,29 +168,20 @@ class Surveys:
         )
 
     async def _findings(self, job: Job) -> FindingsSurvey:
-        project, parts, remarks = await self._parts(job.root)
-        siblings = Siblings(self._super_repos, self._projects)
-        others, _ = await siblings.of(project)
+        project = await self._projects.open(self._projects.check(job.root))
+        where = await self._validation.extent(project)
+        others, _ = await self._validation.siblings.of(project)
         began, worlds = time.time(), await self._worlds.of_all([project, *others])
-        survey = FindingsSurvey(
+        unused, broken = await self._validation.unused(where), await self._validation.broken(where)
+        return FindingsSurvey(
             at=began,
             worlds=worlds,
-            areas=[part.area for part in parts],
-            remarks=remarks,
-            unused=[],
-            broken=[],
-            checked=0,
+            areas=[part.area for part in where.parts if part.area.path],
+            remarks=list(dict.fromkeys([*where.missing, *unused.whole.remarks, *broken.whole.remarks])),
+            unused=unused.whole.found,
+            broken=broken.whole.found,
+            checked=broken.whole.checked,
         )
-        for area, one in parts or [Part(Area("", ""), project)]:
-            await one.fresh()
-            unused = await unused_symbols(one, self._collections.of(one), siblings, "")
-            broken = await broken_references(one, code_below(one, ""))
-            survey.unused += [_outer(finding, area) for finding in unused.found]
-            survey.broken += [_outer(finding, area) for finding in broken.found]
-            survey.checked += broken.checked
-            before = f"{area.name}: " if area.name else ""
-            survey.remarks += dict.fromkeys(before + remark for remark in [*unused.remarks, *broken.remarks])
-        return survey
 
     async def _parts(self, root: Path) -> tuple[Project, list[Part], list[str]]:
         """The project of a root; at a super-repo's the modules that take part, and why others don't."""
@@ -272,10 +266,3 @@ def _read(file: Path, form: type[S]) -> S | None:
         return msgspec.msgpack.decode(file.read_bytes(), type=form)
     except (OSError, msgspec.DecodeError):  # none yet, or of another version
         return None
-
-
-F = TypeVar("F", Unused, Broken)
-
-
-def _outer(finding: F, area: Area) -> F:
-    return msgspec.structs.replace(finding, path=area.outer(finding.path))

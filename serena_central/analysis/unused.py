@@ -13,6 +13,7 @@ import msgspec
 from serena_central.analysis.blindspots import blind_spots
 from serena_central.analysis.collect import Collector
 from serena_central.analysis.liveness import Language, kept
+from serena_central.analysis.outcome import Finding, Outcome
 from serena_central.analysis.siblings import Siblings, Told, told_by_siblings
 from serena_central.analysis.uses import Definition
 from serena_central.core.errors import PathError
@@ -38,24 +39,19 @@ NAMED = 5
 Confidence = Literal["high", "medium"]
 
 
-class Unused(msgspec.Struct, frozen=True):
-    """One finding; `line` is 0-based. `high`: its name stands nowhere else in the code of its language."""
+class Unused(Finding, frozen=True):
+    """A symbol. `high`: its name stands nowhere else in the code of its language."""
 
-    path: str
     name_path: str
     kind: int
-    line: int
     confidence: Confidence
     reason: str
 
 
-class UnusedFound(msgspec.Struct):
-    """`kept`: reason → how many symbols without a reference count as used. `remarks` say what may lack, and why."""
+class UnusedFound(Outcome[Unused]):
+    """Of symbols. `kept`: reason → how many symbols without a reference count as used."""
 
-    found: list[Unused] = []
-    checked: int = 0
-    kept: dict[str, int] = {}
-    remarks: list[str] = []
+    kept: dict[str, int] = msgspec.field(default_factory=dict[str, int])
 
 
 async def unused_symbols(
@@ -154,7 +150,7 @@ def _finding(hit: Hit, *, elsewhere: bool) -> Unused:
         if elsewhere
         else "its name stands nowhere else"
     )
-    return Unused(hit.path, hit.name_path, hit.symbol.kind, hit.symbol.name_line, confidence, reason)
+    return Unused(hit.path, hit.symbol.name_line, hit.name_path, hit.symbol.kind, confidence, reason)
 
 
 def _libraries(files: Collection[str]) -> list[str]:

@@ -1,19 +1,10 @@
 """`serena-central graph`: the dependency graph of a folder, written to a file or printed."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
-from serena_central.cli.progress import Progress
-from serena_central.cli.remote import Remote
-
-TIMEOUT_S = 900.0
-"""Longer than the tool's own bound: a large project's first graph takes minutes."""
-
-UNBOUNDED_CHARS = 5_000_000
-
-INTERRUPTED = "Interrupted. What was found is kept: run it again, and it goes on where it was."
+from serena_central.cli.questions import ask_about
 
 
 @click.command(
@@ -38,19 +29,8 @@ def command(
     folder: Path, *, granularity: str, form: str, kinds: tuple[str, ...], max_nodes: int, out: Path | None
 ) -> None:
     """Show what uses what in FOLDER: circles, layers, and what most depends on."""
-    place = folder.resolve()
-    arguments: dict[str, Any] = {
-        "relative_path": str(place),
-        "granularity": granularity,
-        "format": form,
-        "kinds": list(kinds),
-        "max_nodes": max_nodes,
-        "max_answer_chars": UNBOUNDED_CHARS,
-    }
-    remote = Remote(folder=place, answer_timeout_s=TIMEOUT_S)
-    body = {"arguments": arguments, "progress": True}
-    with Progress(interrupted=INTERRUPTED) as progress:
-        blocks: list[str] = remote.followed("/api/tools/dependency_graph", body, progress.says)["blocks"]
+    arguments = {"granularity": granularity, "format": form, "kinds": list(kinds), "max_nodes": max_nodes}
+    blocks = ask_about(folder.resolve(), "dependency_graph", arguments)
     for remark in blocks[1:]:
         click.echo(remark, err=True)
     if out is None:

@@ -8,16 +8,17 @@ from typing import Any
 
 import click
 
-from serena_central.cli.graph import INTERRUPTED, TIMEOUT_S, UNBOUNDED_CHARS
 from serena_central.cli.output import json_option, print_json
-from serena_central.cli.progress import Progress
-from serena_central.cli.remote import Remote
+from serena_central.cli.questions import ask_about
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.words import counted
 
 GIT_TIMEOUT_S = 60.0
 
 FOUND = 2
+
+NOTHING = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+"""Git's name for a tree without files, in every repository."""
 
 TOOLS = {"broken": "check_references", "unused": "find_unused_symbols"}
 """Kind of finding, as the tool's answer names it → the tool."""
@@ -70,15 +71,10 @@ def command(*, unused: bool, broken: bool, since: str | None, project: Path, as_
 
 
 def _ask(tool: str, root: Path, paths: list[str], remarks: list[str]) -> dict[str, Any]:
-    arguments = {"project": str(root), "paths": paths, "max_answer_chars": UNBOUNDED_CHARS}
-    body = {"arguments": arguments, "progress": True}
     try:
-        with Progress(interrupted=INTERRUPTED) as progress:
-            remote = Remote(folder=root, answer_timeout_s=TIMEOUT_S)
-            answer = remote.followed(f"/api/tools/{tool}", body, progress.says)
+        blocks = ask_about(root, tool, {"paths": paths})
     except SerenaCentralError as error:  # of any kind: 2 means findings here
         raise click.ClickException(str(error)) from error
-    blocks: list[str] = answer["blocks"]
     remarks += [line for block in blocks[1:] for line in block.splitlines() if line not in remarks]
     try:
         return json.loads(blocks[0])
@@ -101,12 +97,20 @@ def _print(answers: dict[str, Any], remarks: list[str]) -> None:
 
 
 def _changed(root: Path, revision: str) -> list[str]:
-    """Files below the root that differ from a revision, or that git does not know yet. Raises ClickException."""
+    """Absolute paths of files below the root that differ from a revision, or that git does not know yet; in submodules,
+    from what the revision has of them. Raises ClickException."""
     if revision.startswith("-"):
         raise click.ClickException(f"{revision!r} is no revision.")
-    differing = _git(root, "diff", "--name-only", "--relative", "-z", revision, "--")
+    differing = _git(root, "diff", "--name-only", "--relative", "--ignore-submodules=none", "-z", revision, "--")
     unknown = _git(root, "ls-files", "--others", "--exclude-standard", "-z")
-    return sorted({path for path in f"{differing}{unknown}".split("\0") if path})
+    found: list[str] = []
+    for path in sorted({path for path in f"{differing}{unknown}".split("\0") if path}):
+        if not (root / path / ".git").exists():
+            found.append(str(root / path))
+        elif not path.endswith("/"):  # what git tells as a folder is a repository of its own
+            known = _git(root, "ls-tree", revision, "--", path).split()
+            found += _changed(root / path, known[2] if "commit" in known[:2] else NOTHING)
+    return found
 
 
 def _git(root: Path, *arguments: str) -> str:

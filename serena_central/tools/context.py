@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from serena_central.analysis.collect import Collections
+from serena_central.analysis.validation import Validation
 from serena_central.config.settings import ServerSettings
 from serena_central.core.events import EventBus
 from serena_central.editing.change import Author
@@ -34,6 +35,7 @@ class Services:
     views: SymbolViews
     history: EditHistory
     collections: Collections
+    validation: Validation
     baselines: Baselines
 
 

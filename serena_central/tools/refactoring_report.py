@@ -8,13 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from serena_central.analysis.broken import broken_references
 from serena_central.analysis.dependencies import node_namer
 from serena_central.analysis.graph import analyse, graph_of
 from serena_central.analysis.modules import Area, Part, collect_modules
-from serena_central.analysis.selection import code_below
-from serena_central.analysis.siblings import Siblings
-from serena_central.analysis.unused import unused_symbols
+from serena_central.analysis.validation import Extent
 from serena_central.core.clock import utc
 from serena_central.core.errors import PathError, SerenaCentralError, UndoRefused
 from serena_central.core.text import Position
@@ -99,10 +96,8 @@ async def _parts(call: ToolCall, made: Sequence[EditRow]) -> list[Part]:
 
 
 async def _findings(call: ToolCall, area: Area, project: Project) -> dict[Kind, Counter[str]]:
-    await project.fresh()
-    broken = await broken_references(project, code_below(project, ""))
-    siblings = Siblings(call.services.super_repos, call.services.projects)
-    unused = await unused_symbols(project, call.services.collections.of(project), siblings, "")
+    where, validation = Extent([Part(Area("", ""), project)]), call.services.validation
+    broken, unused = (await validation.broken(where)).whole, (await validation.unused(where)).whole
     for remark in [*broken.remarks, *unused.remarks]:
         call.remark(f"{area.name}: {remark}")
     return {"broken": broken_keys(broken), "unused": unused_keys(unused)}

@@ -7,10 +7,9 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from serena_central.analysis.broken import Checked, broken_references
-from serena_central.analysis.selection import code_below, with_users
-from serena_central.analysis.siblings import Siblings
-from serena_central.analysis.unused import Unused, UnusedFound, unused_symbols
+from serena_central.analysis.broken import Checked
+from serena_central.analysis.unused import Unused, UnusedFound
+from serena_central.analysis.validation import Extent
 from serena_central.projects.project import Project
 from serena_central.symbols.kinds import kind_name
 from serena_central.tools.analysis import LONG_S
@@ -20,7 +19,7 @@ from serena_central.tools.context import ToolCall
 
 NARROW = "Ask for a smaller folder, or name the paths that changed."
 
-Where = Annotated[str, Meta(description="File or folder; empty: the whole project")]
+Where = Annotated[str, Meta(description="File or folder; empty: the whole project, or all modules of a super-repo")]
 Changed = Annotated[list[str], Meta(description="Only what concerns these files, relative to the root; empty: all")]
 
 
@@ -43,12 +42,12 @@ async def find_unused_symbols(
 ) -> Shaped:
     """Functions, methods and types that nothing uses; entry points, tests, exports, decorated and overriding ones are
     taken as used. Each with confidence and reason."""
-    collector = call.services.collections.of(target)
-    siblings = Siblings(call.services.super_repos, call.services.projects)
-    found = await unused_symbols(target, collector, siblings, relative_path, set(paths) if paths else None)
-    if not relative_path and not paths:
-        call.services.baselines.note(call.session.id, target.root, "unused", unused_keys(found))
-    return _told(call, found, "unused symbols", lambda: _unused(found))
+    where = await call.services.validation.extent(target, relative_path, paths)
+    found = await call.services.validation.unused(where)
+    if where.is_whole:
+        for root, one in found.by_root.items():
+            call.services.baselines.note(call.session.id, root, "unused", unused_keys(one))
+    return _told(call, where, found.whole, "unused symbols", lambda: _unused(found.whole))
 
 
 def _unused(found: UnusedFound) -> dict[str, Any]:
@@ -75,20 +74,22 @@ async def check_references(
 ) -> Shaped:
     """Names that lead nowhere: undefined names, imports that can't be resolved, missing members. With paths, in these
     files and in those that import them."""
-    await target.fresh()
-    files = await with_users(target, set(paths)) if paths else code_below(target, relative_path)
-    checked = await broken_references(target, files)
-    if not relative_path and not paths:
-        call.services.baselines.note(call.session.id, target.root, "broken", broken_keys(checked))
-    return _told(call, checked, "broken references", lambda: _broken(checked))
+    where = await call.services.validation.extent(target, relative_path, paths)
+    found = await call.services.validation.broken(where)
+    if where.is_whole:
+        for root, one in found.by_root.items():
+            call.services.baselines.note(call.session.id, root, "broken", broken_keys(one))
+    return _told(call, where, found.whole, "broken references", lambda: _broken(found.whole))
 
 
 def _broken(checked: Checked) -> dict[str, Any]:
     return {"broken": msgspec.to_builtins(checked.found), "checked": checked.checked}
 
 
-def _told(call: ToolCall, result: UnusedFound | Checked, what: str, in_full: Callable[[], dict[str, Any]]) -> Shaped:
-    for remark in result.remarks:
+def _told(
+    call: ToolCall, where: Extent, result: UnusedFound | Checked, what: str, in_full: Callable[[], dict[str, Any]]
+) -> Shaped:
+    for remark in [*where.missing, *result.remarks]:
         call.remark(remark)
     return shaped(
         in_full,

@@ -19,9 +19,13 @@ def project(tmp_path: Path) -> Path:
     root.mkdir()
     (root / "ring.py").write_text(CLEAN)
     (root / "stone.py").write_text("class Stone:\n    pass\n")
+    initialize(root)
+    return root
+
+
+def initialize(root: Path) -> None:
     subprocess.run(["git", "-C", str(root), "init", "--quiet"], check=True)
     commit(root)
-    return root
 
 
 def commit(root: Path) -> None:
@@ -110,6 +114,46 @@ async def test_validate_since_a_revision_looks_at_what_changed(serving: Child, p
     commit(project)
     nothing = await run_command(serving.folder, "validate", "--broken-refs", "--since", "HEAD", "--json", cwd=project)
     assert (nothing.code, nothing.json["broken"]) == (0, [])
+
+
+async def test_a_folder_of_a_project_is_asked_about_with_what_all_of_the_project_uses(
+    serving: Child, project: Path
+) -> None:
+    (project / "tools").mkdir()
+    (project / "tools/__init__.py").touch()
+    (project / "tools/saw.py").write_text("def cut() -> None: ...\n\n\ndef rust() -> None: ...\n")
+    (project / "bench.py").write_text("from tools.saw import cut\n\ncut()\n")
+    (project / "lost.py").write_text("print(undefined_name)\n")
+    ended = await run_command(serving.folder, "validate", "--json", cwd=project / "tools")
+    assert ended.code == 2, ended.err
+    assert [(one["relative_path"], one["name_path"]) for one in ended.json["unused"]] == [("tools/saw.py", "rust")]
+    assert ended.json["broken"] == []
+
+
+async def test_a_folder_that_no_project_holds_is_taken_for_one(serving: Child, tmp_path: Path) -> None:
+    (tmp_path / "lost.py").write_text("print(undefined_name)\n")
+    ended = await run_command(serving.folder, "validate", "--project", str(tmp_path))
+    assert (ended.code, ended.out.partition(": ")[0]) == (2, "lost.py:1")
+    drawn = await run_command(serving.folder, "graph", str(tmp_path), "--format", "json")
+    assert (drawn.code, drawn.json["nodes"]) == (0, 1)
+
+
+async def test_at_a_super_repo_s_root_its_modules_are_looked_through_submodules_since_a_revision_too(
+    serving: Child, project: Path
+) -> None:
+    root = project.parent
+    (root / ".serena").mkdir()
+    (root / ".serena/project.yml").write_text("type: super-repo\nmodules: {shop: {path: shop}, web: {path: web}}\n")
+    (root / "web").mkdir()
+    (root / "web/page.py").write_text("def lost() -> None: ...\n")
+    initialize(root)
+    (project / "lost.py").write_text("print(undefined_name)\n")
+    every = await run_command(serving.folder, "validate", "--json", cwd=root)
+    since = await run_command(serving.folder, "validate", "--json", "--since", "HEAD", cwd=root)
+    for ended, unused in ((every, ["web/page.py"]), (since, [])):
+        assert ended.code == 2, ended.err
+        assert [one["path"] for one in ended.json["broken"]] == ["shop/lost.py"]
+        assert [one["relative_path"] for one in ended.json["unused"]] == unused
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,6 @@ def test_where_too_many_are_drawn_those_with_the_most_uses_stay() -> None:
     cut = strongest(report, 2)
     assert cut.drawn.files == {"shop/cart.py": 1, "shop/line.py": 1}
     assert [edge.count for edge in cut.drawn.edges] == [2]
-    assert cut.remarks == ["2 nodes with fewer uses than these: left out of the drawing.", "odd"]
+    assert cut.remarks == ["Left out of the drawing: 2 nodes with the fewest uses.", "odd"]
     assert cut.nodes == 4
     assert strongest(report, 9).remarks == ["odd"]

@@ -1,0 +1,32 @@
+"""What a look for findings came to, of one project or of several together."""
+
+from typing import Generic, TypeVar
+
+import msgspec
+
+from serena_central.analysis.modules import Area
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """A place; `line` is 0-based."""
+
+    path: str
+    line: int
+
+
+F = TypeVar("F", bound=Finding)
+
+
+class Outcome(msgspec.Struct, Generic[F]):
+    """`checked` counts what was looked at. `remarks` say what may lack, and why."""
+
+    found: list[F] = []
+    checked: int = 0
+    remarks: list[str] = []
+
+    def add(self, of_module: "Outcome[F]", area: Area) -> None:
+        """Adds what was found in a module, by its place in the super-repo."""
+        self.found += [msgspec.structs.replace(one, path=area.outer(one.path)) for one in of_module.found]
+        self.checked += of_module.checked
+        before = f"{area.name}: " if area.name else ""
+        self.remarks += dict.fromkeys(before + remark for remark in of_module.remarks)

@@ -1,0 +1,109 @@
+"""Findings in a project; at a super-repo's root in its own files and in those of its modules.
+
+Paths, asked and told, are relative to that root.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from pathlib import Path
+from typing import Generic, NamedTuple, TypeVar
+
+from serena_central.analysis.broken import Checked, broken_references
+from serena_central.analysis.collect import Collections
+from serena_central.analysis.modules import Area, Part, open_modules
+from serena_central.analysis.selection import code_below, with_users
+from serena_central.analysis.siblings import Siblings
+from serena_central.analysis.unused import UnusedFound, unused_symbols
+from serena_central.projects.project import Project
+from serena_central.projects.registry import ProjectRegistry
+from serena_central.projects.superrepo.known import SuperRepos
+
+Found = TypeVar("Found", UnusedFound, Checked)
+
+
+class Extent(NamedTuple):
+    """What is looked through: a file or folder, "" for all; with `changed` what concerns these files alone.
+
+    `missing` says which modules are no part of it, and why.
+    """
+
+    parts: Sequence[Part]
+    inside: str = ""
+    changed: frozenset[str] = frozenset()
+    missing: Sequence[str] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        return not self.inside and not self.changed
+
+    def inside_of(self, part: Part) -> str:
+        """What is meant of a part; modules are there as a whole, or not at all."""
+        return "" if part.area.path else self.inside
+
+
+class Findings(NamedTuple, Generic[Found]):
+    """`by_root`: what was found in each project, its paths relative to that root."""
+
+    whole: Found
+    by_root: dict[Path, Found]
+
+
+class Validation:
+    """Looks for findings, at low priority."""
+
+    def __init__(self, registry: ProjectRegistry, repos: SuperRepos, collections: Collections) -> None:
+        self._registry = registry
+        self._repos = repos
+        self._collections = collections
+        self.siblings = Siblings(repos, registry)
+
+    async def extent(self, project: Project, path: str = "", changed: Collection[str] = ()) -> Extent:
+        """What is meant by a path in a project and by changed files; they may be absolute. Raises PathError."""
+        inside = project.locate(path) if path else ""
+        repo = self._repos.at(project.root)
+        modules, missing = await open_modules(repo, self._registry, inside) if repo else ([], [])
+        within = frozenset(_relative(project.root, one) for one in changed)
+        return Extent([Part(Area("", ""), project), *modules], inside, within, missing)
+
+    async def unused(self, where: Extent) -> Findings[UnusedFound]:
+        """What nothing uses; of changed files, in these. Raises PathError."""
+
+        async def look(part: Part) -> UnusedFound:
+            own = {part.area.inner(path) for path in where.changed if part.area.holds(path)}
+            if where.changed and not own:
+                return UnusedFound()
+            return await unused_symbols(
+                part.project,
+                self._collections.of(part.project),
+                self.siblings,
+                where.inside_of(part),
+                own if where.changed else None,
+            )
+
+        found = await _in_all(where, look, UnusedFound())
+        for one in found.by_root.values():
+            for reason, count in one.kept.items():
+                found.whole.kept[reason] = found.whole.kept.get(reason, 0) + count
+        return found
+
+    async def broken(self, where: Extent) -> Findings[Checked]:
+        """Names that lead nowhere; of changed files, in these and in those that import them. Raises PathError."""
+
+        async def look(part: Part) -> Checked:
+            await part.project.fresh()
+            seen = {part.area.inner(path) if part.area.holds(path) else path for path in where.changed}
+            files = await with_users(part.project, seen) if seen else code_below(part.project, where.inside_of(part))
+            return await broken_references(part.project, files)
+
+        return await _in_all(where, look, Checked())
+
+
+async def _in_all(where: Extent, look: Callable[[Part], Awaitable[Found]], whole: Found) -> Findings[Found]:
+    by_root: dict[Path, Found] = {}
+    for part in where.parts:
+        found = by_root[part.project.root] = await look(part)
+        whole.add(found, part.area)
+    return Findings(whole, by_root)
+
+
+def _relative(root: Path, path: str) -> str:
+    return Path(path).relative_to(root).as_posix() if Path(path).is_relative_to(root) else path
