@@ -16,6 +16,7 @@ from serena_central.analysis.broken import Broken
 from serena_central.analysis.survey import FindingsSurvey, GraphSurvey
 from serena_central.analysis.unused import Unused
 from serena_central.analysis.uses import Definition
+from serena_central.projects.registry import KnownProject
 from serena_central.sessions.session import ActiveProject
 from serena_central.web.pages.acting import BY
 from serena_central.web.pages.table import PAGES
@@ -100,7 +101,7 @@ async def test_sessions_come_fifty_at_a_time(central: RunningCentral, visitor: V
 
 async def test_pages_stay_small_with_two_hundred_busy_sessions(central: RunningCentral, visitor: Visitor) -> None:
     for number in range(200):
-        root = f"/home/developer/src/company/products/some-project-{number}"
+        root = f"/home/developer/src/{'company/products/' * 20}some-project-{number}"
         session = session_of(
             central.central,
             explicit_id=f"s-{number:024x}",
@@ -110,10 +111,11 @@ async def test_pages_stay_small_with_two_hundred_busy_sessions(central: RunningC
             working_folder=root,
         )
         central.central.sessions.activate(session, ActiveProject(f"some-project-{number}", root))
+        central.central.projects.remember(KnownProject(f"some-project-{number}", root[:200]))
         for call in range(200):
             session.count(f"tool_number_{call % 40}", 3.0, failed=call % 5 == 0, at=time.time())
             session.note(f"search_for_pattern some-project-{number} ok {call}.0 ms", "warning", at=call)
-    for path in ("", "/sessions", f"/sessions/s-{0:024x}"):
+    for path in ("", "/sessions", f"/sessions/s-{0:024x}", "/projects"):
         assert len((await visitor.see(path)).encode()) <= 50_000, path
 
 

@@ -27,7 +27,9 @@ _VISIBLE = (
 """Terminal codes, invisible characters and those that turn the direction of text, as something that can be seen."""
 
 PATH_CHARS = 56
-"""Of a path that stands in a table; the whole one shows when the pointer rests on it, and on the page behind."""
+"""Of a path that stands in a table; more of it shows when the pointer rests on it, the whole on the page behind."""
+
+HOVER_CHARS = 150
 
 _BETWEEN_ROWS = re.compile(r"\s+(?=</?(?:li|ol|ul|tr|tbody|table)\b)")
 """Space that nobody sees, but that is a node of its own: where rows come in front, those merged into an open page would
@@ -92,13 +94,15 @@ def breakable(name: str) -> Markup:
 
 
 def path(whole: str) -> str:
-    """A path in a table: its end, which tells most, and all of it on hover."""
+    """A path in a table: its end, which tells most, and on hover how it begins, as a rule all of it."""
     home = str(Path.home())
     short = f"~{whole[len(home) :]}" if whole == home or whole.startswith(home + "/") else whole
     if len(short) > PATH_CHARS:
         end = short[-PATH_CHARS:]
         short = "…" + (end[end.index("/") :] if "/" in end else end)
-    return whole if short == whole else Markup('<span title="{}">{}</span>').format(visible(whole), visible(short))
+    if short == whole:
+        return whole
+    return Markup('<span title="{}">{}</span>').format(visible(bounded(whole, HOVER_CHARS)), visible(short))
 
 
 _FILTERS: dict[str, Any] = {

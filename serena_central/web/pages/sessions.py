@@ -1,5 +1,6 @@
 """The page of all sessions: filtered, searched, sorted and paged by its query string, killed in bulk."""
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,9 @@ COLUMNS: dict[str, tuple[str, Callable[[SessionSnapshot], Any]]] = {
     "edits": ("Edits", lambda one: one.edit_count),
 }
 """Name in the query → title, and what is sorted by. Times sort as ages do: the shortest first."""
+
+PROJECTS = 30
+"""To choose from, those that most sessions work in; the search finds all."""
 
 DEFAULT_SORT = "activity"
 """A `-` in front turns the order round."""
@@ -77,11 +81,11 @@ class Table(msgspec.Struct, frozen=True):
 async def filters(visit: Visit) -> Filters:
     query = visit.query
     found = visit.parts.sessions.snapshots()
-    projects = sorted({one.active_project_name for one in found if one.active_project_name})
+    busiest = Counter(one.active_project_name for one in found if one.active_project_name).most_common(PROJECTS)
     return Filters(
         words=query.get("q", ""),
         states=options([state.value for state in SessionState], query.get("state", "")),
-        projects=options(projects, query.get("project", "")),
+        projects=options(sorted(name for name, _ in busiest), query.get("project", "")),
         sort=query.get("sort", ""),
     )
 
@@ -106,8 +110,8 @@ def _matches(one: SessionSnapshot, visit: Visit) -> bool:
     state, project, words = (visit.query.get(name, "") for name in ("state", "project", "q"))
     if (state and one.state != state) or (project and one.active_project_name != project):
         return False
-    where = (one.client_name, one.client_version, one.session_id, one.active_project_root, one.working_folder)
-    return has_words(words, *filter(None, where))
+    where = (one.client_name, one.client_version, one.session_id, one.active_project_name, one.active_project_root)
+    return has_words(words, *filter(None, (*where, one.working_folder)))
 
 
 def _sort(visit: Visit) -> tuple[str, bool]:

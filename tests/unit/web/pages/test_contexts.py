@@ -215,6 +215,17 @@ async def test_the_table_of_sessions(central: Central) -> None:
     )
 
 
+async def test_of_many_projects_those_are_offered_that_most_sessions_work_in(central: Central) -> None:
+    for number in range(2 * sessions.PROJECTS):
+        for twin in range(1 + number % 2):
+            one = session_of(central, explicit_id=f"s-{number}-{twin}")
+            central.sessions.activate(one, ActiveProject(f"p-{number:03}", f"/src/{number}"))
+    shown = await sessions.filters(visit(central))
+    assert [one.value for one in shown.projects if one.value] == [
+        f"p-{number:03}" for number in range(1, 2 * sessions.PROJECTS, 2)
+    ]
+
+
 async def test_the_filters_offer_what_there_is_and_keep_what_was_chosen(central: Central) -> None:
     central.sessions.activate(session_of(central), ActiveProject("shop", "/src/shop"))
     shown = await sessions.filters(visit(central, q="x", project="gone", state="active", sort="age"))

@@ -7,6 +7,7 @@ from markupsafe import Markup
 
 from serena_central.web.pages.overview import Attention, Problem
 from serena_central.web.pages.rendering import (
+    HOVER_CHARS,
     PATH_CHARS,
     bounded,
     breakable,
@@ -72,6 +73,7 @@ def test_numbers_and_paths_are_written_for_people() -> None:
     assert path(f"{Path.home()}/src/<b>") == f'<span title="{Path.home()}/src/&lt;b&gt;">~/src/&lt;b&gt;</span>'
     long = path(f"/srv/{'long/' * 20}shop")
     assert long.endswith('long/shop">…/long/long/long/long/long/long/long/long/long/long/shop</span>')
+    assert path("x" * 999).startswith(f'<span title="{"x" * HOVER_CHARS}…">')
     assert path("x" * 99).endswith(f">…{'x' * PATH_CHARS}</span>")
     assert breakable("find_<b>.x") == "find_<wbr>&lt;b&gt;.<wbr>x"
 

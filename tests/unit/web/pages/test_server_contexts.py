@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from serena_central.app import Central
@@ -12,8 +13,9 @@ from serena_central.pool.chronicle import Measured
 from serena_central.pool.snapshot import ServerSnapshot
 from serena_central.web.answers import NotFound
 from serena_central.web.pages import server, servers
-from serena_central.web.pages.listing import Option, Pager, paged
-from serena_central.web.pages.page import Visit
+from serena_central.web.pages.listing import ROWS, Option, Pager, paged
+from serena_central.web.pages.page import Frame, Visit
+from serena_central.web.pages.rendering import render
 from serena_central.web.views import server_id
 from tests.support.pools import PoolBox, hover, pool_box
 
@@ -151,3 +153,18 @@ async def test_long_tables_come_in_pages_that_keep_the_filters(central: Central,
     assert (len(rows), pager.after) == (20, "")
     for nonsense in ("x", "-1", "0", "9" * 99, "²"):
         assert paged(range(120), visit(central, box, page=nonsense), "/servers")[1].first == 1
+
+
+async def test_a_full_table_of_servers_leaves_room_for_the_rest_of_a_small_page(box: PoolBox) -> None:
+    one = msgspec.structs.replace(
+        row_of(await run_one(box)),
+        name="typescript-language-server",
+        languages="typescript, javascript",
+        project="some-project-of-ours",
+        root="/home/developer/src" + "/company" * 100,
+        memory_bytes=1000 << 20,
+        calls=123_456,
+    )
+    table = servers.Table([one] * ROWS, Pager(1, ROWS, ROWS, "", ""), ROWS, ROWS, 1 << 30, 8 << 30, 12.0)
+    frame = Frame("", "", "", "", live=True, assets="", navigation=[])
+    assert len(render("servers/_table.html", page=frame, section=table).encode()) <= 42_000
