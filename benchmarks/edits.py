@@ -97,7 +97,7 @@ def guarding(bench: Bench) -> Iterator[Row]:
     views.saw(session, "/root", "query.py", {"QuerySet": "1" * 16})
 
     async def check() -> None:
-        seen = await views.seen(session, "/root", "query.py", "QuerySet")
+        seen = await views.seen_within(session, "/root", "query.py", "QuerySet")
         assert guard.conflict(hit, read.text, read.stamp, seen) is not None
 
     async def measured() -> list[float]:

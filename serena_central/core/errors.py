@@ -216,7 +216,7 @@ class EditConflict(EditError):
 
     def __init__(self, symbol: str, path: str, changed_by: str, at: str | None, current: str | None) -> None:
         when = f" at {at}" if at else ""
-        shown = f" It is now:\n{current}" if current is not None else ""
+        shown = f" It is now:\n{current}" if current is not None else " read_file shows it."
         super().__init__(
             f"{symbol} in {path} was changed by {changed_by}{when}, after this session last looked at it. Nothing was "
             f"changed. Make the edit again from what it is now, having looked at it.{shown}"

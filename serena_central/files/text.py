@@ -27,6 +27,9 @@ MOST_FILES_BYTES = 1 << 16
 
 DEFAULT_ENCODING = "utf-8"
 
+MARK = "\ufeff"
+"""A byte-order mark as a character, which a text has only where it is written anew."""
+
 Newline = Literal["\n", "\r\n", "\r"]
 
 _MARKS: tuple[tuple[bytes, str], ...] = (  # UTF-32's begins like UTF-16's: longest first

@@ -8,10 +8,11 @@ and no sessions.
 
 import threading
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import anyio
@@ -27,7 +28,7 @@ from serena_central.editing.change import Author, FileChange, Operation
 from serena_central.editing.patch import FilePatch, hunks_of
 from serena_central.editing.plan import Difference, TextEdit, apply_edits, difference, unified_diff, with_newlines
 from serena_central.editing.replacing import Mode
-from serena_central.files.text import DEFAULT_ENCODING, FileText, read_text
+from serena_central.files.text import DEFAULT_ENCODING, MARK, FileText, read_text
 from serena_central.files.tree import FileTree
 from serena_central.projects.aftermath import Aftermath, Consequences
 from serena_central.projects.bulk import Found, Occurrence, changes_of, check_count, find
@@ -36,6 +37,8 @@ from serena_central.symbols.index import Hit
 
 ATTEMPTS = 8
 """How often an edit is planned again because somebody outside wrote the file meanwhile."""
+
+NOTHING_SEEN: Mapping[str, str] = MappingProxyType({})
 
 TURN_S = 10.0
 """How long an edit waits for others of the same file; after that it goes ahead, and the digests decide."""
@@ -140,11 +143,12 @@ class Edits:
         plan: Callable[[Site], Sequence[TextEdit]],
         author: Author,
         *,
-        seen: str | None = None,
+        seen: Mapping[str, str] = NOTHING_SEEN,
         dry_run: bool = False,
     ) -> Edited:
         """Changes the file of one symbol by edits that are planned on its place. `plan` may raise, to refuse. `seen`
-        is the hash of the body that the author knows (symbols/bodies.py); None: nothing is compared.
+        are the hashes of the bodies that the author knows (symbols/bodies.py), of the symbol and of those in it, by
+        name path; what it holds nothing of is not compared.
 
         Raises:
             SymbolNotFound: it is gone.
@@ -167,8 +171,8 @@ class Edits:
         """A symbol and its file's text as it is on disk, both of the same moment. Raises SymbolNotFound, PathError."""
         return Site(*await self._settled(path, name_path))
 
-    def conflicts(self, site: Site, seen: str | None) -> list[EditConflict]:
-        """What stands against changing a symbol of which the author knows the body with the hash `seen`.
+    def conflicts(self, site: Site, seen: Mapping[str, str]) -> list[EditConflict]:
+        """What stands against changing a symbol; `seen` as in `change_symbol`.
 
         Raises:
             EditConflict: something does, and the setting `edit_conflicts` says to refuse.
@@ -219,7 +223,8 @@ class Edits:
             except PathNotFound:
                 return [FileChange(self._root / path, None, content, encoding=self._encoding)]
             conflicts.extend(self._let_pass(self._guard.file_conflict(path, read, seen)))
-            return [FileChange(self._root / path, read, with_newlines(content, read.newline))]
+            after = with_newlines(content.removeprefix(MARK) if read.bom else content, read.newline)
+            return [FileChange(self._root / path, read, after)]
 
         edited = await self.change_files([path], changes, author, dry_run=dry_run)
         return msgspec.structs.replace(edited, conflicts=conflicts)

@@ -7,6 +7,7 @@ written before that may have been changed by an earlier edit, which the history 
 
 import time
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -17,7 +18,7 @@ from serena_central.core.text import Text
 from serena_central.editing.change import Author
 from serena_central.files.stamp import Stamp
 from serena_central.files.text import FileText
-from serena_central.symbols.bodies import body_hash
+from serena_central.symbols.bodies import below, body_hash
 from serena_central.symbols.index import Hit
 
 CHANGES_REMEMBERED = 10_000
@@ -67,16 +68,15 @@ class Guard:
         while len(self._changes) > CHANGES_REMEMBERED:
             self._changes.popitem(last=False)
 
-    def conflict(self, hit: Hit, text: Text, stamp: Stamp, seen: str | None) -> EditConflict | None:
-        """What stands against an edit of a symbol by somebody who saw its body with the hash `seen`, None for who
-        never looked at it: it is named by its path, and nothing is known that could be overwritten unseen."""
-        if seen is None:
-            return None
-        current = body_hash(text, hit.symbol)
-        if current == seen:
-            return None
-        by, at = self._who((hit.path, hit.name_path), current, stamp)
-        return EditConflict(hit.name_path, hit.path, by, at, text.slice(hit.symbol.range))
+    def conflict(self, hit: Hit, text: Text, stamp: Stamp, seen: Mapping[str, str]) -> EditConflict | None:
+        """What stands against an edit of a symbol by somebody who saw it, or symbols in it, with the hashes `seen` (by
+        name path). What nobody looked at is named by its path: nothing is known that could be overwritten unseen."""
+        for place in below(hit.file, hit.place) if seen else ():
+            name_path, symbol = hit.file.name_path(place), hit.file.symbols[place]
+            if name_path in seen and (current := body_hash(text, symbol)) != seen[name_path]:
+                by, at = self._who((hit.path, name_path), current, stamp)
+                return EditConflict(name_path, hit.path, by, at, text.slice(symbol.range))
+        return None
 
     def file_conflict(self, path: str, read: FileText, seen: str | None) -> EditConflict | None:
         """The same for a whole file, of which somebody saw the content with the digest `seen`."""

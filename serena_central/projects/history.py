@@ -114,6 +114,14 @@ class EditHistory:
             found = await self._store.ask(lambda queries: queries.edit(edit_id))
         return found
 
+    async def undone_by(self, edit_id: str) -> str | None:
+        """The edit that took this one back, unless that was taken back itself. Raises StoreError."""
+        await self._store.writer.flush()
+        for undoer in await self._store.ask(lambda queries: queries.undoers(edit_id)):
+            if await self.undone_by(undoer) is None:
+                return undoer
+        return None
+
     async def _take_over(self, past: list[Past]) -> None:
         """Writes rows for edits that the journal knows and the store doesn't, and recalls what was answered."""
         since = self._clock() - RECALLED_S

@@ -265,7 +265,7 @@ class Project:
             return view_of(hit, depth, info=await self.relations.hover(hit) if info else None)
         hit, read = await self.settled(hit.path, hit.name_path)
         hashes = body_hashes(read.text, hit.file, below(hit.file, hit.place))
-        return view_of(hit, depth, body=read.text.slice(hit.symbol.range), hashes=hashes)
+        return view_of(hit, depth, body=read.text.slice(hit.symbol.range), hashes=hashes, digest=read.digest)
 
     def symbols_in(self, path: str, read: FileText) -> FileSymbols | None:
         """The symbols of a text that was just read, if they are known already."""

@@ -20,7 +20,7 @@ from serena_central.files.stamp import Stamp
 from serena_central.files.text import FileText
 from serena_central.files.tree import FileTree
 from serena_central.lsp.answers import WorkspaceEdit
-from serena_central.projects.edits import Edited, Edits, Site
+from serena_central.projects.edits import NOTHING_SEEN, Edited, Edits, Site
 from serena_central.projects.relations import Relations
 from serena_central.projects.views import References, Uses
 from serena_central.symbols.index import Hit
@@ -57,7 +57,8 @@ class Refactoring:
     async def rename(
         self, hit: Hit, new_name: str, author: Author, *, seen: str | None = None, dry_run: bool = False
     ) -> Renamed:
-        """Renames a symbol everywhere in the project, or nowhere. `seen` as in `Edits.change_symbol`.
+        """Renames a symbol everywhere in the project, or nowhere. `seen` is the hash of the body that the author knows:
+        what stands in it is kept, whoever changed it.
 
         Raises:
             InvalidArguments: the new name can't be one.
@@ -72,7 +73,7 @@ class Refactoring:
         async def plan() -> list[FileChange]:
             stamps = dict(self._tree.files)
             site = await self._edits.site(hit.path, hit.name_path)
-            conflicts[:] = self._edits.conflicts(site, seen)
+            conflicts[:] = self._edits.conflicts(site, {hit.name_path: seen} if seen else NOTHING_SEEN)
             known, proposal = await self._relations.renaming(site.hit, new_name)
             _check_complete(site.hit, known)
             _check_usable(site.hit, proposal)
@@ -109,8 +110,10 @@ class Refactoring:
             left=left,
         )
 
-    async def safe_delete(self, hit: Hit, author: Author, *, seen: str | None = None, dry_run: bool = False) -> Edited:
-        """Deletes a symbol that nobody but itself uses.
+    async def safe_delete(
+        self, hit: Hit, author: Author, *, seen: Mapping[str, str] = NOTHING_SEEN, dry_run: bool = False
+    ) -> Edited:
+        """Deletes a symbol that nobody but itself uses. `seen` as in `Edits.change_symbol`.
 
         Raises:
             EditRefused: it is used, or that can't be known.

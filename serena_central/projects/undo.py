@@ -14,13 +14,12 @@ from serena_central.core.errors import PathError, PathNotFound, UndoRefused
 from serena_central.core.ids import new_call_id
 from serena_central.editing.change import Author, FileChange
 from serena_central.editing.patch import FilePatch, Hunk, MovedOn, taken_back
+from serena_central.files.text import MARK
 from serena_central.projects.edits import Edited
 from serena_central.projects.history import PATCHES_KEPT_S, EditHistory
 from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectRegistry
 from serena_central.store.rows import EditRow
-
-_BOM = "\ufeff"
 
 
 async def undo(edit_id: str, history: EditHistory, projects: ProjectRegistry, *, by: str) -> Edited:
@@ -39,6 +38,9 @@ async def undo(edit_id: str, history: EditHistory, projects: ProjectRegistry, *,
     paths = [path for patch in patches for path in (patch.path, patch.moved_to) if path]
 
     async def plan() -> Sequence[FileChange]:
+        undoer = await history.undone_by(edit_id)
+        if undoer is not None:  # where lines are alike, others would go now
+            raise UndoRefused(edit_id, f"it is undone already, by {undoer}")
         return [await _reversed(edit_id, project, patch) for patch in patches]
 
     try:
@@ -80,4 +82,4 @@ async def _reversed(edit_id: str, project: Project, patch: FilePatch) -> FileCha
 def _whole(hunks: list[Hunk], *, before: bool, bom: bool = False) -> str:
     """The text of a file that was there on one side of the patch only."""
     text = "".join((hunk.before if before else hunk.after).decode("utf-8", "surrogatepass") for hunk in hunks)
-    return _BOM + text if bom else text
+    return MARK + text if bom else text

@@ -24,6 +24,8 @@ class SymbolView(msgspec.Struct, frozen=True, kw_only=True):
     children: list["SymbolView"] = []
     hashes: dict[str, str] = {}
     """Name path → hash of the body, of this symbol and, where `body` is given, of all that it contains."""
+    digest: str | None = None
+    """Of the file's content, where `body` is given."""
 
 
 class ReferenceView(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,6 +94,7 @@ def view_of(
     body: str | None = None,
     info: str | None = None,
     hashes: dict[str, str] | None = None,
+    digest: str | None = None,
 ) -> SymbolView:
     """The view of a symbol with its children down to `depth`."""
     symbol = hit.symbol
@@ -105,5 +108,6 @@ def view_of(
         body=body,
         info=info,
         hashes=hashes or {},
+        digest=digest,
         children=[view_of(Hit(hit.path, hit.file, place), depth - 1) for place in below],
     )

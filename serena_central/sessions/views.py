@@ -47,6 +47,17 @@ class SymbolViews:
             await self._load(session)
         return session.views.get(SeenPlace(root, path, name_path))
 
+    async def seen_within(self, session: Session, root: str, path: str, name_path: str) -> dict[str, str]:
+        """Name path → hash of what a session last saw of a symbol, and of those in it."""
+        await self.seen(session, root, path, name_path)
+        return {
+            place.name_path: body_hash
+            for place, body_hash in session.views.items()
+            if place.path == path
+            and place.root == root
+            and (place.name_path == name_path or place.name_path.startswith(f"{name_path}/"))
+        }
+
     def known(self, session: Session, root: str, path: str, name_path: str) -> str | None:
         """Like `seen`, for who has asked that in the same call."""
         return session.views.get(SeenPlace(root, path, name_path))

@@ -132,6 +132,11 @@ class Queries:
         found = self._rows(EditRow, select(_EDIT).where(_EDIT.columns.id == edit_id))
         return found[0] if found else None
 
+    def undoers(self, edit_id: str) -> list[str]:
+        """Edits that took this one back."""
+        chosen = select(_EDIT).where(_EDIT.columns.undoes == edit_id)
+        return [row.id for row in self._rows(EditRow, chosen)]
+
     def projects(self) -> list[ProjectRow]:
         """Every project that is known, the last used first."""
         return self._rows(ProjectRow, select(_PROJECT).order_by(_PROJECT.columns.last_used_at.desc()))

@@ -20,6 +20,8 @@ def saw_bodies(call: ToolCall, target: Project, views: Iterable[SymbolView]) -> 
     for view in views:
         if view.hashes:
             call.services.views.saw(call.session, str(target.root), view.path, view.hashes)
+        if view.digest:
+            _saw_where_lines_are(call, target, view.path, view.digest)
 
 
 async def saw_names(call: ToolCall, target: Project, path: str) -> None:
@@ -32,6 +34,12 @@ async def saw_names(call: ToolCall, target: Project, path: str) -> None:
     if symbols is not None:
         hashes = body_hashes(read.text, symbols)
         call.services.views.saw(call.session, str(target.root), path, hashes, in_full=False)
+        _saw_where_lines_are(call, target, path, read.digest)
+
+
+def _saw_where_lines_are(call: ToolCall, target: Project, path: str, digest: str) -> None:
+    """The session was told of symbols where they stand: it may edit the file by those lines."""
+    call.services.views.saw(call.session, str(target.root), path, {WHOLE_FILE: digest}, in_full=False)
 
 
 def saw_uses(call: ToolCall, target: Project, uses: Iterable[ReferenceView]) -> None:

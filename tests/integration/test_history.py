@@ -74,6 +74,24 @@ async def test_an_edit_is_undone_to_the_byte(http: httpx.AsyncClient, file: Path
     assert b"return 3" in file.read_bytes()
 
 
+async def test_an_edit_is_undone_once_though_its_lines_stand_there_again(http: httpx.AsyncClient, file: Path) -> None:
+    before = "a = [\n" + "    0,\n" * 9 + "]\n\n\n\n"
+    file.write_text(before)
+    edit_id = await edit(http, file, "a", before.replace("[\n", "[\n    0,\n").rstrip())
+    undone = await undo(http, edit_id)
+    assert file.read_text() == before
+
+    refused = await undo(http, edit_id)
+    assert refused.status_code == 409
+    assert f"it is undone already, by {undone.json()['edit']}" in refused.json()["error"]["message"]
+    assert file.read_text() == before
+
+    await undo(http, undone.json()["edit"])  # made again, and so it can be undone again
+    assert file.read_text().count("0,") == 10
+    assert (await undo(http, edit_id)).status_code == 200
+    assert file.read_text() == before
+
+
 async def test_an_undo_leaves_what_came_later_elsewhere_in_the_file(http: httpx.AsyncClient, file: Path) -> None:
     file.write_text(TEXT.replace("\n\n\n", "\n\n\n# between\n# them\n\n\n"))
     first = await edit(http, file, "first", "def first():\n    # one\n    # two\n    return 1")

@@ -5,6 +5,7 @@ from typing import Any
 from serena_central.projects.edits import Edited
 from serena_central.projects.guard import WHOLE_FILE, BodyChange
 from serena_central.projects.project import Project
+from serena_central.symbols.index import Hit
 from serena_central.tools.context import ToolCall
 from serena_central.tools.diagnostics import grouped
 
@@ -20,10 +21,20 @@ async def seen_by(call: ToolCall, target: Project, path: str, name_path: str = W
     Raises:
         PathRefused: the file is not edited here.
     """
+    _check(call, target, path)
+    return await call.services.views.seen(call.session, str(target.root), path, name_path)
+
+
+async def seen_within(call: ToolCall, target: Project, hit: Hit) -> dict[str, str]:
+    """The same of a symbol and of all in it, by name path: for who replaces or deletes it as a whole."""
+    _check(call, target, hit.path)
+    return await call.services.views.seen_within(call.session, str(target.root), hit.path, hit.name_path)
+
+
+def _check(call: ToolCall, target: Project, path: str) -> None:
     target.edits.check_editable(path)
     if call.session.shared:
         call.remark(SHARED_GUARD)
-    return await call.services.views.seen(call.session, str(target.root), path, name_path)
 
 
 def answer(call: ToolCall, target: Project, edited: Edited, *, about: str | None = None) -> dict[str, Any] | str:

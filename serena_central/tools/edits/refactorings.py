@@ -8,7 +8,7 @@ from msgspec import Meta
 from serena_central.projects.project import Project
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
-from serena_central.tools.edits.answers import answer, seen_by
+from serena_central.tools.edits.answers import answer, seen_by, seen_within
 from serena_central.tools.edits.symbol_edits import DryRun
 from serena_central.tools.symbols import InFile, NamePath
 
@@ -56,7 +56,7 @@ async def safe_delete_symbol(
 ) -> Any:
     """Deletes a symbol if nothing uses it; else tells where it is used and changes nothing."""
     hit = await target.find_one(name_path, relative_path)
-    seen = await seen_by(call, target, hit.path, hit.name_path)
+    seen = await seen_within(call, target, hit)
     return answer(call, target, await target.refactoring.safe_delete(hit, call.author, seen=seen, dry_run=dry_run))
 
 

@@ -13,7 +13,7 @@ from serena_central.projects.project import Project
 from serena_central.symbols.kinds import kind_numbers
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
-from serena_central.tools.edits.answers import answer, seen_by
+from serena_central.tools.edits.answers import answer, seen_within
 from serena_central.tools.symbols import InFile, NamePath
 
 DryRun = Annotated[bool, Meta(description="Only answer the diff")]
@@ -45,7 +45,7 @@ async def replace_symbol_body(
 ) -> Any:
     """Replaces the whole definition of a symbol. Look at it first (find_symbol with include_body)."""
     hit = await target.find_one(name_path, relative_path)
-    seen = await seen_by(call, target, hit.path, hit.name_path)
+    seen = await seen_within(call, target, hit)
     edited = await target.edits.change_symbol(
         hit.path,
         hit.name_path,

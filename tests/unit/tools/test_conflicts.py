@@ -209,3 +209,40 @@ async def test_the_guard_holds_across_a_restart(tmp_path: Path, root: Path) -> N
 
             with pytest.raises(EditConflict):
                 await one.replace("twice", "def twice(value):\n    return 2 * value")
+
+
+async def test_a_container_of_which_only_a_part_was_seen_conflicts_when_another_changed_that(
+    central: Central, root: Path
+) -> None:
+    one, two = Agent(central, root, "one"), Agent(central, root, "two")
+    await one.see("Shape/name")
+    await two.replace("Shape/name", 'def name(self):\n        return "two"')
+
+    with pytest.raises(EditConflict, match=r"Shape/name in .* \(client-two\)"):
+        await one.replace("Shape", "class Shape:\n    pass")
+    with pytest.raises(EditConflict, match="Shape/name in"):
+        await one.call("safe_delete_symbol", name_path="Shape")
+    await one.see("Shape")
+    await one.replace("Shape", "class Shape:\n    pass")
+
+    assert "class Shape:\n    pass\n\n\ndef twice" in (root / "shapes.py").read_text()
+
+
+@pytest.mark.parametrize("look", ["body", "overview"])
+async def test_a_file_whose_symbols_were_told_is_not_overwritten_when_it_has_changed_since(
+    central: Central, root: Path, look: str
+) -> None:
+    one = Agent(central, root, "one")
+    if look == "body":
+        await one.see("twice")
+    else:
+        await one.call("get_symbols_overview", relative_path="shapes.py")
+    changed = f"import os\n\n{TEXT}"
+    (root / "shapes.py").write_text(changed)
+
+    with pytest.raises(EditConflict, match="read_file"):
+        await one.call("create_text_file", relative_path="shapes.py", content="x = 1\n")
+    assert (root / "shapes.py").read_text() == changed
+    await one.call("read_file", relative_path="shapes.py")
+    await one.call("create_text_file", relative_path="shapes.py", content="x = 1\n")
+    assert (root / "shapes.py").read_text() == "x = 1\n"

@@ -72,6 +72,12 @@ async def test_a_file_that_somebody_rewrote_is_not_overwritten(desk: Desk) -> No
     assert desk.file.read_text() == "mine\n"
 
 
+async def test_a_file_with_a_byte_order_mark_keeps_one_whatever_it_is_given(desk: Desk) -> None:
+    desk.file.write_bytes("\ufeffone\r\n".encode())
+    await desk.call("one", "create_text_file", content="\ufefftwo\n")
+    assert desk.file.read_bytes() == "\ufefftwo\r\n".encode()
+
+
 async def test_only_the_wanted_occurrences_are_replaced(desk: Desk) -> None:
     desk.file.write_text("x x\nx\n")
     asked = {"needle": "x", "repl": "y", "mode": "literal"}
