@@ -30,6 +30,9 @@ SHARE = 50
 MOST_S = 2.0
 """… as long as no page gets further behind than this."""
 
+AT_ONCE = frozenset({"session.terminated", "session.revived"})
+"""What a person did and wants to see done: it ends the pause of a page that has used up its share."""
+
 SEND_S = 30.0
 """A browser that has not read for this long is let go; it comes back when it is awake."""
 
@@ -118,6 +121,7 @@ class Stream:
         self._due = dict.fromkeys(page.sections, 0.0)
         """When each section has to be made again, by the event loop's clock; 0 when an event made it stale."""
         self._wakeup = anyio.Event()
+        self._urgent = anyio.Event()
         self._hearing: dict[str, list[str]] = {}
         for name, section in page.sections.items():
             for subject in section.hears:
@@ -129,6 +133,8 @@ class Stream:
             for name in names:
                 self._due[name] = 0.0
             self._wakeup.set()
+            if event.kind in AT_ONCE:
+                self._urgent.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
@@ -174,10 +180,11 @@ class Stream:
             if message or anyio.current_time() - sent_at > PING_S:
                 sent_at = anyio.current_time()
                 yield message or b":\n\n"
-            await anyio.sleep(self._live.pause_s(spent))
+            await self._pause(spent)
             await self._wait()
 
     async def _news(self) -> bytes:
+        self._urgent = anyio.Event()
         now = anyio.current_time()
         visit = replace(self._visit, now=time.time())
         message = ""
@@ -194,6 +201,11 @@ class Stream:
                 lines = self._render(name, context).splitlines()
                 message += f"event: {name}\n" + "".join(f"data: {line}\n" for line in lines) + "\n"
         return message.encode()
+
+    async def _pause(self, spent_s: float) -> None:
+        await anyio.sleep(LEAST_S)
+        with anyio.move_on_after(self._live.pause_s(spent_s) - LEAST_S):
+            await self._urgent.wait()
 
     async def _wait(self) -> None:
         """Until a section is due."""

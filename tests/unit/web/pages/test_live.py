@@ -113,6 +113,22 @@ async def test_what_a_page_shows_is_sent_first_and_then_what_changed() -> None:
         await browser.until(b"<p>second</p>")
 
 
+async def test_what_a_person_did_is_shown_at_once_although_others_have_to_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Live, "pause_s", lambda _live, _spent_s: NEVER)
+    live, bus, words, browser = Live(), EventBus(), Words(), Browser()
+    bus.tap(live.take)
+    async with streaming(live, words, browser, hears=("call", "session")):
+        await browser.until(b"first")
+        words.now = "second"
+        bus.publish("call.finished")
+        await anyio.wait_all_tasks_blocked()
+        assert words.made == 1
+        bus.publish("session.terminated")
+        await browser.until(b"second")
+
+
 async def test_what_is_the_same_is_not_sent_again_and_other_events_make_nothing() -> None:
     live, bus, words, browser = Live(), EventBus(), Words(), Browser()
     bus.tap(live.take)
