@@ -39,6 +39,14 @@ async def test_a_server_is_restarted_and_the_page_shows_the_new_run_by_itself(
         await expect(page.locator("#history")).to_contain_text("asked for in the dashboard")
 
 
+async def test_the_plot_of_a_servers_memory_goes_on_by_itself(central: RunningCentral, person: OpenPage) -> None:
+    async with person(central) as page:
+        await page.locator("#servers").get_by_role("link", name="ty", exact=True).click()
+        measured = page.locator("#load figure", has_text="Memory").locator(".mark")
+        before = await measured.count()
+        await expect(measured.nth(before)).to_be_attached(timeout=60_000)
+
+
 async def test_events_are_filtered_and_those_that_match_are_kept(central: RunningCentral, person: OpenPage) -> None:
     async with person(central) as page:
         await page.get_by_role("link", name="Events", exact=True).click()
