@@ -38,7 +38,10 @@ class _Tree:
                 self.count += len(self._below[outer]) - 1
 
     def fill(self, most: int, shut: Collection[str]) -> None:
-        """Opens folders as long as no more than `most` are shown: the outermost first, of those the largest."""
+        """Opens folders as long as no more than `most` are shown: the outermost first, of those the largest.
+
+        Where that leaves next to nothing to see, as of a folder with very many files, more are shown.
+        """
         level = self._below["."] & self._below.keys() - {"."}
         while level:
             for folder in sorted(level - self._open, key=lambda folder: (-len(self._below[folder]), folder)):
@@ -46,6 +49,13 @@ class _Tree:
                     self.open(folder)
             inside = {inner for folder in level & self._open for inner in self._below[folder]}
             level = (inside & self._below.keys()) - level
+        while self.count * 2 < most and (rest := self._shut_now() - set(shut)):
+            self.open(min(rest, key=lambda folder: (len(self._below[folder]), folder)))
+
+    def _shut_now(self) -> set[str]:
+        """Shut folders that are seen."""
+        seen = {inner for folder in self._open for inner in self._below[folder]}
+        return (seen & self._below.keys()) - self._open
 
     def shown(self, node: str) -> str:
         """What a node is shown as."""
@@ -70,7 +80,7 @@ def _steps(node: str) -> Iterator[tuple[str, str]]:
 
 
 def folded(graph: Graph, max_nodes: int, *, opened: Collection[str] = (), shut: Collection[str] = ()) -> Folded:
-    """The graph with `max_nodes` at most, as far as folding can do it.
+    """The graph with `max_nodes` at most, as far as folding can do it and leaves something to see.
 
     What lies at the top is told apart longest, and large folders before small ones. Folders that are `opened` are open
     in any case, those that are `shut` in none.

@@ -43,6 +43,10 @@ def report_of(
 ) -> GraphReport:
     """`analysis` is the graph's, if it is known already; folders are folded as `folded` says."""
     drawn, how, folders = folded(graph, max_nodes, opened=opened, shut=shut)
+    remarks = [*([how] if how else []), *remarks]
+    if (left_out := len(drawn.files) - max_nodes) > 0:
+        drawn = _strongest(drawn, max_nodes)
+        remarks = [f"Left out of the drawing: {counted(left_out, 'node')} with the fewest uses.", *remarks]
     analysis = analysis or analyse(graph)
     return GraphReport(
         project=project,
@@ -52,23 +56,18 @@ def report_of(
         analysis=analysis,
         drawn=drawn,
         drawn_analysis=analysis if drawn is graph else analyse(drawn),
-        folders=folders,
-        remarks=[*([how] if how else []), *remarks],
+        folders=folders & drawn.files.keys(),
+        remarks=remarks,
     )
 
 
-def strongest(report: GraphReport, most: int) -> GraphReport:
-    """The report with those of its drawn nodes that have the most uses, for where folding leaves too many."""
-    graph, uses = report.drawn, Counter[str]()
+def _strongest(graph: Graph, most: int) -> Graph:
+    """Those of its nodes that have the most uses, for where folding leaves too many."""
+    uses = Counter[str]()
     for edge in graph.edges:
         uses[edge.source] += edge.count
         uses[edge.target] += edge.count
     chosen = sorted(graph.files, key=lambda node: (-uses[node], node))[:most]
     kept = set(chosen)
     edges = [edge for edge in graph.edges if edge.source in kept and edge.target in kept]
-    cut = Graph(graph.granularity, {node: graph.files[node] for node in chosen}, edges)
-    left_out = len(graph.files) - len(chosen)
-    remark = f"Left out of the drawing: {counted(left_out, 'node')} with the fewest uses."
-    return msgspec.structs.replace(
-        report, drawn=cut, drawn_analysis=analyse(cut), remarks=[*([remark] if left_out else []), *report.remarks]
-    )
+    return Graph(graph.granularity, {node: graph.files[node] for node in chosen}, edges)

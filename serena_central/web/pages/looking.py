@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from serena_central.analysis.graph import Granularity
-from serena_central.analysis.report import GraphReport, strongest
+from serena_central.analysis.report import GraphReport
 from serena_central.analysis.survey import GraphSurvey, reach_of
 from serena_central.analysis.surveys import Look, Surveys
 from serena_central.web.pages.drawing import MOST_BYTES, Links, weight
@@ -95,13 +95,11 @@ async def _fitting(surveys: Surveys, root: Path, survey: GraphSurvey, look: Look
     def viewed(report: GraphReport) -> View:
         return View(str(root), look, survey, report, _links(str(root), look, report, survey))
 
-    view = whole = viewed(await surveys.look(root, survey, look))
-    room = int(len(whole.report.drawn.files) * MOST_BYTES / max(MOST_BYTES, weight(whole.report, whole.links)))
-    if room < len(whole.report.drawn.files):
+    view = viewed(await surveys.look(root, survey, look))
+    while (heavy := weight(view.report, view.links)) > MOST_BYTES and len(view.report.drawn.files) > 1:
+        drawn = len(view.report.drawn.files)
+        room = min(drawn - 1, int(drawn * MOST_BYTES / heavy))
         view = viewed(await surveys.look(root, survey, look._replace(max_nodes=room)))
-    # Where most lies in one folder, folding leaves nothing to see, or too much of what a person has opened.
-    while len(view.report.drawn.files) < room / 2 or weight(view.report, view.links) > MOST_BYTES:
-        view, room = viewed(strongest(whole.report, room)), int(room * 0.9)
     return view
 
 

@@ -1,7 +1,8 @@
 """What a survey says of a part of a project: its graph, who uses what there, and every single use."""
 
+from serena_central.analysis.graph import graph_of
 from serena_central.analysis.modules import Area
-from serena_central.analysis.report import report_of, strongest
+from serena_central.analysis.report import report_of
 from serena_central.analysis.survey import (
     GraphSurvey,
     Neighbours,
@@ -69,11 +70,14 @@ def test_neighbours_are_those_outside() -> None:
     assert neighbours(SURVEY, "shop/cart.py") == Neighbours({"main.py": 1, "shop/old/cart.py": 1}, {"shop/line.py": 2})
 
 
-def test_where_too_many_are_drawn_those_with_the_most_uses_stay() -> None:
-    report = report_of("shop", "", whole_graph(SURVEY, "file", "").graph, max_nodes=60, remarks=["odd"])
-    cut = strongest(report, 2)
-    assert cut.drawn.files == {"shop/cart.py": 1, "shop/line.py": 1}
-    assert [edge.count for edge in cut.drawn.edges] == [2]
-    assert cut.remarks == ["Left out of the drawing: 2 nodes with the fewest uses.", "odd"]
-    assert cut.nodes == 4
-    assert strongest(report, 9).remarks == ["odd"]
+def test_of_a_folder_with_too_many_files_those_with_the_most_uses_are_drawn() -> None:
+    files = [f"lib/{name}.py" for name in "abcdef"]
+    uses = [Definition("lib/a.py", "A", 5, 0, {"lib/b.py": [(1, 0), (2, 0)], "lib/c.py": [(1, 0)]})]
+    graph = graph_of(uses, files, "file", node_of=str)
+    cut = report_of("shop", "", graph, max_nodes=3, remarks=["odd"])
+    assert cut.drawn.files == {"lib/a.py": 1, "lib/b.py": 1, "lib/c.py": 1}
+    assert [edge.count for edge in cut.drawn.edges] == [2, 1]
+    assert cut.remarks[0] == "Left out of the drawing: 3 nodes with the fewest uses."
+    assert cut.nodes == 6
+    assert report_of("shop", "", graph, max_nodes=6, remarks=["odd"]).remarks == ["odd"]
+    assert list(report_of("shop", "", graph, max_nodes=3, remarks=[], shut=["lib"]).drawn.files) == ["lib"]
