@@ -11,15 +11,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import cycle
 from pathlib import Path
 from statistics import median
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from benchmarks.bench import Bench, Server
-from benchmarks.client import Client, Connection, Refused
+from benchmarks.browser import Browser, cookie_of
+from benchmarks.client import Client, Refused
 from benchmarks.table import Row, percentile, row, timed
 from tests.support.scripted import scripted_project, scripted_ty
 
@@ -69,7 +70,7 @@ def _start_servers(server: Server, folder: Path) -> Path:
 
 def _pages(server: Server, root: Path) -> Iterator[Row]:
     """Pages while nobody calls, and while agents do."""
-    fetch = _browser(server)
+    fetch = Browser(server).fetch
     session = fetch("/dashboard/sessions").partition("/dashboard/sessions/")[2].partition('"')[0]
     one = server.get("/api/servers")["servers"][0]["id"]
     pages = {
@@ -113,7 +114,7 @@ def _calls(server: Server) -> Iterator[Row]:
     request = client.prepare("get_current_config")
     taken: dict[bool, list[float]] = {False: [], True: []}
     for watched, _ in zip(cycle(taken), range(2 * ROUNDS), strict=False):
-        with _beside("watch", str(server.port), _cookie(server), *(OPEN if watched else ())):
+        with _beside("watch", str(server.port), cookie_of(server), *(OPEN if watched else ())):
             time.sleep(SETTLED_S)
             taken[watched] += timed(lambda: client.send(request), 500, warm_up=50)
     client.close()
@@ -149,46 +150,12 @@ def _kill(server: Server, root: Path) -> float:
     while not session:
         found = server.get("/api/sessions")["sessions"]
         session = next((one["session_id"] for one in found if "execute_shell_command" in one["running"]), "")
-    cookie = _cookie(server)
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-    connection.request("GET", "/dashboard", headers={"cookie": cookie})
-    page = connection.getresponse().read().decode()
-    csrf = page.partition('name="csrf" value="')[2].partition('"')[0]
-    headers = {
-        "cookie": cookie,
-        "origin": f"http://127.0.0.1:{server.port}",
-        "content-type": "application/x-www-form-urlencoded",
-    }
+    browser = Browser(server)
     began = time.perf_counter()
-    connection.request("POST", "/dashboard/terminate", urlencode({"csrf": csrf, "session": session}), headers)
-    assert connection.getresponse().status == 303
+    browser.act("/dashboard/terminate", session=session)
     thread.join()
     client.close()
     return (ended[0] - began) * 1000
-
-
-def _browser(server: Server) -> Callable[[str], str]:
-    """A signed-in browser: address → page."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-    headers = {"cookie": _cookie(server)}
-
-    def fetch(path: str) -> str:
-        connection.request("GET", path, headers=headers)
-        response = connection.getresponse()
-        body = response.read().decode()
-        assert response.status == 200, body
-        return body
-
-    return fetch
-
-
-def _cookie(server: Server) -> str:
-    connection = Connection(server.port, server.token)
-    _, link = connection.exchange(connection.request("POST", "/api/dashboard/link"))
-    connection.close()
-    browser = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-    browser.request("GET", link.partition(b'"path":"')[2].partition(b'"')[0].decode())
-    return (browser.getresponse().getheader("set-cookie") or "").partition(";")[0]
 
 
 # --- beside the server ------------------------------------------------------------------------------------------------

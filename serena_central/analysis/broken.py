@@ -12,6 +12,7 @@ from serena_central.analysis.blindspots import caveats
 from serena_central.analysis.outcome import Finding, Outcome
 from serena_central.core.errors import DeadlineExceeded, LanguageServerError, PathError
 from serena_central.core.progress import report
+from serena_central.core.words import counted
 from serena_central.projects.project import Project
 from serena_central.projects.views import DiagnosticView
 
@@ -111,7 +112,7 @@ async def broken_references(project: Project, paths: Sequence[str]) -> Checked:
             tasks.start_soon(worker)
     result.found.sort(key=lambda one: (one.path, one.line, one.column, one.code))
     result.remarks += caveats(project, wanted)
-    result.remarks += [f"{count} files: possibly incomplete: {text}" for text, count in problems.items()]
+    result.remarks += [f"{counted(count, 'file')}: possibly incomplete: {text}" for text, count in problems.items()]
     return result
 
 

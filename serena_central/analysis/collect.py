@@ -20,6 +20,7 @@ from serena_central.analysis.uses import Collected, Definition, Place, chosen
 from serena_central.core.errors import LanguageServerError, ServerNotInstalled
 from serena_central.core.progress import report
 from serena_central.core.text import Position
+from serena_central.core.words import counted
 from serena_central.projects.project import Project
 from serena_central.projects.views import Uses
 from serena_central.store.uses_cache import CachedUses, FinishedCache, UsesCache
@@ -249,10 +250,10 @@ class _Run:
 
     def remarks(self) -> list[str]:
         """What the answer may lack, and why."""
-        said = [f"{count} symbols: possibly incomplete: {text}" for text, count in self._problems.items()]
+        said = [f"{counted(count, 'symbol')}: possibly incomplete: {text}" for text, count in self._problems.items()]
         if self._changed:
             some = ", ".join(sorted(self._changed)[:3])
-            said.append(f"{len(self._changed)} files changed while they were asked about ({some}): call again.")
+            said.append(f"{counted(len(self._changed), 'file')} changed meanwhile ({some}): call again.")
         if self._conventional:
             some = ", ".join(sorted(self._conventional)[:5])
             said.append(
@@ -261,7 +262,7 @@ class _Run:
             )
         if self._older:
             said.append(
-                f"{self._older} answers are from before other files changed; those that hold the symbol's name did not."
+                f"{counted(self._older, 'answer')} from before other files changed; those with its name did not."
             )
         return said
 

@@ -16,6 +16,7 @@ from serena_central.analysis.collect import Collections
 from serena_central.analysis.uses import Collected, Definition
 from serena_central.core.errors import LanguageServerError, SerenaCentralError
 from serena_central.core.progress import report
+from serena_central.core.words import counted
 from serena_central.files.words import words_of
 from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectRegistry
@@ -133,15 +134,15 @@ class _Pair:
         remarks: list[str] = []
         for group in await candidates(self._declaring.project, self._using.project, names):
             if group.left_out:
-                remarks.append(f"{len(group.left_out)} files hold names of it and were not asked about")
+                remarks.append(f"{counted(len(group.left_out), 'file')} with names of it not asked about")
             try:
                 await self._add_group(group, definitions, whole, remarks)
             except LanguageServerError as error:
                 remarks.append(str(error))
         if self._untold:
             remarks.append(
-                f"{self._untold} places hold names of it and lead nowhere (comments among them), or to a copy of it: "
-                "what they mean can't be told"
+                f"{counted(self._untold, 'place')} with names of it can't be followed to a declaration "
+                "(comments among them, and what leads to a copy)"
             )
         whole.remarks += [
             f"{self._using.area.name} → {self._declaring.area.name}: possibly incomplete: {remark}"
