@@ -57,7 +57,7 @@ def _pages(server: Server, root: str) -> Iterator[Row]:
         "by folders": "&granularity=folder",
         "django/db unfolded": "&opened=django/db",
         "django/contrib alone": "&folder=django/contrib",
-        "the largest folder open": "&opened=django/db/models",
+        "django/db/models unfolded": "&opened=django/db/models",
     }
     for name, query in looks.items():
         first = timed(lambda query=query: browser.fetch(page + query), 1)[0]
