@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 from serena_central.access.guard import lend_credential
+from serena_central.core.locks import KeyedLocks
 
 ID_HEADER = b"mcp-session-id"
 
@@ -28,6 +29,8 @@ class Conversation:
         self.roots_folder: str | None = None
         self.stream_opened = anyio.Event()
         """Set when the client has opened its stream: from then on it can be asked something outside of a call."""
+        self.turns = KeyedLocks()
+        """Of requests with the same id: the transport has one answer's stream for each."""
         self.requests = 0
         """Requests being served, an open stream included."""
         self.quiet_since = anyio.current_time()
@@ -128,6 +131,34 @@ class Replay:
 
     async def send(self, message: Message) -> None:
         """Drops the answer."""
+
+
+class _Request(msgspec.Struct):
+    """A JSON-RPC request; what has no method is an answer, what has no id a notification."""
+
+    method: str | None = None
+    id: int | str | None = None
+
+
+_decode_request = msgspec.json.Decoder(_Request).decode
+
+
+async def request_in(receive: Receive) -> tuple[str | None, Receive]:
+    """The id of the request that a body holds, None if it holds none; and a way to receive that body again."""
+    messages = [await receive()]
+    while messages[-1].get("more_body"):
+        messages.append(await receive())
+    received = iter(messages)
+
+    async def again() -> Message:
+        message = next(received, None)
+        return await receive() if message is None else message
+
+    try:
+        request = _decode_request(b"".join(message.get("body", b"") for message in messages))
+    except msgspec.DecodeError:
+        return None, again  # the transport says what is wrong with it
+    return None if request.method is None or request.id is None else str(request.id), again
 
 
 def note_stream(conversation: Conversation, send: Send) -> Send:

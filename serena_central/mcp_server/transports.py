@@ -31,6 +31,7 @@ from serena_central.mcp_server.conversation import (
     id_in,
     note_stream,
     refuse,
+    request_in,
 )
 from serena_central.mcp_server.identity import said_in
 from serena_central.sessions.manager import SessionManager
@@ -186,18 +187,26 @@ class HandshakeTransports:
                 self._known.pop(conversation.id, None)
 
     async def _pass(self, conversation: Conversation, scope: Scope, receive: Receive, send: Send) -> None:
-        exchange = begin_exchange(scope, conversation)
-        holding: AbstractContextManager[None] = nullcontext()
-        if scope["method"] == "GET":
-            send = note_stream(conversation, send)
-            holding = self._holding(conversation)
+        receive = begin_exchange(scope, conversation).watch(receive)
         conversation.requests += 1
         try:
-            with holding:
-                await conversation.transport.handle_request(scope, exchange.watch(receive), send)
+            if scope["method"] == "GET":
+                with self._holding(conversation):
+                    await conversation.transport.handle_request(scope, receive, note_stream(conversation, send))
+            elif scope["method"] == "POST":
+                await self._post(conversation, scope, receive, send)
+            else:
+                await conversation.transport.handle_request(scope, receive, send)
         finally:
             conversation.requests -= 1
             conversation.quiet_since = anyio.current_time()
+
+    async def _post(self, conversation: Conversation, scope: Scope, receive: Receive, send: Send) -> None:
+        """A request that is sent again before it was answered waits until the transport is through with the first: one
+        would take the other's answer away. What they ask for is done once; `tools/once.py` knows that."""
+        request, receive = await request_in(receive)
+        async with conversation.turns.holding([] if request is None else [request]):
+            await conversation.transport.handle_request(scope, receive, send)
 
     def _holding(self, conversation: Conversation) -> AbstractContextManager[None]:
         """An open stream shows that its client lives; one of a killed or forgotten session shows nothing."""

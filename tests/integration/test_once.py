@@ -90,6 +90,24 @@ async def test_who_hangs_up_and_asks_again_finds_the_edit_made_once(tmp_path: Pa
     assert file.read_text().count("def added") == 5
 
 
+async def test_who_asks_again_before_the_answer_gets_the_same_one(tmp_path: Path, file: Path) -> None:
+    answers: list[str] = []
+    async with running_central(tmp_path, SETTINGS) as running, running.raw("handshake") as client:
+        request = insertion(client, file)
+
+        async def ask() -> None:
+            answers.append(answer_in(await client.http.send(request)))
+
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as tasks:
+                for _ in range(8):
+                    tasks.start_soon(ask)
+
+    assert len(answers) == 8
+    assert len(set(answers)) == 1
+    assert file.read_text().count("def added") == 1
+
+
 @asynccontextmanager
 async def served(folder: Path) -> AsyncGenerator[tuple[Any, httpx.AsyncClient]]:
     async with serving_child(folder) as child, child.http() as http:
