@@ -19,6 +19,7 @@ class Progress:
     def __init__(self, *, interrupted: str = "") -> None:
         """`interrupted`: what to tell whoever ends it with Ctrl-C."""
         self._interrupted = interrupted
+        self._last = ""
         self._watched = sys.stderr.isatty()
         self._began = self._told = time.monotonic()
 
@@ -32,8 +33,8 @@ class Progress:
             width = shutil.get_terminal_size().columns
             text = f"{printable(message)} ({span(now - self._began)})"
             click.echo(f"\r{text[: width - 1]}\033[K", err=True, nl=False)
-        elif part is None or now - self._told >= EVERY_S:
-            self._told = now
+        elif message != self._last and (part is None or now - self._told >= EVERY_S):
+            self._told, self._last = now, message
             click.echo(printable(message), err=True)
 
     def __exit__(
