@@ -16,6 +16,7 @@ from anyio.abc import TaskStatus
 
 from serena_central.core.errors import (
     LanguageServerError,
+    ServerBusy,
     ServerCrashed,
     ServerStartFailed,
     ServerUnavailable,
@@ -46,6 +47,7 @@ from serena_central.lsp.types import (
     LspOutgoingCall,
     LspRange,
     LspSignatureHelp,
+    LspSymbol,
     LspWorkspaceEdit,
 )
 from serena_central.lsp.wire import ConnectionLost, WireError
@@ -201,10 +203,10 @@ class LanguageServer:
             raise await self._end() from error
 
     async def document_symbols(self, path: Path) -> list[DocumentSymbol]:
-        try:
-            reading, symbols = await self._conversation.symbols(path)
-        except ConnectionLost as error:
-            raise await self._end() from error
+        reading, found = await self._ask(Question("document_symbols", path), list[LspSymbol] | None)
+        if found is None and self._conversation.readiness.pending:
+            raise ServerBusy(self.spec.name, f"{self.spec.title} still reads the project and can't tell of {path} yet.")
+        symbols: list[LspSymbol] = found or []
         convert = self._converter().symbols
         if take_long(reading.text, symbols):
             return await anyio.to_thread.run_sync(convert, reading.text, symbols)

@@ -24,7 +24,7 @@ from serena_central.lsp.documents import Documents, Reading
 from serena_central.lsp.handshake import METHODS, Offer, initialize_params, merged, offer_of, workspace_folders
 from serena_central.lsp.readiness import ReadinessTracker
 from serena_central.lsp.settling import Settling
-from serena_central.lsp.types import LspInitializeResult, LspPublishedDiagnostics, LspSymbol
+from serena_central.lsp.types import LspInitializeResult, LspPublishedDiagnostics
 from serena_central.lsp.watching import Watchers
 from serena_central.lsp.wire import (
     METHOD_NOT_FOUND,
@@ -182,31 +182,25 @@ class Conversation:
     async def ask(self, question: Question, shape: Any) -> tuple[Reading, Any]:
         """The answer, decoded as `shape`, and the text of the file that it is about.
 
+        A server that was not ready before or after an answer may lack files for it, or say null because it has not
+        read the one that it is asked about: it is asked again once it is ready, unless that takes too long.
+
         Raises: RequestFailed, ServerBusy, Unsupported, PathNotFound, PathRefused.
         """
         self._check_offered(question.feature)
-        if question.feature not in WITHIN_ONE_FILE:
+        across_files = question.feature not in WITHIN_ONE_FILE
+        if across_files:
             await self._warm_up(question)
         for _ in range(CURRENT_TRIES):
+            early = self.readiness.pending
             reading, answer = await self._ask_patiently(question, shape)
+            if (across_files or answer is None) and (early or self.readiness.pending):
+                await self.readiness.wait()
+                if not self.readiness.pending:
+                    continue
             if self.documents.still_current(reading):
                 return reading, answer
-        raise ServerBusy(self._spec.name, f"{question.path} keeps changing; ask again when it is at rest.")
-
-    async def symbols(self, path: Path) -> tuple[Reading, list[LspSymbol]]:
-        """As `ask`. To servers that still read their folders, null does not mean that a file has none.
-
-        Raises ServerBusy too when that takes longer than anybody waits.
-        """
-        for _ in range(CURRENT_TRIES):
-            early = self.readiness.pending
-            reading, found = await self.ask(Question("document_symbols", path), list[LspSymbol] | None)
-            if found is not None or not (early or self.readiness.pending):
-                return reading, found or []
-            await self.readiness.wait()
-            if self.readiness.pending:
-                break
-        raise ServerBusy(self._spec.name, f"{self._spec.title} still reads the project and can't tell of {path} yet.")
+        raise ServerBusy(self._spec.name, f"{question.path}, or its project, keeps changing; ask again later.")
 
     def pulls_diagnostics(self) -> bool:
         return self.offer.has("diagnostics", self._callbacks.registered)
@@ -245,6 +239,8 @@ class Conversation:
     @property
     def shortfall(self) -> str | None:
         """What the last question's answer may lack, if the server did not get as far as it should."""
+        if self.readiness.pending:
+            return self.readiness.remark
         unread = self._settling.unread if self._settling is not None else 0
         return f"{self._spec.title} has not read {unread} files yet that may matter; ask again" if unread else None
 

@@ -475,6 +475,21 @@ async def test_a_null_for_symbols_counts_only_from_a_server_that_is_ready(file: 
     assert methods_of(log).count(asks) == 3
 
 
+async def test_an_answer_while_the_server_reads_its_folders_anew_is_asked_for_again(file: Path, log: Path) -> None:
+    readiness = Readiness(kind="notification", method="fake/status", field="quiet", value=True, grace_s=60, cap_s=60)
+    spec = msgspec.structs.replace(FAKE_SPEC, readiness=readiness, watch=Watching(globs=("**/*.py",)))
+    calm, busy = ({"method": "fake/status", "params": {"quiet": quiet}} for quiet in (True, False))
+    say_on = {"workspace/didChangeWatchedFiles": [busy], "textDocument/documentSymbol": [calm]}
+    async with running(fake_server(file.parent, spec, log=str(log), say=[calm], say_on=say_on)) as server:
+        assert await server.ready() is None
+        server.files_changed([FileChange(file.with_name("new.py"), "created")])
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(server.references, file, START)
+            await logged(log, method="textDocument/references")
+            await server.document_symbols(file)
+    assert methods_of(log).count("textDocument/references") == 2
+
+
 async def test_a_file_of_which_an_unready_server_can_not_tell_is_no_empty_file(file: Path) -> None:
     readiness = Readiness(kind="log", pattern="never", grace_s=60, cap_s=0.1)
     async with running(fake_server(file.parent, msgspec.structs.replace(FAKE_SPEC, readiness=readiness))) as server:
