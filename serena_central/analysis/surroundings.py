@@ -18,10 +18,10 @@ import anyio.lowlevel
 import anyio.to_thread
 
 from serena_central.analysis.imports import IMPORTS, Importers
+from serena_central.files.stamp import RACY_NS
 from serena_central.files.words import FileWords, words_of
 from serena_central.projects.project import Project
 from serena_central.symbols.index import Hit
-from serena_central.symbols.keeper import RACY_NS
 
 _UNNAMED = re.compile(rb"import\s*\*|export\s*\*|export\s+default|export\s*=|module\.exports|::\*|import\s+\.\s")
 """What hands on names without naming them."""

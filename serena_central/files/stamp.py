@@ -8,6 +8,10 @@ import os
 
 import msgspec
 
+RACY_NS = 2_000_000_000
+"""The coarsest clock of a file system: what was read this soon after a file's last change is not kept for its stamp,
+since a second change within it would leave the same."""
+
 
 class Stamp(msgspec.Struct, frozen=True, gc=False):
     """`size` in bytes, times in nanoseconds since 1970. Nothing that the garbage collector would look at."""

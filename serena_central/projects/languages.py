@@ -20,7 +20,8 @@ from serena_central.core.errors import (
 )
 from serena_central.core.places import Places
 from serena_central.core.text import Text
-from serena_central.files.text import read_text
+from serena_central.files.recent import RecentTexts
+from serena_central.files.text import FileText
 from serena_central.files.tree import Change
 from serena_central.lsp.answers import DocumentSymbol, FileChange
 from serena_central.lsp.catalogue import ServerSpec, catalogue
@@ -83,6 +84,7 @@ class ProjectLanguages:
         """What of the settings has no effect, and why."""
         self._detection = Detection(root, catalogue(), [self._known(name) for name in languages])
         self.encoding = encoding
+        self._texts = RecentTexts()
         self._installations = installations
         self._syntax = syntax
         self._around = around
@@ -145,9 +147,13 @@ class ProjectLanguages:
         identity = self.identity(path)
         return identity is not None and MISSING not in identity
 
+    def read(self, path: Path) -> FileText:
+        """A file as the project's encoding says; may be called in any thread. Raises PathError."""
+        return self._texts.read(path, encoding=self.encoding)
+
     def read_text(self, path: Path) -> Text:
-        """A file as the project's encoding says. Raises PathError."""
-        return read_text(path, encoding=self.encoding).text
+        """As `read`, the text alone."""
+        return self.read(path).text
 
     def wanted(self, spec: ServerSpec, path: str) -> WantedServer:
         """The pool's order for the server that answers for a root-relative path. Raises NoServerRoot."""

@@ -19,7 +19,7 @@ from serena_central.core.errors import PathRefused, SymbolNotFound
 from serena_central.core.pacing import paced
 from serena_central.editing.apply import Applier
 from serena_central.files.boundary import relative, resolve_inside
-from serena_central.files.text import FileText, read_text
+from serena_central.files.text import FileText
 from serena_central.files.tree import Change, FileTree
 from serena_central.files.watch import Watches
 from serena_central.projects.aftermath import Aftermath
@@ -207,7 +207,7 @@ class Project:
 
     async def read(self, path: str) -> FileText:
         """Reads a root-relative file in the project's encoding. Raises PathError."""
-        return await anyio.to_thread.run_sync(lambda: read_text(self.root / path, encoding=self.settings.encoding))
+        return await anyio.to_thread.run_sync(self.languages.read, self.root / path)
 
     def _within(self, path: str) -> str | None:
         """Where to search for symbols: a file that can have some, or a folder; None for the whole root."""

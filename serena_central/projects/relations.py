@@ -20,7 +20,7 @@ from serena_central.core.errors import (
 from serena_central.core.groups import only_cause
 from serena_central.core.text import Position, Range
 from serena_central.files.search import find_containing
-from serena_central.files.text import FileText, read_text
+from serena_central.files.text import FileText
 from serena_central.files.tree import FileTree
 from serena_central.files.words import words_of
 from serena_central.lsp.answers import Diagnostic, HierarchyItem, Location, WorkspaceEdit
@@ -152,7 +152,7 @@ class Relations:
             readings: dict[str, FileText] = {}
             for path in asked:
                 with suppress(PathNotFound):
-                    readings[path] = read_text(self._root / path, encoding=self._languages.encoding)
+                    readings[path] = self._languages.read(self._root / path)
             return readings
 
         return await anyio.to_thread.run_sync(read_all, abandon_on_cancel=True)

@@ -9,13 +9,9 @@ from itertools import starmap
 import anyio.to_thread
 
 from serena_central.core.pacing import paced
-from serena_central.files.stamp import Stamp
+from serena_central.files.stamp import RACY_NS, Stamp
 from serena_central.store.index_cache import CachedFile, IndexCache
 from serena_central.symbols.index import Entry, SymbolIndex, names_in, packed
-
-RACY_NS = 2_000_000_000
-"""A cached entry made this soon after its file's last change is asked again: the coarsest file-system clock has 2 s,
-and a second change within it would leave the same stamp."""
 
 FILES_AT_ONCE = 500
 """Taken over before others get their turn: some 10 ms."""

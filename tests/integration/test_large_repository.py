@@ -13,8 +13,8 @@ import pytest
 
 from benchmarks.repository import IGNORED, OTHER, changed_by_other, checkout, generate, is_gone, path_of, successor_of
 from serena_central.app import Central
+from serena_central.files.stamp import RACY_NS
 from serena_central.projects.project import Project
-from serena_central.symbols.keeper import RACY_NS
 from tests.support.central import running_parts, session_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]

@@ -11,6 +11,7 @@ import pytest
 
 from serena_central.core.errors import LanguageServerError, RequestFailed, ServerCrashed, ServerNotInstalled
 from serena_central.core.text import Position, Range
+from serena_central.files.stamp import RACY_NS
 from serena_central.files.tree import FileTree
 from serena_central.files.watch import Watches
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
@@ -18,7 +19,6 @@ from serena_central.store.index_cache import IndexCache
 from serena_central.symbols.gap import FROM_CACHE, SLOW_START, Gap
 from serena_central.symbols.index import SymbolIndex
 from serena_central.symbols.indexer import Indexer
-from serena_central.symbols.keeper import RACY_NS
 from serena_central.symbols.namepath import parse_pattern
 from serena_central.symbols.source import Lent
 from serena_central.symbols.syntax.grammars import Grammar

@@ -1,0 +1,62 @@
+"""Texts that were read a moment ago: one call reads the same files for several answers, and the next call again.
+
+A file is opened and its stamp compared each time, so that nothing is older than the call; only reading, decoding and
+finding its lines are saved. A file that changed so lately that its clock may stand still is read anew.
+"""
+
+import os
+import threading
+import time
+from collections import OrderedDict
+from contextlib import suppress
+from pathlib import Path
+
+from serena_central.files.stamp import RACY_NS, Stamp
+from serena_central.files.text import FileText, read_text
+
+MOST_CHARS = 2_000_000
+"""Of all texts together: some 5 MB with their lines."""
+
+
+class RecentTexts:
+    """May be used in any thread."""
+
+    def __init__(self) -> None:
+        self._texts: OrderedDict[tuple[str, str | None], FileText] = OrderedDict()
+        self._chars = 0
+        self._lock = threading.Lock()
+
+    def read(self, path: Path, *, encoding: str | None = None) -> FileText:
+        """As `read_text`, and raises what that raises."""
+        key = str(path), encoding
+        known = self._texts.get(key)
+        if known is not None and _stamp_of(key[0]) == known.stamp:
+            with self._lock, suppress(KeyError):
+                self._texts.move_to_end(key)
+            return known
+        read = read_text(path, encoding=encoding)
+        with self._lock:
+            self._drop(key)
+            if time.time_ns() - max(read.stamp.mtime_ns, read.stamp.ctime_ns) > RACY_NS:
+                self._texts[key] = read
+                self._chars += len(read.text.content)
+                while self._chars > MOST_CHARS:
+                    self._drop(next(iter(self._texts)))
+        return read
+
+    def _drop(self, key: tuple[str, str | None]) -> None:
+        dropped = self._texts.pop(key, None)
+        if dropped is not None:
+            self._chars -= len(dropped.text.content)
+
+
+def _stamp_of(path: str) -> Stamp | None:
+    """Of the file as it is when it is opened: only that asks the server of a network's file system."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except OSError:
+        return None
+    try:
+        return Stamp.of(os.fstat(descriptor))
+    finally:
+        os.close(descriptor)
