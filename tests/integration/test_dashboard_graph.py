@@ -318,6 +318,7 @@ async def test_pages_stay_small_for_large_graphs_with_long_names(
     html = await visitor.see(f"/projects/one/graph?root={quote(str(root))}{query}")
     assert len(html.encode()) <= 50_000
     assert len(re.findall('class="node', html)) >= 1
+    assert "further remarks: serena-central graph tells all." in html
 
 
 def large(*, flat: bool) -> Any:

@@ -8,11 +8,11 @@ from serena_central.web.pages.listing import Option, Pager, has_words, options, 
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.projects import known
 from serena_central.web.pages.rendering import bounded
-from serena_central.web.pages.surveying import FINDINGS, GRAPH, WORK, root_of
+from serena_central.web.pages.surveying import FINDINGS, GRAPH, WORK, root_of, told
 
 KINDS = ("broken reference", "unused symbol")
 
-REMARKS, REMARK_CHARS, MESSAGE_CHARS = 8, 300, 200
+REMARKS, MESSAGE_CHARS = 8, 200
 
 
 class Filters(msgspec.Struct, frozen=True):
@@ -70,7 +70,7 @@ async def table(visit: Visit) -> Table:
         broken=len(survey.broken) if survey else 0,
         unused=len(survey.unused) if survey else 0,
         checked=survey.checked if survey else 0,
-        remarks=[bounded(text, REMARK_CHARS) for text in survey.remarks[:REMARKS]] if survey else [],
+        remarks=told(survey.remarks, REMARKS, "serena-central validate") if survey else [],
     )
 
 

@@ -23,8 +23,7 @@ from serena_central.web.pages.looking import (
 )
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.projects import ONE, known
-from serena_central.web.pages.rendering import bounded
-from serena_central.web.pages.surveying import GRAPH, WORK, root_of
+from serena_central.web.pages.surveying import GRAPH, WORK, root_of, told
 
 LIST_BYTES = 6000
 """Of the list of circles, about."""
@@ -37,7 +36,7 @@ SPOTS = 8
 OPEN_FOLDERS = 12
 """Folders that can be shut by a link below the drawing, the outermost first."""
 
-REMARKS, REMARK_CHARS = 5, 300
+REMARKS = 5
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -133,7 +132,7 @@ async def shown(visit: Visit) -> Shown:
     if view is None:
         return Shown(False, None, "", 0, 0, [], "", [])
     report, look = view.report, look_of(visit)
-    remarks = [bounded(text, REMARK_CHARS) for text in report.remarks[:REMARKS]]
+    remarks = told(report.remarks, REMARKS, "serena-central graph")
     return Shown(
         surveyed=True,
         drawing=drawing(report, view.links) if report.nodes else None,

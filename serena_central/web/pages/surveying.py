@@ -1,5 +1,6 @@
 """The part of pages that begins surveys of a project, tells how far they are, and how old the last ones are."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,9 +12,12 @@ from serena_central.web.answers import NotFound
 from serena_central.web.pages.border import Action, Form
 from serena_central.web.pages.page import Section, Visit, link
 from serena_central.web.pages.projects import ONE, known
+from serena_central.web.pages.rendering import bounded
 
 GRAPH = f"{ONE}/graph"
 FINDINGS = f"{ONE}/findings"
+
+REMARK_CHARS = 300
 
 TITLES: dict[Kind, str] = {"graph": "Graph", "findings": "Findings"}
 
@@ -82,6 +86,13 @@ def _found(survey: Survey | None) -> str:
             return f"{counted(len(survey.broken), 'broken reference')}, {counted(len(survey.unused), 'unused symbol')}"
         case _:
             return ""
+
+
+def told(remarks: Sequence[str], most: int, command: str) -> list[str]:
+    """The first of a survey's remarks, and which command tells the others."""
+    shown = [bounded(text, REMARK_CHARS) for text in remarks[:most]]
+    more = len(remarks) - most
+    return [*shown, f"{counted(more, 'further remark')}: {command} tells all."] if more > 0 else shown
 
 
 WORK = Section("graph/_work.html", work, ("survey", "project"), every_s=1)
