@@ -13,10 +13,17 @@ Columns past a line's end mean its end, lines past the text's end mean the text'
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import accumulate
 from typing import Literal, NamedTuple
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
+
+TEXTS_KEPT = 16
+"""Texts whose lines are remembered: an edit's is met four times, and the next edit begins with it."""
+
+LONGEST_KEPT = 500_000
+"""Characters of the longest that is remembered: some 25 MB for all, if each were as long."""
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
@@ -51,7 +58,7 @@ class Text:
         self.is_ascii = content.isascii()
         # The line that was converted last: a minified file is one line, with thousands of positions in it.
         self._measured: tuple[int, Encoding, Sequence[int]] | None = None
-        self._starts, self._ends = _lines_of_any(content) if "\r" in content else _lines_of_unix(content)
+        self._starts, self._ends = (_lines_kept if len(content) <= LONGEST_KEPT else _lines)(content)
 
     @property
     def line_count(self) -> int:
@@ -112,6 +119,14 @@ class Text:
             )
             measured = self._measured = line0, encoding, units
         return measured[2]
+
+
+def _lines(content: str) -> tuple[list[int], list[int]]:
+    """Where the lines of a text start and end; not to be changed."""
+    return _lines_of_any(content) if "\r" in content else _lines_of_unix(content)
+
+
+_lines_kept = lru_cache(maxsize=TEXTS_KEPT)(_lines)
 
 
 def _lines_of_unix(content: str) -> tuple[list[int], list[int]]:

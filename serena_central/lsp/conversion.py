@@ -29,7 +29,6 @@ from serena_central.lsp.types import (
     LspDiagnostic,
     LspHierarchyItem,
     LspLocation,
-    LspPosition,
     LspRange,
     LspSignature,
     LspSymbol,
@@ -82,7 +81,10 @@ class Converter:
         self._paths: dict[str, Path | None] = {}
 
     def range(self, text: Text, span: LspRange) -> Range:
-        return Range(self._position(text, span.start), self._position(text, span.end))
+        start, end, encoding = span.start, span.end, self._encoding
+        return Range(
+            text.from_lsp(start.line, start.character, encoding), text.from_lsp(end.line, end.character, encoding)
+        )
 
     def symbols(self, text: Text, symbols: Sequence[LspSymbol]) -> list[DocumentSymbol]:
         if any(symbol.range is None for symbol in symbols):
@@ -157,9 +159,6 @@ class Converter:
             )
             for item in found
         ]
-
-    def _position(self, text: Text, position: LspPosition) -> Position:
-        return text.from_lsp(position.line, position.character, self._encoding)
 
     def _symbol(self, text: Text, symbol: LspSymbol) -> DocumentSymbol:
         assert symbol.range is not None

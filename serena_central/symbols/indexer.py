@@ -267,16 +267,17 @@ class Indexer:
     async def _work(self, paths: Sequence[str], at_once: int, *, gives_way: bool = False) -> None:
         """Makes files certain: by their servers, then by syntax what no server said."""
         await self._ask_servers([path for path in paths if path in self._pending], at_once, gives_way=gives_way)
-        left = iter([path for path in paths if path in self._pending and not self.gave_up(path)])
+        left = [path for path in paths if path in self._pending and not self.gave_up(path)]
+        queue = iter(left)
 
         async def worker() -> None:
-            for path in left:
+            for path in queue:
                 if gives_way:
                     await self.turns.give_way()
                 await self._make_certain(path, self._source.by_syntax, by_syntax=True)
 
         async with anyio.create_task_group() as tasks:
-            for _ in range(at_once):
+            for _ in range(min(at_once, len(left))):
                 tasks.start_soon(worker)
 
     async def _ask_servers(self, paths: Iterable[str], at_once: int, *, gives_way: bool) -> None:

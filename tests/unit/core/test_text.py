@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serena_central.core.text import Encoding, Position, Range, Text
+from serena_central.core.text import LONGEST_KEPT, Encoding, Position, Range, Text
 
 ENCODINGS: list[Encoding] = ["utf-8", "utf-16", "utf-32"]
 TEXTS = st.text(alphabet=st.sampled_from("ab é\u0301🙂\ufeff\r\n\u2028\t"), max_size=40)
@@ -81,3 +81,11 @@ def test_a_line_of_a_minified_file_is_measured_once(encoding: Encoding) -> None:
         there = Position(0, column)
         assert text.from_lsp(*text.to_lsp(there, encoding), encoding) == there
     assert text.from_lsp(1, 1, encoding) == Position(1, 1)
+
+
+def test_texts_of_equal_content_share_what_is_known_of_their_lines() -> None:
+    first, second = (Text("".join(("one\r\n", "zwei\n", "three"))) for _ in range(2))
+    assert first._starts is second._starts
+    assert [second.line(line0) for line0 in range(second.line_count)] == ["one", "zwei", "three"]
+    long = "x" * (LONGEST_KEPT + 1)
+    assert Text(long)._starts is not Text(long)._starts
