@@ -3,6 +3,7 @@
 Which of a server's diagnostics say so is data: their codes, by class. Other diagnostics are no business of this file.
 """
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
@@ -10,7 +11,7 @@ import anyio
 
 from serena_central.analysis.blindspots import caveats
 from serena_central.analysis.outcome import Finding, Outcome
-from serena_central.core.errors import DeadlineExceeded, LanguageServerError, PathError
+from serena_central.core.errors import DeadlineExceeded, LanguageServerError, PathError, ServerBusy
 from serena_central.core.progress import report
 from serena_central.core.words import counted
 from serena_central.projects.project import Project
@@ -89,14 +90,22 @@ async def broken_references(project: Project, paths: Sequence[str]) -> Checked:
             f"Not known which complaints of these are broken references: {', '.join(sorted(silent))}."
         )
     wanted = [path for path in paths if (spec := project.languages.spec_for(path)) and spec.name in CODES]
-    queue = iter(wanted)
+    queue = deque(wanted)
+    again: set[str] = set()
     problems: dict[str, int] = {}
 
     async def worker() -> None:
-        for path in queue:
+        while queue:
+            path = queue.popleft()
             await project.indexer.turns.give_way()
             try:
                 views, remark = await project.relations.diagnostics(path)
+            except ServerBusy as error:
+                if path not in again:  # once more, when all others were asked
+                    again.add(path)
+                    queue.append(path)
+                    continue
+                views, remark = [], str(error)
             except (LanguageServerError, PathError, DeadlineExceeded) as error:
                 views, remark = [], str(error)
             if remark:
