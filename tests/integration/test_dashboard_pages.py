@@ -275,7 +275,7 @@ FINDINGS = FindingsSurvey(
     worlds={},
     areas=[],
     remarks=[HOSTILE],
-    unused=[Unused(HOSTILE, HOSTILE, 12, 0, "high", HOSTILE)],
+    unused=[Unused(HOSTILE, 0, HOSTILE, 12, "high", HOSTILE)],
     broken=[Broken(HOSTILE, 0, 0, "missing member", HOSTILE, HOSTILE, HOSTILE)],
     checked=1,
 )
