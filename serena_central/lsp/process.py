@@ -43,8 +43,8 @@ KILL_S = 1.0
 _OF_ONE_PROJECT = frozenset({"VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "GOWORK"})
 """Variables of the shell that started us which would decide for every project: an environment that was active there."""
 
-_DRAIN_S = 0.5
-"""How long the last words of a process that has ended are waited for."""
+_DRAIN_S = 2.0
+"""How long the last words of a process that has ended are waited for: nothing is left then that holds its pipes."""
 
 
 class Usage(NamedTuple):
@@ -132,8 +132,17 @@ class GuardedProcess:
             # A guard that is stopped or stuck; the kernel kills the language server with it.
             self._signal(signal.SIGKILL)
             await self._wait(KILL_S)
+        # Only pipes that were read to their end are closed with the process: nothing must be left to the loop.
         with anyio.move_on_after(_DRAIN_S):
+            await self._read_out()
             await self._drained.wait()
+
+    async def _read_out(self) -> None:
+        try:
+            async for _ in self.stdout:
+                pass
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            pass
 
     def cut(self) -> None:
         """Closes the lifeline: the guard kills everything below it."""

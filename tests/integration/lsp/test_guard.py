@@ -11,6 +11,9 @@ import anyio
 import psutil
 import pytest
 
+from serena_central.lsp.locate import Launch
+from serena_central.lsp.process import guarded
+from serena_central.tools.shell import AT_ONCE
 from tests.support.child import alive, until_gone
 from tests.support.fakes import fake_server, logged, running
 
@@ -84,3 +87,14 @@ async def test_a_termination_of_the_guard_is_passed_on(tmp_path: Path) -> None:
         os.kill(psutil.Process(server.pid).ppid(), signal.SIGTERM)
         await logged(log, event="sigterm")
         await server.ping()
+
+
+async def test_the_pipes_of_a_program_that_nobody_listened_to_are_closed_when_it_is_ended(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with guarded(Launch(["/bin/sh", "-c", "yes; sleep 60"]), tmp_path, ladder=AT_ONCE) as process:
+            await process.stdout.receive()
+
+    await run()  # what the first one opens for good
+    before = set(Path("/proc/self/fd").iterdir())
+    await run()
+    assert set(Path("/proc/self/fd").iterdir()) <= before
