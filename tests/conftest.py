@@ -1,8 +1,14 @@
 """What every test shares: anyio on asyncio only, since the product runs on uvloop's asyncio and nothing else."""
 
 import os
+import signal
 
 import pytest
+
+for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    # In the background, and under nohup, these are ignored, and programs that the tests start would inherit it.
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, usual)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -156,7 +156,7 @@ async def request_in(receive: Receive) -> tuple[str | None, Receive]:
 
     try:
         request = _decode_request(b"".join(message.get("body", b"") for message in messages))
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None, again  # the transport says what is wrong with it
     return None if request.method is None or request.id is None else str(request.id), again
 
