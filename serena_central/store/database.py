@@ -78,13 +78,13 @@ class Database:
     def read(self, query: Callable[[Connection], Answer]) -> Answer:
         """Runs `query` on one snapshot. Raises: StoreError."""
         engine = self._opened()
-        with self._failing_plainly(), engine.begin() as connection:
+        with self._failing_plainly(engine), engine.begin() as connection:
             return query(connection)
 
     def change(self, work: Callable[[Connection], Answer]) -> Answer:
         """Runs `work` in one transaction. Raises: StoreError."""
-        engine = self._opened().execution_options(writes=True)
-        with self._failing_plainly(), engine.begin() as connection:
+        engine = self._opened()
+        with self._failing_plainly(engine), engine.execution_options(writes=True).begin() as connection:
             return work(connection)
 
     def vacuum(self) -> None:
@@ -94,7 +94,7 @@ class Database:
         """
         engine = self._opened()
         if engine.dialect.name == "sqlite":
-            with self._failing_plainly(), engine.connect() as connection:
+            with self._failing_plainly(engine), engine.connect() as connection:
                 raw = connection.connection.driver_connection
                 assert isinstance(raw, sqlite3.Connection)
                 while raw.execute("PRAGMA freelist_count").fetchone() != (0,):
@@ -115,24 +115,32 @@ class Database:
             return self._engine
 
     @contextmanager
-    def _failing_plainly(self) -> Generator[None]:
-        """Turns the driver's errors into StoreError. A file that turns out to be corrupt is set aside."""
+    def _failing_plainly(self, engine: Engine | None = None) -> Generator[None]:
+        """Turns the driver's errors into StoreError. A file that turns out to be corrupt is set aside.
+
+        `engine` is what the work is done with; None while there is none yet.
+        """
         try:
             yield
         except (SQLAlchemyError, sqlite3.Error, OSError, ImportError, ValueError, OverflowError) as error:
             if self._path is not None and _code(error) in _CORRUPT:
-                raise _FileReplaced(self._set_aside(self._path, error)) from error
+                raise _FileReplaced(self._set_aside(self._path, engine, error)) from error
             reason = getattr(error, "orig", None) or error
             raise StoreError(
                 f"The database {self._path or 'at database_url'} can't be used: {reason}. "
                 "The server goes on without it; what it records is lost until this is mended."
             ) from error
 
-    def _set_aside(self, path: Path, error: Exception) -> str:
-        """Renames the file with its log files, since nothing is ever deleted, and returns what was told."""
+    def _set_aside(self, path: Path, engine: Engine | None, error: Exception) -> str:
+        """Renames the file with its log files, since nothing is ever deleted, and returns what was told.
+
+        Several threads may meet the same fault: who comes late must not take the new file for the corrupt one.
+        """
         stamp = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{time.time_ns()}"
         aside = path.with_name(f"{path.name}.corrupt-{stamp}")
         with self._lock:
+            if self._engine is not engine:
+                return f"The database {path} was corrupt, and has been replaced meanwhile."
             self.close()
             for suffix in ("", "-wal", "-shm"):
                 with suppress(FileNotFoundError):

@@ -65,6 +65,8 @@ class Writer:
         self._batch_full = anyio.Event()
         self._flushed = anyio.Event()
         self._in_flight: anyio.Event | None = None
+        self._writing = 0
+        """Rows of the batch in flight."""
         self._failures = 0
         self._flood = Flood(FLOOD_ROWS_PER_S, BURST_ROWS)
         self._untold: Counter[str] = Counter()
@@ -76,8 +78,8 @@ class Writer:
 
     @property
     def queued(self) -> int:
-        """Rows that wait to be written."""
-        return len(self._pending)
+        """Rows that are not written yet."""
+        return len(self._pending) + self._writing
 
     def put(self, row: Row) -> None:
         """Writes `row` soon. The writer owns it from now on: change a copy."""
@@ -154,6 +156,7 @@ class Writer:
 
     async def _flush_once(self) -> None:
         batch, self._pending = self._pending, {}
+        self._writing = len(batch)
         self._batch_full = anyio.Event()
         flushed = self._in_flight = self._flushed
         self._flushed = anyio.Event()
@@ -170,6 +173,7 @@ class Writer:
             self._drop(batch.values())
         finally:
             self._in_flight = None
+            self._writing = 0
             flushed.set()
             self._tell_dropped()
 

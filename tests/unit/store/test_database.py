@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Connection
 
 from serena_central.core.errors import StoreError
 from serena_central.core.resources import migrations_folder
@@ -103,17 +104,40 @@ def test_a_corrupt_file_is_set_aside_and_a_new_one_begun(path: Path, content: by
     assert aside.name in told[0]
 
 
-def test_a_file_that_turns_out_to_be_corrupt_is_set_aside_then(path: Path) -> None:
+def corrupt_within(path: Path, told: list[str]) -> Database:
+    """An open database whose first pages are sound: the schema, and the first page of every table."""
     with opened(path) as database:
         database.write([EventRow(seq=n, at=1.0, kind="a.b", message="x" * 500) for n in range(500)])
     content = bytearray(path.read_bytes())
-    intact = 40 * 4096  # the schema, and the first page of every table
+    intact = 40 * 4096
     content[intact:] = os.urandom(len(content) - intact)
     path.write_bytes(content)
-    told: list[str] = []
     database = Database(path, tell=told.append)
     database.open()
     assert told == []
+    return database
+
+
+def test_who_meets_a_corrupt_page_late_leaves_the_new_file_alone(path: Path) -> None:
+    told: list[str] = []
+    database = corrupt_within(path, told)
+
+    def meet_it_late(connection: Connection) -> None:
+        with pytest.raises(StoreError, match="set aside"):
+            Queries(database).events(EventFilter(limit=1000))
+        database.write([project("/a")])
+        connection.exec_driver_sql("SELECT * FROM event").all()
+
+    with pytest.raises(StoreError, match="replaced meanwhile"):
+        database.read(meet_it_late)
+    assert [row.root for row in Queries(database).projects()] == ["/a"]
+    database.close()
+    assert len(told) == len(list(path.parent.glob("store.db.corrupt-*[0-9]"))) == 1
+
+
+def test_a_file_that_turns_out_to_be_corrupt_is_set_aside_then(path: Path) -> None:
+    told: list[str] = []
+    database = corrupt_within(path, told)
     with pytest.raises(StoreError, match="set aside"):
         Queries(database).events(EventFilter(limit=1000))
     database.write([project("/a")])
