@@ -63,7 +63,8 @@ class Backups:
     def keep(self, file: Path, data: bytes) -> Path:
         """Writes a copy, and lets the oldest ones of that file go."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        moment = f"{time.strftime('%Y%m%dT%H%M%S')}-{time.time_ns() % 1_000_000_000:09d}"
+        now_s, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
+        moment = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(now_s))}-{nanoseconds:09d}"
         copy = self._folder / f"{moment}.{_digest(file)}.{file.name}"
         descriptor = os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as stream:
