@@ -23,6 +23,7 @@ from serena_central.files.search import find_containing
 from serena_central.files.text import FileText
 from serena_central.files.tree import FileTree
 from serena_central.files.words import words_of
+from serena_central.lsp import shortfalls
 from serena_central.lsp.answers import Diagnostic, HierarchyItem, Location, WorkspaceEdit
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.documents import MAX_CANDIDATES
@@ -143,8 +144,9 @@ class Relations:
         `remark` is what the server's answers lack in any case. Raises LanguageServerError, PathError.
         """
         shown, unopened = self._shown(hit.path, hit.symbol.name, holders)
-        locations = await server.references(self._root / hit.path, hit.symbol.name_position, candidates=shown)
-        return msgspec.structs.replace(self._uses(locations), remark=remark or unopened or server.shortfall)
+        with shortfalls.noting() as lacks:
+            locations = await server.references(self._root / hit.path, hit.symbol.name_position, candidates=shown)
+        return msgspec.structs.replace(self._uses(locations), remark=remark or unopened or lacks())
 
     def _uses(self, locations: Sequence[Location]) -> Uses:
         inside, outside = self._split(locations)
@@ -344,13 +346,14 @@ class Relations:
         async def ask(server: LanguageServer) -> tuple[T, str | None]:
             remark = await server.ready()
             try:
-                answer = await question(server)
+                with shortfalls.noting() as lacks:
+                    answer = await question(server)
             except RequestFailed as error:
                 if remark is None:
                     raise
                 # Likely the cause, and what can be done about.
                 raise RequestFailed(error.server, error.method, error.code, f"{error.message}; {remark}") from error
-            return answer, remark or server.shortfall
+            return answer, remark or lacks()
 
         return await self._languages.ask(path, ask)
 
