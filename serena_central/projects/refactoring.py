@@ -20,7 +20,7 @@ from serena_central.files.stamp import Stamp
 from serena_central.files.text import FileText
 from serena_central.files.tree import FileTree
 from serena_central.lsp.answers import WorkspaceEdit
-from serena_central.projects.edits import NOTHING_SEEN, Edited, Edits, Site
+from serena_central.projects.edits import NOTHING_SEEN, Edited, Edits, Meant, Site
 from serena_central.projects.relations import Relations
 from serena_central.projects.views import References, Uses
 from serena_central.symbols.index import Hit
@@ -101,7 +101,7 @@ class Refactoring:
             left[:] = self._left(changes, site.hit.symbol.name)
             return changes
 
-        edited = await self._edits.change_files([hit.path], plan, author, dry_run=dry_run)
+        edited = await self._edits.change_files([], plan, author, dry_run=dry_run)
         (rename,) = plans
         return Renamed(
             edited=msgspec.structs.replace(self._with_caveat(edited, hit), conflicts=conflicts),
@@ -113,7 +113,7 @@ class Refactoring:
     async def safe_delete(
         self, hit: Hit, author: Author, *, seen: Mapping[str, str] = NOTHING_SEEN, dry_run: bool = False
     ) -> Edited:
-        """Deletes a symbol that nobody but itself uses. `seen` as in `Edits.change_symbol`.
+        """Deletes a symbol that nobody but itself uses. `seen` as in `Meant`.
 
         Raises:
             EditRefused: it is used, or that can't be known.
@@ -129,8 +129,13 @@ class Refactoring:
         ]
         if used:
             raise EditRefused(f"{hit.name_path} is still used, and was not deleted: {_listed(used)}.")
-        edited = await self._edits.change_symbol(
-            hit.path, hit.name_path, lambda site: [_without(site)], author, seen=seen, dry_run=dry_run
+        meant = Meant(hit.path, hit.name_path, seen)
+
+        async def find() -> Meant:
+            return meant
+
+        _, edited = await self._edits.change_symbol(
+            hit.path, find, lambda site: [_without(site)], author, dry_run=dry_run
         )
         return self._with_caveat(edited, hit)
 
