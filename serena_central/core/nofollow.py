@@ -30,6 +30,8 @@ _PASSAGE = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | 
 """A folder that is only passed through need not be readable."""
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 
+_ENCODING, _ENCODING_ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
+
 _OPENAT2 = 437
 """The system call's number, the same on every architecture that Linux has but Alpha."""
 _AT_FDCWD = -100
@@ -52,10 +54,8 @@ def open_file(path: str, flags: int = READ, mode: int = 0) -> int:
         OSError: ELOOP where a part is a symlink, EXDEV for a relative path or one with `..`; else as `os.open`.
         ValueError: the path has a NUL.
     """
-    raw = os.fsencode(path)
-    if b"\0" in raw:
-        raise ValueError("embedded null byte")
-    if raw[:1] != b"/" or b"/.." in raw:
+    raw = path.encode(_ENCODING, _ENCODING_ERRORS)  # a fifth of what os.fsencode takes
+    if path[:1] != "/" or b"/.." in raw or b"\0" in raw:
         _check_plain(raw)
     return _strategy()(raw, flags, mode)
 
@@ -159,37 +159,6 @@ class OpenFolder:
         os.rmdir(_single(name), dir_fd=self.descriptor)
 
 
-class SequentialOpener:
-    """Opens many files, one after another, in one thread. The folder of the last one is held, since the next one mostly
-    lies there too: a name in it is found more quickly than a whole path."""
-
-    def __init__(self) -> None:
-        self._folder: OpenFolder | None = None
-
-    def __enter__(self) -> Opener:
-        return self._open
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._folder is not None:
-            self._folder.close()
-
-    def _open(self, path: str) -> int:
-        folder, name = split(path)
-        held = self._folder
-        if held is not None and held.path == folder:
-            try:
-                return held.open(name)
-            except FileNotFoundError:  # it, or its folder, was made anew meanwhile
-                pass
-        if held is not None:
-            held.close()
-            self._folder = None
-        self._folder = held = OpenFolder.at(folder)
-        return held.open(name)
-
-
 @contextmanager
 def _passage(path: str) -> Generator[int]:
     descriptor = open_file(path, _PASSAGE)
@@ -207,6 +176,8 @@ def _single(name: str) -> str:
 
 
 def _check_plain(raw: bytes) -> None:
+    if b"\0" in raw:
+        raise ValueError("embedded null byte")
     if not raw:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fsdecode(raw))
     if not raw.startswith(b"/") or b".." in raw.split(b"/"):
@@ -235,23 +206,27 @@ def _strategy() -> _Strategy:
 
 def _by_kernel() -> _Strategy:
     syscall = ctypes.CDLL(None, use_errno=True).syscall
-    syscall.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
     syscall.restype = ctypes.c_long
-    size = ctypes.sizeof(_How)
+    # Converted once: by `argtypes`, at each call, takes as long as the call itself.
+    number, nowhere, size = ctypes.c_long(_OPENAT2), ctypes.c_long(_AT_FDCWD), ctypes.c_size_t(ctypes.sizeof(_How))
+    orders: dict[tuple[int, int], tuple[_How, ctypes.c_void_p]] = {}
 
-    @cache
-    def how(flags: int, mode: int) -> _How:
-        return _How(flags, mode if flags & os.O_CREAT else 0, _RESOLVE_NO_SYMLINKS | _RESOLVE_NO_MAGICLINKS)
+    def order(flags: int, mode: int) -> tuple[_How, ctypes.c_void_p]:
+        how = _How(flags, mode if flags & os.O_CREAT else 0, _RESOLVE_NO_SYMLINKS | _RESOLVE_NO_MAGICLINKS)
+        return orders.setdefault((flags, mode), (how, ctypes.c_void_p(ctypes.addressof(how))))
+
+    _, reading = order(READ, 0)
 
     def open_at_once(path: bytes, flags: int, mode: int) -> int:
-        for _ in range(_TRIES):
-            descriptor: int = syscall(_OPENAT2, _AT_FDCWD, path, ctypes.byref(how(flags, mode)), size)
-            if descriptor >= 0:
-                return descriptor
+        how = reading if flags == READ else (orders.get((flags, mode)) or order(flags, mode))[1]
+        descriptor: int = syscall(number, nowhere, path, how, size)
+        tries = _TRIES
+        while descriptor < 0 and (tries := tries - 1):
             code = ctypes.get_errno()
             if code not in (errno.EAGAIN, errno.EINTR):
                 raise OSError(code, os.strerror(code), os.fsdecode(path))
-        return _by_parts(path, flags, mode)
+            descriptor = syscall(number, nowhere, path, how, size)
+        return descriptor if descriptor >= 0 else _by_parts(path, flags, mode)
 
     return open_at_once
 

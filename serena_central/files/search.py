@@ -18,7 +18,6 @@ import msgspec
 from anyio.lowlevel import RunVar
 
 from serena_central.core.errors import InvalidArguments, PathError, PathNotFound
-from serena_central.core.nofollow import Opener, SequentialOpener
 from serena_central.files.glob import BadGlob, expand_braces, translate_part, translate_path
 from serena_central.files.pattern import Pattern
 from serena_central.files.text import DEFAULT_ENCODING, decode, encodings_of, read_bytes, read_each, read_quickly
@@ -126,6 +125,7 @@ def files_containing(
         return []
     needles = encodings_of(word, encoding)
     contains = _word_finder(needles, whole=whole)
+    usual, *others = needles
     found: list[str] = []
     for path, data in read_each(root, paths):
         if data.startswith(_WIDE_MARKS):
@@ -134,7 +134,7 @@ def files_containing(
             except PathError:
                 continue
         # Most files hold the word in no form: that is known ten times as quickly as by an expression.
-        if any(needle in data for needle in needles) and contains(data):
+        if (usual in data or (others and any(needle in data for needle in others))) and contains(data):
             found.append(path)
     return found
 
@@ -177,38 +177,37 @@ def _search(
     result = SearchResult()
     room = MAX_CHARS
     needed = pattern.needed.encode() if request.encoding in (None, DEFAULT_ENCODING) else b""
-    with SequentialOpener() as opener:
-        for number, path in enumerate(chosen):
-            if stopped():
-                break
-            data = _read(f"{root}/{path}", needed, result, opener)
-            if data is None:
-                continue
-            try:
-                room -= _search_data(path, data, pattern, request, result, room)
-            except TimeoutError:
-                result.remarks.append(
-                    f"incomplete: the search was stopped after {deadline_s:g} s in {path}; {number} of {len(chosen)} "
-                    "files were searched. Simplify the pattern or name fewer files."
-                )
-                break
-            if room <= 0:
-                result.remarks.append(
-                    f"truncated: the lines found fill {MAX_CHARS / 1e6:g} MB; {number + 1} of {len(chosen)} files were "
-                    "searched. Narrow the question."
-                )
-                break
+    for number, path in enumerate(chosen):
+        if stopped():
+            break
+        data = _read(f"{root}/{path}", needed, result)
+        if data is None:
+            continue
+        try:
+            room -= _search_data(path, data, pattern, request, result, room)
+        except TimeoutError:
+            result.remarks.append(
+                f"incomplete: the search was stopped after {deadline_s:g} s in {path}; {number} of {len(chosen)} "
+                "files were searched. Simplify the pattern or name fewer files."
+            )
+            break
+        if room <= 0:
+            result.remarks.append(
+                f"truncated: the lines found fill {MAX_CHARS / 1e6:g} MB; {number + 1} of {len(chosen)} files were "
+                "searched. Narrow the question."
+            )
+            break
     return result
 
 
-def _read(file: str, needed: bytes, result: SearchResult, opener: Opener) -> bytes | None:
+def _read(file: str, needed: bytes, result: SearchResult) -> bytes | None:
     """A file that may have matches: None after a first look, if what every match needs is certainly not in it."""
     if needed:
-        data = read_quickly(file, opener=opener)  # empty for a pipe, too, of which is to be told
+        data = read_quickly(file)  # empty for a pipe, too, of which is to be told
         if data and needed not in data and not data.startswith(_WIDE_MARKS):
             return None
     try:
-        return read_bytes(file, opener=opener)[0]
+        return read_bytes(file)[0]
     except PathNotFound:  # gone since it was listed
         return None
     except PathError as error:

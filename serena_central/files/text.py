@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from serena_central.core.errors import ConfigError, PathNotFound, PathRefused
-from serena_central.core.nofollow import Opener, SequentialOpener, open_file
+from serena_central.core.nofollow import Opener, open_file
 from serena_central.core.text import Text
 from serena_central.files.stamp import Stamp
 
@@ -138,11 +138,11 @@ def read_bytes(path: Path | str, *, max_bytes: int = MAX_BYTES, opener: Opener =
         os.close(descriptor)
 
 
-def read_quickly(path: str, *, max_bytes: int = MAX_BYTES, opener: Opener = open_file) -> bytes | None:
+def read_quickly(path: str, *, max_bytes: int = MAX_BYTES) -> bytes | None:
     """The bytes of a regular file for a first look: half of the time that `read_bytes` takes, and nothing told of a
     write meanwhile. None for what that would refuse."""
     try:
-        descriptor = opener(path)
+        descriptor = open_file(path)
     except OSError:
         return None
     try:
@@ -161,11 +161,10 @@ def read_quickly(path: str, *, max_bytes: int = MAX_BYTES, opener: Opener = open
 
 def read_each(root: Path, paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
     """Path → bytes of files below `root`, as `read_quickly` reads them; without those for which that has none."""
-    with SequentialOpener() as opener:
-        for path in paths:
-            data = read_quickly(f"{root}/{path}", opener=opener)
-            if data is not None:
-                yield path, data
+    for path in paths:
+        data = read_quickly(f"{root}/{path}")
+        if data is not None:
+            yield path, data
 
 
 def encodings_of(text: str, encoding: str | None) -> list[bytes]:

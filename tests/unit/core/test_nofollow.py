@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from serena_central.core import nofollow
-from serena_central.core.nofollow import NEW, Opener, OpenFolder, SequentialOpener, open_file, open_following, status_of
+from serena_central.core.nofollow import NEW, Opener, OpenFolder, open_file, open_following, status_of
 
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="openat2 is Linux's")
 
@@ -167,12 +167,10 @@ def test_a_root_that_is_reached_through_a_link_is_refused(strategy: str, top: Pa
 
 
 def test_a_root_that_is_made_anew_is_the_new_one(strategy: str, top: Path) -> None:
-    with SequentialOpener() as opener:
-        assert read(top / "src" / "a.py", opener) == b"inside"
-        top.rename(top.parent / "moved")
-        (top / "src").mkdir(parents=True)
-        (top / "src" / "new.py").write_text("new")
-        assert read(top / "src" / "new.py", opener) == b"new"
+    assert read(top / "src" / "a.py") == b"inside"
+    top.rename(top.parent / "moved")
+    (top / "src").mkdir(parents=True)
+    (top / "src" / "new.py").write_text("new")
     assert read(top / "src" / "new.py") == b"new"
     with pytest.raises(FileNotFoundError):
         read(top / "src" / "a.py")
