@@ -13,6 +13,8 @@ from typing import Any, cast
 
 import yaml
 
+from serena_central.core.nofollow import open_file, open_following
+
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 40
 MAX_VALUES = 50_000
@@ -40,9 +42,10 @@ class Document:
     repeated: list[str]
 
 
-def read_document(path: Path) -> Document | None:
-    """The file's mapping; None if there is no such file. Raises: DocumentError."""
-    text = _read(path)
+def read_document(path: Path, within: Path | None = None) -> Document | None:
+    """The file's mapping; None if there is no such file. What a repository brings must lie `within` it: a symlink out
+    of it is not followed, since problems quote what they are about. Raises: DocumentError."""
+    text = _read(path, within)
     return None if text is None else parse_document(text)
 
 
@@ -72,10 +75,10 @@ def parse_document(text: str) -> Document:
         raise DocumentError(f"not valid YAML: {error}") from error
 
 
-def _read(path: Path) -> str | None:
+def _read(path: Path, within: Path | None) -> str | None:
     """Never blocks: a FIFO is opened without waiting for its writer, and refused."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        descriptor = open_following(str(path)) if within is None else open_file(_resolved(path, within))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -92,6 +95,13 @@ def _read(path: Path) -> str | None:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise DocumentError("must be UTF-8 text", line) from error
+
+
+def _resolved(path: Path, within: Path) -> str:
+    real, root = os.path.realpath(path), os.path.realpath(within)
+    if not Path(real).is_relative_to(root):
+        raise DocumentError(f"is, or lies behind, a symlink out of {within}, which is not followed")
+    return real
 
 
 def _check_events(text: str) -> None:

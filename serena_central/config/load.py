@@ -99,11 +99,16 @@ def load_project_config(
     """
     sources = sources or Sources()
     problems: list[Problem] = []
-    shared = (sources.serena_home_for(root), around and around / COMMITTED, root / COMMITTED)
-    committed = dict.fromkeys(folder / CONFIG_NAME for folder in shared if folder)
+    home = sources.serena_home_for(root)
+    shared = ((home, home and repository_of(home)), (around and around / COMMITTED, around), (root / COMMITTED, root))
+    committed = {folder / CONFIG_NAME: repository for folder, repository in shared if folder}
     own = [
-        *(read_file(path, SHARED_DIALECT, problems, of_project=True) for path in committed if path != sources.user),
-        *(read_file(path, PROJECT_DIALECT, problems, of_project=True) for path in project_files(root)),
+        *(
+            read_file(path, SHARED_DIALECT, problems, of_project=True, within=repository)
+            for path, repository in committed.items()
+            if path != sources.user
+        ),
+        *(read_file(path, PROJECT_DIALECT, problems, of_project=True, within=root) for path in project_files(root)),
     ]
     trusted = server.value.trusted_roots
     layers = [_shared(server), *(restrict(layer, root, trusted, problems) for layer in own)]

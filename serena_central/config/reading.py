@@ -45,11 +45,14 @@ class Dialect:
     elsewhere: Mapping[str, str]
 
 
-def read_file(path: Path, dialect: Dialect, problems: list[Problem], *, of_project: bool = False) -> Layer:
-    """The layer of one YAML file; an empty one if there is no file or it can't be used as a whole."""
+def read_file(
+    path: Path, dialect: Dialect, problems: list[Problem], *, of_project: bool = False, within: Path | None = None
+) -> Layer:
+    """The layer of one YAML file; an empty one if there is no file or it can't be used as a whole. `within` is the
+    repository that brings it."""
     layer = Layer(of_project=of_project)
     try:
-        document = read_document(path)
+        document = read_document(path, within)
     except DocumentError as error:
         problems.append(Problem("wrong", "file", error.problem, Origin("file", str(path), error.line)))
         return layer

@@ -14,10 +14,11 @@ from typing import NamedTuple
 import anyio
 import anyio.to_thread
 
-from serena_central.core.errors import InvalidArguments, WriteFailed
+from serena_central.core.errors import FileChanged, InvalidArguments, WriteFailed
 from serena_central.core.locks import KeyedLocks
 from serena_central.editing.change import FileChange, Operation
 from serena_central.editing.disk import Disk
+from serena_central.editing.folders import Folders
 from serena_central.editing.journal import Entry, Journal, Past, Step
 from serena_central.editing.steps import can_go_on, check, commit, is_waiting, state_of, sweep, take_back
 from serena_central.editing.writing import PlannedStep, Writing, reason_of
@@ -78,7 +79,11 @@ class Applier:
         return written
 
     def _apply(self, operation: Operation, planned: Sequence[PlannedStep]) -> dict[Path, Written]:
-        stamps = [check(one.step) for one in planned]
+        with Folders() as folders:
+            return self._apply_in(folders, operation, planned)
+
+    def _apply_in(self, folders: Folders, operation: Operation, planned: Sequence[PlannedStep]) -> dict[Path, Written]:
+        stamps = [check(folders, one.step) for one in planned]
         steps = [one.step for one in planned]
         digests = {Path(step.path): step.new for step in steps if step.new is not None}
         try:
@@ -86,7 +91,7 @@ class Applier:
         except OSError as error:
             raise WriteFailed(str(self._journal.path), reason_of(error)) from error
         try:
-            written = Writing(self._disk, planned, stamps).run()
+            written = Writing(self._disk, folders, planned, stamps).run()
         except BaseException as error:
             # What could not be put back stays open in the journal: the next start tries again.
             if not (isinstance(error, WriteFailed) and error.changed):
@@ -100,26 +105,27 @@ class Applier:
             return past
         steps = past.entry.steps
         try:
-            applied = self._completed(steps)
-            sweep(steps)
-        except OSError as error:
+            with Folders() as folders:
+                applied = self._completed(folders, steps)
+                sweep(folders, steps)
+        except (OSError, FileChanged) as error:  # also a folder that is a symlink now: nothing is done behind that
             logger.error("the edit %s could not be mended: %s", past.entry.id, error)
             return past
         logger.warning("the edit %s was cut off: %s", past.entry.id, "completed" if applied else "taken back")
         self._journal.end(past.entry.id, applied=applied)
         return Past(past.entry, applied)
 
-    def _completed(self, steps: Sequence[Step]) -> bool:
+    def _completed(self, folders: Folders, steps: Sequence[Step]) -> bool:
         """Brings an operation that was cut off to one of its two ends, and tells which. What somebody has changed
         since stays as it is."""
-        done = [step for step in steps if state_of(step) == "new"]
-        waiting = [step for step in steps if is_waiting(step)]
-        if done and all(map(can_go_on, waiting)):
+        done = [step for step in steps if state_of(folders, step) == "new"]
+        waiting = [step for step in steps if is_waiting(folders, step)]
+        if done and all(can_go_on(folders, step) for step in waiting):
             for step in waiting:
-                commit(self._disk, step)
+                commit(self._disk, folders, step)
             return True
         for step in done:
-            take_back(self._disk, step)
+            take_back(self._disk, folders, step)
         return False
 
 
@@ -139,7 +145,7 @@ def _planned(operation: Operation, number: int, change: FileChange) -> list[Plan
             kept=str(target.with_name(f"{name}.old")) if several and old and not change.moved_to else None,
         ),
         data,
-        change.path if change.before else None,
+        str(change.path) if change.before else None,
     )
     if change.moved_to is None:
         return [made]

@@ -5,15 +5,17 @@ Blocks; called in worker threads by `apply`, which holds the files' locks and ha
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from serena_central.core.errors import FileChanged, PathError, WriteFailed
+from serena_central.core.nofollow import OpenFolder
 from serena_central.editing.disk import Disk
+from serena_central.editing.folders import Folders
 from serena_central.editing.journal import Step
-from serena_central.editing.steps import check_unchanged, commit, keep, stamp_of, state_of, sweep, take_back
+from serena_central.editing.steps import check_unchanged, commit, keep, state_of, sweep, take_back
 from serena_central.files.stamp import Stamp
 
 logger = logging.getLogger(__name__)
@@ -24,18 +26,21 @@ class PlannedStep(NamedTuple):
 
     step: Step
     data: bytes | None
-    like: Path | None
-    """The file whose mode and owner the new one gets."""
+    like: str | None
+    """The path of the file whose mode and owner the new one gets."""
 
 
 class Writing:
     """One operation on its way to the disk."""
 
-    def __init__(self, disk: Disk, planned: Sequence[PlannedStep], stamps: Sequence[Stamp | None]) -> None:
+    def __init__(
+        self, disk: Disk, folders: Folders, planned: Sequence[PlannedStep], stamps: Sequence[Stamp | None]
+    ) -> None:
         self._disk = disk
+        self._folders = folders
         self._planned = planned
         self._stamps = stamps
-        self._folders: list[Path] = []
+        self._made: list[str] = []
         """Folders made on the way."""
         self._done: list[Step] = []
 
@@ -48,9 +53,9 @@ class Writing:
                 self._stage(one)
             for one, stamp in zip(self._planned, self._stamps, strict=True):
                 step = one.step
-                check_unchanged(step, stamp)
+                check_unchanged(self._folders, step, stamp)
                 self._done.append(step)  # before it is done: it may fail half-way
-                commit(self._disk, step)
+                commit(self._disk, self._folders, step)
         except (OSError, PathError, FileChanged) as error:
             if isinstance(error, FileChanged) and self._done and self._done[-1] is step:
                 self._done.pop()  # what lies there is somebody else's
@@ -58,44 +63,42 @@ class Writing:
             if isinstance(error, OSError) or left:
                 raise WriteFailed(step.path, reason_of(error), left) from error
             raise
-        sweep([one.step for one in self._planned])
-        written = [Path(one.step.path) for one in self._planned if one.data is not None]
-        made = {path: stamp for path in written if (stamp := stamp_of(path)) is not None}
-        for folder in {Path(one.step.path).parent for one in self._planned}:
+        sweep(self._folders, [one.step for one in self._planned])
+        written = [self._folders.place(one.step.path) for one in self._planned if one.data is not None]
+        made = {Path(place.path): stamp for place in written if (stamp := place.stamp()) is not None}
+        for folder in {id(folder): folder for folder in self._held()}.values():
             self._disk.sync_folder(folder)
         return made
 
+    def _held(self) -> Iterator[OpenFolder]:
+        return (self._folders.place(one.step.path).folder for one in self._planned)
+
     def _stage(self, one: PlannedStep) -> None:
         """Puts the new text beside the old one, and gives the old one a second name."""
-        step = one.step
+        step, folders = one.step, self._folders
         if step.fresh is not None and one.data is not None:
-            self._make_folder(Path(step.fresh).parent)
-            self._disk.write(Path(step.fresh), one.data, one.like)
+            fresh = folders.make(step.fresh, self._made)
+            self._disk.write(fresh, one.data, folders.place(one.like) if one.like is not None else None)
         if step.kept is not None:
-            keep(self._disk, Path(step.path), Path(step.kept))
-
-    def _make_folder(self, folder: Path) -> None:
-        missing = [folder, *folder.parents]
-        for one in reversed([path for path in missing if not path.exists()]):
-            one.mkdir()
-            self._folders.append(one)
+            keep(self._disk, folders.place(step.path), folders.place(step.kept))
 
     def _take_back(self) -> list[str]:
         """Undoes what was done; the files for which that failed."""
         left: list[str] = []
         for step in reversed(self._done):
             try:
-                if state_of(step) == "new":
-                    take_back(self._disk, step)
+                if state_of(self._folders, step) == "new":
+                    take_back(self._disk, self._folders, step)
             except OSError as error:
                 logger.error("%s could not be put back: %s", step.path, error)
                 left.append(step.path)
         if not left:
             with suppress(OSError):
-                sweep([one.step for one in self._planned])
-        for folder in reversed(self._folders):
-            with suppress(OSError):
-                folder.rmdir()
+                sweep(self._folders, [one.step for one in self._planned])
+        for path in reversed(self._made):
+            with suppress(OSError, FileChanged):
+                place = self._folders.place(path)
+                place.folder.rmdir(place.name)
         return left
 
 

@@ -1,35 +1,48 @@
 """Writes a small file whole or not at all: a temporary file beside it, synced, renamed over it."""
 
 import os
-import tempfile
+import secrets
+import stat
+from contextlib import suppress
 from pathlib import Path
+
+from serena_central.core.nofollow import NEW, OpenFolder
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Makes `path` hold exactly `data`; readers see the old file or the new one. Folders on the way are made.
+    """Makes `path` hold exactly `data`; readers see the old file or the new one. Folders on the way are made, and may
+    be symlinks: this is for files of our own.
 
     Raises: OSError, and then `path` is as it was.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=".tmp")
-    fresh = Path(name)
+    with OpenFolder.at(os.path.realpath(path.parent)) as folder:
+        write_in(folder, path.name, data)
+
+
+def write_in(folder: OpenFolder, name: str, data: bytes) -> None:
+    """As `write_whole`, in a folder that is held open."""
+    fresh = f".{name[:40]}.{secrets.token_hex(4)}.tmp"
+    descriptor = folder.open(fresh, NEW, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-            os.fchmod(file.fileno(), _mode(path))
-        fresh.replace(path)
+            os.fchmod(file.fileno(), _mode(folder, name))
+        folder.rename(fresh, folder, name)
     except BaseException:
-        fresh.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            folder.unlink(fresh)
         raise
 
 
-def _mode(path: Path) -> int:
+def _mode(folder: OpenFolder, name: str) -> int:
     """The mode of the file that is there; else what this user's new files have."""
-    try:
-        return path.stat().st_mode & 0o777
-    except FileNotFoundError:
-        mask = os.umask(0)
-        os.umask(mask)
-        return 0o666 & ~mask
+    with suppress(FileNotFoundError):
+        mode = folder.status(name).st_mode
+        if stat.S_ISREG(mode):
+            return mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from serena_central.core.errors import PathError
+from serena_central.core.nofollow import Opener, open_file
 from serena_central.files.glob import BadGlob, translate_part, translate_path
 from serena_central.files.text import read_bytes
 
@@ -89,10 +90,10 @@ def ignores(rules: Rules, path: str, name: str, is_folder: bool) -> bool:
     return False
 
 
-def read_patterns(file: Path, *, skip: int = 0, above: str = "") -> Patterns | None:
+def read_patterns(file: Path, *, skip: int = 0, above: str = "", opener: Opener = open_file) -> Patterns | None:
     """The patterns of an ignore file, None where there is none that can be read."""
     try:
-        data, _ = read_bytes(file, max_bytes=MAX_IGNORE_FILE_BYTES)
+        data, _ = read_bytes(file, max_bytes=MAX_IGNORE_FILE_BYTES, opener=opener)
     except PathError:
         return None
     return Patterns(data.decode("utf-8-sig", "surrogateescape").split("\n"), skip=skip, above=above)

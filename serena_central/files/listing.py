@@ -3,8 +3,11 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
+from serena_central.core.errors import PathError
+from serena_central.core.nofollow import OpenFolder
+from serena_central.files.boundary import resolve_inside
 from serena_central.files.walk import TEMPORARY
 
 MAX_ENTRIES = 100_000
@@ -15,10 +18,12 @@ ALWAYS_HIDDEN = frozenset({".git", ".hg", ".svn"})
 
 
 class Listing(NamedTuple):
-    """Root-relative POSIX paths, sorted. Symlinks count as what they lead to, and are not followed into."""
+    """Root-relative POSIX paths, sorted. `links` are the symlinks among `folders` and `files`: one to a folder of the
+    root is a folder, which is not listed itself; every other one is a file."""
 
     folders: list[str]
     files: list[str]
+    links: set[str]
     truncated: bool
 
 
@@ -29,29 +34,54 @@ def list_folder(root: Path, folder: str, *, recursive: bool, ignored: Callable[[
     """
     folders: list[str] = []
     files: list[str] = []
+    links: set[str] = set()
     waiting = [folder]
     while waiting:
         inside = waiting.pop()
-        for entry in _entries(root / inside):
-            path = f"{inside}/{entry.name}" if inside else entry.name
-            is_folder = entry.is_dir()
+        for name, kind in _entries(root, inside):
+            path = f"{inside}/{name}" if inside else name
+            is_folder = kind == "folder" or (kind == "link" and _leads_to_folder(root, path))
             if (
-                entry.name in ALWAYS_HIDDEN
-                or entry.name.startswith(TEMPORARY)
+                name in ALWAYS_HIDDEN
+                or name.startswith(TEMPORARY)
                 or (ignored is not None and ignored(path + "/" if is_folder else path))
             ):
                 continue
             if len(folders) + len(files) >= MAX_ENTRIES:
-                return Listing(sorted(folders), sorted(files), truncated=True)
+                return Listing(sorted(folders), sorted(files), links, truncated=True)
             (folders if is_folder else files).append(path)
-            if recursive and is_folder and not entry.is_symlink():
+            if kind == "link":
+                links.add(path)
+            elif recursive and is_folder:
                 waiting.append(path)
-    return Listing(sorted(folders), sorted(files), truncated=False)
+    return Listing(sorted(folders), sorted(files), links, truncated=False)
 
 
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
+def leads_out(folder: Path, link: Path) -> bool:
+    """Whether what a symlink leads to does not lie below a folder, or is not there."""
     try:
-        with os.scandir(folder) as entries:
-            return list(entries)
+        resolve_inside(folder, str(link))
+    except PathError:
+        return True
+    return False
+
+
+def _entries(root: Path, folder: str) -> list[tuple[str, Literal["folder", "file", "link"]]]:
+    try:
+        with OpenFolder.at(f"{root}/{folder}") as opened, os.scandir(opened.descriptor) as entries:
+            return [(entry.name, _kind(entry)) for entry in entries]
     except OSError:
         return []
+
+
+def _kind(entry: os.DirEntry[str]) -> Literal["folder", "file", "link"]:
+    if entry.is_symlink():
+        return "link"
+    return "folder" if entry.is_dir(follow_symlinks=False) else "file"
+
+
+def _leads_to_folder(root: Path, link: str) -> bool:
+    try:
+        return resolve_inside(root, link).is_dir()
+    except PathError:
+        return False

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from contextlib import suppress
 from pathlib import Path
 
+from serena_central.core.nofollow import Opener, open_file
 from serena_central.files.stamp import RACY_NS, Stamp
 from serena_central.files.text import FileText, read_text
 
@@ -26,15 +27,15 @@ class RecentTexts:
         self._chars = 0
         self._lock = threading.Lock()
 
-    def read(self, path: Path, *, encoding: str | None = None) -> FileText:
+    def read(self, path: Path, *, encoding: str | None = None, opener: Opener = open_file) -> FileText:
         """As `read_text`, and raises what that raises."""
         key = str(path), encoding
         known = self._texts.get(key)
-        if known is not None and _stamp_of(key[0]) == known.stamp:
+        if known is not None and _stamp_of(key[0], opener) == known.stamp:
             with self._lock, suppress(KeyError):
                 self._texts.move_to_end(key)
             return known
-        read = read_text(path, encoding=encoding)
+        read = read_text(path, encoding=encoding, opener=opener)
         with self._lock:
             self._drop(key)
             if time.time_ns() - max(read.stamp.mtime_ns, read.stamp.ctime_ns) > RACY_NS:
@@ -50,10 +51,10 @@ class RecentTexts:
             self._chars -= len(dropped.text.content)
 
 
-def _stamp_of(path: str) -> Stamp | None:
+def _stamp_of(path: str, opener: Opener) -> Stamp | None:
     """Of the file as it is when it is opened: only that asks the server of a network's file system."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        descriptor = opener(path)
     except OSError:
         return None
     try:

@@ -1,15 +1,18 @@
 """What git says about a root from outside of it: the repository around it, its excludes, the ignore files above.
 
 These files lie where the tree does not watch, so they are compared by stat whenever somebody asks (a few µs each). No
-git program is run; of git's configuration only `core.excludesFile` of the user is read.
+git program is run; of git's configuration only `core.excludesFile` of the user is read. Symlinks are followed:
+these files are git's and the user's own (dotfiles), and nothing but patterns and places is taken from them.
 """
 
 import os
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from serena_central.core.errors import PathError
+from serena_central.core.nofollow import open_following
 from serena_central.files.ignore import USUAL, Patterns, Rules, ignores, read_patterns
 from serena_central.files.stamp import Stamp
 from serena_central.files.text import read_bytes
@@ -18,6 +21,8 @@ IGNORE_FILE = ".gitignore"
 
 _MAX_CONFIG_BYTES = 1_000_000
 """Bound for git's small files: configuration, and the pointers of worktrees and submodules."""
+
+_patterns_of = partial(read_patterns, opener=open_following)
 
 _SECTION = re.compile(r'^\s*\[\s*(\w+)\s*("[^"]*")?\s*\]')
 _EXCLUDES_FILE = re.compile(r'^\s*excludesfile\s*=\s*"?([^"#;]*?)"?\s*$', re.IGNORECASE)
@@ -58,20 +63,20 @@ class OuterRules:
         if _is_ignored_by(top, parts, [exclude, users]):
             return
         levels = [
-            read_patterns(file, above="".join(f"{part}/" for part in parts[depth:]))
+            _patterns_of(file, above="".join(f"{part}/" for part in parts[depth:]))
             for depth, file in reversed(list(enumerate(above)))
         ]
         whole = "".join(f"{part}/" for part in parts)
-        levels += [read_patterns(exclude, above=whole), read_patterns(users, above=whole)]
+        levels += [_patterns_of(exclude, above=whole), _patterns_of(users, above=whole)]
         self.weaker = tuple(level for level in levels if level is not None)
 
 
 def _is_ignored_by(top: Path, parts: Sequence[str], weakest: Sequence[Path]) -> bool:
     """Whether the repository ignores the root itself, which lies at `parts` below `top`."""
-    rules = tuple(level for file in weakest if (level := read_patterns(file)) is not None)
+    rules = tuple(level for file in weakest if (level := _patterns_of(file)) is not None)
     path = ""
     for depth, part in enumerate(parts):
-        level = read_patterns(top.joinpath(*parts[:depth]) / IGNORE_FILE, skip=len(path))
+        level = _patterns_of(top.joinpath(*parts[:depth]) / IGNORE_FILE, skip=len(path))
         rules = (level, *rules) if level is not None else rules
         if ignores(rules, path + part, part, is_folder=True):
             return True
@@ -111,7 +116,9 @@ def _user_excludes(configurations: Sequence[Path]) -> Path:
 def _small_file(file: Path) -> str:
     """The text of one of git's own files, empty where there is none that can be read."""
     try:
-        return read_bytes(file, max_bytes=_MAX_CONFIG_BYTES)[0].decode("utf-8", "surrogateescape")
+        return read_bytes(file, max_bytes=_MAX_CONFIG_BYTES, opener=open_following)[0].decode(
+            "utf-8", "surrogateescape"
+        )
     except PathError:
         return ""
 

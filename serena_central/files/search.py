@@ -20,7 +20,7 @@ from anyio.lowlevel import RunVar
 from serena_central.core.errors import InvalidArguments, PathError, PathNotFound
 from serena_central.files.glob import BadGlob, expand_braces, translate_part, translate_path
 from serena_central.files.pattern import Pattern
-from serena_central.files.text import DEFAULT_ENCODING, decode, encodings_of, read_bytes, read_quickly
+from serena_central.files.text import DEFAULT_ENCODING, decode, encodings_of, read_bytes, read_each, read_quickly
 
 DEADLINE_S = 10.0
 """A search of 100,000 files takes 2 s; what takes longer than this is the pattern's fault."""
@@ -125,19 +125,16 @@ def files_containing(
         return []
     needles = encodings_of(word, encoding)
     contains = _word_finder(needles, whole=whole)
-    folder = f"{root}/"
+    usual, *others = needles
     found: list[str] = []
-    for path in paths:
-        data = read_quickly(folder + path)
-        if data is None:
-            continue
+    for path, data in read_each(root, paths):
         if data.startswith(_WIDE_MARKS):
             try:
-                data = decode(data, path).content.encode("utf-8", "surrogatepass")
+                data = decode(data, path).content.encode("utf-8", "surrogatepass")  # noqa: PLW2901 - the same text
             except PathError:
                 continue
         # Most files hold the word in no form: that is known ten times as quickly as by an expression.
-        if any(needle in data for needle in needles) and contains(data):
+        if (usual in data or (others and any(needle in data for needle in others))) and contains(data):
             found.append(path)
     return found
 
@@ -183,14 +180,15 @@ def _search(
     for number, path in enumerate(chosen):
         if stopped():
             break
-        if needed and _lacks(f"{root}/{path}", needed):
+        data = _read(f"{root}/{path}", needed, result)
+        if data is None:
             continue
         try:
-            room -= _search_file(root, path, pattern, request, result, room)
+            room -= _search_data(path, data, pattern, request, result, room)
         except TimeoutError:
             result.remarks.append(
-                f"incomplete: the search was stopped after {deadline_s:g} s in {path}; {number} of {len(chosen)} files "
-                "were searched. Simplify the pattern or name fewer files."
+                f"incomplete: the search was stopped after {deadline_s:g} s in {path}; {number} of {len(chosen)} "
+                "files were searched. Simplify the pattern or name fewer files."
             )
             break
         if room <= 0:
@@ -202,17 +200,25 @@ def _search(
     return result
 
 
-def _search_file(
-    root: Path, path: str, pattern: Pattern, request: SearchRequest, result: SearchResult, room: int
-) -> int:
-    """Adds what is found in one file; returns how many characters that are, `room` or more when it was cut short."""
+def _read(file: str, needed: bytes, result: SearchResult) -> bytes | None:
+    """A file that may have matches: None after a first look, if what every match needs is certainly not in it."""
+    if needed:
+        data = read_quickly(file)  # empty for a pipe, too, of which is to be told
+        if data and needed not in data and not data.startswith(_WIDE_MARKS):
+            return None
     try:
-        data, _ = read_bytes(f"{root}/{path}")
+        return read_bytes(file)[0]
     except PathNotFound:  # gone since it was listed
-        return 0
+        return None
     except PathError as error:
         result.remarks.append(f"incomplete: {error}")
-        return 0
+        return None
+
+
+def _search_data(
+    path: str, data: bytes, pattern: Pattern, request: SearchRequest, result: SearchResult, room: int
+) -> int:
+    """Adds what is found in one file; returns how many characters that are, `room` or more when it was cut short."""
     try:
         text = decode(data, path, request.encoding).content
     except PathError:
@@ -235,12 +241,6 @@ def _search_file(
         if used >= room:
             break
     return used
-
-
-def _lacks(file: str, needed: bytes) -> bool:
-    """Whether bytes certainly don't stand in a file: a first look, before it is read with care, decoded and matched."""
-    data = read_quickly(file)  # empty for a pipe, too, of which is to be told
-    return bool(data) and needed not in data and not data.startswith(_WIDE_MARKS)
 
 
 def _in_lines(pattern: Pattern, text: str) -> Iterator[tuple[int, int, int]]:

@@ -2,19 +2,22 @@
 
 What is read is kept exactly: `FileText.encode(file_text.text.content)` gives the bytes that were on disk. A byte-order
 mark beats the project's encoding. Bytes that are invalid in an encoding that extends ASCII become lone surrogates
-(`surrogateescape`) and are written back unchanged; `invalid` says so. This module knows no project and no boundary.
+(`surrogateescape`) and are written back unchanged; `invalid` says so. This module knows no project and no boundary;
+it follows no symlink (core/nofollow.py), unless it is given an opener that does.
 """
 
 import codecs
 import errno
 import os
 import stat
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from serena_central.core.errors import ConfigError, PathNotFound, PathRefused
+from serena_central.core.nofollow import Opener, open_file
 from serena_central.core.text import Text
 from serena_central.files.stamp import Stamp
 
@@ -41,6 +44,12 @@ _MARKS: tuple[tuple[bytes, str], ...] = (  # UTF-32's begins like UTF-16's: long
 )
 _MARKLESS = {"utf-8-sig": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
 """Codecs that write a mark of their own → the codec for a file that has none."""
+
+_NOT_OPENED = {
+    errno.ENXIO: "is a socket or device",
+    errno.ELOOP: "is a symlink or lies behind one; name what it leads to instead",
+    errno.EXDEV: "leads out of its folder",
+}
 
 _READ_TRIES = 3
 """How often a file that is written to meanwhile is read again before the last reading is taken."""
@@ -73,18 +82,20 @@ def digest_of(data: bytes) -> str:
     return blake2b(data, digest_size=16).hexdigest()
 
 
-def read_text(path: Path, *, encoding: str | None = None, max_bytes: int = MAX_BYTES) -> FileText:
+def read_text(
+    path: Path, *, encoding: str | None = None, max_bytes: int = MAX_BYTES, opener: Opener = open_file
+) -> FileText:
     """Reads a file, `encoding` (default UTF-8) being what it has when no byte-order mark tells otherwise.
 
     Blocks for the disk, and never on a pipe or device.
 
     Raises:
         PathNotFound: nothing is there.
-        PathRefused: no regular file, unreadable, larger than `max_bytes`, binary, or not valid in a UTF-16 or UTF-32
-            encoding.
+        PathRefused: no regular file, behind a symlink, unreadable, larger than `max_bytes`, binary, or not valid in a
+            UTF-16 or UTF-32 encoding.
         ConfigError: `encoding` names no text encoding.
     """
-    data, stamp = read_bytes(path, max_bytes=max_bytes)
+    data, stamp = read_bytes(path, max_bytes=max_bytes, opener=opener)
     decoded = decode(data, path, encoding)
     content = decoded.content
     newline = _newline_of(content)
@@ -113,18 +124,9 @@ def decode(data: bytes, path: Path | str, encoding: str | None = None) -> Decode
     return Decoded(content, codec, bom, invalid)
 
 
-def read_bytes(path: Path | str, *, max_bytes: int = MAX_BYTES) -> tuple[bytes, Stamp]:
+def read_bytes(path: Path | str, *, max_bytes: int = MAX_BYTES, opener: Opener = open_file) -> tuple[bytes, Stamp]:
     """The bytes of a regular file and the stamp that belongs to them. Raises what `read_text` raises about paths."""
-    try:
-        # O_NONBLOCK: a named pipe without a writer must not hold the thread.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise PathNotFound(str(path)) from error
-    except PermissionError as error:
-        raise PathRefused(f"{path} can't be read by this user.") from error
-    except OSError as error:
-        what = "is a socket or device" if error.errno == errno.ENXIO else f"can't be opened: {error.strerror}"
-        raise PathRefused(f"{path} {what}.") from error
+    descriptor = _opened(path, opener)
     try:
         for _ in range(_READ_TRIES - 1):
             data, before, after = _read_once(descriptor, path, max_bytes)
@@ -140,7 +142,7 @@ def read_quickly(path: str, *, max_bytes: int = MAX_BYTES) -> bytes | None:
     """The bytes of a regular file for a first look: half of the time that `read_bytes` takes, and nothing told of a
     write meanwhile. None for what that would refuse."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        descriptor = open_file(path)
     except OSError:
         return None
     try:
@@ -157,6 +159,14 @@ def read_quickly(path: str, *, max_bytes: int = MAX_BYTES) -> bytes | None:
         os.close(descriptor)
 
 
+def read_each(root: Path, paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+    """Path → bytes of files below `root`, as `read_quickly` reads them; without those for which that has none."""
+    for path in paths:
+        data = read_quickly(f"{root}/{path}")
+        if data is not None:
+            yield path, data
+
+
 def encodings_of(text: str, encoding: str | None) -> list[bytes]:
     """How a text may stand in a file without a byte-order mark: in UTF-8, and in `encoding` if that can hold it."""
     forms = {text.encode("utf-8", "surrogateescape"): None}
@@ -165,6 +175,18 @@ def encodings_of(text: str, encoding: str | None) -> list[bytes]:
             name = codecs.lookup(encoding).name
             forms[text.encode(_MARKLESS.get(name, name))] = None
     return list(forms)
+
+
+def _opened(path: Path | str, opener: Opener) -> int:
+    try:
+        return opener(str(path))
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise PathNotFound(str(path)) from error
+    except PermissionError as error:
+        raise PathRefused(f"{path} can't be read by this user.") from error
+    except OSError as error:
+        what = _NOT_OPENED.get(error.errno or 0, f"can't be opened: {error.strerror}")
+        raise PathRefused(f"{path} {what}.") from error
 
 
 def _read_once(descriptor: int, path: Path | str, max_bytes: int) -> tuple[bytes, Stamp, Stamp]:

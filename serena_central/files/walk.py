@@ -14,6 +14,7 @@ import stat
 from pathlib import Path
 from typing import Protocol
 
+from serena_central.core.nofollow import OpenFolder, status_of
 from serena_central.files.ignore import Rules, ignores, read_patterns
 from serena_central.files.repository import IGNORE_FILE, OuterRules
 from serena_central.files.stamp import Stamp
@@ -111,7 +112,7 @@ class Survey:
             return
         path = folder.path + name
         try:
-            status = os.lstat(self._root + path)
+            status = status_of(self._root + path)
         except OSError:
             self._drop(folder, path)
             return
@@ -159,37 +160,36 @@ class Survey:
         self.look(path + "/")
 
     def _enter(self, path: str) -> Folder | None:
-        """The folder at `path`, watched, its inode known; None, and forgotten, when it can't be entered."""
+        """The folder at `path`, watched; None, and forgotten, when it can't be entered."""
         if path and _parent(path) not in self.folders:
             return None
         folder = self.folders.setdefault(path, Folder(path))
         try:
             while self._watch is not None and (moved := self._watch.add(folder, self._root + path)) is not None:
                 self.forget(moved)
-            status = os.stat(self._root + path, follow_symlinks=not path)  # noqa: PTH116  (half of Path's time)
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             self.forget(path)
             return None
-        folder.inode = status.st_ino
         return folder
 
     def _list(self, folder: Folder) -> tuple[dict[str, Stamp], set[str]] | None:
         """Files (path → stamp) and folders right in a folder; None, and forgotten, when it can't be read."""
+        files: dict[str, Stamp] = {}
+        folders: set[str] = set()
         try:
-            with os.scandir(self._root + folder.path) as entries:
+            with OpenFolder.at(self._root + folder.path) as opened, os.scandir(opened.descriptor) as entries:
+                folder.inode = os.fstat(opened.descriptor).st_ino
                 listed = list(entries)
+                names = {entry.name for entry in listed}
+                folder.nested = bool(folder.path) and ".git" in names
+                if folder.nested:
+                    return {}, set()
+                folder.rules = self._rules(folder, has_own=self._ignore_file in names)
+                for entry in listed:
+                    self._sort_in(folder, entry, files, folders)
         except OSError:
             self.forget(folder.path)
             return None
-        names = {entry.name for entry in listed}
-        folder.nested = bool(folder.path) and ".git" in names
-        if folder.nested:
-            return {}, set()
-        folder.rules = self._rules(folder, has_own=self._ignore_file in names)
-        files: dict[str, Stamp] = {}
-        folders: set[str] = set()
-        for entry in listed:
-            self._sort_in(folder, entry, files, folders)
         return files, folders
 
     def _sort_in(self, folder: Folder, entry: os.DirEntry[str], files: dict[str, Stamp], folders: set[str]) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from serena_central.core.errors import PathError
-from serena_central.files.text import decode, read_quickly
+from serena_central.files.text import decode, read_each
 
 _WORD = re.compile(rb"[A-Za-z_\x80-\xff][0-9A-Za-z_\x80-\xff]*")
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
@@ -43,18 +43,14 @@ def words_of(
     `lines` gives the pattern of what is wanted of a file besides.
     """
     known = {word.encode("utf-8", "surrogateescape"): word for word in wanted}
-    folder = f"{root}/"
     found: dict[str, FileWords] = {}
-    for path in paths:
+    for path, data in read_each(root, paths):
         if stopped():
             break
-        data = read_quickly(folder + path)
-        if data is None:
-            continue
         digest = hashlib.blake2b(data, digest_size=16).digest()
         if data.startswith(_WIDE_MARKS):
             try:
-                data = decode(data, path).content.encode("utf-8", "surrogatepass")
+                data = decode(data, path).content.encode("utf-8", "surrogatepass")  # noqa: PLW2901 - the same text
             except PathError:
                 continue
         counts = Counter([known[word] for word in _WORD.findall(data) if word in known])

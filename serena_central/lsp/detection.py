@@ -10,6 +10,7 @@ import os
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
+from serena_central.core.nofollow import open_file
 from serena_central.lsp.catalogue import Catalogue, Claim
 
 FIRST_LINE_BYTES = 128
@@ -118,8 +119,7 @@ class Detection:
 
     def _read_script(self, path: str) -> str | None:
         try:
-            # Never waits for a FIFO's writer.
-            descriptor = os.open(self._root / path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+            descriptor = open_file(f"{self._root}/{path}")
         except (OSError, ValueError):
             return None
         try:

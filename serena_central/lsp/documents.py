@@ -6,6 +6,7 @@ changed; `still_current` says afterwards whether the answer was about the same t
 """
 
 import logging
+import os
 import re
 import time
 from collections import OrderedDict
@@ -19,7 +20,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from serena_central.core.errors import PathError, PathNotFound
+from serena_central.core.errors import PathError, PathNotFound, PathRefused
 from serena_central.core.text import Encoding, Text
 from serena_central.files.stamp import Stamp
 from serena_central.lsp.answers import FileChange
@@ -193,9 +194,17 @@ class Documents:
                 document.users -= 1
 
     def text_of(self, path: Path) -> Text:
-        """The text that places in a file are about: as the server has it, else as it is on disk. Safe from threads."""
+        """The text that places in a file are about: as the server has it, else as it is on disk. Safe from threads.
+
+        Servers name files as they reached them, also through symlinks. Such a text serves to count columns alone.
+        """
         document = self._open.get(path)
-        return document.text if document else self._read_text(path)
+        if document:
+            return document.text
+        try:
+            return self._read_text(path)
+        except PathRefused:
+            return self._read_text(Path(os.path.realpath(path)))
 
     async def open_many(self, paths: Sequence[Path]) -> None:
         """Opens files that a request is about without naming them; those that can't be read are left out."""

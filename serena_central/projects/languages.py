@@ -18,6 +18,7 @@ from serena_central.core.errors import (
     ServerBeingInstalled,
     ServerNotInstalled,
 )
+from serena_central.core.nofollow import open_file, open_following
 from serena_central.core.places import Places
 from serena_central.core.text import Text
 from serena_central.files.recent import RecentTexts
@@ -77,6 +78,7 @@ class ProjectLanguages:
         Without `syntax` no file is read by syntax; without `installations` only a person gets what is missing.
         """
         self._root = root
+        self._below = f"{root}/"
         self._pool = pool
         self._places = places
         self._choices = Choices(catalogue(), chosen or {})
@@ -148,8 +150,12 @@ class ProjectLanguages:
         return identity is not None and MISSING not in identity
 
     def read(self, path: Path) -> FileText:
-        """A file as the project's encoding says; may be called in any thread. Raises PathError."""
-        return self._texts.read(path, encoding=self.encoding)
+        """A file as the project's encoding says; may be called in any thread. Raises PathError.
+
+        Libraries outside of the root, which servers point into, may lie behind symlinks; nothing of the root may.
+        """
+        opener = open_file if str(path).startswith(self._below) else open_following
+        return self._texts.read(path, encoding=self.encoding, opener=opener)
 
     def read_text(self, path: Path) -> Text:
         """As `read`, the text alone."""

@@ -7,8 +7,10 @@ Which session saw what is not known here.
 
 import hashlib
 import os
+import stat
 import time
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import anyio
@@ -20,12 +22,14 @@ from serena_central.core.errors import (
     InvalidArguments,
     MemoryChanged,
     MemoryNotFound,
+    PathError,
     PathNotFound,
     PathRefused,
     ToolRefused,
 )
+from serena_central.core.nofollow import OpenFolder
 from serena_central.editing.replacing import Mode, replaced, replacements
-from serena_central.files.atomic import write_whole
+from serena_central.files.atomic import write_in
 from serena_central.files.boundary import resolve_inside
 from serena_central.files.text import read_text
 
@@ -56,7 +60,7 @@ class Memories:
         claudes = not (root / ".serena").is_dir() and (root / ".claude/.serena").is_dir()
         self._root = root
         self._own = ".claude/.serena/memories/" if claudes else ".serena/memories/"
-        self._home = home
+        self._home = Path(os.path.realpath(home))
         self._read_only = settings.read_only
         self._kept = [_compiled(pattern) for pattern in settings.read_only_memory_patterns]
         self._ignored = [_compiled(pattern) for pattern in settings.ignored_memory_patterns]
@@ -108,7 +112,8 @@ class Memories:
         def change() -> None:
             now = self._read(name)
             _check_seen(now, seen or now.digest)
-            self._path(name).unlink()
+            with self._folder(name) as (folder, file):
+                folder.unlink(file)
 
         async with self._changing:
             await anyio.to_thread.run_sync(change)
@@ -119,13 +124,12 @@ class Memories:
 
         def change() -> None:
             self._read(name)
-            target = self._path(new_name)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                os.link(self._path(name), target)  # unlike a rename, it never replaces what is there
-            except FileExistsError as error:
-                raise InvalidArguments(f"A memory named {new_name!r} exists already.") from error
-            self._path(name).unlink()
+            with self._folder(name) as (folder, file), self._folder(new_name) as (to, new_file):
+                try:
+                    folder.link(file, to, new_file)  # unlike a rename, it never replaces what is there
+                except FileExistsError as error:
+                    raise InvalidArguments(f"A memory named {new_name!r} exists already.") from error
+                folder.unlink(file)
 
         async with self._changing:
             await anyio.to_thread.run_sync(change)
@@ -135,6 +139,16 @@ class Memories:
             self._home.mkdir(parents=True, exist_ok=True)
             return resolve_inside(self._home, f"memories/{name}.md", must_exist=False)
         return resolve_inside(self._root, f"{self._own}{name}.md", must_exist=False)
+
+    @contextmanager
+    def _folder(self, name: str) -> Generator[tuple[OpenFolder, str]]:
+        """The folder in which a memory lies, made if need be, and its file's name. Raises PathRefused."""
+        path = self._path(name)
+        try:
+            with OpenFolder.made(str(path.parent)) as folder:
+                yield folder, path.name
+        except OSError as error:
+            raise PathRefused(f"Memory {name!r} can't be changed: {error.strerror}.") from error
 
     def _read(self, name: str) -> Memory:
         if _fits(self._ignored, name):
@@ -154,10 +168,8 @@ class Memories:
             raise InvalidArguments(f"Memory {name!r} would have {len(data)} bytes; {MAX_BYTES} are the most.")
         with suppress(MemoryNotFound):
             _check_seen(self._read(name), seen)
-        try:
-            write_whole(self._path(name), data)
-        except OSError as error:
-            raise PathRefused(f"Memory {name!r} can't be written: {error.strerror}.") from error
+        with self._folder(name) as (folder, file):
+            write_in(folder, file, data)
         return Memory(name, content, _digest(content))
 
     def _checked_for_change(self, name: str) -> str:
@@ -171,8 +183,8 @@ class Memories:
         return name
 
     def _listed(self) -> list[str]:
-        own = _names_in(self._root / self._own)
-        of_all = [f"{GLOBAL}{name}" for name in _names_in(self._home / "memories" / "global")]
+        own = _names_in(self._root, self._own)
+        of_all = [f"{GLOBAL}{name}" for name in _names_in(self._home, "memories/global")]
         names = [name for name in own if not name.startswith(GLOBAL)] + of_all
         return [name for name in names if not _fits(self._ignored, name)]
 
@@ -193,16 +205,29 @@ def _check_seen(now: Memory, seen: str | None) -> None:
         raise MemoryChanged(now.name, now.content, now.digest)
 
 
-def _names_in(folder: Path) -> list[str]:
-    """Names below a folder, in order; links are not followed."""
+def _names_in(root: Path, inside: str) -> list[str]:
+    """Names below a folder of a root, in order; links in it are neither followed nor listed."""
     found: list[str] = []
-    for parent, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        prefix = Path(parent).relative_to(folder).as_posix() + "/" if parent != str(folder) else ""
-        found += [prefix + file.removesuffix(".md") for file in files if file.endswith(".md") and file[0] != "."]
-        if len(found) >= MAX_LISTED:
-            break
+    try:
+        with OpenFolder.at(str(resolve_inside(root, inside))) as folder:
+            for parent, folders, files, descriptor in os.fwalk(".", dir_fd=folder.descriptor):
+                folders[:] = [name for name in folders if not name.startswith(".")]
+                prefix = parent[2:] + "/" if parent != "." else ""
+                found += [prefix + file.removesuffix(".md") for file in files if _is_memory(file, descriptor)]
+                if len(found) >= MAX_LISTED:
+                    break
+    except (OSError, PathError):
+        pass
     return sorted(found)[:MAX_LISTED]
+
+
+def _is_memory(file: str, folder: int) -> bool:
+    if not file.endswith(".md") or file.startswith("."):
+        return False
+    try:
+        return stat.S_ISREG(os.stat(file, dir_fd=folder, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
 
 
 def _compiled(pattern: str) -> "regex.Pattern[str]":

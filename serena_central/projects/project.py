@@ -15,7 +15,7 @@ from anyio.abc import TaskStatus
 
 from serena_central.config.load import serena_home, settings_stamp
 from serena_central.config.settings import ProjectSettings
-from serena_central.core.errors import PathRefused, SymbolNotFound
+from serena_central.core.errors import PathNotFound, PathRefused, SymbolNotFound
 from serena_central.core.pacing import paced
 from serena_central.editing.apply import Applier
 from serena_central.files.boundary import relative, resolve_inside
@@ -239,6 +239,8 @@ class Project:
         if (self.root / inside).is_file():
             self._check_indexable(inside)
             files, gaps = await self.symbols_of([inside])
+            if not files and not gaps:
+                raise PathNotFound(path)  # gone since it was located
             if not files:
                 raise PathRefused(f"{path!r} could not be read for its symbols: {gaps[0].reason}")
             return files, gaps

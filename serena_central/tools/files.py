@@ -7,7 +7,8 @@ import anyio
 from msgspec import Meta
 
 from serena_central.core.errors import InvalidArguments
-from serena_central.files.listing import list_folder
+from serena_central.core.words import counted
+from serena_central.files.listing import leads_out, list_folder
 from serena_central.files.search import SearchRequest, glob_filter, search
 from serena_central.projects.project import Project
 from serena_central.tools.answer import Form, Shaped, shaped
@@ -146,7 +147,12 @@ async def _paths_to_search(call: ToolCall, target: Project, relative_path: str, 
         listed = await anyio.to_thread.run_sync(lambda: list_folder(target.root, inside, recursive=True))
         if listed.truncated:
             call.remark(f"Truncated: only the first {len(listed.files)} files were searched.")
-        return listed.files
+        # What a link leads to below the folder is searched in its own place.
+        outside = [link for link in sorted(listed.links) if leads_out(target.root / inside, target.root / link)]
+        if outside:
+            one = f"{counted(len(outside), 'symlink')} to elsewhere, such as {outside[0]!r}"
+            call.remark(f"Not searched: what lies behind {one}. Links are not followed out of the folder.")
+        return [path for path in listed.files if path not in listed.links]
     return paths_below(target, inside)
 
 

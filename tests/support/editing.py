@@ -7,6 +7,7 @@ from pathlib import Path
 from serena_central.editing.apply import Applier
 from serena_central.editing.change import FileChange, Operation
 from serena_central.editing.disk import Disk
+from serena_central.editing.folders import Place
 from serena_central.editing.journal import Journal
 from serena_central.files.text import read_text
 
@@ -17,21 +18,21 @@ class FailingDisk(Disk):
     def __init__(self, fault: Callable[[str, Path], None]) -> None:
         self._fault = fault
 
-    def write(self, path: Path, data: bytes, like: Path | None) -> None:
-        self._fault("write", path)
-        super().write(path, data, like)
+    def write(self, place: Place, data: bytes, like: Place | None) -> None:
+        self._fault("write", Path(place.path))
+        super().write(place, data, like)
 
-    def replace(self, source: Path, target: Path) -> None:
-        self._fault("replace", target)
+    def replace(self, source: Place, target: Place) -> None:
+        self._fault("replace", Path(target.path))
         super().replace(source, target)
 
-    def link(self, source: Path, target: Path) -> None:
-        self._fault("link", target)
+    def link(self, source: Place, target: Place) -> None:
+        self._fault("link", Path(target.path))
         super().link(source, target)
 
-    def remove(self, path: Path) -> None:
-        self._fault("remove", path)
-        super().remove(path)
+    def remove(self, place: Place) -> None:
+        self._fault("remove", Path(place.path))
+        super().remove(place)
 
 
 @contextmanager

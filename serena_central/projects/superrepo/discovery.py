@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, cast
 import yaml
 
 from serena_central.files.repository import OuterRules
+from serena_central.files.text import read_quickly
 from serena_central.files.walk import Survey
 from serena_central.lsp.roots.go import used_modules
 
@@ -116,11 +117,7 @@ def _glob(root: Path, pattern: str) -> list[Path]:
 
 
 def _text(file: Path) -> str:
-    try:
-        with file.open("rb") as opened:
-            return opened.read(MAX_BYTES).decode("utf-8", "replace")
-    except OSError:
-        return ""
+    return (read_quickly(str(file), max_bytes=MAX_BYTES) or b"").decode("utf-8", "replace")
 
 
 def _parsed(file: Path, parse: Callable[[str], Any]) -> Any:

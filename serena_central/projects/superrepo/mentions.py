@@ -12,6 +12,8 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
+from serena_central.files.text import read_quickly
+
 _GO_MODULE = re.compile(r'^\s*module\s+"?([^\s"]+)', re.MULTILINE)
 
 
@@ -63,8 +65,9 @@ _RULES: dict[str, Callable[[Path, PurePosixPath], list[str]]] = {
 def _nearest(root: Path, path: PurePosixPath, manifest: str) -> str:
     """The text of the manifest in the file's folder or the nearest one above; empty where there is none."""
     for folder in _folders(root, path):
-        with suppress(OSError):
-            return (folder / manifest).read_text(encoding="utf-8", errors="replace")
+        data = read_quickly(str(folder / manifest))
+        if data is not None:
+            return data.decode("utf-8", "replace")
     return ""
 
 

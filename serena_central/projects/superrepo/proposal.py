@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 import yaml
 
+from serena_central.files.text import read_quickly
 from serena_central.lsp.catalogue import catalogue
 from serena_central.lsp.detection import Detection
 from serena_central.projects.superrepo.discovery import candidates, files_of
@@ -180,8 +181,4 @@ def _parts(name: str) -> list[str]:
 
 
 def _start_of(file: Path) -> str:
-    try:
-        with file.open(encoding="utf-8", errors="replace") as opened:
-            return opened.read(README_CHARS)
-    except OSError:
-        return ""
+    return (read_quickly(str(file)) or b"")[: 4 * README_CHARS].decode("utf-8", "replace")[:README_CHARS]

@@ -330,3 +330,52 @@ def test_every_row_tells_value_origin_and_what_it_is_for(sources: Sources) -> No
     assert rows["language_servers.python"][1:3] == ('{"server": "ty"}', f"{sources.user}:4")
     assert all(row.description for row in rows.values())
     assert get(loaded.value, "pool.max_calls") == 7
+
+
+SECRET = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk: [secret\n"
+
+
+@pytest.mark.parametrize(
+    "file", [".serena/project.yml", ".serena/project.local.yml", ".claude/.serena/serena_config.yml"]
+)
+@pytest.mark.parametrize("whole_folder", [False, True])
+def test_a_file_of_the_repository_that_is_a_link_out_of_it_is_neither_read_nor_quoted(
+    root: Path, sources: Sources, tmp_path: Path, file: str, whole_folder: bool
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / Path(file).name).write_text(SECRET)
+    link, target = (root / file).parent if whole_folder else root / file, outside
+    if whole_folder:
+        link.rmdir()
+    else:
+        target = outside / link.name
+    link.symlink_to(target)
+    found = load_project_config(root, load_server_config({}, sources), sources=sources)
+    told = [str(problem.error()) for problem in found.problems]
+    assert told
+    assert all("symlink out of" in one for one in told)
+    assert not [one for one in told if "KEY" in one or "secret" in one]
+
+
+def test_a_super_repo_that_links_its_settings_out_is_refused_for_its_modules_too(
+    root: Path, sources: Sources, tmp_path: Path
+) -> None:
+    around = tmp_path / "super"
+    (around / ".claude" / ".serena").mkdir(parents=True)
+    (tmp_path / "key").write_text(SECRET)
+    (around / ".claude" / ".serena" / "serena_config.yml").symlink_to(tmp_path / "key")
+    found = load_project_config(root, load_server_config({}, sources), around=around, sources=sources)
+    assert ["symlink out of" in str(problem.error()) for problem in found.problems] == [True]
+
+
+def test_a_file_of_the_repository_that_is_a_link_inside_it_is_read(root: Path, sources: Sources) -> None:
+    (root / "shared.yml").write_text("project_name: shared\n")
+    (root / ".serena" / "project.yml").symlink_to("../shared.yml")
+    assert load_project_config(root, load_server_config({}, sources), sources=sources).value.project_name == "shared"
+
+
+def test_the_users_own_file_may_be_a_link(sources: Sources, tmp_path: Path) -> None:
+    (tmp_path / "dotfiles.yml").write_text("central_server_port: 1002\n")
+    sources.user.symlink_to(tmp_path / "dotfiles.yml")
+    assert load_server_config({}, sources).value.central_server_port == 1002

@@ -250,9 +250,9 @@ async def test_ignored_and_nested_folders_are_neither_listed_nor_watched(
     watched: list[str] = []
     scandir, add = os.scandir, InotifyWatch.add
 
-    def list_folder(path: Any) -> Any:
-        listed.append(os.path.relpath(path, root))
-        return scandir(path)
+    def list_folder(descriptor: Any) -> Any:
+        listed.append(os.path.relpath(Path(f"/proc/self/fd/{descriptor}").readlink(), root))
+        return scandir(descriptor)
 
     def watch_folder(self: InotifyWatch, folder: Any, path: str) -> str | None:
         watched.append(os.path.relpath(path, root))
