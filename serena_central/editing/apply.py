@@ -2,24 +2,26 @@
 
 Under the locks of its files: compare each with what the edit was planned on, write the journal, put the new texts
 beside the old ones, then rename. What fails before the first rename leaves nothing behind; what fails later is taken
-back. `recover` does the same for what a crash left. An operation of which no file was renamed is dropped by it: nobody
+back. `open` does the same for what a crash left. An operation of which no file was renamed is dropped by it: nobody
 got an answer about it. It knows neither symbols nor projects.
 """
 
 import logging
+import os
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 import anyio
 import anyio.to_thread
 
-from serena_central.core.errors import InvalidArguments, WriteFailed
+from serena_central.core.errors import FileChanged, InvalidArguments, PathError, WriteFailed
 from serena_central.core.locks import KeyedLocks
 from serena_central.editing.change import FileChange, Operation
 from serena_central.editing.disk import Disk
 from serena_central.editing.journal import Entry, Journal, Past, Step
-from serena_central.editing.steps import can_go_on, check, commit, is_waiting, state_of, sweep, take_back
+from serena_central.editing.steps import can_go_on, check, commit, is_waiting, may_be_done, state_of, sweep, take_back
 from serena_central.editing.writing import PlannedStep, Writing, reason_of
 from serena_central.files.stamp import Stamp
 from serena_central.files.text import MAX_BYTES, digest_of
@@ -47,8 +49,12 @@ class Applier:
         self._locks = KeyedLocks()
         self._threads = anyio.CapacityLimiter(WRITERS)
 
+    @property
+    def journal(self) -> Journal:
+        return self._journal
+
     def open(self) -> list[Past]:
-        """Opens the journal, mends what a crash left, and tells the operations that stand in it. Blocks.
+        """Opens the journal, mends what a crash left, and tells the operations that stand in it, oldest first. Blocks.
 
         Raises:
             StoreError: the journal can't be used.
@@ -82,12 +88,12 @@ class Applier:
         steps = [one.step for one in planned]
         digests = {Path(step.path): step.new for step in steps if step.new is not None}
         try:
-            self._journal.begin(Entry(operation.id, steps, operation.record))
+            self._journal.begin(Entry(operation.id, steps, operation.record, operation.repeat))
         except OSError as error:
             raise WriteFailed(str(self._journal.path), reason_of(error)) from error
         try:
             written = Writing(self._disk, planned, stamps).run()
-        except BaseException as error:
+        except (FileChanged, PathError, WriteFailed) as error:
             # What could not be put back stays open in the journal: the next start tries again.
             if not (isinstance(error, WriteFailed) and error.changed):
                 self._journal.end(operation.id, applied=False)
@@ -96,31 +102,47 @@ class Applier:
         return {path: Written(stamp, digests[path]) for path, stamp in written.items()}
 
     def _recovered(self, past: Past) -> Past:
-        if past.applied is not None:
+        if past.ended:
             return past
         steps = past.entry.steps
         try:
-            applied = self._completed(steps)
+            applied = self._mended(steps)
             sweep(steps)
         except OSError as error:
             logger.error("the edit %s could not be mended: %s", past.entry.id, error)
             return past
-        logger.warning("the edit %s was cut off: %s", past.entry.id, "completed" if applied else "taken back")
+        logger.warning("the edit %s was cut off: %s", past.entry.id, _ENDS[applied])
         self._journal.end(past.entry.id, applied=applied)
-        return Past(past.entry, applied)
+        return Past(past.entry, applied, ended=True)
 
-    def _completed(self, steps: Sequence[Step]) -> bool:
-        """Brings an operation that was cut off to one of its two ends, and tells which. What somebody has changed
-        since stays as it is."""
-        done = [step for step in steps if state_of(step) == "new"]
+    def _mended(self, steps: Sequence[Step]) -> bool | None:
+        """Brings an operation that was cut off to one of its two ends, and tells which; None if nobody can know. What
+        somebody has changed since stays as it is."""
+        states = {step.path: state_of(step) for step in steps}
+        done = [step for step in steps if states[step.path] == "new"]
         waiting = [step for step in steps if is_waiting(step)]
-        if done and all(map(can_go_on, waiting)):
+        stuck = [step for step in steps if states[step.path] == "old" and step not in waiting]
+        if (done or _was_under_way(steps)) and not stuck and all(map(can_go_on, waiting)):
             for step in waiting:
                 commit(self._disk, step)
             return True
         for step in done:
             take_back(self._disk, step)
-        return False
+        return None if any(states[step.path] == "other" and may_be_done(step) for step in steps) else False
+
+
+_ENDS = {
+    True: "completed",
+    False: "taken back",
+    None: "whether it was made is not known, because its files were changed by something else since",
+}
+
+
+def _was_under_way(steps: Sequence[Step]) -> bool:
+    """Whether a rename was made, as the new texts tell: all are put beside the files before the first is renamed, and
+    both is done in order."""
+    fresh = [os.path.lexists(step.fresh) for step in steps if step.fresh is not None]
+    return any(later and not earlier for earlier, later in pairwise(fresh))
 
 
 def _planned(operation: Operation, number: int, change: FileChange) -> list[PlannedStep]:

@@ -98,6 +98,12 @@ def is_waiting(step: Step) -> bool:
     return os.path.lexists(step.fresh) and state_of(step) != "new"
 
 
+def may_be_done(step: Step) -> bool:
+    """Whether a step whose file somebody has changed since may have been made before that: what shows that it was not
+    is the new text that still stands beside the file that it was to replace."""
+    return step.fresh is None or step.old is None or not os.path.lexists(step.fresh)
+
+
 def can_go_on(step: Step) -> bool:
     """Whether a waiting step can be made: nobody changed its file, and its new text is whole."""
     return state_of(step) == "old" and (step.fresh is None or _digest(Path(step.fresh)) == step.new)

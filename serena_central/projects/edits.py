@@ -31,8 +31,10 @@ from serena_central.editing.replacing import Mode
 from serena_central.files.text import DEFAULT_ENCODING, MARK, FileText, read_text
 from serena_central.files.tree import FileTree
 from serena_central.projects.aftermath import Aftermath, Consequences
+from serena_central.projects.applied_edit import AppliedEdit, ChangedFile
+from serena_central.projects.blame import Blame, edits_of
 from serena_central.projects.bulk import Found, Occurrence, changes_of, check_count, find
-from serena_central.projects.guard import Guard
+from serena_central.projects.guard import WHOLE_FILE, Guard
 from serena_central.symbols.index import Hit
 
 ATTEMPTS = 8
@@ -53,31 +55,6 @@ class Site(NamedTuple):
     @property
     def text(self) -> Text:
         return self.read.text
-
-
-class ChangedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """One file of an edit. `path` is root-relative; `moved_to` is where it went."""
-
-    path: str
-    moved_to: str | None = None
-    created: bool = False
-    deleted: bool = False
-    added: int = 0
-    removed: int = 0
-    """Lines of the diff."""
-
-
-class AppliedEdit(msgspec.Struct, frozen=True, kw_only=True):
-    """An edit that was made: what history keeps of it. `at` is Unix time."""
-
-    id: str
-    at: float
-    author: Author
-    root: str
-    files: list[ChangedFile]
-    patches: list[FilePatch]
-    undoes: str | None = None
-    """The edit that this one takes back."""
 
 
 class Edited(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,11 +121,12 @@ class Edits:
         author: Author,
         *,
         seen: Mapping[str, str] = NOTHING_SEEN,
+        wrote: str | None = None,
         dry_run: bool = False,
     ) -> Edited:
         """Changes the file of one symbol by edits that are planned on its place. `plan` may raise, to refuse. `seen`
         are the hashes of the bodies that the author knows (symbols/bodies.py), of the symbol and of those in it, by
-        name path; what it holds nothing of is not compared.
+        name path; what it holds nothing of is not compared. `wrote` is the symbol that the author writes as a whole.
 
         Raises:
             SymbolNotFound: it is gone.
@@ -160,24 +138,42 @@ class Edits:
         async def changes() -> list[FileChange]:
             conflicts.clear()
             site = await self.site(path, name_path)
-            conflicts.extend(self.conflicts(site, seen))
+            conflicts.extend(await self.conflicts(site, seen, author))
             after = apply_edits(site.text, plan(site))
             return [FileChange(self._root / path, site.read, after)]
 
-        edited = await self.change_files([path], changes, author, dry_run=dry_run)
+        edited = await self.change_files([path], changes, author, dry_run=dry_run, wrote=wrote)
         return msgspec.structs.replace(edited, conflicts=conflicts)
 
     async def site(self, path: str, name_path: str) -> Site:
         """A symbol and its file's text as it is on disk, both of the same moment. Raises SymbolNotFound, PathError."""
         return Site(*await self._settled(path, name_path))
 
-    def conflicts(self, site: Site, seen: Mapping[str, str]) -> list[EditConflict]:
+    async def conflicts(self, site: Site, seen: Mapping[str, str], author: Author) -> list[EditConflict]:
         """What stands against changing a symbol; `seen` as in `change_symbol`.
 
         Raises:
             EditConflict: something does, and the setting `edit_conflicts` says to refuse.
         """
-        return self._let_pass(self._guard.conflict(site.hit, site.text, site.read.stamp, seen))
+        conflict = self._guard.conflict(site.hit, site.text, site.read.stamp, seen)
+        if conflict is not None:
+            blame = await self._blame(site.hit.path, site.read, author)
+            check = partial(self._guard.conflict, site.hit, site.text, site.read.stamp, seen, blame)
+            conflict = await anyio.to_thread.run_sync(check)
+        return self._let_pass(conflict)
+
+    async def _file_conflicts(self, path: str, read: FileText, seen: str | None, author: Author) -> list[EditConflict]:
+        conflict = self._guard.file_conflict(path, read, seen)
+        if conflict is not None:
+            conflict = self._guard.file_conflict(path, read, seen, await self._blame(path, read, author))
+        return self._let_pass(conflict)
+
+    async def _blame(self, path: str, read: FileText, author: Author) -> Blame:
+        """Whose edits made a file what it is. Asked only when an edit would be refused: it reads the journal."""
+        past = await anyio.to_thread.run_sync(
+            lambda: edits_of(self._applier.journal.past(), str(self._root), path), abandon_on_cancel=True
+        )
+        return Blame(read, past, author.session)
 
     def _let_pass(self, conflict: EditConflict | None) -> list[EditConflict]:
         if conflict is not None and self._refuses:
@@ -204,7 +200,7 @@ class Edits:
 
         async def changes() -> list[FileChange]:
             read = await self._read(path)
-            conflicts[:] = self._let_pass(self._guard.file_conflict(path, read, seen))
+            conflicts[:] = await self._file_conflicts(path, read, seen, author)
             return [FileChange(self._root / path, read, plan(read))]
 
         edited = await self.change_files([path], changes, author, dry_run=dry_run)
@@ -222,11 +218,11 @@ class Edits:
                 read = await self._read(path)
             except PathNotFound:
                 return [FileChange(self._root / path, None, content, encoding=self._encoding)]
-            conflicts.extend(self._let_pass(self._guard.file_conflict(path, read, seen)))
+            conflicts.extend(await self._file_conflicts(path, read, seen, author))
             after = with_newlines(content.removeprefix(MARK) if read.bom else content, read.newline)
             return [FileChange(self._root / path, read, after)]
 
-        edited = await self.change_files([path], changes, author, dry_run=dry_run)
+        edited = await self.change_files([path], changes, author, dry_run=dry_run, wrote=WHOLE_FILE)
         return msgspec.structs.replace(edited, conflicts=conflicts)
 
     async def replace_in_files(
@@ -271,9 +267,11 @@ class Edits:
         *,
         dry_run: bool = False,
         undoes: str | None = None,
+        wrote: str | None = None,
     ) -> Edited:
         """Makes all planned changes, or none. `paths` are those files, as far as they are known before, that the plan
-        reads: nobody else in this server changes them meanwhile. `undoes` names an edit that this one takes back."""
+        reads: nobody else in this server changes them meanwhile. `undoes` names an edit that this one takes back,
+        `wrote` a symbol that the author writes as a whole."""
         path = ""
         async with self._turn(paths):
             for _ in range(ATTEMPTS):
@@ -282,7 +280,7 @@ class Edits:
                     changes = [change for change in await plan() if _differs(change)]
                     if dry_run or not changes:
                         return self._planned(changes)
-                    return await self._make(changes, author, undoes)
+                    return await self._make(changes, author, undoes, wrote)
                 except FileChanged as error:
                     path = error.path
         raise PathRefused(f"{self._shown(Path(path))!r} keeps changing; call again when it has settled.")
@@ -309,7 +307,9 @@ class Edits:
             diff="".join(self._diff(*one) for one in differences),
         )
 
-    async def _make(self, changes: Sequence[FileChange], author: Author, undoes: str | None) -> Edited:
+    async def _make(
+        self, changes: Sequence[FileChange], author: Author, undoes: str | None, wrote: str | None
+    ) -> Edited:
         before = await self._aftermath.before(changes)
         differences = [(change, _difference(change)) for change in changes]
         edit = AppliedEdit(
@@ -320,10 +320,13 @@ class Edits:
             files=[self._changed(*one) for one in differences],
             patches=[self._patch(*one) for one in differences],
             undoes=undoes,
+            wrote=wrote,
         )
         consequences = Consequences()
         with anyio.CancelScope(shield=True):  # from the first file on, until it is known what became of it
-            written = await self._applier.apply(Operation(edit.id, tuple(changes), msgspec.msgpack.encode(edit)))
+            written = await self._applier.apply(
+                Operation(edit.id, tuple(changes), msgspec.msgpack.encode(edit), author.repeat)
+            )
             await self._tree.fresh()
             self._applied(edit)
             consequences = await self._aftermath.after(changes, before, written)

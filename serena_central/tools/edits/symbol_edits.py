@@ -52,6 +52,7 @@ async def replace_symbol_body(
         lambda site: [replaced(site.hit.symbol.range, body, _style(target, site))],
         call.author,
         seen=seen,
+        wrote=hit.name_path,
         dry_run=dry_run,
     )
     return answer(call, target, edited, about=hit.name_path)
