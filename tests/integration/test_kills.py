@@ -190,3 +190,27 @@ async def test_a_clock_that_jumps_makes_no_repetition_a_new_call(tmp_path: Path,
         assert "e-" in await client.send(http, 0)
 
     assert client.counts() == [1]
+
+
+async def test_what_a_session_saw_before_an_edit_is_guarded_after_a_kill_in_it(tmp_path: Path, file: Path) -> None:
+    """The edit is of another symbol, and comes right after the look: nothing had time to be written behind."""
+    file.write_text("def first():\n    return 1\n\n\ndef second():\n    return 2\n")
+    project = {"project": str(file.parent)}
+
+    def of(session: str, http: httpx.AsyncClient) -> RawClient:
+        http.headers["x-serena-session"] = session
+        return RawClient(http, "modern")
+
+    async with served(tmp_path, "begin:before:1") as (_, http):
+        client = of("one", http)
+        await client.call("find_symbol", name_path_pattern="first", include_body=True, **project)
+        with suppress(httpx.TransportError):
+            await client.call("replace_symbol_body", name_path="second", body="def second():\n    return 0", **project)
+    async with served(tmp_path) as (child, http):
+        change = {"name_path": "first", "body": "def first():\n    return 'two'"} | project
+        assert not (await of("two", http).call("replace_symbol_body", **change))["isError"]
+        refused = await of("one", http).call("replace_symbol_body", **change)
+        await child.end(signal.SIGKILL)
+
+    assert refused["isError"]
+    assert "was changed by session two" in text_of(refused)

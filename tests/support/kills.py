@@ -36,6 +36,8 @@ class Editor:
         self.pending: Asked | None = None
         self.mine: list[tuple[Path, str]] = []
         """Functions that were inserted, and answered."""
+        self.bodies: dict[tuple[Path, str], str] = {}
+        """What its answered replacements made of them."""
         self.outcomes: Counter[str] = Counter()
         self.refused: list[str] = []
         self._chance = chance
@@ -50,8 +52,7 @@ class Editor:
     async def work(self, http: httpx.AsyncClient) -> None:
         """Asks again what was not answered, and some of what was; then edits until the connection breaks."""
         try:
-            if self.pending is not None:
-                await self._ask(http, self.pending, "repeat of what was not answered")
+            await self.ask_again(http)
             for asked in self._chance.sample(self.asked, min(2, len(self.asked))):
                 await self._ask(http, asked, "repeat of what was answered")
             while True:
@@ -60,6 +61,10 @@ class Editor:
                 self.asked.append(asked)
         except httpx.TransportError:
             return
+
+    async def ask_again(self, http: httpx.AsyncClient) -> None:
+        if self.pending is not None:
+            await self._ask(http, self.pending, "repeat of what was not answered")
 
     def _next(self) -> Asked:
         self._next_id += 1
@@ -92,12 +97,14 @@ class Editor:
             return
         self.outcomes[f"{what}: {'already' if ALREADY in answer else 'answered'}"] += 1
         arguments = json.loads(asked.body)["params"]["arguments"]
-        place = Path(arguments["project"], arguments["relative_path"]), asked.marker
-        if asked.tool == "insert_after_symbol" and place not in self.mine:
-            self.mine.append(place)
+        file = Path(arguments["project"], arguments["relative_path"])
+        if asked.tool == "replace_symbol_body" and len(asked.answers) == 1:
+            self.bodies[file, arguments["name_path"]] = asked.marker
+        elif asked.tool == "insert_after_symbol" and (file, asked.marker) not in self.mine:
+            self.mine.append((file, asked.marker))
 
 
-def twice(editors: list[Editor], files: list[Path]) -> list[str]:
+def twice(files: list[Path]) -> list[str]:
     """Functions that stand in the files more than once."""
     text = "".join(file.read_text() for file in files)
     counts = Counter(line[4:].partition("(")[0] for line in text.splitlines() if line.startswith("def f_"))
@@ -105,9 +112,16 @@ def twice(editors: list[Editor], files: list[Path]) -> list[str]:
 
 
 def lost(editors: list[Editor], files: list[Path]) -> list[str]:
-    """Functions whose insertion was answered, and that are not there."""
+    """Functions whose insertion was answered and that are not there, or that are not what was answered last."""
     texts = {file: file.read_text() for file in files}
-    return [name for editor in editors for file, name in editor.mine if f"def {name}(" not in texts[file]]
+    missing = [name for editor in editors for file, name in editor.mine if f"def {name}(" not in texts[file]]
+    missing += [
+        f"{name}: {marker}"
+        for editor in editors
+        for (file, name), marker in editor.bodies.items()
+        if f"def {name}():\n    return '{marker}'" not in texts[file] and editor.pending is None
+    ]
+    return missing
 
 
 async def load(editors: list[Editor], http: httpx.AsyncClient) -> None:
@@ -115,3 +129,10 @@ async def load(editors: list[Editor], http: httpx.AsyncClient) -> None:
     async with anyio.create_task_group() as tasks:
         for editor in editors:
             tasks.start_soon(editor.work, http)
+
+
+async def settle(editors: list[Editor], http: httpx.AsyncClient) -> None:
+    """All ask once more what was not answered."""
+    for editor in editors:
+        if editor.pending is not None:
+            await editor.ask_again(http)
