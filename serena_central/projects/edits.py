@@ -6,6 +6,7 @@ a file waits for others who change it; an outside writer makes the plan start ag
 and no sessions.
 """
 
+import logging
 import threading
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
@@ -19,7 +20,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from serena_central.core.errors import EditConflict, FileChanged, PathNotFound, PathRefused
+from serena_central.core.errors import EditConflict, FileChanged, PathNotFound, PathRefused, StoreError
 from serena_central.core.ids import new_edit_id
 from serena_central.core.locks import KeyedLocks
 from serena_central.core.text import Text
@@ -36,6 +37,8 @@ from serena_central.projects.blame import Blame, edits_of
 from serena_central.projects.bulk import Found, Occurrence, changes_of, check_count, find
 from serena_central.projects.guard import WHOLE_FILE, Guard
 from serena_central.symbols.index import Hit
+
+logger = logging.getLogger(__name__)
 
 ATTEMPTS = 8
 """How often an edit is planned again because somebody outside wrote the file meanwhile."""
@@ -170,9 +173,13 @@ class Edits:
 
     async def _blame(self, path: str, read: FileText, author: Author) -> Blame:
         """Whose edits made a file what it is. Asked only when an edit would be refused: it reads the journal."""
-        past = await anyio.to_thread.run_sync(
-            lambda: edits_of(self._applier.journal.past(), str(self._root), path), abandon_on_cancel=True
-        )
+        try:
+            past = await anyio.to_thread.run_sync(
+                lambda: edits_of(self._applier.journal.past(), str(self._root), path), abandon_on_cancel=True
+            )
+        except StoreError as error:
+            logger.warning("who edited %s is not known: %s", path, error)
+            past = []
         return Blame(read, past, author.session)
 
     def _let_pass(self, conflict: EditConflict | None) -> list[EditConflict]:

@@ -45,7 +45,7 @@ class _Kept:
     def __init__(self) -> None:
         self.done = anyio.Event()
         self.answer: Answer | None = None
-        self.error: BaseException | None = None
+        self.error: Exception | None = None
 
 
 class Once:
