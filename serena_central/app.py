@@ -120,8 +120,11 @@ class Central:
                 call.cancel("The server is stopping. Call again when it is back.")
 
 
-def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], None]) -> Central:
+def build(
+    loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], None], applier: Applier | None = None
+) -> Central:
     """Builds the server. `stop` begins its stop when somebody asks for that over /api, and must return at once.
+    `applier` makes the edits: tests give one that dies on the way.
 
     Raises:
         ConfigError: the settings can't be used together, or the token's file is not safe.
@@ -134,9 +137,9 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
     store = Store(places.database, bus, url=settings.database_url, policy=settings.retention)
     pool = LanguageServerPool(bus=bus, places=places, policy=settings.pool)
     installer = AutoInstaller(places, bus, allowed=settings.auto_install)
-    applier = Applier(Journal(places.journal))
+    applier = applier or Applier(Journal(places.journal))
     once = Once()
-    history = EditHistory(applier, store, bus, recall=once.recall)
+    history = EditHistory(applier, store, bus, recall=once)
     super_repos = SuperRepos(
         lambda root: load_project_config(root, loaded), changed=lambda repo: _tell(repo, projects, bus)
     )

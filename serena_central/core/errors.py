@@ -27,7 +27,8 @@ Errors hold data and a message for the reader, who is often a language model. Th
     │   ├── UndoRefused          says why an edit can't be taken back
     │   ├── EditNotInTime        others edited the file until the call's time was over: which place in the queue it had
     │   ├── FileChanged          a file changed between the plan of an edit and its writing
-    │   └── WriteFailed          the disk refused; says that nothing changed, or which files did
+    │   ├── WriteFailed          the disk refused; says that nothing changed, or which files did
+    │   └── OutcomeUnknown       a repeated call of which nobody can know whether it was made before the server died
     ├── SessionError
     │   ├── SessionNotFound
     │   └── SessionTerminated    killed by a person: who and when
@@ -44,6 +45,7 @@ Errors hold data and a message for the reader, who is often a language model. Th
     │   ├── RequestFailed        the server answered with an error
     │   └── Unsupported          the server does not offer this
     ├── DeadlineExceeded         the call's deadline passed
+    ├── NotReady                 the server was just started, and can't tell yet whether a call is a repetition
     ├── StoreError               the database can't be used; the server goes on without it
     └── AlreadyRunning           another server of this user runs: url and pid
 """
@@ -272,6 +274,20 @@ class WriteFailed(EditError):
         self.changed = list(changed)
 
 
+class OutcomeUnknown(EditError):
+    """A repeated call: the server was killed while its edit was made, and nobody can know whether it was."""
+
+    def __init__(self, edit: str, files: Sequence[str]) -> None:
+        where = ", ".join(files[:CANDIDATES_LISTED]) or "its files"
+        super().__init__(
+            f"This call was made before the server was restarted, as {edit}, and whether its edit was written is not "
+            f"known: the server was killed meanwhile, and {where} changed since. It was not made again. Look at what "
+            "is there, and send what is missing as a new call."
+        )
+        self.edit = edit
+        self.files = list(files)
+
+
 class SessionError(SerenaCentralError):
     """A session can't be used."""
 
@@ -381,6 +397,16 @@ class DeadlineExceeded(SerenaCentralError):
     def __init__(self, what: str, seconds: float) -> None:
         super().__init__(f"{what} did not answer within {seconds:g} s. Narrow the question, or call again.")
         self.seconds = seconds
+
+
+class NotReady(SerenaCentralError):
+    """The server was just started and can't tell yet whether a call repeats an earlier one."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The server was restarted and does not know yet whether it has made this call before. Nothing was changed. "
+            "Send the call again in a few seconds."
+        )
 
 
 class StoreError(SerenaCentralError):

@@ -2,25 +2,36 @@
 
 Under the locks of its files: compare each with what the edit was planned on, write the journal, put the new texts
 beside the old ones, then rename. What fails before the first rename leaves nothing behind; what fails later is taken
-back. `recover` does the same for what a crash left. An operation of which no file was renamed is dropped by it: nobody
+back. `open` does the same for what a crash left. An operation of which no file was renamed is dropped by it: nobody
 got an answer about it. It knows neither symbols nor projects.
 """
 
 import logging
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 import anyio
 import anyio.to_thread
 
-from serena_central.core.errors import FileChanged, InvalidArguments, WriteFailed
+from serena_central.core.errors import FileChanged, InvalidArguments, PathError, WriteFailed
 from serena_central.core.locks import KeyedLocks
 from serena_central.editing.change import FileChange, Operation
 from serena_central.editing.disk import Disk
 from serena_central.editing.folders import Folders
 from serena_central.editing.journal import Entry, Journal, Past, Step
-from serena_central.editing.steps import can_go_on, check, commit, is_waiting, state_of, sweep, take_back
+from serena_central.editing.steps import (
+    can_go_on,
+    check,
+    commit,
+    exists,
+    is_waiting,
+    may_be_done,
+    state_of,
+    sweep,
+    take_back,
+)
 from serena_central.editing.writing import PlannedStep, Writing, reason_of
 from serena_central.files.stamp import Stamp
 from serena_central.files.text import MAX_BYTES, digest_of
@@ -48,8 +59,12 @@ class Applier:
         self._locks = KeyedLocks()
         self._threads = anyio.CapacityLimiter(WRITERS)
 
+    @property
+    def journal(self) -> Journal:
+        return self._journal
+
     def open(self) -> list[Past]:
-        """Opens the journal, mends what a crash left, and tells the operations that stand in it. Blocks.
+        """Opens the journal, mends what a crash left, and tells the operations that stand in it, oldest first. Blocks.
 
         Raises:
             StoreError: the journal can't be used.
@@ -87,12 +102,12 @@ class Applier:
         steps = [one.step for one in planned]
         digests = {Path(step.path): step.new for step in steps if step.new is not None}
         try:
-            self._journal.begin(Entry(operation.id, steps, operation.record))
+            self._journal.begin(Entry(operation.id, steps, operation.record, operation.repeat))
         except OSError as error:
             raise WriteFailed(str(self._journal.path), reason_of(error)) from error
         try:
             written = Writing(self._disk, folders, planned, stamps).run()
-        except BaseException as error:
+        except (FileChanged, PathError, WriteFailed) as error:
             # What could not be put back stays open in the journal: the next start tries again.
             if not (isinstance(error, WriteFailed) and error.changed):
                 self._journal.end(operation.id, applied=False)
@@ -101,32 +116,50 @@ class Applier:
         return {path: Written(stamp, digests[path]) for path, stamp in written.items()}
 
     def _recovered(self, past: Past) -> Past:
-        if past.applied is not None:
+        if past.ended:
             return past
         steps = past.entry.steps
         try:
             with Folders() as folders:
-                applied = self._completed(folders, steps)
+                applied = self._mended(folders, steps)
                 sweep(folders, steps)
         except (OSError, FileChanged) as error:  # also a folder that is a symlink now: nothing is done behind that
             logger.error("the edit %s could not be mended: %s", past.entry.id, error)
             return past
-        logger.warning("the edit %s was cut off: %s", past.entry.id, "completed" if applied else "taken back")
+        logger.warning("the edit %s was cut off: %s", past.entry.id, _ENDS[applied])
         self._journal.end(past.entry.id, applied=applied)
-        return Past(past.entry, applied)
+        return Past(past.entry, applied, ended=True)
 
-    def _completed(self, folders: Folders, steps: Sequence[Step]) -> bool:
-        """Brings an operation that was cut off to one of its two ends, and tells which. What somebody has changed
-        since stays as it is."""
-        done = [step for step in steps if state_of(folders, step) == "new"]
+    def _mended(self, folders: Folders, steps: Sequence[Step]) -> bool | None:
+        """Brings an operation that was cut off to one of its two ends, and tells which; None if nobody can know. What
+        somebody has changed since stays as it is."""
+        states = {step.path: state_of(folders, step) for step in steps}
+        done = [step for step in steps if states[step.path] == "new"]
         waiting = [step for step in steps if is_waiting(folders, step)]
-        if done and all(can_go_on(folders, step) for step in waiting):
+        stuck = [step for step in steps if states[step.path] == "old" and step not in waiting]
+        under_way = bool(done) or _was_under_way(folders, steps)
+        if under_way and not stuck and all(can_go_on(folders, step) for step in waiting):
             for step in waiting:
                 commit(self._disk, folders, step)
             return True
         for step in done:
             take_back(self._disk, folders, step)
-        return False
+        unknown = any(states[step.path] == "other" and may_be_done(folders, step) for step in steps)
+        return None if unknown else False
+
+
+_ENDS = {
+    True: "completed",
+    False: "taken back",
+    None: "whether it was made is not known, because its files were changed by something else since",
+}
+
+
+def _was_under_way(folders: Folders, steps: Sequence[Step]) -> bool:
+    """Whether a rename was made, as the new texts tell: all are put beside the files before the first is renamed, and
+    both is done in order."""
+    fresh = [exists(folders, step.fresh) for step in steps if step.fresh is not None]
+    return any(later and not earlier for earlier, later in pairwise(fresh))
 
 
 def _planned(operation: Operation, number: int, change: FileChange) -> list[PlannedStep]:

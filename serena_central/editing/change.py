@@ -39,8 +39,10 @@ class FileChange(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """Changes that are made all or not at all. `record` is kept with it in the journal, for whoever recovers it."""
+    """Changes that are made all or not at all. `record` and `repeat` are kept with it in the journal, for whoever
+    recovers it."""
 
     id: str
     changes: tuple[FileChange, ...]
     record: bytes = b""
+    repeat: str | None = None

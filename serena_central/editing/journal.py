@@ -1,21 +1,36 @@
 """The journal: what was begun and how it ended, so that a crash in the middle can be mended by the next start.
 
 One append-only file. An entry is on the disk before the first file changes; that it ended is written without waiting.
-Each record carries its length and a checksum, so that a torn tail is recognised. Blocks; safe from several threads.
+Each record carries its length and a checksum, so that a torn tail is recognised. When it has grown, it is compacted: of
+older operations remains what tells a repetition of their calls. Blocks; safe from several threads.
 """
 
+import logging
 import os
 import struct
 import threading
+from collections.abc import Iterable
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from serena_central.core.errors import StoreError
+from serena_central.files.atomic import write_whole
+
+logger = logging.getLogger(__name__)
 
 ROTATE_BYTES = 16_000_000
-"""A journal beyond this is begun anew when nothing is open."""
+"""A journal that has grown by as much is compacted."""
+
+KEPT_WHOLE_BYTES = 4_000_000
+"""Of the newest operations, which a compaction leaves as they are."""
+
+MOST_KEPT = 10_000
+"""Operations that a compaction leaves, most of them without steps and record: by number and not by age, which a clock
+that jumps would falsify."""
 
 _HEAD = struct.Struct("<I8s")
 
@@ -32,23 +47,36 @@ class Step(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Entry(msgspec.Struct, frozen=True, tag=True):
-    """An operation that was begun. `record` is the caller's own, given back at recovery."""
+    """An operation that was begun. `record` is the caller's own, given back at recovery; `repeat` tells a repetition of
+    the call that asked for it."""
 
     id: str
     steps: list[Step]
     record: bytes
+    repeat: str | None = None
 
 
 class End(msgspec.Struct, frozen=True, tag=True):
+    """`applied` is None where nobody can know."""
+
     id: str
-    applied: bool
+    applied: bool | None
+
+
+class Gap(msgspec.Struct, frozen=True, tag=True):
+    """The journal was lost or damaged: there were operations of which it knows nothing, until `Journal.mend`."""
+
+
+Record = Entry | End | Gap
 
 
 class Past(msgspec.Struct, frozen=True):
-    """What the journal says of an operation; `applied` is None for one that never ended."""
+    """What the journal says of an operation. `applied` is None for one that never `ended`, and for one of which nobody
+    can know: the server was killed while it was made, and its file was changed by somebody else since."""
 
     entry: Entry
-    applied: bool | None
+    applied: bool | None = None
+    ended: bool = False
 
 
 class Journal:
@@ -56,49 +84,66 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.whole = False
+        """Whether `open` found all that was ever written; not where the file was new, lost or damaged."""
         self._descriptor = -1
         self._lock = threading.Lock()
-        self._open: set[str] = set()
+        self._rotate_at = 0
+        """The size beyond which it is compacted."""
         self._encoder = msgspec.msgpack.Encoder()
 
     def open(self) -> list[Past]:
         """Opens or makes the file, and tells what stands in it, oldest first. Raises StoreError."""
         try:
-            self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            self._descriptor = self._opened()
             data = self.path.read_bytes()
-            past, sound = _read(data)
+            past, sound, self.whole = _read(data)
             if sound < len(data):
                 os.ftruncate(self._descriptor, sound)
+            if not self.whole:
+                with suppress(OSError):  # a full disk stops edits, and nothing else
+                    self._append(Gap())
         except OSError as error:
             raise StoreError(f"The journal of edits {self.path} can't be used: {error.strerror}.") from error
-        self._open = {one.entry.id for one in past.values() if one.applied is None}
+        self._rotate_at = ROTATE_BYTES
         return list(past.values())
 
     def begin(self, entry: Entry) -> None:
         """Writes an entry and waits until it is on the disk. Raises OSError."""
         with self._lock:
-            self._rotate()
+            self._compact_if_large()
             self._append(entry)
             os.fdatasync(self._descriptor)
-            self._open.add(entry.id)
 
-    def end(self, entry_id: str, *, applied: bool) -> None:
+    def end(self, entry_id: str, *, applied: bool | None) -> None:
         """Says how an operation ended. A full disk is no reason to fail: recovery finds out the same."""
+        with self._lock, suppress(OSError):
+            self._append(End(entry_id, applied))
+
+    def past(self) -> list[Past]:
+        """What stands in it now, oldest first; what is just being appended may be missing. Raises StoreError."""
+        try:
+            return list(_read(self.path.read_bytes())[0].values())
+        except OSError as error:
+            raise StoreError(f"The journal of edits {self.path} can't be read: {error.strerror}.") from error
+
+    def mend(self, lost: list[Past]) -> None:
+        """Takes over operations that were lost, from whoever knows them; from then on it is whole. Raises OSError."""
         with self._lock:
-            self._open.discard(entry_id)
-            try:
-                self._append(End(entry_id, applied))
-            except OSError:
-                return
+            past, _, _ = _read(self.path.read_bytes())
+            self.whole = True
+            self._rewrite([*(one for one in lost if one.entry.id not in past), *past.values()])
 
     def close(self) -> None:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
 
-    def _append(self, record: Entry | End) -> None:
-        payload = self._encoder.encode(record)
-        data = _HEAD.pack(len(payload), _checksum(payload)) + payload
+    def _opened(self) -> int:
+        return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+
+    def _append(self, record: Record) -> None:
+        data = self._encoded(record)
         end = os.fstat(self._descriptor).st_size
         try:
             if os.write(self._descriptor, data) != len(data):
@@ -107,32 +152,79 @@ class Journal:
             os.ftruncate(self._descriptor, end)  # half a record would hide those after it
             raise
 
-    def _rotate(self) -> None:
-        if not self._open and os.fstat(self._descriptor).st_size > ROTATE_BYTES:
-            os.ftruncate(self._descriptor, 0)
+    def _encoded(self, record: Record) -> bytes:
+        payload = self._encoder.encode(record)
+        return _HEAD.pack(len(payload), _checksum(payload)) + payload
+
+    def _compact_if_large(self) -> None:
+        """A compaction that fails leaves the journal as it is, and is tried again when it has grown once more."""
+        size = os.fstat(self._descriptor).st_size
+        if size <= self._rotate_at:
+            return
+        try:
+            past, _, _ = _read(self.path.read_bytes())
+            self._rewrite(list(past.values()))
+        except OSError as error:
+            logger.warning("the journal of edits could not be compacted: %s", error)
+            self._rotate_at = size + ROTATE_BYTES
+
+    def _rewrite(self, past: list[Past]) -> None:
+        records: list[Record] = [*_compacted(past)] if self.whole else [Gap(), *_compacted(past)]
+        write_whole(self.path, b"".join(map(self._encoded, records)))
+        _sync_folder(self.path.parent)  # what is appended from now on must not be lost with the new file
+        old, self._descriptor = self._descriptor, self._opened()
+        os.close(old)
+        self._rotate_at = os.fstat(self._descriptor).st_size + ROTATE_BYTES
+
+
+def _compacted(past: list[Past]) -> Iterable[Record]:
+    """The records that remain, the oldest first."""
+    whole = 0
+    kept: list[Past] = []
+    for one in reversed(past):
+        whole += len(msgspec.msgpack.encode(one.entry))
+        if not one.ended or whole <= KEPT_WHOLE_BYTES:
+            kept.append(one)
+        elif one.entry.repeat is not None and len(kept) < MOST_KEPT:
+            kept.append(replace(one, entry=replace(one.entry, steps=[], record=b"")))
+    for one in reversed(kept):
+        yield one.entry
+        if one.ended:
+            yield End(one.entry.id, one.applied)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _checksum(payload: bytes) -> bytes:
     return blake2b(payload, digest_size=8).digest()
 
 
-def _read(data: bytes) -> tuple[dict[str, Past], int]:
-    """Operations by id, and the length of what can be read."""
-    decoder = msgspec.msgpack.Decoder(Entry | End)
+def _read(data: bytes) -> tuple[dict[str, Past], int, bool]:
+    """Operations by id, the length of what can be read, and whether that is all there ever was."""
+    decoder = msgspec.msgpack.Decoder(Record)
     past: dict[str, Past] = {}
-    place = 0
+    place, whole = 0, bool(data)
     while place + _HEAD.size <= len(data):
         length, checksum = _HEAD.unpack_from(data, place)
         payload = data[place + _HEAD.size : place + _HEAD.size + length]
         if len(payload) < length or _checksum(payload) != checksum:
             break
+        place += _HEAD.size + length
         try:
             record = decoder.decode(payload)
-        except msgspec.DecodeError:
-            break
-        if isinstance(record, Entry):
-            past[record.id] = Past(record, None)
+        except msgspec.DecodeError:  # of another version
+            whole = False
+            continue
+        if isinstance(record, Gap):
+            whole = False
+        elif isinstance(record, Entry):
+            past[record.id] = Past(record)
         elif record.id in past:
-            past[record.id] = Past(past[record.id].entry, record.applied)
-        place += _HEAD.size + length
-    return past, place
+            past[record.id] = Past(past[record.id].entry, record.applied, ended=True)
+    return past, place, whole and place == len(data)

@@ -5,6 +5,7 @@ A patch is taken back where its new lines still stand, wherever other changes ha
 
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from typing import NamedTuple
 
 import msgspec
 
@@ -38,6 +39,15 @@ class FilePatch(msgspec.Struct, frozen=True, kw_only=True):
     hunks: list[Hunk] = []
 
 
+class ChangedLines(NamedTuple):
+    """Lines of the old text, and those of the new one that stand in their place; 0-based, ends exclusive."""
+
+    old_start: int
+    old_end: int
+    new_start: int
+    new_end: int
+
+
 class MovedOn(Exception):
     """The lines that a patch made are not there any more; the message says which."""
 
@@ -56,6 +66,22 @@ def taken_back(text: str, hunks: list[Hunk]) -> str:
         lines[start : start + len(after)] = before
         moved += len(before) - len(after) + start - (hunk.line0 + moved)
     return "".join(lines)
+
+
+def changed_lines(hunks: list[Hunk]) -> list[ChangedLines]:
+    """The lines that hunks changed, in order."""
+    changed: list[ChangedLines] = []
+    grown = 0
+    for hunk in hunks:
+        before, after = lines_of(hunk.before.decode(*_SURVIVES)), lines_of(hunk.after.decode(*_SURVIVES))
+        old0, new0 = hunk.line0 - grown, hunk.line0
+        changed += [
+            ChangedLines(old0 + start, old0 + end, new0 + new_start, new0 + new_end)
+            for kind, start, end, new_start, new_end in _stretches(before, after)
+            if kind != "equal"
+        ]
+        grown += len(after) - len(before)
+    return changed
 
 
 def lines_made(text: str, hunks: list[Hunk]) -> list[int]:

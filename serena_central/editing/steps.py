@@ -90,8 +90,14 @@ def keep(disk: Disk, place: Place, kept: Place) -> None:
 def is_waiting(folders: Folders, step: Step) -> bool:
     """Whether a step was not made yet, as far as what lies there tells: its new text still stands beside the file."""
     if step.fresh is None:
-        return _exists(folders, step.path)
-    return _exists(folders, step.fresh) and state_of(folders, step) != "new"
+        return exists(folders, step.path)
+    return exists(folders, step.fresh) and state_of(folders, step) != "new"
+
+
+def may_be_done(folders: Folders, step: Step) -> bool:
+    """Whether a step whose file somebody has changed since may have been made before that: what shows that it was not
+    is the new text that still stands beside the file that it was to replace."""
+    return step.fresh is None or step.old is None or not exists(folders, step.fresh)
 
 
 def can_go_on(folders: Folders, step: Step) -> bool:
@@ -126,7 +132,7 @@ def _digest(folders: Folders, path: str) -> str | None:
         return ""
 
 
-def _exists(folders: Folders, path: str) -> bool:
+def exists(folders: Folders, path: str) -> bool:
     place = folders.find(path)
     return place is not None and place.status() is not None
 

@@ -13,7 +13,7 @@ from serena_central.editing.apply import Applier
 from serena_central.files.watch import Watches
 from serena_central.lsp.installers.auto import AutoInstaller
 from serena_central.pool.pool import LanguageServerPool
-from serena_central.projects.edits import AppliedEdit
+from serena_central.projects.applied_edit import AppliedEdit
 from serena_central.projects.languages import ProjectLanguages
 from serena_central.projects.project import Project
 from serena_central.projects.superrepo.known import SuperRepos

@@ -6,6 +6,7 @@ symbol in that very text → plan → write → let tree, language servers and i
 sessions.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -18,7 +19,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from serena_central.core.errors import EditConflict, FileChanged, PathNotFound, PathRefused
+from serena_central.core.errors import EditConflict, FileChanged, PathNotFound, PathRefused, StoreError
 from serena_central.core.ids import new_edit_id
 from serena_central.core.locks import Holder
 from serena_central.core.text import Text
@@ -30,10 +31,14 @@ from serena_central.editing.replacing import Mode
 from serena_central.files.text import DEFAULT_ENCODING, MARK, FileText, read_text
 from serena_central.files.tree import FileTree
 from serena_central.projects.aftermath import NO_EFFECT, Aftermath, Consequences, Effect
+from serena_central.projects.applied_edit import AppliedEdit, ChangedFile
+from serena_central.projects.blame import Blame, edits_of
 from serena_central.projects.bulk import Found, Occurrence, changes_of, check_count, find
-from serena_central.projects.guard import Guard
+from serena_central.projects.guard import WHOLE_FILE, Guard
 from serena_central.projects.queue import EditQueue
 from serena_central.symbols.index import Hit
+
+logger = logging.getLogger(__name__)
 
 ATTEMPTS = 8
 """How often an edit is planned because somebody outside wrote the file meanwhile."""
@@ -59,31 +64,6 @@ class Site(NamedTuple):
     @property
     def text(self) -> Text:
         return self.read.text
-
-
-class ChangedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """One file of an edit. `path` is root-relative; `moved_to` is where it went."""
-
-    path: str
-    moved_to: str | None = None
-    created: bool = False
-    deleted: bool = False
-    added: int = 0
-    removed: int = 0
-    """Lines of the diff."""
-
-
-class AppliedEdit(msgspec.Struct, frozen=True, kw_only=True):
-    """An edit that was made: what history keeps of it. `at` is Unix time."""
-
-    id: str
-    at: float
-    author: Author
-    root: str
-    files: list[ChangedFile]
-    patches: list[FilePatch]
-    undoes: str | None = None
-    """The edit that this one takes back."""
 
 
 class Edited(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,10 +129,12 @@ class Edits:
         plan: Callable[[Site], Sequence[TextEdit]],
         author: Author,
         *,
+        whole: bool = False,
         dry_run: bool = False,
     ) -> tuple[Meant, Edited]:
         """Changes the file of one symbol by edits that are planned on its place; tells which it was. `find` looks for
-        it, after the barrier, in the file `within` if there is one; `plan` may raise, to refuse.
+        it, after the barrier, in the file `within` if there is one; `plan` may raise, to refuse. `whole`: the author
+        writes all of the symbol.
 
         Raises:
             SymbolNotFound: it is gone.
@@ -165,25 +147,49 @@ class Edits:
         async def changes() -> list[FileChange]:
             found[:] = [meant := await find()]
             site = await self.site(meant.path, meant.name_path)
-            conflicts[:] = self.conflicts(site, meant.seen)
+            conflicts[:] = await self.conflicts(site, meant.seen, author)
             after = apply_edits(site.text, plan(site))
             return [FileChange(self._root / meant.path, site.read, after)]
 
         path = (await find()).path if within is None else within
-        edited = await self.change_files([path], changes, author, dry_run=dry_run)
+        edited = await self.change_files(
+            [path], changes, author, dry_run=dry_run, wrote=lambda: found[0].name_path if whole else None
+        )
         return found[0], msgspec.structs.replace(edited, conflicts=conflicts)
 
     async def site(self, path: str, name_path: str) -> Site:
         """A symbol and its file's text as it is on disk, both of the same moment. Raises SymbolNotFound, PathError."""
         return Site(*await self._settled(path, name_path))
 
-    def conflicts(self, site: Site, seen: Mapping[str, str]) -> list[EditConflict]:
+    async def conflicts(self, site: Site, seen: Mapping[str, str], author: Author) -> list[EditConflict]:
         """What stands against changing a symbol; `seen` as in `change_symbol`.
 
         Raises:
             EditConflict: something does, and the setting `edit_conflicts` says to refuse.
         """
-        return self._let_pass(self._guard.conflict(site.hit, site.text, site.read.stamp, seen))
+        conflict = self._guard.conflict(site.hit, site.text, site.read.stamp, seen)
+        if conflict is not None:
+            blame = await self._blame(site.hit.path, site.read, author)
+            check = partial(self._guard.conflict, site.hit, site.text, site.read.stamp, seen, blame)
+            conflict = await anyio.to_thread.run_sync(check)
+        return self._let_pass(conflict)
+
+    async def _file_conflicts(self, path: str, read: FileText, seen: str | None, author: Author) -> list[EditConflict]:
+        conflict = self._guard.file_conflict(path, read, seen)
+        if conflict is not None:
+            conflict = self._guard.file_conflict(path, read, seen, await self._blame(path, read, author))
+        return self._let_pass(conflict)
+
+    async def _blame(self, path: str, read: FileText, author: Author) -> Blame:
+        """Whose edits made a file what it is. Asked only when an edit would be refused: it reads the journal."""
+        try:
+            past = await anyio.to_thread.run_sync(
+                lambda: edits_of(self._applier.journal.past(), str(self._root), path), abandon_on_cancel=True
+            )
+        except StoreError as error:
+            logger.warning("who edited %s is not known: %s", path, error)
+            past = []
+        return Blame(read, past, author.session)
 
     def _let_pass(self, conflict: EditConflict | None) -> list[EditConflict]:
         if conflict is not None and self._refuses:
@@ -210,7 +216,7 @@ class Edits:
 
         async def changes() -> list[FileChange]:
             read = await self._read(path)
-            conflicts[:] = self._let_pass(self._guard.file_conflict(path, read, seen))
+            conflicts[:] = await self._file_conflicts(path, read, seen, author)
             return [FileChange(self._root / path, read, plan(read))]
 
         edited = await self.change_files([path], changes, author, dry_run=dry_run)
@@ -228,11 +234,11 @@ class Edits:
                 read = await self._read(path)
             except PathNotFound:
                 return [FileChange(self._root / path, None, content, encoding=self._encoding)]
-            conflicts.extend(self._let_pass(self._guard.file_conflict(path, read, seen)))
+            conflicts.extend(await self._file_conflicts(path, read, seen, author))
             after = with_newlines(content.removeprefix(MARK) if read.bom else content, read.newline)
             return [FileChange(self._root / path, read, after)]
 
-        edited = await self.change_files([path], changes, author, dry_run=dry_run)
+        edited = await self.change_files([path], changes, author, dry_run=dry_run, wrote=lambda: WHOLE_FILE)
         return msgspec.structs.replace(edited, conflicts=conflicts)
 
     async def replace_in_files(
@@ -277,16 +283,18 @@ class Edits:
         *,
         dry_run: bool = False,
         undoes: str | None = None,
+        wrote: Callable[[], str | None] = lambda: None,
     ) -> Edited:
         """Makes all planned changes, or none. `paths` are the files that will be changed, as far as they are known
         before the plan: nobody else in this server changes them meanwhile. `undoes` names an edit that this one takes
-        back."""
+        back; `wrote` tells, after the plan, which symbol the author writes as a whole ("": the file)."""
         if not dry_run:
             await self._aftermath.learn_errors([path for path in paths if not self.queued(path)])
         needed = frozenset(paths)
+        intent = _Intent(author, dry_run=dry_run, undoes=undoes, wrote=wrote)
         while True:
             async with self._queue.turn(needed) as holder:
-                outcome = await self._attempts(holder, plan, author, dry_run=dry_run, undoes=undoes)
+                outcome = await self._attempts(holder, plan, intent)
             if isinstance(outcome, frozenset):
                 needed |= outcome
             elif isinstance(outcome, Edited):
@@ -296,23 +304,21 @@ class Edits:
         # No await between the end of an edit that was made and its being shielded again.
         return await self._told(outcome)
 
-    async def _attempts(
-        self, holder: Holder, plan: Plan, author: Author, *, dry_run: bool, undoes: str | None
-    ) -> "Edited | _Made | frozenset[str]":
+    async def _attempts(self, holder: Holder, plan: Plan, intent: "_Intent") -> "Edited | _Made | frozenset[str]":
         """Plans and writes while the holder's files are its own; or tells the files that it needs and others have."""
         path, files = "", frozenset[str]()
         for _ in range(ATTEMPTS):
             await self._tree.fresh()
             try:
                 changes = [change for change in await plan() if _differs(change)]
-                if dry_run or not changes:
+                if intent.dry_run or not changes:
                     return self._planned(changes)
                 files = self._files_of(changes)
                 if not holder.names:  # all that is edited was unknown before the plan: nobody is kept waiting
                     await self._aftermath.learn_errors(files)
                 if not holder.add_free(files):
                     return files
-                return await self._make(changes, author, undoes)
+                return await self._make(changes, intent)
             except FileChanged as error:
                 path = self._shown(Path(error.path))
                 if path not in holder.names:  # it may have been another edit of this server
@@ -345,8 +351,9 @@ class Edits:
             diff="".join(self._diff(*one) for one in differences),
         )
 
-    async def _make(self, changes: Sequence[FileChange], author: Author, undoes: str | None) -> "_Made":
+    async def _make(self, changes: Sequence[FileChange], intent: "_Intent") -> "_Made":
         """Writes, and lets everybody who plans on these files next know what became of them."""
+        author = intent.author
         differences = [(change, _difference(change)) for change in changes]
         edit = AppliedEdit(
             id=new_edit_id(),
@@ -355,11 +362,14 @@ class Edits:
             root=str(self._root),
             files=[self._changed(*one) for one in differences],
             patches=[self._patch(*one) for one in differences],
-            undoes=undoes,
+            undoes=intent.undoes,
+            wrote=intent.wrote(),
         )
         before, effect = self._aftermath.before(changes), NO_EFFECT
         with anyio.CancelScope(shield=True):  # from the first file on, until it is known what became of it
-            written = await self._applier.apply(Operation(edit.id, tuple(changes), msgspec.msgpack.encode(edit)))
+            written = await self._applier.apply(
+                Operation(edit.id, tuple(changes), msgspec.msgpack.encode(edit), author.repeat)
+            )
             await self._tree.fresh()
             self._applied(edit)
             effect = await self._aftermath.effect(changes, before, written)
@@ -408,6 +418,15 @@ class Edits:
 
     def _shown(self, path: Path) -> str:
         return path.relative_to(self._root).as_posix()
+
+
+class _Intent(NamedTuple):
+    """Who edits, and how: see `Edits.change_files`."""
+
+    author: Author
+    dry_run: bool
+    undoes: str | None
+    wrote: Callable[[], str | None]
 
 
 class _Made(NamedTuple):

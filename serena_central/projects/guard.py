@@ -1,8 +1,8 @@
 """The conflict guard of one project: whether a symbol is still what a session saw, and who changed it if not.
 
 What a session saw comes as a hash of the body; the guard compares and explains. Who changed what is remembered from the
-edits since the project was opened; what is not among them came from outside: an editor, git. A file that was last
-written before that may have been changed by an earlier edit, which the history knows.
+edits since the project was opened, and of earlier ones by their journal (`blame`); what is not among them came from
+outside: an editor, git. A file that was last written before that may have been changed by an edit that is longer ago.
 """
 
 import time
@@ -18,6 +18,7 @@ from serena_central.core.text import Text
 from serena_central.editing.change import Author
 from serena_central.files.stamp import Stamp
 from serena_central.files.text import FileText
+from serena_central.projects.blame import Blame, Verdict
 from serena_central.symbols.bodies import below, body_hash
 from serena_central.symbols.index import Hit
 
@@ -68,25 +69,38 @@ class Guard:
         while len(self._changes) > CHANGES_REMEMBERED:
             self._changes.popitem(last=False)
 
-    def conflict(self, hit: Hit, text: Text, stamp: Stamp, seen: Mapping[str, str]) -> EditConflict | None:
+    def conflict(
+        self, hit: Hit, text: Text, stamp: Stamp, seen: Mapping[str, str], blame: Blame | None = None
+    ) -> EditConflict | None:
         """What stands against an edit of a symbol by somebody who saw it, or symbols in it, with the hashes `seen` (by
-        name path). What nobody looked at is named by its path: nothing is known that could be overwritten unseen."""
+        name path). What nobody looked at is named by its path: nothing is known that could be overwritten unseen.
+        `blame` tells what they know because they wrote it themselves."""
         for place in below(hit.file, hit.place) if seen else ():
             name_path, symbol = hit.file.name_path(place), hit.file.symbols[place]
             if name_path in seen and (current := body_hash(text, symbol)) != seen[name_path]:
-                by, at = self._who((hit.path, name_path), current, stamp)
-                return EditConflict(name_path, hit.path, by, at, text.slice(symbol.range))
+                verdict = blame.of_symbol(name_path, symbol.range, seen[name_path]) if blame else None
+                if verdict is None or not verdict.known:
+                    by, at = self._who((hit.path, name_path), current, stamp, verdict)
+                    return EditConflict(name_path, hit.path, by, at, text.slice(symbol.range))
         return None
 
-    def file_conflict(self, path: str, read: FileText, seen: str | None) -> EditConflict | None:
+    def file_conflict(
+        self, path: str, read: FileText, seen: str | None, blame: Blame | None = None
+    ) -> EditConflict | None:
         """The same for a whole file, of which somebody saw the content with the digest `seen`."""
         if seen is None or seen == read.digest:
             return None
-        by, at = self._who((path, WHOLE_FILE), read.digest, read.stamp)
+        verdict = blame.of_file(seen) if blame else None
+        if verdict is not None and verdict.known:
+            return None
+        by, at = self._who((path, WHOLE_FILE), read.digest, read.stamp, verdict)
         return EditConflict("The text", path, by, at, None)
 
-    def _who(self, place: tuple[str, str], current: str, stamp: Stamp) -> tuple[str, str]:
+    def _who(self, place: tuple[str, str], current: str, stamp: Stamp, verdict: Verdict | None) -> tuple[str, str]:
         """Who brought something to what it is now, and when."""
+        if verdict is not None and verdict.by is not None:
+            author = verdict.by.author
+            return f"session {author.session} ({author.client})", utc(verdict.by.at)
         change = self._changes.get(place)
         if change is not None and change.after == current:
             return f"session {change.session} ({change.client})", utc(change.at)

@@ -8,20 +8,20 @@ import json
 import logging
 import time
 import zlib
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Protocol
 
 import anyio
 import anyio.to_thread
 import msgspec
 from anyio.abc import TaskStatus
 
-from serena_central.core.errors import StoreError
+from serena_central.core.errors import OutcomeUnknown, SerenaCentralError, StoreError
 from serena_central.core.events import EventBus
 from serena_central.editing.apply import Applier
-from serena_central.editing.journal import Past
-from serena_central.projects.edits import AppliedEdit
-from serena_central.store.answers import EDIT_PATCHES_KEPT_S, EditFilter
+from serena_central.editing.journal import Entry, Journal, Past
+from serena_central.projects.applied_edit import AppliedEdit, edit_in
+from serena_central.store.answers import EDIT_PATCHES_KEPT_S, EditAnswer, EditFilter
 from serena_central.store.rows import EditRow
 from serena_central.store.store import Store
 
@@ -33,12 +33,15 @@ MAX_PATCH_BYTES = 2_000_000
 PATCHES_KEPT_S = EDIT_PATCHES_KEPT_S
 """How long an edit can be undone."""
 
-RECALLED_S = 600.0
-"""How far back a new run looks for edits whose calls may be repeated, or whose rows were never written."""
+MOST_RECALLED = 10_000
+"""Edits whose calls are recognised when they are sent again, should the journal be lost."""
 
-MOST_RECALLED = 5000
 
-ALREADY = "This edit was made already, as {}, before the server was restarted. It was not made again."
+class Recall(Protocol):
+    """Is told after the start what calls of earlier runs did, and later what they were answered."""
+
+    def expect(self, earlier: Mapping[str, str | SerenaCentralError], *, complete: bool) -> None: ...
+    def recall(self, answers: Mapping[str, list[str]]) -> None: ...
 
 
 class EditHistory:
@@ -50,10 +53,9 @@ class EditHistory:
         store: Store,
         bus: EventBus,
         *,
-        recall: Callable[[dict[str, list[str]]], None],
+        recall: Recall,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`recall` is told, once after the start, what repeatable calls of the run before were answered."""
         self._recall = recall
         self._applier = applier
         self._store = store
@@ -66,6 +68,7 @@ class EditHistory:
         """Mends what a crash left; started() when files may be edited. Runs until cancelled."""
         past = await anyio.to_thread.run_sync(self._applier.open)
         try:
+            self._recall.expect(_outcomes(past), complete=self._applier.journal.whole)
             task_status.started()
             await self._take_over(past)
             await anyio.sleep_forever()
@@ -93,13 +96,13 @@ class EditHistory:
             lines_removed=removed,
         )
 
-    def answered(self, call: str, blocks: list[str] | None) -> bool:
-        """A call has ended; whether it edited something. What its repetition would get is kept."""
+    def answered(self, call: str, blocks: list[str] | None) -> list[str]:
+        """A call has ended; the edits that it made. What its repetition would get is kept."""
         rows = self._rows.pop(call, [])
         for row in rows if blocks is not None else ():
             if row.repeat is not None:
                 self._store.writer.put(msgspec.structs.replace(row, answer=json.dumps(blocks)))
-        return bool(rows)
+        return [row.id for row in rows]
 
     async def edits(self, wanted: EditFilter) -> list[EditRow]:
         """Edits that were made, the newest first. Raises StoreError."""
@@ -124,32 +127,53 @@ class EditHistory:
 
     async def _take_over(self, past: list[Past]) -> None:
         """Writes rows for edits that the journal knows and the store doesn't, and recalls what was answered."""
-        since = self._clock() - RECALLED_S
-        made = (_edit_in(one) for one in past if one.applied)
-        young = [edit for edit in made if edit is not None and edit.at >= since]
-        answers: dict[str, list[str]] = {}
+        journal = self._applier.journal
+        ids = [one.entry.id for one in past]
         try:
-            rows = await self._store.ask(lambda queries: queries.edits(EditFilter(since=since, limit=MOST_RECALLED)))
+            stored = await self._store.ask(lambda queries: queries.edit_answers(ids))
+            if not journal.whole:
+                stored |= await self._store.ask(lambda queries: queries.newest_edit_answers(MOST_RECALLED))
         except StoreError as error:
-            logger.warning("edits of an earlier run are not known: %s", error)
-            rows = []
-        known = {row.id for row in rows}
-        for edit in young:
-            if edit.id not in known:
-                row = _row(edit)
-                rows.append(row)
-                self._store.writer.put(row)
-        for row in rows:
-            if row.repeat is not None:
-                answers[row.repeat] = json.loads(row.answer) if row.answer else [ALREADY.format(row.id)]
-        self._recall(answers)
+            logger.warning("what calls of an earlier run were answered is not known: %s", error)
+            self._recall.recall({})
+            return
+        self._recall.expect({one.repeat: edit for edit, one in stored.items() if one.repeat}, complete=True)
+        self._recall.recall(
+            {one.repeat: json.loads(one.answer) for one in stored.values() if one.repeat and one.answer}
+        )
+        since = self._clock() - PATCHES_KEPT_S
+        for edit in await anyio.to_thread.run_sync(lambda: _edits_in(past, without=stored)):
+            if edit.at >= since:
+                self._store.writer.put(_row(edit))
+        if not journal.whole:
+            await self._mend(journal, stored)
+
+    async def _mend(self, journal: Journal, stored: Mapping[str, EditAnswer]) -> None:
+        """The journal was lost; the next start shall find in it what is known."""
+        lost = [
+            Past(Entry(edit, [], b"", one.repeat), applied=True, ended=True)
+            for edit, one in sorted(stored.items(), key=lambda item: item[1].at)
+        ]
+        try:
+            await anyio.to_thread.run_sync(journal.mend, lost)
+        except OSError as error:
+            logger.warning("the journal of edits could not be mended: %s", error)
 
 
-def _edit_in(past: Past) -> AppliedEdit | None:
-    try:
-        return msgspec.msgpack.decode(past.entry.record, type=AppliedEdit)
-    except msgspec.DecodeError:
-        return None  # of another version
+def _outcomes(past: Iterable[Past]) -> dict[str, str | SerenaCentralError]:
+    """Repeat key → id of the edit that its call made, or why that is not known. What was taken back was not made."""
+    outcomes: dict[str, str | SerenaCentralError] = {}
+    for one in past:
+        repeat = one.entry.repeat
+        if repeat is not None and one.applied is not False:
+            files = [step.path for step in one.entry.steps]
+            outcomes[repeat] = one.entry.id if one.applied else OutcomeUnknown(one.entry.id, files)
+    return outcomes
+
+
+def _edits_in(past: Iterable[Past], *, without: Collection[str]) -> list[AppliedEdit]:
+    found = (edit_in(one) for one in past if one.applied and one.entry.record and one.entry.id not in without)
+    return [edit for edit in found if edit is not None]
 
 
 def _row(edit: AppliedEdit) -> EditRow:

@@ -23,7 +23,8 @@ from serena_central.files.text import FileText
 from serena_central.files.tree import Change, FileTree
 from serena_central.files.watch import Watches
 from serena_central.projects.aftermath import Aftermath
-from serena_central.projects.edits import AppliedEdit, Edits
+from serena_central.projects.applied_edit import AppliedEdit
+from serena_central.projects.edits import Edits
 from serena_central.projects.languages import ProjectLanguages
 from serena_central.projects.memories import Memories
 from serena_central.projects.refactoring import Refactoring

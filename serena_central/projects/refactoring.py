@@ -73,7 +73,7 @@ class Refactoring:
         async def plan() -> list[FileChange]:
             stamps = dict(self._tree.files)
             site = await self._edits.site(hit.path, hit.name_path)
-            conflicts[:] = self._edits.conflicts(site, {hit.name_path: seen} if seen else NOTHING_SEEN)
+            conflicts[:] = await self._edits.conflicts(site, {hit.name_path: seen} if seen else NOTHING_SEEN, author)
             known, proposal = await self._relations.renaming(site.hit, new_name)
             _check_complete(site.hit, known)
             _check_usable(site.hit, proposal)

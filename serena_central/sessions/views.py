@@ -1,7 +1,7 @@
 """What each session saw of symbols, as hashes of their bodies: the conflict guard compares with it.
 
-Kept in memory and written behind to the store, so that it survives a restart of the server. It knows no files: who
-shows a symbol to a session says so here, and who changes one asks.
+Kept in memory and written behind to the store, so that it survives a restart of the server; what an edit depends on is
+written before it. It knows no files: who shows a symbol to a session says so here, and who changes one asks.
 """
 
 import logging
@@ -25,6 +25,15 @@ class SymbolViews:
     def __init__(self, store: Store, *, clock: Callable[[], float] = time.time) -> None:
         self._store = store
         self._clock = clock
+        self._behind: set[str] = set()
+        """Sessions of which the store may not know all yet."""
+
+    async def secure(self, session: Session) -> None:
+        """What a session saw so far survives a kill of the server from now on, unless the store fails."""
+        if session.id in self._behind:
+            self._behind.discard(session.id)
+            if not await self._store.writer.survives_a_kill():
+                self._behind.add(session.id)
 
     def saw(self, session: Session, root: str, path: str, hashes: Mapping[str, str], *, in_full: bool = True) -> None:
         """A session was shown symbols of a file: name path → hash. Those whose bodies it was not shown (`in_full`) are
@@ -67,6 +76,7 @@ class SymbolViews:
         session.views[place] = body_hash
         session.views.move_to_end(place)
         if changed:
+            self._behind.add(session.id)
             self._store.writer.put(
                 SymbolViewRow(
                     session=session.id,
@@ -80,6 +90,7 @@ class SymbolViews:
 
     def _remove(self, session: Session, place: SeenPlace) -> None:
         del session.views[place]
+        self._behind.add(session.id)
         self._store.writer.remove(SymbolViewRow, session.id, *place)
 
     async def _load(self, session: Session) -> None:

@@ -27,13 +27,20 @@ EDIT_PATCHES_KEPT_S = 24 * 3600.0
 """Patches hold source code: they are deleted when this old, the rows of their edits much later."""
 
 
+class EditAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """When an edit was made, what tells a repetition of its call, and what that gets (JSON)."""
+
+    at: float
+    repeat: str | None
+    answer: str | None
+
+
 class EditFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which edits. `project` is a root; `since` is Unix time; `repeatable`: only those that may be asked for again."""
+    """Which edits. `project` is a root; `since` is Unix time."""
 
     session: str | None = None
     project: str | None = None
     since: float = 0.0
-    repeatable: bool = False
     limit: int = 100
 
 

@@ -20,6 +20,7 @@ from serena_central.config.settings import RetentionPolicy
 from serena_central.store.answers import (
     EDIT_PATCHES_KEPT_S,
     DayTotal,
+    EditAnswer,
     EditFilter,
     EventFilter,
     EventPage,
@@ -47,6 +48,9 @@ DAY_S = 86_400
 
 SWEEP_ROWS = 5000
 """Rows deleted in one transaction, so that the writer never waits long behind the sweep."""
+
+IDS_ASKED = 500
+"""In one statement: databases bound the number of its parameters."""
 
 _SESSION, _VIEW, _CALL, _EDIT, _EVENT, _PROJECT, _RUN, _TOTAL, _DURATIONS = (
     METADATA.tables[kind.table]
@@ -124,13 +128,29 @@ class Queries:
             chosen = chosen.where(columns.session == wanted.session)
         if wanted.project is not None:
             chosen = chosen.where(columns.project_root == wanted.project)
-        if wanted.repeatable:
-            chosen = chosen.where(columns.repeat.is_not(None))
         return self._rows(EditRow, chosen)
 
     def edit(self, edit_id: str) -> EditRow | None:
         found = self._rows(EditRow, select(_EDIT).where(_EDIT.columns.id == edit_id))
         return found[0] if found else None
+
+    def edit_answers(self, ids: Sequence[str]) -> dict[str, EditAnswer]:
+        """Those of these edits that are on record, by id."""
+        found: dict[str, EditAnswer] = {}
+        for start in range(0, len(ids), IDS_ASKED):
+            found |= self._answers(_EDIT.columns.id.in_(ids[start : start + IDS_ASKED]))
+        return found
+
+    def newest_edit_answers(self, limit: int) -> dict[str, EditAnswer]:
+        """Of the newest edits whose calls may be sent again."""
+        return self._answers(_EDIT.columns.repeat.is_not(None), limit)
+
+    def _answers(self, condition: ColumnElement[bool], limit: int | None = None) -> dict[str, EditAnswer]:
+        columns = _EDIT.columns
+        chosen = select(columns.id, columns.at, columns.repeat, columns.answer).where(condition)
+        chosen = chosen.order_by(columns.at.desc()).limit(limit)
+        rows = self._database.read(lambda connection: connection.execute(chosen).all())
+        return {row.id: EditAnswer(at=row.at, repeat=row.repeat, answer=row.answer) for row in rows}
 
     def undoers(self, edit_id: str) -> list[str]:
         """Edits that took this one back."""

@@ -42,6 +42,9 @@ RETRY_S = (0.25, 30.0)
 FAILURES_TO_TELL = 3
 """A lock that passes by itself is no news."""
 
+SECURED_S = 0.5
+"""How long those wait who want to be sure that rows survive: what happens in a kill is no reason to stand still now."""
+
 STOP_S = 5.0
 """How long the last flush may take."""
 
@@ -107,6 +110,15 @@ class Writer:
             flushed = self._flushed
             self._batch_full.set()
             await flushed.wait()
+
+    async def survives_a_kill(self) -> bool:
+        """Flushes, for no longer than `SECURED_S`, what was put before: whether it is in the database, where a kill of
+        this process does not reach it. False at once while the database fails. Only while `run` runs."""
+        with anyio.move_on_after(SECURED_S):
+            if self.problem is None:
+                await self.flush()
+                return self.problem is None
+        return False
 
     async def caught_up(self) -> bool:
         """Flushes and returns True; in a flood of rows, or while the database fails, returns False at once.

@@ -9,7 +9,12 @@ from serena_central.symbols.symbol import FileSymbols, Symbol
 
 def body_hash(text: Text, symbol: Symbol) -> str:
     """The hash of a symbol's body, 16 hexadecimal digits. Line ends don't count."""
-    body = text.slice(symbol.range).replace("\r\n", "\n")
+    return hash_of(text.slice(symbol.range))
+
+
+def hash_of(body: str) -> str:
+    """The hash of a body that was cut out already."""
+    body = body.replace("\r\n", "\n")
     return blake2b(body.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 

@@ -134,7 +134,7 @@ class ToolCaller:
         return await self._once.run(
             call.repeat,
             lambda: self._call(tool, call, arguments, on_progress),
-            changed=lambda: call.has_edited,
+            changed=lambda: call.edits,
         )
 
     async def _call(
@@ -165,7 +165,7 @@ class ToolCaller:
             raise
         finally:
             del session.running[call.id]
-            call.has_edited = self._services.history.answered(call.id, answer.blocks if answer else None)
+            call.edits = self._services.history.answered(call.id, answer.blocks if answer else None)
             self._record(call, tool, scope_name, started, failure)
 
     def _find(self, name: str) -> Tool:

@@ -57,8 +57,8 @@ class ToolCall:
     """By what a repetition of this very call would be recognised; None where none could."""
     together: object = None
     """What the tool found out about all projects of a grouped call before each was asked (`Tool.together`)."""
-    has_edited: bool = False
-    """Whether it changed files, known when it has ended."""
+    edits: list[str] = field(default_factory=list[str])
+    """Ids of the edits that it made, known when it has ended."""
     answer_chars: int = 0
     """Length of the answer, once there is one."""
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.central import running_central
 from tests.support.child import serving_child
-from tests.support.mcp import RawClient, messages_in, text_of
+from tests.support.mcp import Era, RawClient, messages_in, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -79,10 +79,11 @@ async def test_in_a_shared_session_no_call_is_taken_for_a_repetition(tmp_path: P
     assert file.read_text().count("def added") == 2
 
 
-async def test_who_hangs_up_and_asks_again_finds_the_edit_made_once(tmp_path: Path, file: Path) -> None:
-    async with running_central(tmp_path, SETTINGS) as running, running.raw("handshake") as client:
-        for pause_s in (0.0, 0.002, 0.005, 0.01, 0.02):
-            request = insertion(client, file)
+@pytest.mark.parametrize("era", ["handshake", "modern"])
+async def test_who_hangs_up_and_asks_again_finds_the_edit_made_once(tmp_path: Path, file: Path, era: Era) -> None:
+    async with running_central(tmp_path, SETTINGS) as running, running.raw(era, x_serena_session="bridge") as client:
+        for number, pause_s in enumerate((0.0, 0.002, 0.005, 0.01, 0.02)):
+            request = insertion(client, file, **{"x-serena-call": f"c-{number}"})
             with anyio.move_on_after(pause_s):
                 await client.http.send(request)
             assert "edit" in answer_in(await client.http.send(request))

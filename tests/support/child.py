@@ -96,15 +96,17 @@ class Child:
 
 
 @asynccontextmanager
-async def serving_child(folder: Path, *arguments: str) -> AsyncGenerator[Child]:
-    """Runs `serena-central serve` until the block ends, on a free port."""
+async def serving_child(
+    folder: Path, *arguments: str, program: Sequence[str] = (str(PROGRAM),), **more: str
+) -> AsyncGenerator[Child]:
+    """Runs `serena-central serve` until the block ends, on a free port. `more` goes into its environment."""
     (folder / "home").mkdir(exist_ok=True)
     log = folder / "serve.log"
     with log.open("wb") as sink:
         process = await anyio.open_process(
-            [str(PROGRAM), "serve", "--port", "0", *arguments],
+            [*program, "serve", "--port", "0", *arguments],
             cwd=folder,
-            env=environment(folder),
+            env=environment(folder, **more),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=sink,

@@ -54,6 +54,7 @@ async def replace_symbol_body(
         find,
         lambda site: [replaced(site.hit.symbol.range, body, _style(target, site))],
         call.author,
+        whole=True,
         dry_run=dry_run,
     )
     return answer(call, target, edited, about=meant.name_path)

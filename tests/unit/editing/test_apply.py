@@ -15,8 +15,8 @@ import pytest
 from serena_central.core.errors import FileChanged, InvalidArguments, PathRefused, StoreError, WriteFailed
 from serena_central.editing import journal
 from serena_central.editing.apply import Applier
-from serena_central.editing.change import FileChange
-from serena_central.editing.journal import Journal
+from serena_central.editing.change import FileChange, Operation
+from serena_central.editing.journal import Entry, Journal, Past
 from serena_central.files.text import read_text
 from tests.support.editing import FailingDisk, applier_in, contents, operation, replacing
 
@@ -235,19 +235,23 @@ anyio.run(main)
 """
 
 
+async def _cut_off(root: Path, home: Path, die_at: int) -> "subprocess.CompletedProcess[bytes]":
+    """A process that changes these files, killed before its n-th call that changes the disk."""
+    return await anyio.run_process(
+        [sys.executable, "-c", _CUT_OFF, str(root), str(home), str(die_at)],
+        check=False,
+        stderr=subprocess.STDOUT,
+        cwd=Path(__file__).parents[3],
+    )
+
+
 async def test_killed_anywhere_the_next_start_has_all_old_or_all_new(root: Path, tmp_path: Path) -> None:
     old = contents(root)
     new = {"a": "new a\n", "moved": "new c\n", "made": "made\n"}
     ends: set[bool | None] = set()
     for die_at in range(1, 40):
         home = tmp_path / f"home{die_at}"
-        home.mkdir()
-        ended = await anyio.run_process(
-            [sys.executable, "-c", _CUT_OFF, str(root), str(home), str(die_at)],
-            check=False,
-            stderr=subprocess.STDOUT,
-            cwd=Path(__file__).parents[3],
-        )
+        ended = await _cut_off(root, home, die_at)
         if ended.returncode == 0:
             break
         assert ended.returncode == -signal.SIGKILL, ended.stdout.decode()
@@ -313,15 +317,123 @@ def test_a_journal_that_can_t_be_opened_is_said(tmp_path: Path) -> None:
         Applier(Journal(tmp_path / "missing" / "edits.journal")).open()
 
 
-async def test_a_long_journal_is_begun_anew_when_nothing_is_open(
+async def test_a_long_journal_keeps_what_tells_repetitions_of_its_newest_operations(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(journal, "ROTATE_BYTES", 1000)
-    with applier_in(tmp_path / "home") as applier:
-        for number in range(50):
-            await applier.apply(operation(replacing(root / "a", f"{number}\n"), name=f"e{number}"))
+    monkeypatch.setattr(journal, "ROTATE_BYTES", 5000)
+    monkeypatch.setattr(journal, "KEPT_WHOLE_BYTES", 1000)
+    monkeypatch.setattr(journal, "MOST_KEPT", 30)
+    home = tmp_path / "home"
+    with applier_in(home) as applier:
+        for number in range(100):
+            change = replacing(root / "a", f"{number}\n")
+            await applier.apply(Operation(f"e{number}", (change,), b"a record" * 10, f"key {number}"))
 
-    assert (tmp_path / "home" / "edits.journal").stat().st_size < 2000
+    assert (home / "edits.journal").stat().st_size < 15_000
+    past = Applier(Journal(home / "edits.journal")).open()
+    assert [one.entry.id for one in past] == [f"e{number}" for number in range(100 - len(past), 100)]
+    assert [one.entry.repeat for one in past] == [f"key {number}" for number in range(100 - len(past), 100)]
+    assert all(one.applied for one in past)
+    assert len(past) >= 30
+    assert past[-1].entry.record == b"a record" * 10
+    assert past[0].entry.record == b""
+
+
+async def test_an_operation_that_is_open_stays_whole_in_a_compacted_journal(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal, "ROTATE_BYTES", 2000)
+    monkeypatch.setattr(journal, "KEPT_WHOLE_BYTES", 0)
+    broken = True
+
+    def fault(what: str, path: Path) -> None:
+        if broken and what == "replace" and path.name != "a":
+            raise OSError(errno.EIO, "the disk is gone")
+        if broken and path.name == "a" and (root / "a").read_text() == "new a\n":
+            raise OSError(errno.EIO, "the disk is gone")
+
+    home = tmp_path / "home"
+    with applier_in(home, FailingDisk(fault)) as applier:
+        with pytest.raises(WriteFailed, match="could not be put back"):
+            await applier.apply(operation(*(replacing(root / name, f"new {name}\n") for name in "ab")))
+        broken = False
+        for number in range(50):
+            await applier.apply(operation(replacing(root / "c", f"{number}\n"), name=f"e{number}"))
+
+    past = Applier(Journal(home / "edits.journal")).open()
+
+    assert (past[0].entry.id, past[0].applied) == ("e-1", True)
+    assert contents(root) == {"a": "new a\n", "b": "new b\n", "c": "49\n"}
+
+
+@pytest.mark.parametrize("damage", [b"", None, b"\x07garbage"])
+async def test_a_journal_that_was_lost_or_damaged_says_so_until_it_is_mended(
+    root: Path, tmp_path: Path, damage: bytes | None
+) -> None:
+    home = tmp_path / "home"
+    file = home / "edits.journal"
+    with applier_in(home) as applier:
+        await applier.apply(operation(replacing(root / "a", "1\n")))
+        applier.journal.mend([])
+    if damage is None:
+        file.unlink()
+    else:
+        file.write_bytes(damage)
+
+    for _ in range(2):
+        found = Journal(file)
+        assert found.open() == []
+        assert not found.whole
+        found.close()
+    found = Journal(file)
+    found.open()
+    lost = Past(Entry("e-1", [], b"", "key"), applied=True, ended=True)
+    found.mend([lost])
+    found.close()
+
+    found = Journal(file)
+    assert found.open() == [lost]
+    assert found.whole
+    found.close()
+
+
+@pytest.mark.parametrize("when", ["before it was staged", "after its rename"])
+async def test_where_nobody_can_know_what_was_done_before_a_kill_nothing_is_said(
+    root: Path, tmp_path: Path, when: str
+) -> None:
+    """Either way the file holds something else afterwards, and nothing stands beside it."""
+    home = tmp_path / "home"
+    with applier_in(home) as applier:
+        await applier.apply(operation(replacing(root / "a", "new a\n")))
+    file = home / "edits.journal"
+    file.write_bytes(_without_last_record(file.read_bytes()))  # how it ended was not written any more
+    (root / "a").write_text("somebody's, on top of the new one\n" if when == "after its rename" else "somebody's\n")
+
+    for _ in range(2):
+        (past,) = Applier(Journal(file)).open()
+        assert (past.applied, past.ended) == (None, True)
+
+
+def _without_last_record(data: bytes) -> bytes:
+    place = last = 0
+    while place < len(data):
+        last = place
+        place += 12 + int.from_bytes(data[place : place + 4], "little")
+    return data[:last]
+
+
+async def test_a_kill_before_the_rename_is_known_by_the_new_text_whatever_else_changed(
+    root: Path, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    ended = await _cut_off(root, home, 4)  # all is staged, nothing renamed
+    assert ended.returncode == -signal.SIGKILL
+    (root / "a").write_text("somebody's\n")
+
+    (past,) = Applier(Journal(home / "edits.journal")).open()
+
+    assert past.applied is False
+    assert contents(root)["a"] == "somebody's\n"
 
 
 async def test_a_file_that_was_made_meanwhile_is_not_replaced(root: Path, tmp_path: Path) -> None:

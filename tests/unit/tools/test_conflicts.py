@@ -188,14 +188,105 @@ async def test_the_setting_lets_a_conflict_pass_and_says_so(tmp_path: Path, root
     assert "return 2 * value" in (root / "shapes.py").read_text()
 
 
-async def test_a_change_of_before_a_restart_leads_to_the_history(tmp_path: Path, root: Path) -> None:
+@pytest.mark.parametrize("journal", ["there", "lost"])
+async def test_who_changed_a_symbol_before_a_restart_is_known_by_the_journal(
+    tmp_path: Path, root: Path, journal: str
+) -> None:
     with anyio.fail_after(60):
         async with running_parts(tmp_path, {"edit_diagnostics_s": 0}) as central:
             await Agent(central, root, "one").see("twice")
             await Agent(central, root, "two").replace("twice", "def twice(value):\n    return value + value")
+        if journal == "lost":
+            (tmp_path / "home" / "edits.journal").unlink()
+        told = r"session two \(client-two\)" if journal == "there" else "by an edit before it opened the .* history"
         async with running_parts(tmp_path, {"edit_diagnostics_s": 0}) as central:
-            with pytest.raises(EditConflict, match=r"or by an edit before it opened the project .*central history"):
+            with pytest.raises(EditConflict, match=told):
                 await Agent(central, root, "one").replace("twice", "def twice(value):\n    return 2 * value")
+
+
+class Forgetting(Agent):
+    """A session whose server was killed before it could note what its newest edits made."""
+
+    async def forgetting(self, tool: str, **arguments: Any) -> None:
+        known = dict(self.session.views)
+        await self.call(tool, **arguments)
+        self.session.views.clear()
+        self.session.views.update(known)
+
+
+async def test_what_a_session_wrote_itself_it_knows_though_the_server_forgot(central: Central, root: Path) -> None:
+    one = Forgetting(central, root, "one")
+    await one.see("Shape")
+    await one.see("twice")
+    await one.forgetting("replace_symbol_body", name_path="twice", body="def twice(value):\n    return value + value")
+    await one.replace("twice", "def twice(value):\n    return 2 * value")
+    await one.forgetting("insert_after_symbol", name_path="Shape/name", body="def sides(self):\n    return 0")
+    await one.forgetting("replace_symbol_body", name_path="Shape/area", body="def area(self):\n        return 1")
+    await one.replace("Shape/area", "def area(self):\n        return 2")
+    await one.replace("Shape", "class Shape:\n    pass")
+
+    assert (root / "shapes.py").read_text() == "class Shape:\n    pass\n\n\ndef twice(value):\n    return 2 * value\n"
+
+
+async def test_what_others_changed_elsewhere_does_not_hide_an_own_edit(central: Central, root: Path) -> None:
+    one, two = Forgetting(central, root, "one"), Agent(central, root, "two")
+    await one.see("Shape/name")
+    await one.forgetting("replace_symbol_body", name_path="Shape/name", body="def name(self):\n        return 0")
+    await two.call("insert_before_symbol", name_path="Shape", body="import os")
+    await two.call("insert_after_symbol", name_path="Shape/name", body="def other(self):\n    return 0")
+    await two.replace("twice", "def twice(value):\n    return 0")
+    await one.replace("Shape/name", "def name(self):\n        return 1")
+
+    assert (
+        "def name(self):\n        return 1\n\n    def other(self):\n        return 0"
+        in (root / "shapes.py").read_text()
+    )
+
+
+@pytest.mark.parametrize("who", ["another session", "an editor", "an editor, elsewhere"])
+async def test_what_others_changed_after_an_own_edit_is_not_overwritten(central: Central, root: Path, who: str) -> None:
+    one, two = Forgetting(central, root, "one"), Agent(central, root, "two")
+    file = root / "shapes.py"
+    await one.see("twice")
+    await one.forgetting("replace_symbol_body", name_path="twice", body="def twice(value):\n    return value + value")
+    if who == "another session":
+        await two.replace("twice", "def twice(value):\n    return value << 1")
+    else:
+        old, new = ("value + value", "value << 1") if who == "an editor" else ("return 0", "return 1")
+        file.write_text(file.read_text().replace(old, new))
+    before = file.read_text()
+
+    with pytest.raises(EditConflict, match=r"session two" if who == "another session" else "was changed by"):
+        await one.replace("twice", "def twice(value):\n    return 2 * value")
+    assert file.read_text() == before
+
+
+async def test_what_another_changed_before_an_own_edit_elsewhere_is_not_overwritten(
+    central: Central, root: Path
+) -> None:
+    """An edit inside a class shows its author nothing of what another one changed there."""
+    one, two = Forgetting(central, root, "one"), Agent(central, root, "two")
+    await one.see("Shape")
+    await two.replace("Shape/name", "def name(self):\n        return 2")
+    await one.forgetting("insert_after_symbol", name_path="Shape/area", body="def sides(self):\n    return 4")
+
+    with pytest.raises(EditConflict, match="session two"):
+        await one.replace("Shape", "class Shape:\n    pass")
+
+
+async def test_a_file_that_a_session_wrote_itself_it_knows_though_the_server_forgot(
+    central: Central, root: Path
+) -> None:
+    one, two = Forgetting(central, root, "one"), Agent(central, root, "two")
+    await one.call("read_file", relative_path="shapes.py")
+    await one.forgetting("create_text_file", relative_path="shapes.py", content="a = 1\n")
+    await one.forgetting("replace_content", relative_path="shapes.py", needle="1", repl="2", mode="literal")
+    await one.call("create_text_file", relative_path="shapes.py", content="a = 3\n")
+    await one.forgetting("replace_content", relative_path="shapes.py", needle="3", repl="4", mode="literal")
+    await two.call("replace_content", relative_path="shapes.py", needle="4", repl="5", mode="literal")
+
+    with pytest.raises(EditConflict, match="session two"):
+        await one.call("create_text_file", relative_path="shapes.py", content="a = 6\n")
 
 
 async def test_the_guard_holds_across_a_restart(tmp_path: Path, root: Path) -> None:

@@ -3,9 +3,10 @@
 import anyio
 import pytest
 
-from serena_central.core.errors import CallCancelled, EditConflict
+from serena_central.core.errors import CallCancelled, EditConflict, NotReady, OutcomeUnknown
+from serena_central.tools import once as once_module
 from serena_central.tools.answer import Answer
-from serena_central.tools.once import KEPT_S, MOST_KEPT, Once, repeat_key
+from serena_central.tools.once import MOST_KEPT, Once, repeat_key
 
 pytestmark = pytest.mark.anyio
 
@@ -14,8 +15,8 @@ class Calls:
     """Counts how often a call is really made."""
 
     def __init__(self) -> None:
-        self.now = 1000.0
-        self.once = Once(clock=lambda: self.now)
+        self.once = Once()
+        self.once.expect({"earlier": "e-1"}, complete=True)
         self.once.recall({"earlier": ["answered before the restart"]})
         self.made = 0
 
@@ -26,7 +27,13 @@ class Calls:
                 raise error
             return Answer([f"answer {self.made}"])
 
-        return (await self.once.run(key, work, changed=lambda: changed)).blocks[0]
+        return (await self.once.run(key, work, changed=lambda: ["e-2"] if changed else [])).blocks[0]
+
+
+def once_after_start() -> Once:
+    once = Once()
+    once.expect({}, complete=True)
+    return once
 
 
 async def test_a_repetition_gets_the_first_answer() -> None:
@@ -36,8 +43,7 @@ async def test_a_repetition_gets_the_first_answer() -> None:
 
 
 async def test_a_repetition_waits_for_a_call_that_still_runs() -> None:
-    once, release, answers = Once(), anyio.Event(), list[str]()
-    once.recall({})
+    once, release, answers = once_after_start(), anyio.Event(), list[str]()
     started = 0
 
     async def work() -> Answer:
@@ -47,7 +53,7 @@ async def test_a_repetition_waits_for_a_call_that_still_runs() -> None:
         return Answer(["done"])
 
     async def call() -> None:
-        answers.extend((await once.run("k", work, changed=lambda: True)).blocks)
+        answers.extend((await once.run("k", work, changed=lambda: ["e-1"])).blocks)
 
     with anyio.fail_after(5):
         async with anyio.create_task_group() as tasks:
@@ -61,8 +67,7 @@ async def test_a_repetition_waits_for_a_call_that_still_runs() -> None:
 
 
 async def test_a_repetition_takes_the_place_of_a_call_that_was_cancelled() -> None:
-    once, blocked = Once(), anyio.Event()
-    once.recall({})
+    once, blocked = once_after_start(), anyio.Event()
     first = anyio.CancelScope()
 
     async def never() -> Answer:
@@ -76,11 +81,11 @@ async def test_a_repetition_takes_the_place_of_a_call_that_was_cancelled() -> No
     answers: list[str] = []
 
     async def second() -> None:
-        answers.extend((await once.run("k", quick, changed=lambda: False)).blocks)
+        answers.extend((await once.run("k", quick, changed=list)).blocks)
 
     async def call() -> None:
         with first:
-            await once.run("k", never, changed=lambda: False)
+            await once.run("k", never, changed=list)
 
     with anyio.fail_after(5):
         async with anyio.create_task_group() as tasks:
@@ -116,16 +121,67 @@ async def test_a_call_that_changed_something_and_failed_is_not_made_again() -> N
     assert calls.made == 1
 
 
-async def test_answers_are_forgotten_after_a_while_and_beyond_a_number() -> None:
+async def test_answers_are_forgotten_beyond_a_number_and_not_by_any_clock() -> None:
     calls = Calls()
     await calls.make()
-    calls.now += KEPT_S + 1
-    await calls.make("later")
-    assert await calls.make() == "answer 3"
+    assert await calls.make() == "answer 1"
 
     for number in range(MOST_KEPT + 10):
         await calls.make(f"many {number}")
-    assert await calls.make("many 0") != "answer 4"
+    assert await calls.make("many 0") != "answer 2"
+
+
+async def test_a_call_that_was_cancelled_after_its_edit_is_not_made_again() -> None:
+    once, edited = once_after_start(), anyio.Event()
+
+    async def work() -> Answer:
+        edited.set()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(once.run, "k", work, lambda: ["e-1"])
+            await edited.wait()
+            tasks.cancel_scope.cancel()
+
+        again = await once.run("k", work, list)
+    assert "made already, as e-1" in again.blocks[0]
+
+
+@pytest.fixture
+def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(once_module, "RECALL_S", 0.01)
+
+
+@pytest.mark.usefixtures("no_patience")
+async def test_what_the_journal_knows_needs_no_store() -> None:
+    once = Once()
+    once.expect({"made": "e-1", "unknown": OutcomeUnknown("e-2", ["/a.py"])}, complete=True)
+
+    async def work() -> Answer:
+        return Answer(["made now"])
+
+    assert "made already, as e-1" in (await once.run("made", work, list)).blocks[0]
+    with pytest.raises(OutcomeUnknown, match=r"e-2.*/a\.py"):
+        await once.run("unknown", work, list)
+    assert (await once.run("new", work, list)).blocks == ["made now"]
+
+
+@pytest.mark.usefixtures("no_patience")
+async def test_without_a_whole_journal_no_call_is_made_before_the_store_has_told() -> None:
+    once = Once()
+    once.expect({}, complete=False)
+
+    async def work() -> Answer:
+        return Answer(["made now"])
+
+    with pytest.raises(NotReady, match="again in a few seconds"):
+        await once.run("k", work, list)
+    once.expect({"k": "e-1"}, complete=True)
+    once.recall({})
+    assert "made already, as e-1" in (await once.run("k", work, list)).blocks[0]
+    assert (await once.run("new", work, list)).blocks == ["made now"]
 
 
 async def test_answers_of_the_run_before_are_known() -> None:
