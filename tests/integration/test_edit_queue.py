@@ -1,6 +1,7 @@
 """Edits of one file queue: first come, first served; none waits for a language server that the others wait for."""
 
 import re
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -32,16 +33,25 @@ async def test_edits_of_one_file_are_made_in_order_while_errors_are_waited_for(t
     scripted_ty(tmp_path)
     root = scripted_project(tmp_path)  # its server never says a word about errors
     names = [f"n{number}" for number in range(12)]
+    planning, all_wait = anyio.Event(), anyio.Event()
+
+    async def plan() -> list[FileChange]:
+        planning.set()
+        await all_wait.wait()
+        return []
+
     async with running_parts(tmp_path, {"edit_diagnostics_s": 30}) as central:
-        await central.caller.call(
-            session_of(central), "find_symbol", {"name_path_pattern": "Cart", "project": str(root)}
-        )
-        with anyio.fail_after(25):
+        project = await central.projects.open(root)
+        await project.find_one("Cart")
+        with anyio.fail_after(60):
             async with anyio.create_task_group() as tasks:
+                tasks.start_soon(partial(project.edits.change_files, ["cart.py"], plan, AUTHOR, dry_run=True))
+                await planning.wait()
                 for number, name in enumerate(names):
                     tasks.start_soon(_insert, central, root, f"s-{number}", name)
-                    for _ in range(10):
+                    while project.edits.queued("cart.py") < number + 2:
                         await checkpoint()
+                all_wait.set()
                 while len(_inserted(root)) < len(names):
                     await anyio.sleep(0.01)
                 tasks.cancel_scope.cancel()
@@ -62,7 +72,7 @@ async def test_an_edit_that_waits_too_long_says_its_place_and_changes_nothing(tm
             await anyio.sleep_forever()
             return []
 
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(project.edits.change_files, ["cart.py"], plan, AUTHOR)
                 await planning.wait()
@@ -88,7 +98,7 @@ async def test_a_server_that_never_answers_delays_no_edit_of_another_project(tmp
             await central.caller.call(session, "find_referencing_symbols", arguments)
             answered.append("stuck")
 
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             async with anyio.create_task_group() as tasks:
                 for number in range(100):  # more than all threads
                     tasks.start_soon(wait, number)
@@ -121,7 +131,7 @@ async def test_edits_of_several_files_and_of_one_of_them_all_come_through(tmp_pa
                 arguments = {"relative_path": f"notes{number}.txt", "line": 0, "content": f"line of {who}\n"}
                 await central.caller.call(session, "insert_at_line", {**arguments, "project": str(root)})
 
-        with anyio.fail_after(50):
+        with anyio.fail_after(60):
             async with anyio.create_task_group() as tasks:
                 for who in range(8):
                     tasks.start_soon(everywhere, who)
@@ -150,7 +160,7 @@ async def test_the_next_in_the_queue_is_told_who_changed_the_symbol(tmp_path: Pa
             except EditConflict as conflict:
                 refused.append(conflict)
 
-        with anyio.fail_after(50):
+        with anyio.fail_after(60):
             async with anyio.create_task_group() as tasks:
                 for number in range(len(sessions)):
                     tasks.start_soon(replace, number)
