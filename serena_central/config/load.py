@@ -9,7 +9,7 @@ Project: what the server has < $SERENA_HOME/serena_config.yml < <super-repo>/.cl
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -105,10 +105,9 @@ def load_project_config(
         *(read_file(path, SHARED_DIALECT, problems, of_project=True) for path in committed if path != sources.user),
         *(read_file(path, PROJECT_DIALECT, problems, of_project=True) for path in project_files(root)),
     ]
-    if not is_trusted(root, server.value.trusted_roots):
-        own = [restrict(layer, problems) for layer in own]
-    layers = [_shared(server), *own]
-    return combine(ProjectSettings, layers, problems)
+    trusted = is_trusted(root, server.value.trusted_roots)
+    layers = [_shared(server), *(own if trusted else [restrict(layer, problems) for layer in own])]
+    return replace(combine(ProjectSettings, layers, problems), trusted=trusted)
 
 
 def project_files(root: Path) -> list[Path]:

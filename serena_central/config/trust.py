@@ -12,8 +12,8 @@ from typing import Any, cast
 
 from serena_central.config.layers import Given, Layer, Problem
 
-_OPTIONS = frozenset({"command", "args", "env", "launch", "install", "ls_path"})
-"""Keys of an entry that say what is run, or how it is got."""
+_OPTIONS = frozenset({"command", "args", "env", "launch", "install", "ls_path", "executes", "untrusted"})
+"""Keys of an entry that say what is run, how it is got, or what it may do."""
 
 _INSIDE = ("settings", "initialization_options")
 """Keys of an entry whose tables are handed to the server."""

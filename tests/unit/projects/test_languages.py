@@ -12,7 +12,7 @@ pytestmark = pytest.mark.anyio
 
 
 def languages(world: Registered, root: Path, **chosen: Any) -> ProjectLanguages:
-    return ProjectLanguages(root, world.pool, world.places, chosen=chosen)
+    return ProjectLanguages(root, world.pool, world.places, trusted=True, chosen=chosen)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,9 @@ async def test_a_server_stays_unless_what_was_said_of_it_changed(
 
 async def test_what_has_no_effect_is_among_the_problems(tmp_path: Path) -> None:
     world = Registered(tmp_path)
-    made = ProjectLanguages(tmp_path, world.pool, world.places, languages=["cobol", "golang"], chosen={"python": "tie"})
+    made = ProjectLanguages(
+        tmp_path, world.pool, world.places, trusted=True, languages=["cobol", "golang"], chosen={"python": "tie"}
+    )
     assert [problem.key for problem in made.problems] == ["python", "languages"]
     assert made.language_of("a.go") == "go"
     assert made.language_of("a.py") is None
