@@ -18,24 +18,6 @@ _NO_REPOSITORY = {"GIT_DIR": os.devnull, "GIT_TERMINAL_PROMPT": "0", "PYTHONSAFE
 """git, whoever runs it, sees no repository: its configuration may name programs (core.fsmonitor, filters, hooks).
 Python takes no modules from the folder that it is run in."""
 
-_WORDS = {
-    "interpreter": "an interpreter",
-    "library": "compilers or libraries",
-    "plugins": "plug-ins",
-    "macros": "macros",
-    "build": "build scripts",
-    "config": "configuration that is code",
-    "toolchain": "a toolchain",
-    "named": "programs that its configuration names",
-    "unknown": "code",
-}
-"""What is executed, in words."""
-
-
-def executed_by(spec: ServerSpec) -> str:
-    """What a server executes of a project, in words; empty for nothing."""
-    return ", ".join(_WORDS[kind] for kind in (("unknown",) if spec.executes is None else spec.executes))
-
 
 def restriction(spec: ServerSpec, root: Path, untrusted: Path) -> Untrusted:
     """How the server runs in `root`, a folder of the project at `untrusted`. Looks at the disk.
@@ -45,7 +27,7 @@ def restriction(spec: ServerSpec, root: Path, untrusted: Path) -> Untrusted:
     how = spec.restricted
     languages = ", ".join(spec.languages)
     if how is None:
-        raise ServerNotTrusted(spec.name, languages, executed_by(spec), str(untrusted))
+        raise ServerNotTrusted(spec.name, languages, spec.executed, str(untrusted))
     for folder in (root, *root.parents):
         found = next((name for name in how.unless if (folder / name).exists()), None)
         if found:

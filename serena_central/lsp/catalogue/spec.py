@@ -45,6 +45,19 @@ whatever else runs while code is compiled; its build tool and build scripts; con
 that it chooses or has fetched; programs that its configuration names; or something that nobody has looked into."""
 
 
+_EXECUTED: dict[Executed, str] = {
+    "interpreter": "an interpreter",
+    "library": "compilers or libraries",
+    "plugins": "plug-ins",
+    "macros": "macros",
+    "build": "build scripts",
+    "config": "configuration that is code",
+    "toolchain": "a toolchain",
+    "named": "programs that its configuration names",
+    "unknown": "code",
+}
+
+
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Base of everything read from the catalogue: a misspelt key is an error, not a setting without effect."""
 
@@ -298,6 +311,12 @@ class ServerSpec(Part, frozen=True):
     """A hint for the memory budget before anything is measured."""
     note: str = ""
     """What a user should know: a licence, a limit."""
+
+    @property
+    def executed(self) -> str:
+        """What it executes of a project, in words; empty for nothing."""
+        kinds: tuple[Executed, ...] = ("unknown",) if self.executes is None else self.executes
+        return ", ".join(_EXECUTED[kind] for kind in kinds)
 
     @property
     def restricted(self) -> Untrusted | None:

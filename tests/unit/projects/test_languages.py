@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from serena_central.lsp.catalogue import ServerSpec
 from serena_central.projects.languages import ProjectLanguages
 from tests.support.registries import Registered
 
@@ -44,3 +45,45 @@ async def test_what_has_no_effect_is_among_the_problems(tmp_path: Path) -> None:
     assert [problem.key for problem in made.problems] == ["python", "languages"]
     assert made.language_of("a.go") == "go"
     assert made.language_of("a.py") is None
+
+
+class Fetching:
+    """Notes what is to be installed."""
+
+    def __init__(self) -> None:
+        self.wanted: list[str] = []
+
+    def want(self, spec: ServerSpec) -> str | None:
+        self.wanted.append(spec.name)
+        return "on its way"
+
+    async def settled(self, spec: ServerSpec) -> bool:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("trusted", "chosen", "fetched"),
+    [
+        (False, {}, ["typescript"]),
+        (False, {"typescript": "typescript-language-server"}, []),
+        (False, {"typescript": "deno"}, []),
+        (True, {"typescript": "typescript-language-server"}, ["typescript-language-server"]),
+    ],
+)
+async def test_nothing_is_fetched_that_only_an_untrusted_project_chose(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trusted: bool, chosen: dict[str, Any], fetched: list[str]
+) -> None:
+    world, fetching = Registered(tmp_path), Fetching()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    made = ProjectLanguages(tmp_path, world.pool, world.places, trusted=trusted, chosen=chosen, installations=fetching)
+    await made.until_installed("a.ts")
+    assert fetching.wanted[:1] == fetched
+
+
+async def test_symbols_of_a_restricted_server_are_not_taken_for_those_of_a_trusted_one(tmp_path: Path) -> None:
+    world = Registered(tmp_path)
+    both = [ProjectLanguages(tmp_path, world.pool, world.places, trusted=trusted) for trusted in (True, False)]
+    specs = [one.spec_for("a.py") for one in both]
+    keys = [one.wanted(spec, "a.py").key for one, spec in zip(both, specs, strict=True) if spec]
+    assert keys[0] != keys[1]
+    assert both[0].identity("a.py") != both[1].identity("a.py")
