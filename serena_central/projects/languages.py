@@ -17,6 +17,7 @@ from serena_central.core.errors import (
     LanguageServerError,
     ServerBeingInstalled,
     ServerNotInstalled,
+    ServerNotTrusted,
 )
 from serena_central.core.places import Places
 from serena_central.core.text import Text
@@ -42,6 +43,9 @@ T = TypeVar("T")
 
 MISSING = "not-installed"
 """In place of a server's version."""
+
+NOT_RUN = "not-trusted"
+"""Likewise, where it would execute what a project brings that nobody trusts."""
 
 
 class Installations(Protocol):
@@ -144,6 +148,8 @@ class ProjectLanguages:
         if spec.name not in self._identities:
             try:
                 version = locate(spec, self._root, self._places, untrusted=self._untrusted).version
+            except ServerNotTrusted:
+                version = NOT_RUN
             except ServerNotInstalled:
                 version = MISSING
             digest = digest_of(spec, self._choices.settings_of(spec.name))
@@ -152,9 +158,9 @@ class ProjectLanguages:
         return self._identities[spec.name]
 
     def is_installed(self, path: str) -> bool:
-        """Whether the server that answers for a root-relative path is there."""
+        """Whether the server that answers for a root-relative path is there, and may be run."""
         identity = self.identity(path)
-        return identity is not None and MISSING not in identity
+        return identity is not None and MISSING not in identity and NOT_RUN not in identity
 
     def read(self, path: Path) -> FileText:
         """A file as the project's encoding says; may be called in any thread. Raises PathError."""
@@ -236,7 +242,13 @@ class ProjectLanguages:
             raise
 
     def _see_to(self, spec: ServerSpec) -> None:
-        """Lets a missing server be got before its start is tried in vain. Raises ServerBeingInstalled."""
+        """Lets a missing server be got before its start is tried in vain.
+
+        Raises: ServerBeingInstalled, ServerNotTrusted.
+        """
+        if NOT_RUN in self._identity_of(spec):
+            self.installed(spec.name)  # what kept it from running may be gone
+            locate(spec, self._root, self._places, untrusted=self._untrusted)
         being_done = self._being_done(spec)
         if being_done is not None:
             raise ServerBeingInstalled(spec.name, being_done)
@@ -252,9 +264,7 @@ class ProjectLanguages:
 
     def _may_install(self, spec: ServerSpec) -> bool:
         """Nothing is fetched that can't be run, nor what only a project that is not trusted has chosen."""
-        if spec.undriven or self._untrusted is None:
-            return not spec.undriven
-        return spec.restricted is not None and self._choices.is_users(spec)
+        return not spec.undriven and (self._untrusted is None or self._choices.is_users(spec))
 
     async def until_installed(self, path: str) -> bool:
         """Waits while the server for `path` is being installed; whether there was something to wait for."""

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from serena_central.core.errors import LanguageServerError, ServerNotTrusted
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.projects.languages import ProjectLanguages
 from tests.support.registries import Registered
@@ -87,3 +88,23 @@ async def test_symbols_of_a_restricted_server_are_not_taken_for_those_of_a_trust
     keys = [one.wanted(spec, "a.py").key for one, spec in zip(both, specs, strict=True) if spec]
     assert keys[0] != keys[1]
     assert both[0].identity("a.py") != both[1].identity("a.py")
+
+
+async def test_what_is_not_run_for_lack_of_trust_is_never_fetched_and_says_so(tmp_path: Path) -> None:
+    world, fetching = Registered(tmp_path), Fetching()
+    made = ProjectLanguages(tmp_path, world.pool, world.places, trusted=False, installations=fetching)
+    (tmp_path / "rust-project.json").touch()
+    for path in ("a.rs", "A.java"):
+        assert not await made.until_installed(path)
+        assert not made.is_installed(path)
+        with pytest.raises(ServerNotTrusted):
+            await made.ask(path, lambda _: _never())
+    assert fetching.wanted == []
+    (tmp_path / "rust-project.json").unlink()
+    with pytest.raises(LanguageServerError) as after:
+        await made.ask("a.rs", lambda _: _never())
+    assert not isinstance(after.value, ServerNotTrusted)
+
+
+async def _never() -> None:
+    raise AssertionError("no server runs")
