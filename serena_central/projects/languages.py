@@ -233,7 +233,7 @@ class ProjectLanguages:
     async def _read(self, wanted: WantedServer, question: Callable[[LanguageServer], Awaitable[T]]) -> T:
         self._see_to(wanted.spec)
         if self._untrusted and wanted.spec.untrusted and wanted.spec.untrusted.lacks:
-            self.restricted[wanted.spec.title] = wanted.spec.untrusted.lacks
+            self.restricted[wanted.spec.name] = wanted.spec.untrusted.lacks
         try:
             return await self._pool.read(wanted, question)
         except ServerNotInstalled:

@@ -8,11 +8,13 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from serena_central.core.errors import ServerNotTrusted
 from tests.support import hostile
+from tests.support.browser import visiting
 from tests.support.central import session_of
 from tests.support.hostile import Hostile
 from tests.support.languages import Asker, asker
@@ -173,6 +175,10 @@ async def test_what_a_restricted_server_lacks_is_told_once_in_a_session(tmp_path
     async with asker(tmp_path, box.root, settings(box, trusted=False)) as asked:
         _, first = await use(asked)
         assert first.count("is not trusted") == 1
+        async with visiting(asked.central) as visitor:
+            assert "restricted, since the project is not trusted: types of" in (
+                await visitor.see(f"/projects/one?root={quote(str(box.root))}")
+            )
         _, second = await use(asked)
         assert "trusted" not in second
         other = session_of(asked.central.central, explicit_id="other")
