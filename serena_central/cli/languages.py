@@ -84,6 +84,6 @@ def _found(spec: ServerSpec, places: Places) -> str | None:
     if spec.launch.connect:
         return None
     try:
-        return locate(spec, Path("/"), places).command[0]
+        return locate(spec, Path("/"), places, untrusted=None).command[0]
     except ServerNotInstalled:
         return None

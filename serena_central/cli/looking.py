@@ -14,7 +14,7 @@ import click
 from serena_central.cli.output import json_option, print_json, print_table
 from serena_central.config.load import load_project_config, load_server_config
 from serena_central.config.settings import PoolPolicy
-from serena_central.core.errors import ServerNotInstalled, ServerStartFailed
+from serena_central.core.errors import ServerNotInstalled, ServerNotTrusted, ServerStartFailed
 from serena_central.core.events import EventBus
 from serena_central.core.places import Places
 from serena_central.files.tree import FileTree
@@ -25,9 +25,15 @@ from serena_central.lsp.trial import try_out
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.languages import ProjectLanguages
 
+NOT_TRUSTED = "not trusted"
+
 
 class Finding(NamedTuple):
-    """One language of the project. `program` is "" when none was found; `advice` is the one command that gets it."""
+    """One language of the project. `program` is "" when none was found; `advice` is the one command that gets it.
+
+    `lacks` says what its answers may lack, since the project is not trusted; a server that is not run for that reason
+    has the problem NOT_TRUSTED.
+    """
 
     language: str
     files: int
@@ -37,6 +43,7 @@ class Finding(NamedTuple):
     program: str = ""
     problem: str = ""
     advice: str = ""
+    lacks: str = ""
 
 
 @click.command(
@@ -51,10 +58,7 @@ def doctor_command(*, project: Path, as_json: bool) -> None:
     if as_json:
         print_json([finding._asdict() for finding in findings])
     else:
-        rows = [
-            [one.language, one.files, one.server, "runs" if one.runs else "MISSING", one.version or "-", _where(one)]
-            for one in findings
-        ]
+        rows = [[one.language, one.files, one.server, _state(one), one.version or "-", _where(one)] for one in findings]
         print_table(
             ["LANGUAGE", "FILES", "SERVER", "STATE", "VERSION", "FROM, OR HOW TO GET IT"],
             rows,
@@ -66,9 +70,19 @@ def doctor_command(*, project: Path, as_json: bool) -> None:
 
 async def look(root: Path, places: Places) -> list[Finding]:
     """The languages of a project's files, the most frequent first; their servers are really started, in turn."""
-    settings = load_project_config(root, load_server_config({})).value
+    server = load_server_config({})
+    found = load_project_config(root, server)
+    settings = found.value
     pool = LanguageServerPool(bus=EventBus(), places=places, policy=PoolPolicy())  # of which nothing is asked
-    languages = ProjectLanguages(root, pool, places, languages=settings.languages, chosen=settings.language_servers)
+    languages = ProjectLanguages(
+        root,
+        pool,
+        places,
+        trusted=found.trusted,
+        languages=settings.languages,
+        chosen=settings.language_servers,
+        users=server.value.language_servers,
+    )
     watches = Watches()
     tree = FileTree(
         root,
@@ -87,13 +101,17 @@ async def look(root: Path, places: Places) -> list[Finding]:
     for language, count in files.most_common():
         spec = languages.spec_for(one_of[language])
         if spec is not None:
-            findings.append(await _look_at(spec, language, count, root, places))
+            findings.append(await _look_at(spec, language, count, root, places, trusted=found.trusted))
     return findings
 
 
-async def _look_at(spec: ServerSpec, language: str, files: int, root: Path, places: Places) -> Finding:
+async def _look_at(
+    spec: ServerSpec, language: str, files: int, root: Path, places: Places, *, trusted: bool
+) -> Finding:
     try:
-        launch = locate(spec, root, places)
+        launch = locate(spec, root, places, untrusted=None if trusted else root)
+    except ServerNotTrusted as error:
+        return Finding(language, files, spec.name, runs=False, problem=NOT_TRUSTED, advice=error.how_to_get)
     except ServerNotInstalled as error:
         return Finding(language, files, spec.name, runs=False, problem="not installed", advice=error.how_to_get)
     try:
@@ -109,10 +127,19 @@ async def _look_at(spec: ServerSpec, language: str, files: int, root: Path, plac
             problem=problem,
             advice=spec.how_to_get,
         )
-    return Finding(language, files, spec.name, runs=True, version=version, program=launch.command[0])
+    lacks = spec.untrusted.lacks if spec.untrusted and not trusted else ""
+    return Finding(language, files, spec.name, runs=True, version=version, program=launch.command[0], lacks=lacks)
+
+
+def _state(finding: Finding) -> str:
+    if finding.runs:
+        return "restricted" if finding.lacks else "runs"
+    return "NOT RUN" if finding.problem == NOT_TRUSTED else "MISSING"
 
 
 def _where(finding: Finding) -> str:
+    if finding.lacks:
+        return f"{finding.program} (the project is not trusted: {finding.lacks})"
     if finding.runs:
         return finding.program
     there = f"{finding.program} does not run; " if finding.program else ""

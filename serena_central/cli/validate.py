@@ -1,24 +1,21 @@
 """`serena-central validate`: unused symbols and broken references, with an exit code for hooks and gates."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
+from serena_central.cli.git import changed_since
 from serena_central.cli.output import json_option, print_json
 from serena_central.cli.questions import ask_about
+from serena_central.config.load import load_server_config
+from serena_central.config.trust import is_trusted
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.words import counted
 
-GIT_TIMEOUT_S = 60.0
-
 FOUND = 2
-
-NOTHING = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-"""Git's name for a tree without files, in every repository."""
 
 TOOLS = {"broken": "check_references", "unused": "find_unused_symbols"}
 """Kind of finding, as the tool's answer names it → the tool."""
@@ -55,7 +52,7 @@ class _Command(click.Command):
 def command(*, unused: bool, broken: bool, since: str | None, project: Path, as_json: bool) -> None:
     """Look for unused symbols and broken references; without either option for both."""
     root = project.resolve()
-    paths = _changed(root, since) if since else []
+    paths = changed_since(root, since, trusted=_is_trusted(root)) if since else []
     answers: dict[str, Any] = {"unused": [], "broken": []}
     remarks: list[str] = []
     wanted = {"broken": broken or not unused, "unused": unused or not broken}
@@ -68,6 +65,10 @@ def command(*, unused: bool, broken: bool, since: str | None, project: Path, as_
         _print(answers, remarks)
     if any(answers.values()):
         sys.exit(FOUND)
+
+
+def _is_trusted(root: Path) -> bool:
+    return is_trusted(root, load_server_config({}).value.trusted_roots)
 
 
 def _ask(tool: str, root: Path, paths: list[str], remarks: list[str]) -> dict[str, Any]:
@@ -94,36 +95,3 @@ def _print(answers: dict[str, Any], remarks: list[str]) -> None:
         click.echo(remark, err=True)
     found = [counted(len(answers[kind]), noun) for kind, noun in NOUNS.items()]
     click.echo(", ".join(found), err=True)
-
-
-def _changed(root: Path, revision: str) -> list[str]:
-    """Absolute paths of files below the root that differ from a revision, or that git does not know yet; in submodules,
-    from what the revision has of them. Raises ClickException."""
-    if revision.startswith("-"):
-        raise click.ClickException(f"{revision!r} is no revision.")
-    differing = _git(root, "diff", "--name-only", "--relative", "--ignore-submodules=none", "-z", revision, "--")
-    unknown = _git(root, "ls-files", "--others", "--exclude-standard", "-z")
-    found: list[str] = []
-    for path in sorted({path for path in f"{differing}{unknown}".split("\0") if path}):
-        if not (root / path / ".git").exists():
-            found.append(str(root / path))
-        elif not path.endswith("/"):  # what git tells as a folder is a repository of its own
-            known = _git(root, "ls-tree", revision, "--", path).split()
-            found += _changed(root / path, known[2] if "commit" in known[:2] else NOTHING)
-    return found
-
-
-def _git(root: Path, *arguments: str) -> str:
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(root), *arguments],  # noqa: S607 - the user's own git
-            capture_output=True,
-            text=True,
-            timeout=GIT_TIMEOUT_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise click.ClickException(f"git can't be asked what changed: {error}") from error
-    if done.returncode:
-        raise click.ClickException(f"git does not say what changed: {done.stderr.strip()}")
-    return done.stdout

@@ -9,7 +9,7 @@ Project: what the server has < $SERENA_HOME/serena_config.yml < <super-repo>/.cl
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from serena_central.config.model import get, settings_of
 from serena_central.config.project_config import PROJECT_DIALECT, SERVER_DIALECT, SHARED_DIALECT
 from serena_central.config.reading import add_value, read_file, read_text, unknown_key
 from serena_central.config.settings import ProjectSettings, ServerSettings
-from serena_central.config.trust import restrict
+from serena_central.config.trust import is_trusted, restrict
 from serena_central.core.places import HOME_VARIABLE
 
 PREFIX = "SERENA_CENTRAL_"
@@ -110,9 +110,9 @@ def load_project_config(
         ),
         *(read_file(path, PROJECT_DIALECT, problems, of_project=True, within=root) for path in project_files(root)),
     ]
-    trusted = server.value.trusted_roots
-    layers = [_shared(server), *(restrict(layer, root, trusted, problems) for layer in own)]
-    return combine(ProjectSettings, layers, problems)
+    trusted = is_trusted(root, server.value.trusted_roots)
+    layers = [_shared(server), *(own if trusted else [restrict(layer, problems) for layer in own])]
+    return replace(combine(ProjectSettings, layers, problems), trusted=trusted)
 
 
 def project_files(root: Path) -> list[Path]:

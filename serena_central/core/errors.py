@@ -34,6 +34,7 @@ Errors hold data and a message for the reader, who is often a language model. Th
     │   └── SessionTerminated    killed by a person: who and when
     ├── LanguageServerError
     │   ├── ServerNotInstalled   with the one command that gets it
+    │   │   └── ServerNotTrusted it would execute what a project that is not trusted brings
     │   ├── ServerBeingInstalled it is fetched now, or that failed
     │   │   └── ServerNotDriven  known, and not usable here yet
     │   ├── InstallFailed        why, with the tail of the installer's output
@@ -338,6 +339,20 @@ class ServerNotDriven(ServerNotInstalled):
             self, server, f"The language server {server} for {language} is known, and not driven yet: it needs {lacks}."
         )
         self.how_to_get = f"not driven yet: it needs {lacks}"
+
+
+class ServerNotTrusted(ServerNotInstalled):
+    """The server would execute `what` of a project that its user does not trust: it is not run for it."""
+
+    def __init__(self, server: str, language: str, what: str, project: str) -> None:
+        how = f"serena-central trust {project}"
+        LanguageServerError.__init__(
+            self,
+            server,
+            f"The language server {server} for {language} is not run: it would execute {what} of this repository, "
+            f"which is not trusted. If you trust it: {how}",
+        )
+        self.how_to_get = f"not run, since the repository is not trusted: {how}"
 
 
 class InstallFailed(LanguageServerError):

@@ -38,6 +38,7 @@ from serena_central.lsp.catalogue.spec import Feature
 from serena_central.lsp.conversation import Conversation, Question
 from serena_central.lsp.conversion import Converter, plain, signatures, take_long
 from serena_central.lsp.documents import Reading
+from serena_central.lsp.handshake import merged
 from serena_central.lsp.locate import Launch
 from serena_central.lsp.process import GuardedProcess, Usage, guarded
 from serena_central.lsp.types import (
@@ -97,6 +98,7 @@ class LanguageServer:
         self._stopped = False
         self._ending = anyio.Event()
         self._reaped = anyio.Event()
+        settings = merged(settings, launch.settings)
         self._conversation = Conversation(spec, root, folder or root, settings=settings, read_text=read_text)
 
     async def run(self, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:

@@ -21,8 +21,10 @@ import msgspec
 
 from serena_central.core.errors import ServerNotDriven, ServerNotInstalled
 from serena_central.core.places import Places
-from serena_central.lsp.catalogue import ServerSpec
+from serena_central.lsp.catalogue import ServerSpec, Untrusted
+from serena_central.lsp.handshake import merged
 from serena_central.lsp.installers.record import installation_in
+from serena_central.lsp.restriction import SHIMS, environment, restriction, without
 
 _PROGRAM = re.compile(r"\{bin:([^}]+)\}")
 RELAY = Path(__file__).with_name("relay.py")
@@ -46,6 +48,8 @@ class Launch(msgspec.Struct, frozen=True):
     version: str = ""
     options: dict[str, Any] | None = None
     """The entry's initialization options, filled; None leaves them as they are written."""
+    settings: dict[str, Any] = {}
+    """Laid over all other settings."""
 
 
 class _Found(NamedTuple):
@@ -57,16 +61,27 @@ class _Found(NamedTuple):
 
 
 def locate(
-    spec: ServerSpec, root: Path, places: Places, *, path: str | None = None, prefix: Path | None = None
+    spec: ServerSpec,
+    root: Path,
+    places: Places,
+    *,
+    untrusted: Path | None,
+    path: str | None = None,
+    prefix: Path | None = None,
 ) -> Launch:
     """Finds the programs that the entry names. `path` stands in for the environment's PATH.
 
+    `untrusted` is the root of the project, where nobody trusts it: nothing of it is executed then. None: it is trusted.
     `prefix` stands in for all that was installed into the `servers` folder.
 
-    Raises: ServerNotInstalled.
+    Raises: ServerNotInstalled; ServerNotTrusted among them.
     """
     if spec.undriven:
         raise ServerNotDriven(spec.name, ", ".join(spec.languages), spec.undriven)
+    how, env = Untrusted(), dict[str, str]()
+    if untrusted is not None:
+        how, env = restriction(spec, root, untrusted), environment(untrusted)
+        path = env["PATH"] if path is None else path
     if spec.launch.connect:
         host, _, port = spec.launch.connect.rpartition(":")
         return Launch([sys.executable, "-I", "-S", str(RELAY), host, port])
@@ -79,16 +94,18 @@ def locate(
         found[name] = one
     programs = {name: one.program for name, one in found.items()}
     values = _values(spec, root, places, programs.values())
-    env = {name: value for one in found.values() for name, value in one.env.items()}
-    command = [_fill(part, programs, values) for part in spec.launch.command]
+    env |= {name: value for one in found.values() for name, value in one.env.items()}
+    words = [*without(spec.launch.command, how.without_args), *how.args]
+    command = [_fill(part, programs, values) for part in words]
     command[0] = str(Path(command[0]).expanduser())
     if not os.access(command[0], os.X_OK):
         raise ServerNotInstalled(spec.name, ", ".join(spec.languages), f"{command[0]} is no program; see the settings")
     return Launch(
         command,
-        {**env, **{name: _fill(value, programs, values) for name, value in spec.launch.env.items()}},
+        {**env, **_filled(spec.launch.env | how.env, programs, values)},
         next((one.version for one in found.values() if one.version), ""),
-        _filled(spec.initialization_options, programs, values),
+        _filled(merged(spec.initialization_options, how.initialization_options), programs, values),
+        _filled(how.settings, programs, values),
     )
 
 
@@ -194,6 +211,8 @@ def _values(spec: ServerSpec, root: Path, places: Places, programs: Iterable[str
         "tsdk": str(modules / "typescript" / "lib"),
         "cache": str(places.cache / spec.name / own),
         "cpus": str(os.cpu_count() or 1),
+        "shims": str(SHIMS),
+        "cargo_home": os.environ.get("CARGO_HOME") or str(Path.home() / ".cargo"),
     }
 
 

@@ -7,7 +7,6 @@ import logging
 import os
 import signal
 import sys
-import sysconfig
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ import psutil
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
 from serena_central.lsp.locate import Launch
+from serena_central.lsp.search_path import search_path
 
 logger = logging.getLogger(__name__)
 
@@ -205,13 +205,6 @@ def _inherited() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in _OF_ONE_PROJECT} | {
         "PATH": search_path(os.environ)
     }
-
-
-def search_path(environment: Mapping[str, str]) -> str:
-    """PATH for children: without relative folders, which are other ones in each project, and with the folder of what
-    was installed beside this product, such as a Node.js."""
-    folders = [*environment.get("PATH", os.defpath).split(os.pathsep), sysconfig.get_path("scripts")]
-    return os.pathsep.join(folder for folder in folders if Path(folder).is_absolute())
 
 
 def _cpu_s_of(process: psutil.Process) -> float:

@@ -24,6 +24,8 @@ class ServerKey(NamedTuple):
     root: Path
     server: str
     settings_digest: str
+    untrusted: Path | None = None
+    """As in `WantedServer`."""
 
 
 class WantedServer(msgspec.Struct, frozen=True, dict=True, eq=False):
@@ -31,18 +33,22 @@ class WantedServer(msgspec.Struct, frozen=True, dict=True, eq=False):
 
     `root` is absolute; `settings` are laid over the spec's own; `read_text` is called from worker threads too. `folder`
     is the workspace folder that the server starts with (None: the root), `env` is laid over its environment.
+    `untrusted` is the root of the project, where nobody trusts it (None: it is trusted): who trusts a project and who
+    doesn't never share a server.
     """
 
     spec: ServerSpec
     root: Path
     settings: dict[str, Any]
     read_text: Callable[[Path], Text]
+    untrusted: Path | None
     folder: Path | None = None
     env: dict[str, str] = {}
 
     @cached_property
     def key(self) -> ServerKey:
-        return ServerKey(self.root, self.spec.name, digest_of(self.spec, self.settings, self.env))
+        digest = digest_of(self.spec, self.settings, self.env)
+        return ServerKey(self.root, self.spec.name, digest, self.untrusted)
 
 
 def digest_of(spec: ServerSpec, settings: Mapping[str, Any], env: Mapping[str, str] | None = None) -> str:

@@ -9,9 +9,10 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -29,6 +30,7 @@ from serena_central.lsp.answers import FileChange
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.locate import Launch, locate
+from serena_central.lsp.restriction import forbidden
 from serena_central.pool.budget import machine_memory_bytes
 from serena_central.pool.chronicle import Chronicle
 from serena_central.pool.interest import Interests
@@ -44,7 +46,12 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Work = Callable[[], Awaitable[None]]
-Locate = Callable[[ServerSpec, Path, Places], Launch]
+
+
+class Locate(Protocol):
+    """`locate`, or what stands in for it."""
+
+    def __call__(self, spec: ServerSpec, root: Path, places: Places, *, untrusted: Path | None) -> Launch: ...
 
 
 class Lease:
@@ -151,9 +158,15 @@ class LanguageServerPool:
             retries_left -= 1
 
     def files_changed(self, root: Path, changes: Sequence[FileChange]) -> None:
-        """Tells every run of that root, those that start or drain too; each hears of it before any later request."""
+        """Tells every run of that root, those that start or drain too; each hears of it before any later request.
+
+        One for a project that is not trusted ends at once when a file comes with which it might execute something.
+        """
         for slot in self._slots.values():
             if slot.key.root == root:
+                if slot.key.untrusted and (file := forbidden(slot.wanted.spec, changes)):
+                    slot.expire(Cause.NOT_TRUSTED, f"{file.name} has come, and may name programs")
+                    continue
                 for run in slot.runs:
                     run.files_changed(changes)
 
@@ -255,7 +268,8 @@ class LanguageServerPool:
             self._orders.send_nowait(work)
 
     async def _build(self, wanted: WantedServer) -> LanguageServer:
-        launch = await anyio.to_thread.run_sync(self._locate, wanted.spec, wanted.root, self._places)
+        find = partial(self._locate, wanted.spec, wanted.root, self._places, untrusted=wanted.untrusted)
+        launch = await anyio.to_thread.run_sync(find)
         env = {**launch.env, **wanted.env, OWNER_VARIABLE: self._ledger.owner}
         return LanguageServer(
             wanted.spec,

@@ -38,19 +38,35 @@ class Cause(StrEnum):
     HANG = "hang"
     PERSON = "person"
     SETTINGS_CHANGED = "settings changed"
+    NOT_TRUSTED = "not trusted"
     SHUTDOWN = "shutdown"
     TREE_GONE = "process tree gone"
 
 
 _ENDS_ANY_USE = frozenset(
-    {Cause.MAX_CALLS, Cause.CRASH, Cause.HANG, Cause.PERSON, Cause.SETTINGS_CHANGED, Cause.SHUTDOWN}
+    {
+        Cause.MAX_CALLS,
+        Cause.CRASH,
+        Cause.HANG,
+        Cause.PERSON,
+        Cause.SETTINGS_CHANGED,
+        Cause.NOT_TRUSTED,
+        Cause.SHUTDOWN,
+    }
 )
 
 LEGAL: dict[tuple[RunState, RunState], frozenset[Cause]] = {
     (RunState.DISCONNECTED, RunState.CONNECTING): frozenset({Cause.LEASE_ASKED, Cause.MAX_CALLS, Cause.PERSON}),
     (RunState.CONNECTING, RunState.IDLE): frozenset({Cause.INITIALIZED}),
     (RunState.CONNECTING, RunState.DISCONNECTED): frozenset(
-        {Cause.START_FAILED, Cause.START_DEADLINE, Cause.PERSON, Cause.SETTINGS_CHANGED, Cause.SHUTDOWN}
+        {
+            Cause.START_FAILED,
+            Cause.START_DEADLINE,
+            Cause.PERSON,
+            Cause.SETTINGS_CHANGED,
+            Cause.NOT_TRUSTED,
+            Cause.SHUTDOWN,
+        }
     ),
     (RunState.IDLE, RunState.IN_USE): frozenset({Cause.LEASE_TAKEN}),
     (RunState.IN_USE, RunState.IN_USE): frozenset({Cause.LEASE_TAKEN, Cause.LEASE_RETURNED}),

@@ -17,6 +17,7 @@ from serena_central.core.errors import (
     LanguageServerError,
     ServerBeingInstalled,
     ServerNotInstalled,
+    ServerNotTrusted,
 )
 from serena_central.core.nofollow import open_file, open_following
 from serena_central.core.places import Places
@@ -26,7 +27,8 @@ from serena_central.files.text import FileText
 from serena_central.files.tree import Change
 from serena_central.lsp.answers import DocumentSymbol, FileChange
 from serena_central.lsp.catalogue import ServerSpec, catalogue
-from serena_central.lsp.catalogue.choices import Choices, Problem
+from serena_central.lsp.catalogue.choices import Problem
+from serena_central.lsp.catalogue.permitted import Permitted
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.detection import Detection
 from serena_central.lsp.locate import locate
@@ -42,6 +44,9 @@ T = TypeVar("T")
 
 MISSING = "not-installed"
 """In place of a server's version."""
+
+NOT_RUN = "not-trusted"
+"""Likewise, where it would execute what a project brings that nobody trusts."""
 
 
 class Installations(Protocol):
@@ -65,8 +70,10 @@ class ProjectLanguages:
         pool: LanguageServerPool,
         places: Places,
         *,
+        trusted: bool,
         languages: Sequence[str] = (),
         chosen: dict[str, Any] | None = None,
+        users: dict[str, Any] | None = None,
         encoding: str | None = None,
         around: Path | None = None,
         syntax: SyntaxReader | None = None,
@@ -74,6 +81,8 @@ class ProjectLanguages:
     ) -> None:
         """`languages` limits what is served (empty: all); `chosen` maps language → server name, or its options.
 
+        `trusted`: its user trusts the project. What it brings is not executed otherwise, and its own settings choose no
+        server that has to be fetched; `users` is `chosen` without them.
         `around` is the super-repo of the root: servers of its other modules hear of changes, too.
         Without `syntax` no file is read by syntax; without `installations` only a person gets what is missing.
         """
@@ -81,7 +90,8 @@ class ProjectLanguages:
         self._below = f"{root}/"
         self._pool = pool
         self._places = places
-        self._choices = Choices(catalogue(), chosen or {})
+        self._untrusted = None if trusted else root
+        self._choices = Permitted(catalogue(), chosen or {}, users=users or {}, trusted=trusted)
         self.problems = [*self._choices.problems]
         """What of the settings has no effect, and why."""
         self._detection = Detection(root, catalogue(), [self._known(name) for name in languages])
@@ -95,6 +105,8 @@ class ProjectLanguages:
         self._identities: dict[str, str] = {}
         self._wanted: dict[tuple[str, str], WantedServer] = {}
         """(server, folder of a file) → the pool's order; thrown away when a file that marks roots changes."""
+        self.restricted: dict[str, str] = {}
+        """Servers that were asked and are kept from executing what the project brings → what answers lack for it."""
         self._users: dict[tuple[str, Path], list[str]] = {}
         """(server, its folder) → folders that use it and are not loaded with it; thrown away likewise."""
 
@@ -137,17 +149,20 @@ class ProjectLanguages:
     def _identity_of(self, spec: ServerSpec) -> str:
         if spec.name not in self._identities:
             try:
-                version = locate(spec, self._root, self._places).version
+                version = locate(spec, self._root, self._places, untrusted=self._untrusted).version
+            except ServerNotTrusted:
+                version = NOT_RUN
             except ServerNotInstalled:
                 version = MISSING
             digest = digest_of(spec, self._choices.settings_of(spec.name))
-            self._identities[spec.name] = f"{spec.name} {version} {digest}"
+            trust = " untrusted" if self._untrusted else ""
+            self._identities[spec.name] = f"{spec.name} {version} {digest}{trust}"
         return self._identities[spec.name]
 
     def is_installed(self, path: str) -> bool:
-        """Whether the server that answers for a root-relative path is there."""
+        """Whether the server that answers for a root-relative path is there, and may be run."""
         identity = self.identity(path)
-        return identity is not None and MISSING not in identity
+        return identity is not None and MISSING not in identity and NOT_RUN not in identity
 
     def read(self, path: Path) -> FileText:
         """A file as the project's encoding says; may be called in any thread. Raises PathError.
@@ -173,6 +188,7 @@ class ProjectLanguages:
                 root=found.root,
                 settings=self._choices.settings_of(spec.name),
                 read_text=self.read_text,
+                untrusted=self._untrusted,
                 folder=found.folder,
                 env=found.env,
             )
@@ -222,6 +238,8 @@ class ProjectLanguages:
 
     async def _read(self, wanted: WantedServer, question: Callable[[LanguageServer], Awaitable[T]]) -> T:
         self._see_to(wanted.spec)
+        if self._untrusted and wanted.spec.untrusted and wanted.spec.untrusted.lacks:
+            self.restricted[wanted.spec.name] = wanted.spec.untrusted.lacks
         try:
             return await self._pool.read(wanted, question)
         except ServerNotInstalled:
@@ -230,7 +248,13 @@ class ProjectLanguages:
             raise
 
     def _see_to(self, spec: ServerSpec) -> None:
-        """Lets a missing server be got before its start is tried in vain. Raises ServerBeingInstalled."""
+        """Lets a missing server be got before its start is tried in vain.
+
+        Raises: ServerBeingInstalled, ServerNotTrusted.
+        """
+        if NOT_RUN in self._identity_of(spec):
+            self.installed(spec.name)  # what kept it from running may be gone
+            locate(spec, self._root, self._places, untrusted=self._untrusted)
         being_done = self._being_done(spec)
         if being_done is not None:
             raise ServerBeingInstalled(spec.name, being_done)
@@ -240,9 +264,13 @@ class ProjectLanguages:
         if MISSING not in self._identity_of(spec):
             return None
         self.installed(spec.name)  # since then, perhaps
-        if self._installations is None or spec.undriven or MISSING not in self._identity_of(spec):
+        if self._installations is None or MISSING not in self._identity_of(spec) or not self._may_install(spec):
             return None
         return self._installations.want(spec)
+
+    def _may_install(self, spec: ServerSpec) -> bool:
+        """Nothing is fetched that can't be run, nor what only a project that is not trusted has chosen."""
+        return not spec.undriven and (self._untrusted is None or self._choices.is_users(spec))
 
     async def until_installed(self, path: str) -> bool:
         """Waits while the server for `path` is being installed; whether there was something to wait for."""
@@ -267,7 +295,7 @@ class ProjectLanguages:
             spec = self._choices.server_for(language)
             if spec is not None and spec.name == wanted.spec.name:
                 digest = digest_of(spec, self._choices.settings_of(spec.name), wanted.env)
-                return ServerKey(wanted.root, spec.name, digest)
+                return ServerKey(wanted.root, spec.name, digest, self._untrusted)
         return None
 
     def server_of(self, path: str) -> Hashable:

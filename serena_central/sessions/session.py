@@ -117,6 +117,8 @@ class Session:
         self.edits = 0
         self.memories_seen: dict[tuple[str, str], str] = {}
         """Memories by (root, name) → digest of what this session last saw of them."""
+        self.restrictions_told: set[tuple[str, str]] = set()
+        """(root, server) of which it was told that the server is restricted there."""
         self.tools: dict[str, ToolStatistics] = {}
         self.minutes = Minutes()
         self.running: dict[str, RunningCall] = {}

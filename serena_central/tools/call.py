@@ -52,6 +52,7 @@ from serena_central.tools.catalogue import CATALOGUE, PATH_PARAMETERS, Tool
 from serena_central.tools.context import Services, ToolCall
 from serena_central.tools.edits import refactorings, symbol_edits, text_edits
 from serena_central.tools.once import Once, repeat_key
+from serena_central.tools.trust import note_restrictions
 
 logger = logging.getLogger(__name__)
 
@@ -291,9 +292,12 @@ async def _on_project(
     presence = nullcontext() if tool.gives_way else project.indexer.turns.caller()
     with _until(call, min(_timeout_of(tool, project.settings), most_s), tool.name), presence:
         try:
-            return await tool.function(call, project, **parsed)
+            result = await tool.function(call, project, **parsed)
         except BaseExceptionGroup as group:
             raise told_by(group) from group
+    if tool.about == "code":
+        note_restrictions(call, project)
+    return result
 
 
 def _timeout_of(tool: Tool, settings: SharedSettings) -> float:

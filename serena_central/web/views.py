@@ -98,7 +98,7 @@ def server_named(pool: LanguageServerPool, name: str) -> ServerKey:
 
 def server_id(key: ServerKey) -> str:
     """What names a key in URLs."""
-    where = f"{key.root}\0{key.settings_digest}".encode("utf-8", "surrogateescape")
+    where = f"{key.root}\0{key.settings_digest}\0{key.untrusted or ''}".encode("utf-8", "surrogateescape")
     return f"{key.server}-{hashlib.blake2b(where, digest_size=6).hexdigest()}"
 
 

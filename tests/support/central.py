@@ -21,6 +21,11 @@ NOTHING_FETCHED: dict[str, Any] = {"auto_install": "off"}
 """Tests ask no registry, unless they say so."""
 
 
+def _defaults(home: Path) -> dict[str, Any]:
+    """Projects beside the server's home are trusted, unless a test says otherwise."""
+    return {**NOTHING_FETCHED, "trusted_roots": [str(home)]}
+
+
 @dataclass
 class RunningCentral:
     """A server that runs, and how to reach it."""
@@ -57,7 +62,7 @@ async def running_central(
     home: Path, settings: Mapping[str, Any] | None = None, *, port: int = 0, patience_s: float = 60
 ) -> AsyncGenerator[RunningCentral]:
     """Runs a server below `home`; leaving the block stops it as a signal would. After `patience_s` the test failed."""
-    loaded = load_server_config(NOTHING_FETCHED | dict(settings or {}), sources_in(home))
+    loaded = load_server_config(_defaults(home) | dict(settings or {}), sources_in(home))
     servers: list[CentralServer] = []
 
     def stop() -> None:
@@ -73,7 +78,7 @@ async def running_central(
 @asynccontextmanager
 async def running_parts(home: Path, settings: Mapping[str, Any] | None = None) -> AsyncGenerator[Central]:
     """All parts of a server below `home`, running, with no HTTP before them."""
-    loaded = load_server_config(NOTHING_FETCHED | dict(settings or {}), sources_in(home))
+    loaded = load_server_config(_defaults(home) | dict(settings or {}), sources_in(home))
     central = build(loaded, Places(home / "home"), stop=lambda: None)
     async with central.app.router.lifespan_context(central.app):
         yield central

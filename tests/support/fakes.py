@@ -75,5 +75,5 @@ def fake_server(root: Path, spec: ServerSpec = FAKE_SPEC, **script: Any) -> Lang
 def real_server(name: str, root: Path) -> LanguageServer:
     """A server of the catalogue, as it is installed beside the tests."""
     spec = catalogue().server(name)
-    launch = locate(spec, root, Places(root.parent / "home"))
+    launch = locate(spec, root, Places(root.parent / "home"), untrusted=None)
     return LanguageServer(spec, root, launch=launch, settings={}, read_text=text_of)

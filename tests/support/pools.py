@@ -56,7 +56,7 @@ class PoolBox:
         root = self.folder / name
         root.mkdir(exist_ok=True)
         (root / "code.py").write_text("x = 1\n", encoding="utf-8")
-        return WantedServer(spec, root, settings, text_of)
+        return WantedServer(spec, root, settings, text_of, None)
 
     def gate(self, name: str) -> threading.Event:
         """Holds the starts of that root back, before their process is spawned, until the event is set."""
@@ -84,7 +84,7 @@ class PoolBox:
         """The newest run of a key."""
         return next(shown for shown in self.pool.snapshot() if shown.key == wanted.key)
 
-    def _locate(self, spec: ServerSpec, root: Path, places: Places) -> Launch:
+    def _locate(self, spec: ServerSpec, root: Path, places: Places, *, untrusted: Path | None) -> Launch:
         self.located.append(root)
         gate = self.gates.get(root.name)
         if gate is not None:

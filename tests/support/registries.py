@@ -49,7 +49,7 @@ class Registered:
     def _build(self, root: Path) -> Project:
         self.before_build()
         self.built.append(root)
-        languages = ProjectLanguages(root, self.pool, self.places)
+        languages = ProjectLanguages(root, self.pool, self.places, trusted=True)
         return Project(
             root, ProjectSettings(), languages, watches=self.watches, applier=self.applier, edited=lambda _edit: None
         )

@@ -23,7 +23,7 @@ async def check_languages(places: Places) -> list[Check]:
         if spec.launch.connect:
             continue  # no program of ours: it runs or not, as its user likes
         try:
-            found[spec.name] = spec, locate(spec, Path("/"), places)
+            found[spec.name] = spec, locate(spec, Path("/"), places, untrusted=None)
         except ServerNotInstalled:
             missing.append(spec)
     lines = [

@@ -10,6 +10,7 @@ from serena_central.lsp.catalogue.spec import (
     Readiness,
     Roots,
     ServerSpec,
+    Untrusted,
     Watching,
 )
 
@@ -24,6 +25,7 @@ __all__ = [
     "Readiness",
     "Roots",
     "ServerSpec",
+    "Untrusted",
     "Watching",
     "catalogue",
 ]

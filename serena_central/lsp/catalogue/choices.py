@@ -48,13 +48,21 @@ class Choices:
         chosen = self._chosen.get(language)
         default = self._base.default_server(language)
         name = chosen or (default.name if default else None)
-        return self._spec(name) if name else None
+        return self.spec(name) if name else None
+
+    def named_by(self, key: str) -> str:
+        """The name of the server that an entry of the settings is about. Raises: ConfigError."""
+        if not self._is_language(key):
+            return self._base.successor(key) or key
+        spec = self.server_for(self._base.language(key))
+        return spec.name if spec else key
 
     def settings_of(self, server: str) -> dict[str, Any]:
         """What is said to this server, by section, over the entry's own."""
         return self._settings.get(server, {})
 
-    def _spec(self, name: str) -> ServerSpec:
+    def spec(self, name: str) -> ServerSpec:
+        """An entry by its name, with what is said of it. Raises: ConfigError."""
         return self._specs.get(name) or self._base.server(name)
 
     def _is_language(self, key: str) -> bool:
@@ -86,8 +94,8 @@ class Choices:
             successor = self._base.successor(str(named))
             if successor:
                 self.problems.append(Problem(key, f"{named} is no longer kept; {successor} stands in for it"))
-            return self._spec(str(named))
-        known = [self._spec(spec.name) for spec in self._base.servers_of(language)]
+            return self.spec(str(named))
+        known = [self.spec(spec.name) for spec in self._base.servers_of(language)]
         if "command" not in options:
             return self.server_for(language)
         program = Path(next(iter(_words(options["command"])), "")).name

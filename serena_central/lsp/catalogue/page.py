@@ -25,8 +25,10 @@ it. *Data* is read when its file is asked for, and searched by symbol name only 
 _SERVERS = """
 ## Servers
 
-| server | languages | answers when | how to get it | remarks |
-|---|---|---|---|---|
+A repository that you do not trust gets a server only if it executes nothing of it: some never do, some run restricted.
+
+| server | languages | answers when | executes of a project | without trust | how to get it | remarks |
+|---|---|---|---|---|---|---|
 """
 
 
@@ -58,9 +60,18 @@ def _server(spec: ServerSpec) -> str:
         f"{spec.title} (`{spec.name}`)",
         ", ".join(spec.languages),
         _readiness(spec),
+        spec.executed or "nothing",
+        _without_trust(spec),
         "; or ".join(_code(recipe.text) if recipe.packages else recipe.text for recipe in spec.install),
         "; ".join(filter(None, remarks)),
     )
+
+
+def _without_trust(spec: ServerSpec) -> str:
+    if spec.restricted is None:
+        return "not run"
+    lacks = spec.restricted.lacks
+    return f"restricted: {lacks}" if lacks else "runs"
 
 
 def _readiness(spec: ServerSpec) -> str:

@@ -2,7 +2,8 @@
 
 Placeholders in `launch` and `initialization_options` are filled by `locate`: `{bin:NAME}` a program's path, `{root}`
 the server's root, `{cache}` a folder of its own for that root, `{cpus}` how many processors it may use, `{modules}` the
-`node_modules` that the program lies in, `{tsdk}` the TypeScript 5 library in there.
+`node_modules` that the program lies in, `{tsdk}` the TypeScript 5 library in there, `{shims}` programs of ours that
+stand in for others where a project is not trusted, `{cargo_home}` the user's CARGO_HOME.
 """
 
 import re
@@ -26,6 +27,35 @@ Feature = Literal[
     "rename",
 ]
 """A request of ours, by the name of its method on LanguageServer."""
+
+
+Executed = Literal[
+    "interpreter",
+    "library",
+    "plugins",
+    "macros",
+    "build",
+    "config",
+    "toolchain",
+    "named",
+    "unknown",
+]
+"""What of a project a server may execute: its interpreter; a compiler or library that lies in it; plug-ins; macros and
+whatever else runs while code is compiled; its build tool and build scripts; configuration that is code; a toolchain
+that it chooses or has fetched; programs that its configuration names; or something that nobody has looked into."""
+
+
+_EXECUTED: dict[Executed, str] = {
+    "interpreter": "an interpreter",
+    "library": "compilers or libraries",
+    "plugins": "plug-ins",
+    "macros": "macros",
+    "build": "build scripts",
+    "config": "configuration that is code",
+    "toolchain": "a toolchain",
+    "named": "programs that its configuration names",
+    "unknown": "code",
+}
 
 
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -218,6 +248,23 @@ _PINS = re.compile(r"(?<=.)@[^/@]*$|==.*$|\[.*$")
 """The version behind a package's name, and extras; npm's scopes begin with an @ as well."""
 
 
+class Untrusted(Part, frozen=True):
+    """How a server runs so that it executes nothing of its project, where that is not trusted. It is laid over all else
+    that is said of the server; the project's own settings for it do not count."""
+
+    args: tuple[str, ...] = ()
+    """Added to the command."""
+    without_args: tuple[str, ...] = ()
+    """Options that are taken out of the command (`--name` and `--name=…`), where a user's settings have them."""
+    env: dict[str, str] = {}
+    initialization_options: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
+    unless: tuple[str, ...] = ()
+    """Names of files in the server's root, or above it, with which it can't be kept from executing: it is not run."""
+    lacks: str = ""
+    """What answers may lack, as a clause for its users: `macros are not expanded`."""
+
+
 class ServerSpec(Part, frozen=True):
     """One server's entry. `name` is what settings and people call it, and the key of everything about it."""
 
@@ -253,12 +300,30 @@ class ServerSpec(Part, frozen=True):
     """In the order of preference."""
     platforms: tuple[str, ...] = ("linux", "darwin", "win32")
     """Where its recipes work, as `sys.platform` names them."""
+    executes: tuple[Executed, ...] | None = None
+    """What it executes of a project that it is run for; None where nobody has said, which counts as everything."""
+    untrusted: Untrusted | None = None
+    """How it runs for a project that is not trusted. Without it such a project gets the server only if `executes` is
+    empty."""
     bundled: bool = False
     """It is installed together with this product."""
     memory_mb: int = 500
     """A hint for the memory budget before anything is measured."""
     note: str = ""
     """What a user should know: a licence, a limit."""
+
+    @property
+    def executed(self) -> str:
+        """What it executes of a project, in words; empty for nothing."""
+        kinds: tuple[Executed, ...] = ("unknown",) if self.executes is None else self.executes
+        return ", ".join(_EXECUTED[kind] for kind in kinds)
+
+    @property
+    def restricted(self) -> Untrusted | None:
+        """How it runs for a project that is not trusted; None where it does not."""
+        if self.executes is None:
+            return None
+        return self.untrusted or (None if self.executes else Untrusted())
 
     @property
     def how_to_get(self) -> str:

@@ -148,7 +148,7 @@ async def _bundled(spec: ServerSpec, places: Places, tell: Tell) -> Launch | Non
     """What comes with this product, if it is here and works."""
     try:
         await _try_out(spec, None, places, tell)
-        return locate(spec, places.home, places)
+        return locate(spec, places.home, places, untrusted=None)
     except LanguageServerError:
         return None
 
@@ -156,7 +156,7 @@ async def _bundled(spec: ServerSpec, places: Places, tell: Tell) -> Launch | Non
 async def _try_out(spec: ServerSpec, prefix: Path | None, places: Places, tell: Tell) -> None:
     """Starts what was built. Raises: LanguageServerError."""
     tell("trying it out")
-    await try_out(spec, locate(spec, places.home, places, prefix=prefix))
+    await try_out(spec, locate(spec, places.home, places, untrusted=None, prefix=prefix))
 
 
 @asynccontextmanager

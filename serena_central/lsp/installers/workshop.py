@@ -13,7 +13,8 @@ from pathlib import Path
 
 from serena_central.core.errors import InstallFailed
 from serena_central.lsp.locate import Launch
-from serena_central.lsp.process import guarded, search_path
+from serena_central.lsp.process import guarded
+from serena_central.lsp.search_path import search_path
 
 Tell = Callable[[str], None]
 """Takes one line about how it goes; must not block."""

@@ -21,12 +21,13 @@ MOST_WORDS = 2000
 
 
 class ServerLink(msgspec.Struct, frozen=True):
-    """A language server of the project, or of a root inside it."""
+    """A language server of the project, or of a root inside it. `lacks` is what its answers lack for want of trust."""
 
     name: str
     state: str
     url: str
     memory_bytes: int
+    lacks: str
 
 
 class About(msgspec.Struct, frozen=True):
@@ -84,6 +85,7 @@ async def about(visit: Visit) -> About:
     parts, root = visit.parts, visit.query.get("root", "")
     snapshot, project = known(visit, root), parts.projects.opened(root)
     cache = IndexCache(parts.places.cache, Path(root)).path
+    restricted = project.languages.restricted if project else {}
     return About(
         project=project_row(snapshot),
         graph_url=link(GRAPH, root=root),
@@ -91,7 +93,7 @@ async def about(visit: Visit) -> About:
         languages=sorted(await project.languages_in_use()) if project else [],
         cache_bytes=await anyio.to_thread.run_sync(_size, cache),
         servers=[
-            ServerLink(one.server, one.state, server_page(one.key), one.memory_bytes)
+            ServerLink(one.server, one.state, server_page(one.key), one.memory_bytes, restricted.get(one.server, ""))
             for one in parts.pool.snapshot()
             if one.root.is_relative_to(root) and one.state is not RunState.DISCONNECTED
         ],

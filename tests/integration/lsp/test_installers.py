@@ -45,7 +45,7 @@ async def test_pip_installs_a_server_that_runs_from_where_it_was_moved(tmp_path:
     done = await install(spec, places, tell=lines.append)
     assert (done.version, done.via, done.fresh) == ("1.0.0", "pip", True)
     assert any("pip install" in line for line in lines)
-    launch = locate(spec, tmp_path, places, path="")
+    launch = locate(spec, tmp_path, places, untrusted=None, path="")
     assert launch.command[0] == str(places.servers / "tiny" / "1.0.0" / "bin" / "tiny-ls")
     assert await try_out(spec, launch) == "1.0.0"
     assert visible(places) == ["1.0.0"]
@@ -61,7 +61,7 @@ async def test_npm_installs_a_server_and_runs_no_install_scripts(tmp_path: Path,
     assert done.folder
     assert not (done.folder / "node_modules" / "tiny-ls" / "script-ran").exists()
     assert (done.folder / "package-lock.json").is_file()
-    assert await try_out(spec, locate(spec, tmp_path, places, path="")) == "1.0.0"
+    assert await try_out(spec, locate(spec, tmp_path, places, untrusted=None, path="")) == "1.0.0"
 
 
 async def test_two_versions_are_kept_and_uninstall_removes_all(tmp_path: Path, places: Places) -> None:
@@ -72,7 +72,7 @@ async def test_two_versions_are_kept_and_uninstall_removes_all(tmp_path: Path, p
     assert await uninstall(spec, places, tell=silent) == ["1.10.0", "1.1.0"]
     assert visible(places) == []
     with pytest.raises(ServerNotInstalled):
-        locate(spec, tmp_path, places, path="")
+        locate(spec, tmp_path, places, untrusted=None, path="")
 
 
 def with_recipes(spec: ServerSpec, *recipes: InstallRecipe) -> ServerSpec:
@@ -154,7 +154,7 @@ async def test_what_a_killed_installer_left_is_swept_by_the_next(tmp_path: Path,
     assert left.startswith(UNFINISHED)
     spec = npm_spec(tmp_path)
     with pytest.raises(ServerNotInstalled):
-        locate(spec, tmp_path, places, path="")
+        locate(spec, tmp_path, places, untrusted=None, path="")
     await install(spec, places, tell=silent)
     assert visible(places) == ["1.0.0"]
 

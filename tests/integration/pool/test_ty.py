@@ -42,7 +42,7 @@ def project(folder: Path, name: str) -> WantedServer:
     root.mkdir()
     (root / "shapes.py").write_text(f"class {name.title()}:\n    def area(self) -> int:\n        return 1\n")
     (root / "use.py").write_text(f"from shapes import {name.title()}\n\nprint({name.title()}().area())\n")
-    return WantedServer(catalogue().server("ty"), root, {}, text_of)
+    return WantedServer(catalogue().server("ty"), root, {}, text_of, None)
 
 
 async def names(server: LanguageServer) -> list[str]:

@@ -2,10 +2,11 @@ import json
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from serena_central.core.errors import ConfigError
-from serena_central.lsp.catalogue import catalogue
+from serena_central.lsp.catalogue import ServerSpec, catalogue
 from serena_central.lsp.catalogue.page import page
 from serena_central.lsp.catalogue.registry import load
 
@@ -208,3 +209,24 @@ def test_a_mistake_is_an_error_that_names_file_and_key(folder: Path, file: str, 
 def test_the_page_of_languages_is_current() -> None:
     written = Path(__file__).parents[3] / "docs" / "languages.md"
     assert written.read_text(encoding="utf-8") == page(catalogue()), "run `make docs`"
+
+
+@pytest.mark.parametrize("spec", catalogue().servers.values(), ids=lambda spec: spec.name)
+def test_every_entry_says_what_it_executes_of_a_project(spec: ServerSpec) -> None:
+    assert spec.executes is not None
+    if spec.restricted is not None:
+        # What it gets then is ours, not a library that might be found in the project.
+        how = msgspec.json.encode([spec.launch, spec.initialization_options]).decode()
+        assert "{modules}" not in how
+        assert "{tsdk}" not in how
+
+
+def test_what_says_nothing_is_taken_to_execute_everything(folder: Path) -> None:
+    (spec,) = load(folder).servers.values()
+    assert (spec.restricted, spec.executed) == (None, "code")
+
+
+def test_a_restricted_mode_without_a_statement_does_not_count(folder: Path) -> None:
+    (folder / "servers" / "mine.toml").write_text(f'{SERVER}[untrusted]\nlacks = "much"\n')
+    (spec,) = load(folder).servers.values()
+    assert spec.restricted is None

@@ -39,24 +39,24 @@ def test_the_newest_version_that_was_installed_for_us_wins_over_path(tmp_path: P
     program(places.servers / "fake" / "1.9.0" / "bin")
     newest = program(places.servers / "fake" / "1.10.0" / "node_modules" / ".bin")
     on_path = program(tmp_path / "path")
-    launch = locate(SPEC, Path("/r"), places, path=str(on_path.parent))
+    launch = locate(SPEC, Path("/r"), places, untrusted=None, path=str(on_path.parent))
     assert launch.command[0] == str(newest)
     assert launch.version == "1.10.0"
 
 
 def test_placeholders_are_filled(tmp_path: Path, places: Places) -> None:
     found = str(program(tmp_path / "path"))
-    launch = locate(SPEC, Path("/r"), places, path=str(tmp_path / "path"))
+    launch = locate(SPEC, Path("/r"), places, untrusted=None, path=str(tmp_path / "path"))
     assert launch.command[:2] == [found, "--root=/r"]
     assert int(launch.command[2].removeprefix("-j=")) >= 1
     assert launch.command[4].startswith(str(places.cache))
     assert launch.env == {"TOOL": found}
-    assert launch.command[4] != locate(SPEC, Path("/s"), places, path=str(tmp_path / "path")).command[4]
+    assert launch.command[4] != locate(SPEC, Path("/s"), places, untrusted=None, path=str(tmp_path / "path")).command[4]
 
 
 def test_what_is_nowhere_is_not_installed_and_the_error_says_how_to_get_it(tmp_path: Path, places: Places) -> None:
     with pytest.raises(ServerNotInstalled, match=r"To get it: serena-central languages install fake$"):
-        locate(SPEC, Path("/r"), places, path=str(tmp_path))
+        locate(SPEC, Path("/r"), places, untrusted=None, path=str(tmp_path))
 
 
 def npm_package(modules: Path, version: str) -> Path:
@@ -73,10 +73,10 @@ def test_an_npm_package_tells_its_version_and_too_old_ones_do_not_count(tmp_path
     spec = msgspec.structs.replace(SPEC, install=(recipe,))
     new = npm_package(tmp_path / "new" / "node_modules", "7.0.2")
     old = npm_package(tmp_path / "old" / "node_modules", "5.9.3")
-    launch = locate(spec, Path("/r"), places, path=str(new))
+    launch = locate(spec, Path("/r"), places, untrusted=None, path=str(new))
     assert (launch.command[0], launch.version) == (str(new / "fake-ls"), "7.0.2")
     with pytest.raises(ServerNotInstalled):
-        locate(spec, Path("/r"), places, path=str(old))
+        locate(spec, Path("/r"), places, untrusted=None, path=str(old))
 
 
 def test_the_native_program_beside_an_npm_package_is_run_itself(tmp_path: Path, places: Places) -> None:
@@ -85,13 +85,16 @@ def test_the_native_program_beside_an_npm_package_is_run_itself(tmp_path: Path, 
     spec = msgspec.structs.replace(SPEC, install=(recipe,), launch=launching)
     modules = tmp_path / "node_modules"
     folder = npm_package(modules, "1.0")
-    assert locate(spec, Path("/r"), places, path=str(folder)).command == [str(folder / "fake-ls"), "--lsp"]
+    assert locate(spec, Path("/r"), places, untrusted=None, path=str(folder)).command == [
+        str(folder / "fake-ls"),
+        "--lsp",
+    ]
     native = program(modules / "@fake" / f"ls-{sys.platform}" / "bin", "ls")
-    assert locate(spec, Path("/r"), places, path=str(folder)).command == [str(native), "--lsp"]
+    assert locate(spec, Path("/r"), places, untrusted=None, path=str(folder)).command == [str(native), "--lsp"]
 
 
 def test_the_bundled_server_is_found_beside_the_interpreter_with_its_version(places: Places) -> None:
-    launch = locate(catalogue().server("ty"), Path("/r"), places, path="")
+    launch = locate(catalogue().server("ty"), Path("/r"), places, untrusted=None, path="")
     assert Path(launch.command[0]).name == "ty"
     assert launch.version.count(".") == 2
 
@@ -101,7 +104,7 @@ def test_placeholders_in_initialization_options_are_filled_at_any_depth(tmp_path
     recipe = InstallRecipe(via="npm", packages=("@fake/ls@1.0",))
     spec = msgspec.structs.replace(SPEC, install=(recipe,), initialization_options=options)
     modules = tmp_path / "node_modules"
-    launch = locate(spec, Path("/r"), places, path=str(npm_package(modules, "1.0")))
+    launch = locate(spec, Path("/r"), places, untrusted=None, path=str(npm_package(modules, "1.0")))
     assert launch.options == {
         "typescript": {"tsdk": str(modules / "typescript" / "lib")},
         "storage": [launch.command[4], 5],
@@ -112,12 +115,12 @@ def test_placeholders_in_initialization_options_are_filled_at_any_depth(tmp_path
 def test_a_command_of_a_users_own_is_run_as_it_is_or_missing(tmp_path: Path, places: Places) -> None:
     mine = program(tmp_path / "mine")
     spec = msgspec.structs.replace(SPEC, launch=Launching(command=(str(mine), "-v")))
-    assert locate(spec, Path("/r"), places, path="").command == [str(mine), "-v"]
+    assert locate(spec, Path("/r"), places, untrusted=None, path="").command == [str(mine), "-v"]
     mine.unlink()
     with pytest.raises(ServerNotInstalled, match="is no program"):
-        locate(spec, Path("/r"), places, path="")
+        locate(spec, Path("/r"), places, untrusted=None, path="")
 
 
 def test_a_server_that_is_not_driven_yet_says_what_it_needs(places: Places) -> None:
     with pytest.raises(ServerNotDriven, match="known, and not driven yet: it needs a tsserver"):
-        locate(catalogue().server("vue-language-server"), Path("/r"), places)
+        locate(catalogue().server("vue-language-server"), Path("/r"), places, untrusted=None)

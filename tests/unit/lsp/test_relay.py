@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 def command(port: int, places: Places) -> list[str]:
     spec = ServerSpec(name="far", title="Far", languages=("gdscript",), launch=Launching(connect=f"127.0.0.1:{port}"))
-    return locate(spec, Path("/"), places).command
+    return locate(spec, Path("/"), places, untrusted=None).command
 
 
 async def test_bytes_go_both_ways_and_the_end_of_stdin_ends_it(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from tests.support.fakes import FAKE_SPEC, text_of
 
 
 def wanted(root: str = "/p", spec: ServerSpec = FAKE_SPEC, **settings: Any) -> WantedServer:
-    return WantedServer(spec, Path(root), settings, text_of)
+    return WantedServer(spec, Path(root), settings, text_of, None)
 
 
 def test_the_order_of_settings_does_not_matter() -> None:

@@ -117,9 +117,9 @@ async def test_a_server_does_not_inherit_what_its_first_asker_carries_with_it(tm
         wanted = box.wanted("a")
         locate = box.pool._locate
 
-        def look_around(*args: object) -> object:
+        def look_around(*args: object, **more: object) -> object:
             seen.append(carried.get())
-            return locate(*args)  # pyright: ignore
+            return locate(*args, **more)  # pyright: ignore
 
         box.pool._locate = look_around  # pyright: ignore
         async with box.pool.lease(wanted):
@@ -195,7 +195,7 @@ async def test_a_start_that_fails_says_why_and_the_next_lease_tries_again(tmp_pa
 
 
 async def test_a_program_that_is_not_installed_is_no_failure_of_the_server(tmp_path: Path) -> None:
-    def nowhere(*_: object) -> object:
+    def nowhere(*_: object, **more: object) -> object:
         raise ServerNotInstalled("fake", "python", "pip install fake")
 
     async with pool_box(tmp_path) as box:
@@ -210,7 +210,7 @@ async def test_a_program_that_is_not_installed_is_no_failure_of_the_server(tmp_p
 async def test_a_bug_while_starting_is_logged_and_told_to_who_waits(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(*_: object) -> object:
+    def broken(*_: object, **more: object) -> object:
         raise RuntimeError("a bug")
 
     async with pool_box(tmp_path) as box:

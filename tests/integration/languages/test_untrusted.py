@@ -1,0 +1,201 @@
+"""Hostile repositories, opened with real language servers: nothing of them is executed before they are trusted.
+
+Each of them is opened twice. The second time, trusted, proves that its canaries fire: else the first proved nothing.
+"""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from serena_central.core.errors import ServerNotTrusted
+from tests.support import hostile
+from tests.support.browser import visiting
+from tests.support.central import session_of
+from tests.support.hostile import Hostile
+from tests.support.languages import Asker, asker
+
+pytestmark = pytest.mark.anyio
+
+
+async def use(asked: Asker, name: str = "opened") -> tuple[list[str], str]:
+    """Finds a function and its references; where they stand, and all remarks."""
+    found = await asked.result("find_symbol", name_path_pattern=name)
+    texts = [part["text"] for part in found["content"]]
+    assert not found["isError"], texts
+    (symbol,) = json.loads(texts[0])
+    path = symbol["relative_path"]
+    uses = await asked.result("find_referencing_symbols", name_path=name, relative_path=path)
+    texts += [part["text"] for part in uses["content"]]
+    return [] if uses["isError"] else sorted(json.loads(uses["content"][0]["text"])), "\n".join(texts)
+
+
+def settings(box: Hostile, *, trusted: bool, **more: Any) -> dict[str, Any]:
+    return {"trusted_roots": [str(box.root)] if trusted else [], **more}
+
+
+async def opened(box: Hostile, folder: Path, *, trusted: bool, **more: Any) -> tuple[list[str], str]:
+    home = folder / ("trusted" if trusted else "untrusted")
+    home.mkdir()
+    async with asker(home, box.root, settings(box, trusted=trusted, **more)) as asked:
+        return await use(asked)
+
+
+WORKS_AT_ONCE: dict[str, tuple[Callable[[Hostile], None], str, set[str], str]] = {
+    # its maker, the file with the reference, what runs when it is trusted, what an untrusted answer says
+    "ty": (hostile.python, "shop.py", set(), ""),
+    "typescript": (hostile.typescript, "shop.ts", set(), "types of packages"),
+    "rust": (hostile.rust, "src/main.rs", {"build.rs", "macro"}, "macros are not expanded"),
+    "rust with .cargo": (
+        hostile.rust_configured,
+        "src/main.rs",
+        {"rustc", "rustc-wrapper", "preloaded.so"},
+        "macros are not expanded",
+    ),
+    "rust with a toolchain": (
+        hostile.rust_toolchain,
+        "src/main.rs",
+        {"toolchain-rustc"},
+        "macros are not expanded",
+    ),
+    "go": (hostile.go, "shop.go", set(), "cgo"),
+    "c": (hostile.c, "shop.c", set(), ""),
+}
+
+
+@pytest.mark.parametrize("name", WORKS_AT_ONCE)
+async def test_what_needs_nothing_of_the_repository_works_at_once_and_executes_nothing_of_it(
+    tmp_path: Path, name: str
+) -> None:
+    make, where, fires, says = WORKS_AT_ONCE[name]
+    box = Hostile(tmp_path)
+    make(box)
+    uses, remarks = await opened(box, tmp_path, trusted=False)
+    assert box.ran == set()
+    assert uses == [where]
+    assert says in remarks
+    if says:
+        assert f"serena-central trust {box.root}" in remarks
+    if fires:
+        _, remarks = await opened(box, tmp_path, trusted=True)
+        assert fires <= box.ran
+        assert "not trusted" not in remarks
+
+
+async def test_a_server_that_runs_the_interpreter_of_the_repository_is_not_run_though_its_settings_choose_it(
+    tmp_path: Path,
+) -> None:
+    box = Hostile(tmp_path)
+    hostile.python(box)
+    box.write(".serena/project.yml", "language_servers: {python: basedpyright}\n")
+    uses, remarks = await opened(box, tmp_path, trusted=False)
+    assert box.ran == set()
+    assert uses == []
+    assert "By syntax only (tree-sitter): " in remarks
+    assert "The language server basedpyright for python is not run: it would execute an interpreter" in remarks
+    assert f"serena-central trust {box.root}" in remarks
+    uses, remarks = await opened(box, tmp_path, trusted=True)
+    assert uses == ["shop.py"]
+    assert "venv-python" in box.ran
+
+
+async def test_a_file_that_overrules_what_a_client_says_keeps_its_server_from_being_run(tmp_path: Path) -> None:
+    box = Hostile(tmp_path)
+    hostile.rust_analyzer_told(box)
+    uses, remarks = await opened(box, tmp_path, trusted=False)
+    assert (uses, box.ran) == ([], set())
+    assert f"what {box.root / 'rust-analyzer.toml'} may name" in remarks
+    _, remarks = await opened(box, tmp_path, trusted=True)
+    assert "build.rs" in box.ran
+
+
+async def test_a_server_ends_when_such_a_file_appears(tmp_path: Path) -> None:
+    box = Hostile(tmp_path)
+    hostile.rust(box)
+    async with asker(tmp_path, box.root, settings(box, trusted=False)) as asked:
+        uses, _ = await use(asked)
+        assert uses == ["src/main.rs"]
+        hostile.rust_analyzer_told(box)
+        await asked.project.fresh()
+        with pytest.raises(ServerNotTrusted):
+            await asked.uses("opened", "src/main.rs")
+        shown = asked.central.central.pool.snapshot()
+        assert {one.state for one in shown if one.server == "rust-analyzer"} <= {"expired", "disconnected"}
+    assert box.ran == set()
+
+
+async def test_cgo_runs_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    box = Hostile(tmp_path)
+    hostile.go(box, cgo=True)
+    spy = box.program("pkg-config", then="exit 1")  # in PATH, as if it were the user's
+    elsewhere = tmp_path / "bin"
+    elsewhere.mkdir()
+    spy.rename(elsewhere / "pkg-config")
+    monkeypatch.setenv("PATH", f"{elsewhere}{os.pathsep}{os.environ['PATH']}")
+    uses, _ = await opened(box, tmp_path, trusted=False)
+    assert (uses, box.ran) == (["shop.go"], set())
+    uses, _ = await opened(box, tmp_path, trusted=True)
+    assert (uses, box.ran) == (["shop.go"], {"pkg-config"})
+
+
+async def test_a_query_driver_of_the_user_does_not_reach_untrusted_compilers(tmp_path: Path) -> None:
+    box = Hostile(tmp_path)
+    hostile.c(box)
+    args = ["--background-index", "--query-driver=/**"]
+    uses, _ = await opened(box, tmp_path, trusted=False, language_servers={"cpp": {"args": args}})
+    assert (uses, box.ran) == (["shop.c"], set())
+    uses, _ = await opened(box, tmp_path, trusted=True, language_servers={"cpp": {"args": args}})
+    assert (uses, box.ran) == (["shop.c"], {"evil-cc"})
+
+
+async def test_programs_in_the_repository_are_not_run_though_they_stand_in_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box = Hostile(tmp_path)
+    hostile.typescript(box)
+    box.write("run.sh", "opened() { true; }\nopened\n")
+    for name in ("bash-language-server", "git", "npm", "node"):
+        box.program(f"bin/{name}")
+    monkeypatch.setenv("PATH", f"bin{os.pathsep}{box.root / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    home = tmp_path / "home"
+    home.mkdir()
+    async with asker(home, box.root, settings(box, trusted=False)) as asked:
+        for path in ("shop.ts", "run.sh"):
+            await asked.result("get_symbols_overview", relative_path=path)
+    assert box.ran == set()
+
+
+async def test_what_a_restricted_server_lacks_is_told_once_in_a_session(tmp_path: Path) -> None:
+    box = Hostile(tmp_path)
+    hostile.typescript(box)
+    async with asker(tmp_path, box.root, settings(box, trusted=False)) as asked:
+        _, first = await use(asked)
+        assert first.count("is not trusted") == 1
+        async with visiting(asked.central) as visitor:
+            assert "restricted, since the project is not trusted: types of" in (
+                await visitor.see(f"/projects/one?root={quote(str(box.root))}")
+            )
+        _, second = await use(asked)
+        assert "trusted" not in second
+        other = session_of(asked.central.central, explicit_id="other")
+        answer = await asked.central.central.caller.call(
+            other, "find_symbol", {"project": str(box.root), "name_path_pattern": "opened"}
+        )
+        assert "is not trusted" in answer.blocks[1]
+
+
+async def test_who_trusts_and_who_does_not_never_share_a_server(tmp_path: Path) -> None:
+    box = Hostile(tmp_path)
+    hostile.rust(box)
+    async with asker(tmp_path, box.root, settings(box, trusted=False)) as asked:
+        await use(asked)
+        languages = asked.project.languages
+        spec = languages.spec_for("src/main.rs")
+        assert spec is not None
+        key = languages.wanted(spec, "src/main.rs").key
+        assert key.untrusted == box.root
+        assert key != key._replace(untrusted=None)
