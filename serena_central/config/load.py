@@ -18,7 +18,7 @@ from serena_central.config.model import get, settings_of
 from serena_central.config.project_config import PROJECT_DIALECT, SERVER_DIALECT, SHARED_DIALECT
 from serena_central.config.reading import add_value, read_file, read_text, unknown_key
 from serena_central.config.settings import ProjectSettings, ServerSettings
-from serena_central.config.trust import restrict
+from serena_central.config.trust import is_trusted, restrict
 from serena_central.core.places import HOME_VARIABLE
 
 PREFIX = "SERENA_CENTRAL_"
@@ -105,8 +105,9 @@ def load_project_config(
         *(read_file(path, SHARED_DIALECT, problems, of_project=True) for path in committed if path != sources.user),
         *(read_file(path, PROJECT_DIALECT, problems, of_project=True) for path in project_files(root)),
     ]
-    trusted = server.value.trusted_roots
-    layers = [_shared(server), *(restrict(layer, root, trusted, problems) for layer in own)]
+    if not is_trusted(root, server.value.trusted_roots):
+        own = [restrict(layer, problems) for layer in own]
+    layers = [_shared(server), *own]
     return combine(ProjectSettings, layers, problems)
 
 

@@ -36,10 +36,14 @@ WHY = (
 )
 
 
-def restrict(layer: Layer, root: Path, trusted_roots: Iterable[str], problems: list[Problem]) -> Layer:
-    """The layer of a project's file without what it may not say; what was taken out is among the problems."""
-    if any(root.resolve().is_relative_to(Path(trusted).expanduser().resolve()) for trusted in trusted_roots):
-        return layer
+def is_trusted(root: Path, trusted_roots: Iterable[str]) -> bool:
+    """Whether the user has said that code of the project at `root` may run. Looks at the disk, for links."""
+    real = root.resolve()
+    return any(real.is_relative_to(Path(trusted).expanduser().resolve()) for trusted in trusted_roots)
+
+
+def restrict(layer: Layer, problems: list[Problem]) -> Layer:
+    """The layer of an untrusted project's file without what it may not say; that is among the problems instead."""
     for key, given in list(layer.values.items()):
         if key.startswith(_ENTRIES) and isinstance(given.value, dict):
             refused: list[str] = []
