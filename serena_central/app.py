@@ -30,7 +30,7 @@ from serena_central.analysis.collect import Collections
 from serena_central.analysis.surveys import Surveys
 from serena_central.analysis.validation import Validation
 from serena_central.config.layers import Loaded
-from serena_central.config.load import load_project_config, serena_home
+from serena_central.config.load import serena_home
 from serena_central.config.profiles import Profiles, load_profiles
 from serena_central.config.settings import ServerSettings
 from serena_central.core.events import EventBus, Severity
@@ -49,9 +49,9 @@ from serena_central.projects.build import ProjectBuilder
 from serena_central.projects.history import EditHistory
 from serena_central.projects.record import ProjectRecorder
 from serena_central.projects.registry import KnownProject, ProjectRegistry
+from serena_central.projects.root_settings import RootSettings
 from serena_central.projects.superrepo.choice import choose
 from serena_central.projects.superrepo.configuration import SuperRepo
-from serena_central.projects.superrepo.known import SuperRepos
 from serena_central.projects.warmups import WarmUp
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.record import SessionRecorder
@@ -137,14 +137,12 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
     applier = Applier(Journal(places.journal))
     once = Once()
     history = EditHistory(applier, store, bus, recall=once.recall)
-    super_repos = SuperRepos(
-        lambda root: load_project_config(root, loaded), changed=lambda repo: _tell(repo, projects, bus)
-    )
+    root_settings = RootSettings(loaded, places, changed=lambda repo: _tell(repo, projects, bus))
+    super_repos = root_settings.super_repos
     syntax = SyntaxReader()
     watches = Watches()
     builder = ProjectBuilder(
-        loaded=loaded,
-        super_repos=super_repos,
+        settings=root_settings,
         pool=pool,
         syntax=syntax,
         places=places,

@@ -54,6 +54,11 @@ class Places:
         return self.home / "browsers.json"
 
     @property
+    def trust_file(self) -> Path:
+        """`trust.json`: which repositories a person trusts, and with what."""
+        return self.home / "trust.json"
+
+    @property
     def database(self) -> Path:
         return self.home / "serena-central.db"
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from serena_central.config.layers import DEFAULT, Loaded, Problem
-from serena_central.config.load import load_project_config, settings_stamp
-from serena_central.config.settings import ProjectSettings, ServerSettings
+from serena_central.config.load import settings_stamp
+from serena_central.config.settings import ProjectSettings
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.places import Places
 from serena_central.editing.apply import Applier
@@ -16,7 +16,7 @@ from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.edits import AppliedEdit
 from serena_central.projects.languages import ProjectLanguages
 from serena_central.projects.project import Project
-from serena_central.projects.superrepo.known import SuperRepos
+from serena_central.projects.root_settings import RootSettings
 from serena_central.store.index_cache import IndexCache
 from serena_central.symbols.syntax.reader import SyntaxReader
 
@@ -25,8 +25,7 @@ from serena_central.symbols.syntax.reader import SyntaxReader
 class ProjectBuilder:
     """What every project of this server is built with. `edited` hears of every operation on a project's files."""
 
-    loaded: Loaded[ServerSettings]
-    super_repos: SuperRepos
+    settings: RootSettings
     pool: LanguageServerPool
     syntax: SyntaxReader
     places: Places
@@ -38,14 +37,15 @@ class ProjectBuilder:
 
     def stamp(self, root: Path) -> object:
         """What differs when a project of this root would be built with other settings. Costs some microseconds."""
-        repo = self.super_repos.of(root)
-        return settings_stamp(root, repo.root if repo else None), repo.says_of(root) if repo else ()
+        repo = self.settings.super_repos.of(root)
+        trusted = self.settings.trust.is_trusted(root)
+        return settings_stamp(root, repo.root if repo else None), repo.says_of(root) if repo else (), trusted
 
     def build(self, root: Path) -> Project:
         """Does no long work. What is wrong with the settings is said on the bus, and the rest counts."""
         seen = self.stamp(root)  # before the files are read: a change in between is noticed
         found, settings = self._settings(root)
-        repo = self.super_repos.around(root)
+        repo = self.settings.super_repos.around(root)
         languages = ProjectLanguages(
             root,
             self.pool,
@@ -68,8 +68,8 @@ class ProjectBuilder:
         return project
 
     def _settings(self, root: Path) -> tuple[Loaded[ProjectSettings], ProjectSettings]:
-        repo = self.super_repos.of(root)
-        found = load_project_config(root, self.loaded, around=repo.root if repo else None)
+        repo = self.settings.super_repos.of(root)
+        found = self.settings.read(root)
         for problem in found.problems:
             self._say(root, problem)
         return found, repo.settings_in(root, found.value) if repo else found.value

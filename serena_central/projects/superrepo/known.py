@@ -1,6 +1,6 @@
 """Finds the super-repo that a folder lies in, and keeps what was read until its files change."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ WHOLE_FILE = "file"
 MOST_KEPT = 1000
 """Roots whose configuration is remembered; a box has fewer."""
 
-Facts = tuple[tuple[int, int, int] | None, ...]
+Facts = tuple[Hashable, ...]
 
 
 class _Kept(NamedTuple):
@@ -34,10 +34,13 @@ class SuperRepos:
         load: Callable[[Path], Loaded[ProjectSettings]],
         *,
         changed: Callable[[SuperRepo], None] = lambda _repo: None,
+        stamp: Callable[[], Hashable] = lambda: None,
     ) -> None:
-        """`load` reads one root's settings; `changed` hears of every super-repo that was read anew."""
+        """`load` reads one root's settings; `changed` hears of every super-repo that was read anew. All are read anew
+        when `stamp` differs."""
         self._load = load
         self._changed = changed
+        self._stamp = stamp
         self._kept: dict[Path, _Kept] = {}
 
     def at(self, root: Path) -> SuperRepo | None:
@@ -55,7 +58,7 @@ class SuperRepos:
         if first is None:
             self._kept.pop(root, None)
             return None
-        facts = (first, *(_facts(root / name) for name in CONFIGURATION[1:]))
+        facts = (self._stamp(), first, *(_facts(root / name) for name in CONFIGURATION[1:]))
         kept = self._kept.get(root)
         if kept is None or kept.facts != facts:
             kept = self._read(root, facts, kept)
