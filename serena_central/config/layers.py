@@ -78,6 +78,8 @@ class Loaded(Generic[Settings]):
     value: Settings
     origins: dict[str, tuple[Origin, ...]]
     problems: list[Problem]
+    trusted: bool = False
+    """The user trusts the project that they are the settings of."""
 
 
 def combine(model: type[Settings], layers: Iterable[Layer], problems: list[Problem]) -> Loaded[Settings]:

@@ -9,7 +9,7 @@ Project: what the server has < $SERENA_HOME/serena_config.yml < <super-repo>/.cl
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +108,7 @@ def load_project_config(
     parts = {str(path): executable_part(layer) for path, layer in own.items()}
     trusted = trusts(root, parts) if trusts else named_in_settings(root, server.value.trusted_roots)
     layers = [layer if trusted else restrict(layer, problems) for layer in own.values()]
-    return combine(ProjectSettings, [_shared(server), *layers], problems)
+    return replace(combine(ProjectSettings, [_shared(server), *layers], problems), trusted=trusted)
 
 
 def executable_parts(root: Path, *, around: Path | None = None, sources: Sources | None = None) -> dict[str, str]:

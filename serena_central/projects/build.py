@@ -20,6 +20,9 @@ from serena_central.projects.root_settings import RootSettings
 from serena_central.store.index_cache import IndexCache
 from serena_central.symbols.syntax.reader import SyntaxReader
 
+MOST_NAMED = 5
+"""Keys in one note; all of them are in events."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectBuilder:
@@ -65,6 +68,9 @@ class ProjectBuilder:
             root, settings, languages, cache, watches=self.watches, applier=self.applier, edited=self.edited
         )
         project.settings_stamp = seen
+        held_back = [problem.key for problem in found.problems if problem.kind == "untrusted"]
+        if held_back:
+            project.restrictions.append(f"some of its settings have no effect ({_listed(held_back)})")
         return project
 
     def _settings(self, root: Path) -> tuple[Loaded[ProjectSettings], ProjectSettings]:
@@ -76,3 +82,8 @@ class ProjectBuilder:
 
     def _say(self, root: Path, problem: Problem) -> None:
         self.bus.publish("project.settings", str(problem), severity=Severity.WARNING, project=root.name)
+
+
+def _listed(keys: list[str]) -> str:
+    more = len(keys) - MOST_NAMED
+    return ", ".join(keys[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

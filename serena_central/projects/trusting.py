@@ -16,6 +16,7 @@ any command as this user can do all that this user can; nothing in here defends 
 """
 
 import difflib
+import shlex
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -34,6 +35,13 @@ MEANING = (
     "what is in it: interpreters and compilers that it brings, build scripts, macros and plug-ins. What is listed is "
     "compared from now on, and asked about again when it changes; the repository's code is not."
 )
+
+
+def note(name: str, root: Path, restrictions: Iterable[str]) -> str:
+    """What an answer says that lacks something, since nobody trusts the root."""
+    command = f"serena-central trust {shlex.quote(str(root))}"
+    what = "".join(char if char.isprintable() else "�" for char in f"{name}: {'; '.join(restrictions)}")
+    return f"{what}: this repository is not trusted; a person can look at it and run `{command}`."
 
 
 class Source(Protocol):

@@ -291,7 +291,9 @@ async def _on_project(
     presence = nullcontext() if tool.gives_way else project.indexer.turns.caller()
     with _until(call, min(_timeout_of(tool, project.settings), most_s), tool.name), presence:
         try:
-            return await tool.function(call, project, **parsed)
+            result = await tool.function(call, project, **parsed)
+            call.remark_restrictions(project)
+            return result
         except BaseExceptionGroup as group:
             raise told_by(group) from group
 
