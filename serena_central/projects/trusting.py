@@ -11,8 +11,9 @@ repository in a trusted one is asked about by itself.
 
 Who may give trust: a person at a command line (which writes the file of approvals itself), in the dashboard (signed in,
 by a form with the browser's CSRF token), or in a dialog of the client (MCP elicitation). There is no tool for it, and
-no route of /api: agents have the same token as scripts, so the token alone must not be enough. An agent that may run
-any command as this user can do all that this user can; nothing in here defends against that.
+no route of /api that a token alone opens: agents' clients send the same token as people's scripts, and a model calls
+nothing but tools. A program that runs as this user, such as an agent's own shell, can do all that its user can (write
+the file, ask for a link to the dashboard); nothing in here defends against that.
 """
 
 import difflib
@@ -160,14 +161,25 @@ class Trust:
         Raises:
             TrustRefused: that is not what it brings now, or it can't be kept.
         """
+        self.keep(self.shown(root, digest), by)
+        return self.standing(root)
+
+    def shown(self, root: Path, digest: str) -> Standing:
+        """The standing that a person saw, if it still is so. Raises TrustRefused."""
         found = self._standing(root)
         if found.digest != digest:
             raise TrustRefused(f"What {root} can execute has changed since it was shown. Look at it again.")
-        self._approvals.put(root, found.parts, by)
-        return self.standing(root)
+        return found
+
+    def keep(self, shown: Standing, by: str) -> None:
+        """Keeps a person's yes to what was shown. May wait for another process: call it in a thread of a server.
+
+        Raises TrustRefused.
+        """
+        self._approvals.put(shown.root, shown.parts, by)
 
     def revoke(self, root: Path) -> bool:
-        """Whether there was an approval. What the settings name stays trusted. Raises TrustRefused."""
+        """Whether there was an approval; what the settings name stays trusted. As `keep`."""
         return self._approvals.remove(root)
 
     def _stamp(self, root: Path) -> Hashable:
