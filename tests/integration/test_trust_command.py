@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.child import Child, run_command
-from tests.support.terminal import in_terminal
+from tests.support.terminal import CTRL_C, in_terminal
 
 pytestmark = pytest.mark.anyio
 
@@ -126,3 +126,52 @@ async def test_what_a_repository_writes_reaches_the_terminal_as_plain_text(tmp_p
     (repo / ".serena" / "project.yml").write_text(json.dumps(settings))
     shown = await run_command(tmp_path, "trust", str(repo), "--show")
     assert 'command: "a\\e[2Jb\\u202Ec\\nTrust it: trusted"' in shown.out
+
+
+def settings_file(folder: Path) -> Path:
+    return folder / "user" / ".serena" / "serena_config.yml"
+
+
+@pytest.mark.parametrize(
+    ("keys", "written"),
+    [
+        (b"y\n", "~/src/*"),
+        (b"~/mine/*, /srv/**\n", "~/mine/*,/srv/**"),
+        (b"\n", None),
+        (b"no\n", None),
+        (b"~/**\n", None),
+        (b"whatever\n", None),
+    ],
+)
+async def test_connect_asks_once_which_folders_are_trusted(tmp_path: Path, keys: bytes, written: str | None) -> None:
+    settings_file(tmp_path).parent.mkdir(parents=True)
+    settings_file(tmp_path).write_text("# mine\nlog_level: debug # loud\n")
+    async with in_terminal(tmp_path, "connect", "cursor") as terminal:
+        await terminal.until(r"Trust all repositories in ~/src/\*\? \[y / other patterns, separated by commas / N\]")
+        terminal.press(keys)
+        assert await terminal.end() == 0
+    text = settings_file(tmp_path).read_text()
+    assert text.startswith("# mine\nlog_level: debug # loud\n")
+    trusted = (await run_command(tmp_path, "trust", "--list", "--json")).json["trusted_roots"]
+    assert trusted == (written.split(",") if written else [])
+    for command in (["connect", "cursor"], ["connect", "gemini"]):
+        async with in_terminal(tmp_path, *command) as terminal:
+            assert await terminal.end() == 0
+            assert "Trust all" not in terminal.text
+
+
+async def test_the_first_serve_asks_and_goes_by_the_answer(tmp_path: Path) -> None:
+    async with in_terminal(tmp_path, "serve", "--port", "0") as terminal:
+        await terminal.until("Trust all repositories")
+        terminal.press(b"y\n")
+        await terminal.until("serves MCP at")
+        terminal.press(CTRL_C)
+        await terminal.end()
+    assert 'trusted_roots:\n  - "~/src/*"\n' in settings_file(tmp_path).read_text()
+
+
+async def test_nobody_is_asked_without_a_terminal(tmp_path: Path) -> None:
+    ended = await run_command(tmp_path, "connect", "cursor")
+    assert ended.code == 0
+    assert "Trust all" not in ended.out
+    assert not settings_file(tmp_path).exists()
