@@ -42,6 +42,7 @@ from serena_central.editing.journal import Journal
 from serena_central.files.watch import Watches
 from serena_central.lsp.installers.auto import AutoInstaller
 from serena_central.mcp_server.adapter import Adapter
+from serena_central.mcp_server.asking import TrustQuestions
 from serena_central.mcp_server.endpoint import McpEndpoint
 from serena_central.mcp_server.transports import HandshakeTransports
 from serena_central.pool.pool import LanguageServerPool
@@ -180,7 +181,8 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
     )
     caller = ToolCaller(services, record=store.writer.put, once=once)
     version = metadata.version("serena-central")
-    adapter = Adapter(sessions=sessions, caller=caller, version=version)
+    questions = TrustQuestions(root_settings.trust, projects)
+    adapter = Adapter(sessions=sessions, caller=caller, version=version, questions=questions)
     recorder = SessionRecorder(sessions, store, bus)
     project_recorder = ProjectRecorder(projects, store, bus)
     endpoint = McpEndpoint(adapter.server, HandshakeTransports(adapter.server, sessions=sessions, openings=recorder))

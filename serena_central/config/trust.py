@@ -58,7 +58,10 @@ def named_in_settings(root: Path, trusted_roots: Iterable[str]) -> bool:
 
 
 def _covers(trusted: str, root: Path) -> bool:
-    parts = Path(trusted).expanduser().parts
+    try:
+        parts = Path(trusted).expanduser().parts
+    except RuntimeError:  # the home folder of a user that there is not
+        return False
     fixed = next((place for place, part in enumerate(parts) if "*" in part), len(parts))
     base, pattern = Path(*parts[:fixed]).resolve(), parts[fixed:]
     if not root.is_relative_to(base):

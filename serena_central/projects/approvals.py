@@ -75,7 +75,15 @@ class Approvals:
         return found.st_mtime_ns, found.st_size, found.st_ino
 
     def all(self) -> list[Approval]:
-        """Every approval, by root. A file that is not ours alone, or can't be read, approves nothing."""
+        """Every approval, by root."""
+        known = self._current()
+        return [known[root] for root in sorted(known)]
+
+    def of(self, root: Path) -> Approval | None:
+        return self._current().get(str(root))
+
+    def _current(self) -> dict[str, Approval]:
+        """By root. A file that is not ours alone, or can't be read, approves nothing."""
         stamp = self.stamp()
         if stamp != self._known[0]:
             try:
@@ -83,11 +91,7 @@ class Approvals:
             except TrustRefused as error:
                 logger.error("no repository counts as approved: %s", error)
                 self._known = stamp, {}
-        return [self._known[1][root] for root in sorted(self._known[1])]
-
-    def of(self, root: Path) -> Approval | None:
-        self.all()
-        return self._known[1].get(str(root))
+        return self._known[1]
 
     def put(self, root: Path, parts: Iterable[Part], by: str) -> Approval:
         """Approves a root with these parts, in place of what was approved of it. Raises TrustRefused."""

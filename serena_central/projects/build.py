@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from serena_central.config.layers import DEFAULT, Loaded, Problem
-from serena_central.config.load import settings_stamp
 from serena_central.config.settings import ProjectSettings
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.places import Places
@@ -40,9 +39,7 @@ class ProjectBuilder:
 
     def stamp(self, root: Path) -> object:
         """What differs when a project of this root would be built with other settings. Costs some microseconds."""
-        repo = self.settings.super_repos.of(root)
-        trusted = self.settings.trust.is_trusted(root)
-        return settings_stamp(root, repo.root if repo else None), repo.says_of(root) if repo else (), trusted
+        return self.settings.stamp(root)
 
     def build(self, root: Path) -> Project:
         """Does no long work. What is wrong with the settings is said on the bus, and the rest counts."""

@@ -1,6 +1,6 @@
 """Reads the settings of roots: with what the super-repo around them says, and as far as a person trusts them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 
 from serena_central.config.layers import Loaded
@@ -26,21 +26,26 @@ class RootSettings:
         """`changed` hears of every super-repo that was read anew."""
         self._loaded = loaded
         approvals = Approvals(places.trust_file)
-        self.trust = Trust(approvals, loaded.value.trusted_roots, [Configuration(self._around)])
+        sources = [Configuration(self._super_repo_of)]
+        self.trust = Trust(approvals, loaded.value.trusted_roots, sources)
         self.super_repos = SuperRepos(
             lambda root: load_project_config(root, loaded, trusts=self.trust.allows),
             changed=changed,
-            stamp=self.trust.stamp,
+            stamp=self.trust.file_stamp,
         )
 
     def read(self, root: Path) -> Loaded[ProjectSettings]:
         """What the settings say of a real root; what has no effect is among the problems."""
-        return load_project_config(root, self._loaded, around=self._around(root), trusts=self._trusts)
+        repo = self.super_repos.of(root)
+        return load_project_config(root, self._loaded, around=repo.root if repo else None, trusts=self._trusts)
+
+    def stamp(self, root: Path) -> Hashable:
+        """What differs when `read` may answer otherwise. Costs some microseconds."""
+        return self.trust.stamp(root)
+
+    def _super_repo_of(self, root: Path) -> SuperRepo | None:
+        return self.super_repos.of(root)
 
     def _trusts(self, root: Path, texts: Mapping[str, str]) -> bool:
         """All that the root brings, and what of it was just read."""
         return self.trust.is_trusted(root) and self.trust.allows(root, texts)
-
-    def _around(self, root: Path) -> Path | None:
-        repo = self.super_repos.of(root)
-        return repo.root if repo else None

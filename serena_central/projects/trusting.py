@@ -27,6 +27,7 @@ from serena_central.config.load import executable_parts, settings_stamp
 from serena_central.config.trust import named_in_settings
 from serena_central.core.errors import TrustRefused
 from serena_central.projects.approvals import Approval, Approvals, Part, Stamp, digest_of
+from serena_central.projects.superrepo.configuration import SuperRepo
 
 MOST_KEPT = 1000
 """Roots whose standing is remembered; a box has fewer."""
@@ -64,15 +65,17 @@ class Configuration:
 
     name = "settings"
 
-    def __init__(self, around: Callable[[Path], Path | None]) -> None:
-        """`around` tells the root of the super-repo that a root is a module of: its shared settings count too."""
-        self._around = around
+    def __init__(self, super_repo_of: Callable[[Path], SuperRepo | None]) -> None:
+        """A super-repo's shared settings count for its modules, too."""
+        self._super_repo_of = super_repo_of
 
     def parts(self, root: Path) -> Mapping[str, str]:
-        return executable_parts(root, around=self._around(root))
+        repo = self._super_repo_of(root)
+        return executable_parts(root, around=repo.root if repo else None)
 
     def stamp(self, root: Path) -> Hashable:
-        return settings_stamp(root, self._around(root))
+        repo = self._super_repo_of(root)
+        return settings_stamp(root, repo.root if repo else None), repo.says_of(root) if repo else ()
 
 
 class State(StrEnum):
@@ -140,7 +143,7 @@ class Trust:
         return all(approved.get(place, "") == text for place, text in texts.items())
 
     def standing(self, root: Path) -> Standing:
-        stamp = self._stamp(root)
+        stamp = self._approvals.stamp(), self._stamps_of_sources(root)
         kept = self._kept.get(root)
         if kept is None or kept[0] != stamp:
             while len(self._kept) >= MOST_KEPT:
@@ -148,7 +151,12 @@ class Trust:
             kept = self._kept[root] = stamp, self._standing(root)
         return kept[1]
 
-    def stamp(self) -> Stamp:
+    def stamp(self, root: Path) -> Hashable:
+        """What differs when the root's settings may, or a person decided about it. Costs some microseconds."""
+        approval = self._approvals.of(root)
+        return approval and approval.digest, self._stamps_of_sources(root)
+
+    def file_stamp(self) -> Stamp:
         """What differs when anything was approved or revoked."""
         return self._approvals.stamp()
 
@@ -182,8 +190,8 @@ class Trust:
         """Whether there was an approval; what the settings name stays trusted. As `keep`."""
         return self._approvals.remove(root)
 
-    def _stamp(self, root: Path) -> Hashable:
-        return self._approvals.stamp(), tuple(source.stamp(root) for source in self._sources)
+    def _stamps_of_sources(self, root: Path) -> Hashable:
+        return tuple(source.stamp(root) for source in self._sources)
 
     def _standing(self, root: Path) -> Standing:
         parts = tuple(
