@@ -24,7 +24,7 @@ class RootSettings:
         changed: Callable[[SuperRepo], None] = lambda _repo: None,
     ) -> None:
         """`changed` hears of every super-repo that was read anew."""
-        self._loaded = loaded
+        self.loaded = loaded
         approvals = Approvals(places.trust_file)
         sources = [Configuration(self._super_repo_of)]
         self.trust = Trust(approvals, loaded.value.trusted_roots, sources)
@@ -37,7 +37,7 @@ class RootSettings:
     def read(self, root: Path) -> Loaded[ProjectSettings]:
         """What the settings say of a real root; what has no effect is among the problems."""
         repo = self.super_repos.of(root)
-        return load_project_config(root, self._loaded, around=repo.root if repo else None, trusts=self._trusts)
+        return load_project_config(root, self.loaded, around=repo.root if repo else None, trusts=self._trusts)
 
     def stamp(self, root: Path) -> Hashable:
         """What differs when `read` may answer otherwise. Costs some microseconds."""

@@ -86,7 +86,7 @@ class ToolCall:
 
     def remark_restrictions(self, project: Project) -> None:
         """Says what is held back in a project that nobody trusts, once in a session until something else is."""
-        restrictions, told, root = tuple(project.restrictions), self.session.restrictions_told, str(project.root)
+        restrictions, told, root = tuple(project.restrictions), self.session.held_back_told, str(project.root)
         if restrictions and told.get(root) != restrictions:
             told[root] = restrictions
             self.remark(note(project.name, project.root, restrictions))
