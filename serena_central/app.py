@@ -30,7 +30,7 @@ from serena_central.analysis.collect import Collections
 from serena_central.analysis.surveys import Surveys
 from serena_central.analysis.validation import Validation
 from serena_central.config.layers import Loaded
-from serena_central.config.load import load_project_config, serena_home
+from serena_central.config.load import serena_home
 from serena_central.config.profiles import Profiles, load_profiles
 from serena_central.config.settings import ServerSettings
 from serena_central.core.events import EventBus, Severity
@@ -42,6 +42,7 @@ from serena_central.editing.journal import Journal
 from serena_central.files.watch import Watches
 from serena_central.lsp.installers.auto import AutoInstaller
 from serena_central.mcp_server.adapter import Adapter
+from serena_central.mcp_server.asking import TrustQuestions
 from serena_central.mcp_server.endpoint import McpEndpoint
 from serena_central.mcp_server.transports import HandshakeTransports
 from serena_central.pool.pool import LanguageServerPool
@@ -49,9 +50,9 @@ from serena_central.projects.build import ProjectBuilder
 from serena_central.projects.history import EditHistory
 from serena_central.projects.record import ProjectRecorder
 from serena_central.projects.registry import KnownProject, ProjectRegistry
+from serena_central.projects.root_settings import RootSettings
 from serena_central.projects.superrepo.choice import choose
 from serena_central.projects.superrepo.configuration import SuperRepo
-from serena_central.projects.superrepo.known import SuperRepos
 from serena_central.projects.warmups import WarmUp
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.record import SessionRecorder
@@ -140,14 +141,12 @@ def build(
     applier = applier or Applier(Journal(places.journal))
     once = Once()
     history = EditHistory(applier, store, bus, recall=once)
-    super_repos = SuperRepos(
-        lambda root: load_project_config(root, loaded), changed=lambda repo: _tell(repo, projects, bus)
-    )
+    root_settings = RootSettings(loaded, places, changed=lambda repo: _tell(repo, projects, bus))
+    super_repos = root_settings.super_repos
     syntax = SyntaxReader()
     watches = Watches()
     builder = ProjectBuilder(
-        loaded=loaded,
-        super_repos=super_repos,
+        settings=root_settings,
         pool=pool,
         syntax=syntax,
         places=places,
@@ -185,7 +184,8 @@ def build(
     )
     caller = ToolCaller(services, record=store.writer.put, once=once)
     version = metadata.version("serena-central")
-    adapter = Adapter(sessions=sessions, caller=caller, version=version)
+    questions = TrustQuestions(root_settings.trust, projects)
+    adapter = Adapter(sessions=sessions, caller=caller, version=version, questions=questions)
     recorder = SessionRecorder(sessions, store, bus)
     project_recorder = ProjectRecorder(projects, store, bus)
     endpoint = McpEndpoint(adapter.server, HandshakeTransports(adapter.server, sessions=sessions, openings=recorder))
@@ -212,6 +212,7 @@ def build(
             pool=pool,
             projects=projects,
             super_repos=super_repos,
+            trust=root_settings.trust,
             warm_up=warm_up,
             sessions=sessions,
             caller=caller,

@@ -13,13 +13,12 @@ from serena_central.config.load import (
     COMMITTED,
     CONFIG_NAME,
     Sources,
-    load_project_config,
     load_server_config,
     project_files,
 )
 from serena_central.config.settings import ProjectSettings, ServerSettings, SharedSettings
 from serena_central.core.places import Places
-from serena_central.projects.superrepo.known import SuperRepos
+from serena_central.projects.root_settings import RootSettings
 
 
 @click.group()
@@ -34,7 +33,7 @@ def command() -> None:
 def show(*, origins: bool, project: Path | None, as_json: bool) -> None:
     """Show the settings that count, of the server or of one project."""
     server = load_server_config({})
-    loaded: Loaded[Any] = _of_project(project.resolve(), server) if project else server
+    loaded: Loaded[Any] = RootSettings(server, Places.of_user()).read(project.resolve()) if project else server
     rows = describe(loaded)
     if as_json:
         print_json(
@@ -47,11 +46,6 @@ def show(*, origins: bool, project: Path | None, as_json: bool) -> None:
     headers = ["KEY", "VALUE", "ORIGIN"] if origins else ["KEY", "VALUE"]
     print_table(headers, [[row.key, row.value, row.origin][: len(headers)] for row in rows], empty="No settings.")
     _print_problems(loaded.problems)
-
-
-def _of_project(root: Path, server: Loaded[ServerSettings]) -> Loaded[ProjectSettings]:
-    repo = SuperRepos(lambda at: load_project_config(at, server)).of(root)
-    return load_project_config(root, server, around=repo.root if repo else None)
 
 
 def _print_problems(problems: list[Problem]) -> None:

@@ -14,6 +14,7 @@ from serena_central.cli.connecting import (
     project_root,
     scope_options,
 )
+from serena_central.cli.offering import offer_trust
 from serena_central.cli.output import json_option, print_json, print_table
 from serena_central.clients.change import Change, Unusable, entry_in, putting
 from serena_central.clients.client import Client, Scope, Transport, is_ours, program_of, renewed
@@ -75,6 +76,8 @@ def command(
         done.append(_report(here, client, change, replaced, backup, dry_run=dry_run, as_json=as_json))
     if as_json:
         print_json(done)
+    elif not dry_run:
+        offer_trust(here.places)
 
 
 def _plan(here: Here, client: Client, wanted: _Options) -> tuple[Change, str | None]:

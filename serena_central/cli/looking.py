@@ -12,7 +12,7 @@ import anyio
 import click
 
 from serena_central.cli.output import json_option, print_json, print_table
-from serena_central.config.load import load_project_config, load_server_config
+from serena_central.config.load import load_server_config
 from serena_central.config.settings import PoolPolicy
 from serena_central.core.errors import ServerNotInstalled, ServerNotTrusted, ServerStartFailed
 from serena_central.core.events import EventBus
@@ -24,6 +24,7 @@ from serena_central.lsp.locate import locate
 from serena_central.lsp.trial import try_out
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.languages import ProjectLanguages
+from serena_central.projects.root_settings import RootSettings
 
 NOT_TRUSTED = "not trusted"
 
@@ -71,7 +72,7 @@ def doctor_command(*, project: Path, as_json: bool) -> None:
 async def look(root: Path, places: Places) -> list[Finding]:
     """The languages of a project's files, the most frequent first; their servers are really started, in turn."""
     server = load_server_config({})
-    found = load_project_config(root, server)
+    found = RootSettings(server, places).read(root)
     settings = found.value
     pool = LanguageServerPool(bus=EventBus(), places=places, policy=PoolPolicy())  # of which nothing is asked
     languages = ProjectLanguages(

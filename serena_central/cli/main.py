@@ -32,6 +32,7 @@ COMMANDS = {
     "hook": "Lead coding agents from text search to these tools.",
     "graph": "Show what uses what: circles, layers, hot spots.",
     "validate": "Look for unused symbols and broken references.",
+    "trust": "Trust a repository to name programs and have its code executed.",
     "config": "Show or create the settings.",
     "languages": "List languages and their language servers.",
     "warm": "Start language servers and fill indexes before they are needed.",

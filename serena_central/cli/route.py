@@ -5,8 +5,9 @@ from pathlib import Path
 import click
 
 from serena_central.cli.output import json_option, print_json, print_table
-from serena_central.config.load import load_project_config, load_server_config
-from serena_central.projects.superrepo.known import SuperRepos
+from serena_central.config.load import load_server_config
+from serena_central.core.places import Places
+from serena_central.projects.root_settings import RootSettings
 
 
 @click.command(epilog='Example: serena-central route "Fix React component rendering"')
@@ -21,7 +22,7 @@ from serena_central.projects.superrepo.known import SuperRepos
 def command(words: tuple[str, ...], *, project: Path, as_json: bool) -> None:
     """Show which module of the super-repo WORDS mean, and the points of all."""
     server = load_server_config({})
-    repos = SuperRepos(lambda root: load_project_config(root, server))
+    repos = RootSettings(server, Places.of_user()).super_repos
     repo = repos.around(project.resolve())
     for problem in repos.problems_around(project.resolve()):
         click.echo(f"serena-central: {problem}", err=True)

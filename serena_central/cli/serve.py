@@ -21,6 +21,7 @@ import click
 
 from serena_central.cli import detached
 from serena_central.cli.dashboard import page_address
+from serena_central.cli.offering import offer_trust
 from serena_central.cli.port import listening
 from serena_central.config.layers import Loaded
 from serena_central.config.load import load_server_config
@@ -63,6 +64,7 @@ def command(*, host: str | None, port: int | None, projects: tuple[Path, ...], o
     if daemon:
         detached.announce(detached.start(Places.of_user(), _arguments(host, port, projects, open_page=open_page)))
         return
+    offer_trust(Places.of_user())
     loaded = load_server_config({"central_server_host": host, "central_server_port": port})
     for problem in loaded.problems:
         click.echo(f"serena-central: {problem}", err=True)

@@ -11,9 +11,10 @@ from serena_central.cli.git import changed_since
 from serena_central.cli.output import json_option, print_json
 from serena_central.cli.questions import ask_about
 from serena_central.config.load import load_server_config
-from serena_central.config.trust import is_trusted
 from serena_central.core.errors import SerenaCentralError
+from serena_central.core.places import Places
 from serena_central.core.words import counted
+from serena_central.projects.root_settings import RootSettings
 
 FOUND = 2
 
@@ -68,7 +69,7 @@ def command(*, unused: bool, broken: bool, since: str | None, project: Path, as_
 
 
 def _is_trusted(root: Path) -> bool:
-    return is_trusted(root, load_server_config({}).value.trusted_roots)
+    return RootSettings(load_server_config({}), Places.of_user()).trust.is_trusted(root)
 
 
 def _ask(tool: str, root: Path, paths: list[str], remarks: list[str]) -> dict[str, Any]:

@@ -40,9 +40,10 @@ class Problem:
     """Something in a layer that has no effect. Only `wrong` is an error of whoever wrote it.
 
     `unknown`: no such key. `ignored`: a key that means something elsewhere. `wrong`: a value that is not allowed.
+    `untrusted`: a project's, which nobody trusts with it.
     """
 
-    kind: Literal["unknown", "ignored", "wrong"]
+    kind: Literal["unknown", "ignored", "wrong", "untrusted"]
     key: str
     text: str
     origin: Origin

@@ -18,7 +18,7 @@ from serena_central.config.model import get, settings_of
 from serena_central.config.project_config import PROJECT_DIALECT, SERVER_DIALECT, SHARED_DIALECT
 from serena_central.config.reading import add_value, read_file, read_text, unknown_key
 from serena_central.config.settings import ProjectSettings, ServerSettings
-from serena_central.config.trust import is_trusted, restrict
+from serena_central.config.trust import Trusts, executable_part, named_in_settings, restrict
 from serena_central.core.places import HOME_VARIABLE
 
 PREFIX = "SERENA_CENTRAL_"
@@ -91,28 +91,45 @@ def load_server_config(flags: Mapping[str, Any], sources: Sources | None = None)
 
 
 def load_project_config(
-    root: Path, server: Loaded[ServerSettings], *, around: Path | None = None, sources: Sources | None = None
+    root: Path,
+    server: Loaded[ServerSettings],
+    *,
+    around: Path | None = None,
+    sources: Sources | None = None,
+    trusts: Trusts | None = None,
 ) -> Loaded[ProjectSettings]:
     """One project's settings on top of the server's. Reads files; never raises: wrong values are among the problems.
 
     `around` is the root of the super-repo that it is a module of: what is committed there counts for its modules, too.
+    `trusts` is asked about the very text that was read; without it only the server's `trusted_roots` count.
     """
-    sources = sources or Sources()
     problems: list[Problem] = []
+    own = _own_layers(root, around, sources or Sources(), problems)
+    parts = {str(path): executable_part(layer) for path, layer in own.items()}
+    trusted = trusts(root, parts) if trusts else named_in_settings(root, server.value.trusted_roots)
+    layers = [layer if trusted else restrict(layer, problems) for layer in own.values()]
+    return replace(combine(ProjectSettings, [_shared(server), *layers], problems), trusted=trusted)
+
+
+def executable_parts(root: Path, *, around: Path | None = None, sources: Sources | None = None) -> dict[str, str]:
+    """What of a project's own settings may decide what is run: file → canonical text, the strongest last."""
+    own = _own_layers(root, around, sources or Sources(), [])
+    return {str(path): text for path, layer in own.items() if (text := executable_part(layer))}
+
+
+def _own_layers(root: Path, around: Path | None, sources: Sources, problems: list[Problem]) -> dict[Path, Layer]:
+    """Of the files that may come with a repository, the strongest last."""
     home = sources.serena_home_for(root)
     shared = ((home, home and repository_of(home)), (around and around / COMMITTED, around), (root / COMMITTED, root))
     committed = {folder / CONFIG_NAME: repository for folder, repository in shared if folder}
-    own = [
-        *(
-            read_file(path, SHARED_DIALECT, problems, of_project=True, within=repository)
-            for path, repository in committed.items()
-            if path != sources.user
-        ),
-        *(read_file(path, PROJECT_DIALECT, problems, of_project=True, within=root) for path in project_files(root)),
-    ]
-    trusted = is_trusted(root, server.value.trusted_roots)
-    layers = [_shared(server), *(own if trusted else [restrict(layer, problems) for layer in own])]
-    return replace(combine(ProjectSettings, layers, problems), trusted=trusted)
+    layers = {
+        path: read_file(path, SHARED_DIALECT, problems, of_project=True, within=repository)
+        for path, repository in committed.items()
+        if path != sources.user
+    }
+    for path in project_files(root):
+        layers[path] = read_file(path, PROJECT_DIALECT, problems, of_project=True, within=root)
+    return layers
 
 
 def project_files(root: Path) -> list[Path]:

@@ -250,7 +250,10 @@ class ServerSettings(SharedSettings, kw_only=True, frozen=True):
     ] = []
     trusted_roots: Annotated[
         list[Folder],
-        Meta(description="Folders whose projects may name the programs that are run as their language servers."),
+        Meta(
+            description="Folders, and patterns of folders such as ~/src/mine/*, whose repositories are trusted: they "
+            "may name programs, and language servers may execute what is in them."
+        ),
     ] = []
     projects: Annotated[list[Folder], Meta(description="Roots of projects that are known from the start.")] = []
     default_context: Annotated[

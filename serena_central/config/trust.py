@@ -1,19 +1,23 @@
-"""What the files of a repository may not say: which programs run on its user's machine.
+"""What a repository's own settings may say before a person trusts it, and what of them a person is asked about.
 
-A cloned repository brings its own project.yml. It may choose among the servers that the catalogue knows and set how
-they analyse; it may name no program, argument, variable or plugin, unless its user trusts its root (`trusted_roots`).
-A language server may still run a project's own build (Cargo's build scripts, Gradle): that is the server's nature.
+A cloned repository brings its own project.yml. Of an entry of `language_servers` it may set which server of the
+catalogue answers, and how that analyses; everything else has no effect, and neither has a name in there under which
+servers take programs, arguments, variables or plugins. Who is trusted is decided in `projects/trusting.py`; here is the
+half of it that stands in the user's own settings.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, cast
 
+import yaml
+
 from serena_central.config.layers import Given, Layer, Problem
 
-_OPTIONS = frozenset({"command", "args", "env", "launch", "install", "ls_path", "executes", "untrusted"})
-"""Keys of an entry that say what is run, how it is got, or what it may do."""
+_ALLOWED = frozenset({"server", "settings", "initialization_options"})
+"""Keys of an entry that a project which nobody trusts may set; all others say what runs, or how the server is taken."""
 
 _INSIDE = ("settings", "initialization_options")
 """Keys of an entry whose tables are handed to the server."""
@@ -30,16 +34,80 @@ _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 _ENTRIES = "language_servers."
 
+MAX_WIDTH = 1_000_000
+"""Of a line in what a person is shown: long texts are not folded, so that differences are of whole values."""
+
 WHY = (
-    "names a program, arguments, variables or code to load, which a project may not: it has no effect. If you trust "
-    "this project, add its root to trusted_roots in ~/.serena/serena_config.yml"
+    "can make your machine run what the project names, so that it has no effect: this repository is not trusted. "
+    "Look at it and trust it with `serena-central trust DIR`, or add its folder to trusted_roots in "
+    "~/.serena/serena_config.yml"
 )
 
+Trusts = Callable[[Path, Mapping[str, str]], bool]
+"""Whether a person trusts a root with exactly these parts: file → its text by `executable_part`."""
 
-def is_trusted(root: Path, trusted_roots: Iterable[str]) -> bool:
-    """Whether the user has said that code of the project at `root` may run. Looks at the disk, for links."""
+
+def named_in_settings(root: Path, trusted_roots: Iterable[str]) -> bool:
+    """Whether one of the user's `trusted_roots` covers a root. Looks at the disk, for links.
+
+    A folder covers all that lies in it. In a pattern `*` stands for any characters of one name and `**` for any number
+    of folders; it covers the folders that it fits, and what belongs to them: not repositories inside of them.
+    """
     real = root.resolve()
-    return any(real.is_relative_to(Path(trusted).expanduser().resolve()) for trusted in trusted_roots)
+    return any(_covers(trusted, real) for trusted in trusted_roots)
+
+
+def _covers(trusted: str, root: Path) -> bool:
+    try:
+        parts = Path(trusted).expanduser().parts
+    except RuntimeError:  # the home folder of a user that there is not
+        return False
+    fixed = next((place for place, part in enumerate(parts) if "*" in part), len(parts))
+    base, pattern = Path(*parts[:fixed]).resolve(), parts[fixed:]
+    if not root.is_relative_to(base):
+        return False
+    if not pattern:
+        return True
+    for folder in (root, *root.parents):
+        if _fits(folder.relative_to(base).parts, pattern):
+            return True
+        if folder == base or (folder / ".git").exists():
+            return False
+    return False
+
+
+def _fits(names: Sequence[str], pattern: Sequence[str]) -> bool:
+    """Whether the whole path fits. Takes no more steps than there are pairs of a name and a part."""
+    reached = {0}
+    for part in pattern:
+        if part == "**":
+            reached = set(range(min(reached, default=len(names) + 1), len(names) + 1))
+        else:
+            reached = {at + 1 for at in reached if at < len(names) and fnmatchcase(names[at], _literal(part))}
+    return len(names) in reached
+
+
+def _literal(part: str) -> str:
+    """For fnmatch, where `*` alone is special to us."""
+    return part.replace("[", "[[]").replace("?", "[?]")
+
+
+class _Representer(yaml.SafeDumper):
+    """Writes everything out: what is approved is read by people."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def executable_part(layer: Layer) -> str:
+    """The canonical text of what in a file's layer may decide what is run; empty where there is nothing.
+
+    Two files of the same meaning have the same text; what is not ASCII is escaped, so that nothing in it can hide.
+    """
+    entries = {key.removeprefix(_ENTRIES): one.value for key, one in layer.values.items() if key.startswith(_ENTRIES)}
+    if not entries:
+        return ""
+    return yaml.dump({"language_servers": entries}, Dumper=_Representer, default_flow_style=False, width=MAX_WIDTH)
 
 
 def restrict(layer: Layer, problems: list[Problem]) -> Layer:
@@ -50,15 +118,15 @@ def restrict(layer: Layer, problems: list[Problem]) -> Layer:
             entry = _without_programs(cast("dict[Any, Any]", given.value), refused)
             if refused:
                 layer.values[key] = Given(entry, given.origins)
-                problems += [Problem("wrong", f"{key}.{name}", WHY, given.origins[-1]) for name in refused]
+                problems += [Problem("untrusted", f"{key}.{name}", WHY, given.origins[-1]) for name in refused]
     return layer
 
 
 def _without_programs(entry: Mapping[Any, Any], refused: list[str]) -> dict[Any, Any]:
     allowed: dict[Any, Any] = {}
     for name, value in entry.items():
-        if name in _OPTIONS:
-            refused.append(name)
+        if name not in _ALLOWED:
+            refused.append(str(name))
         else:
             allowed[name] = _clean(value, str(name), refused) if name in _INSIDE else value
     return allowed

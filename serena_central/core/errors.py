@@ -16,6 +16,7 @@ Errors hold data and a message for the reader, who is often a language model. Th
     │   ├── PathOutsideProject
     │   ├── PathNotFound
     │   └── PathRefused          NUL, device, folder where a file is needed, unreadable, too large, binary
+    ├── TrustRefused             what was to be trusted is not what was shown, or can't be kept
     ├── MemoryNotFound           lists the names there are
     ├── MemoryChanged            not what the session has seen: what it is now
     ├── SymbolNotFound           names close matches
@@ -102,6 +103,10 @@ class UnknownTool(SerenaCentralError):
         hint = f" Did you mean {', '.join(close)}?" if close else " tools/list names them."
         super().__init__(f"There is no tool named {name!r}.{hint}")
         self.name = name
+
+
+class TrustRefused(SerenaCentralError):
+    """A person's decision about a repository that can't be taken as it was meant; the message says why."""
 
 
 class CallCancelled(SerenaCentralError):

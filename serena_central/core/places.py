@@ -54,6 +54,16 @@ class Places:
         return self.home / "browsers.json"
 
     @property
+    def trust_file(self) -> Path:
+        """`trust.json`: which repositories a person trusts, and with what."""
+        return self.home / "trust.json"
+
+    @property
+    def asked_file(self) -> Path:
+        """Is there once the user was asked which folders are to be trusted."""
+        return self.home / "asked-about-trust"
+
+    @property
     def database(self) -> Path:
         return self.home / "serena-central.db"
 

@@ -40,6 +40,7 @@ from serena_central.lsp.conversion import Converter, plain, signatures, take_lon
 from serena_central.lsp.documents import Reading
 from serena_central.lsp.handshake import merged
 from serena_central.lsp.locate import Launch
+from serena_central.lsp.patterns import NamePatterns
 from serena_central.lsp.process import GuardedProcess, Usage, guarded
 from serena_central.lsp.types import (
     LspDiagnosticReport,
@@ -92,6 +93,7 @@ class LanguageServer:
             spec = msgspec.structs.replace(spec, initialization_options=launch.options)
         self.spec = spec
         self.root = root
+        self._names = NamePatterns(spec.naming, spec.name)
         self._launch = launch
         self._process: GuardedProcess | None = None
         self._initialized = False
@@ -180,7 +182,12 @@ class LanguageServer:
 
     async def ready(self) -> str | None:
         """Waits until its answers can be believed; a remark when the wait was cut short, else None."""
-        return await self._conversation.readiness.wait()
+        return await self._conversation.readiness.wait() or self.trouble or None
+
+    @property
+    def trouble(self) -> str:
+        """Why a pattern of its entry is not used any more; empty while all are."""
+        return self._names.trouble or self._conversation.readiness.trouble
 
     async def enter(self, folder: Path) -> None:
         """Makes sure that a folder is one of the workspace's: questions about its files need more than each file."""
@@ -364,7 +371,7 @@ class LanguageServer:
         return found
 
     def _converter(self) -> Converter:
-        return Converter(self._conversation.offer.encoding, self._conversation.documents.text_of, self.spec.naming)
+        return Converter(self._conversation.offer.encoding, self._conversation.documents.text_of, self._names)
 
     async def _connect(self, process: GuardedProcess) -> None:
         await self._conversation.run(process.stdout, process.stdin)

@@ -14,6 +14,7 @@ from urllib.parse import quote, unquote_to_bytes, urlsplit
 import msgspec
 
 from serena_central.core.errors import PathError
+from serena_central.core.patterns import Matcher
 from serena_central.core.text import Encoding, Position, Range, Text
 from serena_central.lsp.answers import (
     Diagnostic,
@@ -25,6 +26,7 @@ from serena_central.lsp.answers import (
     WorkspaceEdit,
 )
 from serena_central.lsp.catalogue import Naming
+from serena_central.lsp.patterns import NamePatterns
 from serena_central.lsp.types import (
     LspDiagnostic,
     LspHierarchyItem,
@@ -61,7 +63,7 @@ def lsp_position(text: Text, position: Position, encoding: Encoding) -> dict[str
     return {"line": line, "character": character}
 
 
-_PLAIN = Naming()
+_PLAIN = NamePatterns(Naming())
 
 MANY_SYMBOLS = 400
 """So many are converted in a millisecond."""
@@ -73,10 +75,10 @@ LARGE_TEXT = 20_000
 class Converter:
     """Converts the parts of one answer. Each file's text is read once. Belongs to one task or thread."""
 
-    def __init__(self, encoding: Encoding, text_of: Callable[[Path], Text], naming: Naming = _PLAIN) -> None:
+    def __init__(self, encoding: Encoding, text_of: Callable[[Path], Text], names: NamePatterns = _PLAIN) -> None:
         self._encoding: Encoding = encoding
         self._text_of = text_of
-        self._naming = naming
+        self._names = names
         self._texts: dict[Path, Text | None] = {}
         self._paths: dict[str, Path | None] = {}
 
@@ -90,7 +92,7 @@ class Converter:
         if any(symbol.range is None for symbol in symbols):
             return self._nested(text, symbols)
         found = [self._symbol(text, symbol) for symbol in symbols]
-        return without_imports(found, text, self._naming.imports) if self._naming.imports else found
+        return without_imports(found, text, self._names.imports) if self._names.imports else found
 
     def locations(self, found: Sequence[LspLocation] | LspLocation | None) -> list[Location]:
         """Each place once, in the server's order; places in what is no readable file are left out."""
@@ -165,7 +167,7 @@ class Converter:
         whole = self.range(text, symbol.range)
         name = self.range(text, symbol.selection_range) if symbol.selection_range else whole
         children = [self._symbol(text, child) for child in symbol.children or () if child.range is not None]
-        bare, scope = scoped_name(symbol.name, self._naming)
+        bare, scope = scoped_name(symbol.name, self._names)
         return DocumentSymbol(bare, symbol.kind, whole, name, symbol.detail or "", children, scope)
 
     def _nested(self, text: Text, symbols: Sequence[LspSymbol]) -> list[DocumentSymbol]:
@@ -216,25 +218,26 @@ def _count(symbols: Sequence[LspSymbol]) -> int:
     return len(symbols) + sum(_count(symbol.children) for symbol in symbols if symbol.children)
 
 
-def scoped_name(name: str, naming: Naming) -> tuple[str, tuple[str, ...]]:
+def scoped_name(name: str, names: NamePatterns) -> tuple[str, tuple[str, ...]]:
     """A symbol's own name, and the containers that the server wrote before it, without their template arguments."""
-    match = re.fullmatch(naming.scoped, name) if naming.scoped else None
+    match = names.scoped.fullmatch(name) if names.scoped else None
     if match is None:
         return name, ()
     scope, before = match["scope"], ""
     while scope != before:
         scope, before = _TEMPLATE_ARGUMENTS.sub("", scope), scope
-    return match["name"], tuple(scope.split(naming.separator) if naming.separator else [scope])
+    return match["name"], tuple(scope.split(names.separator) if names.separator else [scope])
 
 
-def without_imports(symbols: Sequence[DocumentSymbol], text: Text, pattern: str) -> list[DocumentSymbol]:
-    """Leaves out the symbols that lie inside the matches of `pattern`."""
-    imports = [
-        Range(text.position(match.start()), text.position(match.end())) for match in re.finditer(pattern, text.content)
-    ]
-    kept = [symbol for symbol in symbols if not any(span.encloses(symbol.range) for span in imports)]
+def without_imports(symbols: Sequence[DocumentSymbol], text: Text, imports: Matcher) -> list[DocumentSymbol]:
+    """Leaves out the symbols that lie inside the matches of `imports`."""
+    return _outside(symbols, [Range(*map(text.position, span)) for span in imports.spans(text.content)])
+
+
+def _outside(symbols: Sequence[DocumentSymbol], spans: Sequence[Range]) -> list[DocumentSymbol]:
+    kept = [symbol for symbol in symbols if not any(span.encloses(symbol.range) for span in spans)]
     for symbol in kept:
-        symbol.children = without_imports(symbol.children, text, pattern) if symbol.children else []
+        symbol.children = _outside(symbol.children, spans) if symbol.children else []
     return kept
 
 

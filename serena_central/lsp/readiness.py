@@ -11,6 +11,7 @@ import msgspec
 
 from serena_central.core.progress import report
 from serena_central.lsp.catalogue import Readiness
+from serena_central.lsp.patterns import LinePatterns
 from serena_central.lsp.types import LspLogMessage, LspProgress, LspProgressValue
 
 LOG_METHODS = ("window/logMessage", "window/showMessage")
@@ -26,13 +27,11 @@ class ReadinessTracker:
         self._spec = spec
         self._server = server
         self._titles = re.compile("|".join(re.escape(title) for title in spec.titles), re.IGNORECASE)
-        self._pattern = re.compile(spec.pattern)
+        self._patterns = LinePatterns(spec, server)
         self._running: dict[int | str, str] = {}
         """Token → title, of every progress that has begun and not ended."""
         self._seen = False
         """The sign that the entry names was seen at least once."""
-        self._trouble = re.compile(spec.trouble) if spec.trouble else None
-        self._cured = re.compile(spec.cured) if spec.cured else None
         self._ails = ""
         """What the server said of a project that it could not load."""
         self._ready = spec.kind == "none"
@@ -59,17 +58,24 @@ class ReadinessTracker:
             self._hear_line(msgspec.json.decode(params, type=LspLogMessage).message)
         elif self._spec.kind == "notification" and method == self._spec.method:
             fields = msgspec.json.decode(params, type=dict[str, Any]) if self._spec.field else {}
-            ill = self._trouble and self._trouble.search(bytes(params).decode())
+            ails = self._patterns.ails
+            ill = ails and ails.search(bytes(params).decode())
             self._ails = str(fields.get("message") or "") if ill else ""
             self._sign(ready=fields.get(self._spec.field) == self._spec.value)
 
     def _hear_line(self, line: str) -> None:
-        if self._spec.kind == "log" and self._pattern.search(line):
+        ready, ails, cured = self._patterns.ready, self._patterns.ails, self._patterns.cured
+        if self._spec.kind == "log" and (ready is None or ready.search(line)):
             self._sign(ready=True)
-        if self._trouble and self._trouble.search(line):
+        if ails and ails.search(line):
             self._ails = line
-        elif self._cured and self._cured.search(line):
+        elif cured and cured.search(line):
             self._ails = ""
+
+    @property
+    def trouble(self) -> str:
+        """Why a pattern of the entry is not used any more."""
+        return self._patterns.trouble
 
     @property
     def pending(self) -> bool:

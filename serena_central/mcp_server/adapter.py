@@ -18,6 +18,7 @@ from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 from serena_central.core import tracing
 from serena_central.core.errors import ToolRefused
 from serena_central.core.progress import Listener
+from serena_central.mcp_server.asking import AFTER, TrustQuestions
 from serena_central.mcp_server.conversation import exchange_of, scope_of
 from serena_central.mcp_server.errors import failed_result, protocol_error, wire
 from serena_central.mcp_server.identity import Client, claim_of, request_of
@@ -52,9 +53,13 @@ Context = ServerRequestContext[Any, Any]
 class Adapter:
     """Builds `server`, the SDK's server with all our handlers."""
 
-    def __init__(self, *, sessions: SessionManager, caller: ToolCaller, version: str) -> None:
+    def __init__(
+        self, *, sessions: SessionManager, caller: ToolCaller, version: str, questions: TrustQuestions | None = None
+    ) -> None:
+        """Without `questions` no client's person is asked about trust."""
         self._sessions = sessions
         self._caller = caller
+        self._questions = questions
         self._listings: dict[tuple[bool | str, ...], list[dict[str, Any]]] = {}
         self.server: Server[Any] = Server(
             SERVER_NAME,
@@ -133,14 +138,23 @@ class Adapter:
 
     async def _answer(
         self, context: Context, params: types.CallToolRequestParams, on_progress: Listener | None
-    ) -> dict[str, Any]:
+    ) -> HandlerResult:
         """One call to its result. Every failure is a result, too, so that the model gets to read it."""
         try:
             session = self._identify(context)
             before = session.modes, session.active_project
+            if self._questions is not None and params.input_responses is not None:
+                await self._questions.take(session, params.input_responses)
+            arguments = params.arguments or {}
             answer = await self._caller.call(
-                session, params.name, params.arguments or {}, on_progress=on_progress, request=_request(context)
+                session, params.name, arguments, on_progress=on_progress, request=_request(context)
             )
+            if self._questions is not None and params.name == AFTER:
+                trusted = await self._questions.trusts_now(session, context.session, context.request_id)
+                if isinstance(trusted, types.InputRequiredResult):
+                    return trusted
+                if trusted:
+                    answer = await self._caller.call(session, params.name, arguments, on_progress=on_progress)
             # Modern clients hear of it by the short life of their list.
             if before != (session.modes, session.active_project) and session.era == "handshake":
                 await context.session.send_tool_list_changed()

@@ -57,6 +57,8 @@ class Run:
         self._policy = policy
         self._clock = clock
         self._server: LanguageServer | None = None
+        self.trouble_told = False
+        """Whether it was published that a pattern of its entry is not used any more."""
         self._start_scope = anyio.CancelScope()
         self._cpu_s = 0.0
         self._cpu_at = self.started_at

@@ -90,6 +90,9 @@ class Slot:
 
     def give_back(self, run: Run, error: BaseException | None) -> None:
         """Returns a lease; what the call met tells how the server fares."""
+        if run.server.trouble and not run.trouble_told:
+            run.trouble_told = True
+            self._publish("server.pattern", run.server.trouble, Severity.WARNING)
         if error is None:
             run.unanswered = 0
             # A lease that asked nothing, or came back from a run that has crashed meanwhile, is no success.

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from serena_central.config.layers import DEFAULT, Loaded, Problem
-from serena_central.config.load import load_project_config, settings_stamp
-from serena_central.config.settings import ProjectSettings, ServerSettings
+from serena_central.config.settings import ProjectSettings
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.places import Places
 from serena_central.editing.apply import Applier
@@ -16,17 +15,19 @@ from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.applied_edit import AppliedEdit
 from serena_central.projects.languages import ProjectLanguages
 from serena_central.projects.project import Project
-from serena_central.projects.superrepo.known import SuperRepos
+from serena_central.projects.root_settings import RootSettings
 from serena_central.store.index_cache import IndexCache
 from serena_central.symbols.syntax.reader import SyntaxReader
+
+MOST_NAMED = 5
+"""Keys in one note; all of them are in events."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectBuilder:
     """What every project of this server is built with. `edited` hears of every operation on a project's files."""
 
-    loaded: Loaded[ServerSettings]
-    super_repos: SuperRepos
+    settings: RootSettings
     pool: LanguageServerPool
     syntax: SyntaxReader
     places: Places
@@ -38,14 +39,13 @@ class ProjectBuilder:
 
     def stamp(self, root: Path) -> object:
         """What differs when a project of this root would be built with other settings. Costs some microseconds."""
-        repo = self.super_repos.of(root)
-        return settings_stamp(root, repo.root if repo else None), repo.says_of(root) if repo else ()
+        return self.settings.stamp(root)
 
     def build(self, root: Path) -> Project:
         """Does no long work. What is wrong with the settings is said on the bus, and the rest counts."""
         seen = self.stamp(root)  # before the files are read: a change in between is noticed
         found, settings = self._settings(root)
-        repo = self.super_repos.around(root)
+        repo = self.settings.super_repos.around(root)
         languages = ProjectLanguages(
             root,
             self.pool,
@@ -53,7 +53,7 @@ class ProjectBuilder:
             trusted=found.trusted,
             languages=settings.languages,
             chosen=settings.language_servers,
-            users=self.loaded.value.language_servers,
+            users=self.settings.loaded.value.language_servers,
             encoding=settings.encoding,
             around=repo.root if repo else None,
             syntax=self.syntax,
@@ -67,14 +67,22 @@ class ProjectBuilder:
             root, settings, languages, cache, watches=self.watches, applier=self.applier, edited=self.edited
         )
         project.settings_stamp = seen
+        held_back = [problem.key for problem in found.problems if problem.kind == "untrusted"]
+        if held_back:
+            project.restrictions.append(f"some of its settings have no effect ({_listed(held_back)})")
         return project
 
     def _settings(self, root: Path) -> tuple[Loaded[ProjectSettings], ProjectSettings]:
-        repo = self.super_repos.of(root)
-        found = load_project_config(root, self.loaded, around=repo.root if repo else None)
+        repo = self.settings.super_repos.of(root)
+        found = self.settings.read(root)
         for problem in found.problems:
             self._say(root, problem)
         return found, repo.settings_in(root, found.value) if repo else found.value
 
     def _say(self, root: Path, problem: Problem) -> None:
         self.bus.publish("project.settings", str(problem), severity=Severity.WARNING, project=root.name)
+
+
+def _listed(keys: list[str]) -> str:
+    more = len(keys) - MOST_NAMED
+    return ", ".join(keys[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

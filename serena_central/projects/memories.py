@@ -8,8 +8,7 @@ Which session saw what is not known here.
 import hashlib
 import os
 import stat
-import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -19,6 +18,7 @@ import regex
 
 from serena_central.config.settings import ProjectSettings
 from serena_central.core.errors import (
+    ConfigError,
     InvalidArguments,
     MemoryChanged,
     MemoryNotFound,
@@ -28,6 +28,7 @@ from serena_central.core.errors import (
     ToolRefused,
 )
 from serena_central.core.nofollow import OpenFolder
+from serena_central.core.patterns import BoundedMatcher
 from serena_central.editing.replacing import Mode, replaced, replacements
 from serena_central.files.atomic import write_in
 from serena_central.files.boundary import resolve_inside
@@ -40,8 +41,13 @@ MAX_BYTES = 1024 * 1024
 
 MAX_LISTED = 10_000
 
+MAX_PATTERN_CHARS = 20_000
+"""Of all patterns of a setting: compiling takes 10 µs for each. More of them fit everything."""
+
+MAX_LITERAL = 1000
+"""Characters of a text that may have been meant as a name."""
+
 _PART = regex.compile(r'[^./\\:*?"<>|\x00-\x1f\x7f][^/\\:*?"<>|\x00-\x1f\x7f]{0,99}')
-_PATTERN_S = 0.5
 
 
 class Memory(msgspec.Struct, frozen=True):
@@ -62,8 +68,8 @@ class Memories:
         self._own = ".claude/.serena/memories/" if claudes else ".serena/memories/"
         self._home = Path(os.path.realpath(home))
         self._read_only = settings.read_only
-        self._kept = [_compiled(pattern) for pattern in settings.read_only_memory_patterns]
-        self._ignored = [_compiled(pattern) for pattern in settings.ignored_memory_patterns]
+        self._kept = _compiled("read_only_memory_patterns", settings.read_only_memory_patterns)
+        self._ignored = _compiled("ignored_memory_patterns", settings.ignored_memory_patterns)
         self._changing = anyio.Lock()
 
     async def names(self, topic: str = "") -> list[str]:
@@ -73,6 +79,10 @@ class Memories:
 
     def changeable(self, name: str) -> bool:
         return not self._read_only and not _fits(self._kept, name)
+
+    def troubles(self) -> list[str]:
+        """Patterns of the settings that are given up, and why: they fit every name since then."""
+        return [pattern.trouble for pattern in (*self._kept, *self._ignored) if pattern.trouble]
 
     async def read(self, name: str) -> Memory:
         """Raises: MemoryNotFound, PathError, InvalidArguments (the name can't be one)."""
@@ -230,20 +240,22 @@ def _is_memory(file: str, folder: int) -> bool:
         return False
 
 
-def _compiled(pattern: str) -> "regex.Pattern[str]":
-    """A pattern of the settings; one that can't be compiled fits its own text alone."""
-    try:
-        return regex.compile(pattern)
-    except regex.error:
-        return regex.compile(regex.escape(pattern))
+def _compiled(key: str, patterns: Iterable[str]) -> list[BoundedMatcher]:
+    """Patterns of the settings; one that can't be compiled fits its own text alone, or everything if it is long."""
+    patterns, compiled = list(patterns), list[BoundedMatcher]()
+    if sum(map(len, patterns)) > MAX_PATTERN_CHARS:
+        return [BoundedMatcher(key, ".*")]
+    for pattern in patterns:
+        try:
+            compiled.append(BoundedMatcher(key, pattern))
+        except ConfigError:
+            compiled.append(BoundedMatcher(key, regex.escape(pattern) if len(pattern) < MAX_LITERAL else ".*"))
+    return compiled
 
 
-def _fits(patterns: "list[regex.Pattern[str]]", name: str) -> bool:
-    end = time.monotonic() + _PATTERN_S
-    try:
-        return any(pattern.fullmatch(name, timeout=max(end - time.monotonic(), 0.001)) for pattern in patterns)
-    except TimeoutError:
-        return True  # a pattern that can't be decided keeps what it may be meant to keep
+def _fits(patterns: Iterable[BoundedMatcher], name: str) -> bool:
+    """A pattern that can't be decided keeps what it may be meant to keep."""
+    return any(pattern.fullmatch(name) or pattern.trouble for pattern in patterns)
 
 
 def _digest(content: str) -> str:

@@ -99,6 +99,8 @@ class Project:
             encoding=settings.encoding,
         )
         self.refactoring = Refactoring(root, self.tree, self.edits, self.relations)
+        self.restrictions: list[str] = []
+        """What is held back since nobody trusts the root: sentences without their end, for notes."""
         self.settings_stamp: object = settings_stamp(root)
         """Of the files that the settings were read from: when it differs, the project is opened anew."""
         self._batches = 0

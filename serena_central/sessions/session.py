@@ -122,6 +122,8 @@ class Session:
         self.tools: dict[str, ToolStatistics] = {}
         self.minutes = Minutes()
         self.running: dict[str, RunningCall] = {}
+        self.held_back_told: dict[str, tuple[str, ...]] = {}
+        """Root → what this session was told is held back there, since nobody trusts it."""
         self.views: OrderedDict[SeenPlace, str] = OrderedDict()
         """Hashes of what it last saw of symbols, the oldest first; kept by sessions/views.py."""
         self.views_in_store = False

@@ -295,6 +295,7 @@ async def _on_project(
             result = await tool.function(call, project, **parsed)
         except BaseExceptionGroup as group:
             raise told_by(group) from group
+    call.remark_restrictions(project)
     if tool.about == "code":
         note_restrictions(call, project)
     return result

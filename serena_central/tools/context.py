@@ -11,8 +11,10 @@ from serena_central.core.events import EventBus
 from serena_central.editing.change import Author
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.history import EditHistory
+from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectRegistry
 from serena_central.projects.superrepo.known import SuperRepos
+from serena_central.projects.trusting import note
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
 from serena_central.sessions.views import SymbolViews
@@ -81,3 +83,10 @@ class ToolCall:
         """Adds a line to the answer's second block, once."""
         if text not in self.remarks:
             self.remarks.append(text)
+
+    def remark_restrictions(self, project: Project) -> None:
+        """Says what is held back in a project that nobody trusts, once in a session until something else is."""
+        restrictions, told, root = tuple(project.restrictions), self.session.held_back_told, str(project.root)
+        if restrictions and told.get(root) != restrictions:
+            told[root] = restrictions
+            self.remark(note(project.name, project.root, restrictions))

@@ -46,6 +46,8 @@ async def list_memories(
     """Names of the project's memories and of the global ones."""
     names = await target.memories.names(topic)
     kept = [name for name in names if not target.memories.changeable(name)]
+    for trouble in target.memories.troubles():
+        call.remark(trouble)
     return {"memories": names, **({"read_only_memories": kept} if kept else {})}
 
 

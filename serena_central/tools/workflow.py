@@ -30,6 +30,7 @@ async def activate_project(
     call.services.sessions.activate(call.session, ActiveProject(opened.name, str(opened.root)))
     for problem in repos.problems_at(opened.root):
         call.remark(f"Settings: {problem}")
+    call.remark_restrictions(opened)
     prompt = f"\n{opened.settings.initial_prompt}" if opened.settings.initial_prompt else ""
     repo = repos.at(opened.root)
     if repo is not None:

@@ -45,6 +45,7 @@ _STATUS: tuple[tuple[type[errors.SerenaCentralError], int], ...] = (
     (errors.AmbiguousSymbol, 409),
     (errors.TooManyMatches, 409),
     (errors.EditError, 409),
+    (errors.TrustRefused, 409),
     (errors.ToolRefused, 403),
     (errors.ProjectRefused, 403),
     (errors.ServerUnavailable, 503),

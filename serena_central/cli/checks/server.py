@@ -13,11 +13,12 @@ from serena_central.cli.output import megabytes
 from serena_central.cli.port import PortTaken, listening
 from serena_central.cli.remote import NoServer, Refused, Remote
 from serena_central.config.layers import Loaded, Problem
-from serena_central.config.load import load_project_config, load_server_config
+from serena_central.config.load import load_server_config
 from serena_central.config.settings import ServerSettings
 from serena_central.core.errors import ConfigError, StoreError
 from serena_central.core.places import Places
 from serena_central.pool.ledger import Ledger
+from serena_central.projects.root_settings import RootSettings
 
 PRIVATE = 0o077
 """Permission bits that others must not have on our folder."""
@@ -30,7 +31,7 @@ START = "start one with `serena-central serve`"
 
 def check_server(places: Places) -> Iterator[Check]:
     yield _home(places)
-    loaded, problems = _settings()
+    loaded, problems = _settings(places)
     yield from problems
     yield _token(places)
     runs = _running(places)
@@ -67,7 +68,7 @@ def _home(places: Places) -> Check:
     return ok("home", str(places.home))
 
 
-def _settings() -> tuple[Loaded[ServerSettings] | None, list[Check]]:
+def _settings(places: Places) -> tuple[Loaded[ServerSettings] | None, list[Check]]:
     """The settings, if they can be used, and each problem in them and in the projects that they name."""
     try:
         loaded = load_server_config({})
@@ -77,7 +78,7 @@ def _settings() -> tuple[Loaded[ServerSettings] | None, list[Check]]:
         ]
     problems = [*loaded.problems]
     for root in loaded.value.projects:
-        problems += load_project_config(Path(root).expanduser(), loaded).problems
+        problems += RootSettings(loaded, places).read(Path(root).expanduser().resolve()).problems
     if not problems:
         return loaded, [ok("settings", "no problems")]
     return loaded, [_of_problem(problem) for problem in problems]
@@ -86,6 +87,8 @@ def _settings() -> tuple[Loaded[ServerSettings] | None, list[Check]]:
 def _of_problem(problem: Problem) -> Check:
     if problem.kind == "wrong":
         return failed("settings", str(problem), "mend the value; until then it has no effect")
+    if problem.kind == "untrusted":
+        return warning("settings", str(problem), "`serena-central trust DIR` shows it, and asks")
     return warning("settings", str(problem), "it has no effect; remove it, unless it is there for Serena")
 
 

@@ -14,6 +14,7 @@ import msgspec
 from serena_central.core.errors import ConfigError
 from serena_central.lsp.catalogue.registry import Catalogue, watching
 from serena_central.lsp.catalogue.spec import ServerSpec
+from serena_central.lsp.patterns import check
 
 _FULL = frozenset(ServerSpec.__struct_fields__) - {"name"}
 """Keys of the full form: an entry's own."""
@@ -41,7 +42,7 @@ class Choices:
             try:
                 self._take(key, asked[key])
             except (ConfigError, msgspec.ValidationError) as error:
-                self.problems.append(Problem(key, error.problem if isinstance(error, ConfigError) else str(error)))
+                self.problems.append(Problem(key, _said(error)))
 
     def server_for(self, language: str) -> ServerSpec | None:
         """None where the catalogue has none and the settings name none. Raises: ConfigError."""
@@ -140,7 +141,9 @@ class Choices:
             self._settings[base.name] = msgspec.convert(settings, dict[str, Any])
         if changes:
             whole = _over(msgspec.to_builtins(base), changes)
-            self._specs[base.name] = watching(msgspec.convert(whole, ServerSpec), self._base.languages)
+            spec = watching(msgspec.convert(whole, ServerSpec), self._base.languages)
+            check(spec)
+            self._specs[base.name] = spec
         if idle := sorted(options.keys() - _FULL - {"command", "args", "env"}):
             self.problems.append(Problem(key, f"{', '.join(idle)}: no such option; it has no effect"))
 
@@ -172,3 +175,10 @@ def _over(base: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
         else:
             result[key] = value
     return result
+
+
+def _said(error: ConfigError | msgspec.ValidationError) -> str:
+    """What is wrong, with the key below the entry where one is to blame."""
+    if not isinstance(error, ConfigError):
+        return str(error)
+    return f"{error.key} {error.problem}" if "." in error.key else error.problem

@@ -1,6 +1,6 @@
 """Finds the super-repo that a folder lies in, and keeps what was read until its files change."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,11 +17,12 @@ WHOLE_FILE = "file"
 MOST_KEPT = 1000
 """Roots whose configuration is remembered; a box has fewer."""
 
-Facts = tuple[tuple[int, int, int] | None, ...]
+Facts = tuple[Hashable, ...]
 
 
 class _Kept(NamedTuple):
     facts: Facts
+    stamp: Hashable
     repo: SuperRepo | None
     problems: list[Problem]
 
@@ -34,10 +35,13 @@ class SuperRepos:
         load: Callable[[Path], Loaded[ProjectSettings]],
         *,
         changed: Callable[[SuperRepo], None] = lambda _repo: None,
+        stamp: Callable[[], Hashable] = lambda: None,
     ) -> None:
-        """`load` reads one root's settings; `changed` hears of every super-repo that was read anew."""
+        """`load` reads one root's settings; `changed` hears of every super-repo that was read anew; `stamp` differs
+        when other problems may be found in the same files."""
         self._load = load
         self._changed = changed
+        self._stamp = stamp
         self._kept: dict[Path, _Kept] = {}
 
     def at(self, root: Path) -> SuperRepo | None:
@@ -48,6 +52,8 @@ class SuperRepos:
     def problems_at(self, root: Path) -> list[Problem]:
         """What of the settings at a root has no effect, of a super-repo or any other project."""
         kept = self._current(root)
+        if kept is not None and kept.stamp != self._stamp():
+            kept = self._read(root, kept.facts, kept)
         return kept.problems if kept else []
 
     def _current(self, root: Path) -> _Kept | None:
@@ -62,14 +68,14 @@ class SuperRepos:
         return kept
 
     def _read(self, root: Path, facts: Facts, before: _Kept | None) -> _Kept:
-        loaded = self._load(root)
+        stamp, loaded = self._stamp(), self._load(root)
         repo = super_repo_of(root, loaded)
         problems = [*loaded.problems, *(repo.problems if repo else ())]
         if repo is None and before is not None and any(problem.key == WHOLE_FILE for problem in loaded.problems):
             repo = before.repo  # half written, most likely: its modules don't vanish for that
         while len(self._kept) >= MOST_KEPT:
             del self._kept[next(iter(self._kept))]
-        kept = self._kept[root] = _Kept(facts, repo, problems)
+        kept = self._kept[root] = _Kept(facts, stamp, repo, problems)
         if repo is not None:
             self._changed(repo)
         return kept

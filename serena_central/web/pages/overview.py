@@ -9,7 +9,9 @@ from serena_central.core.events import Event, Severity
 from serena_central.core.words import counted
 from serena_central.pool.snapshot import ServerSnapshot
 from serena_central.pool.state import RunState
+from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectSnapshot
+from serena_central.projects.trusting import State, Trust
 from serena_central.sessions.minutes import Minute
 from serena_central.sessions.session import SessionSnapshot, SessionState
 from serena_central.web.pages.page import Page, Section, Visit, link
@@ -259,6 +261,7 @@ async def attention(visit: Visit) -> Attention:
         *_of_store(parts.store.writer.problem),
         *_of_servers(parts.pool.snapshot()),
         *_of_projects(parts.projects.snapshots(), visit.now),
+        *_of_trust(parts.projects.open_projects(), parts.trust),
         *_of_events(recent, References(parts)),
     ]
     return Attention(problems[:MOST_ATTENTION], max(0, len(problems) - MOST_ATTENTION))
@@ -293,6 +296,23 @@ def _of_projects(found: list[ProjectSnapshot], now: float) -> list[Problem]:
         )
         for one in found
         if one.open and one.pending and now - (one.opened_at or now) > INDEXING_S
+    ]
+
+
+def _of_trust(found: list[Project], trust: Trust) -> list[Problem]:
+    """Open projects of which something is held back until a person has looked."""
+    states = [(one, trust.standing(one.root).state) for one in found]
+    return [
+        Problem(
+            "warning",
+            f"What {one.name} can execute has changed since it was trusted."
+            if state is State.CHANGED
+            else f"{one.name} is not trusted: {'; '.join(one.restrictions)}.",
+            "Look at the difference, and trust it again." if state is State.CHANGED else "Look at it, and trust it.",
+            project_page(str(one.root)),
+        )
+        for one, state in states
+        if state is State.CHANGED or (state is State.UNTRUSTED and one.restrictions)
     ]
 
 

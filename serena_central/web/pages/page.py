@@ -21,6 +21,7 @@ from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.history import EditHistory
 from serena_central.projects.registry import ProjectRegistry
 from serena_central.projects.superrepo.known import SuperRepos
+from serena_central.projects.trusting import Trust
 from serena_central.projects.warmups import WarmUp
 from serena_central.sessions.manager import SessionManager
 from serena_central.store.store import Store
@@ -46,6 +47,7 @@ class Parts:
     pool: LanguageServerPool
     projects: ProjectRegistry
     super_repos: SuperRepos
+    trust: Trust
     warm_up: WarmUp
     sessions: SessionManager
     caller: ToolCaller

@@ -11,6 +11,7 @@ from serena_central.pool.state import RunState
 from serena_central.projects.superrepo.configuration import SuperRepo
 from serena_central.projects.superrepo.router import is_certain, route
 from serena_central.store.index_cache import IndexCache
+from serena_central.web.pages import approving
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.projects import ONE, ProjectRow, known, project_row
 from serena_central.web.pages.references import project_page, server_page
@@ -155,6 +156,7 @@ PAGE = Page(
     template="project.html",
     sections={
         "about": Section("project/_about.html", about, ("project", "server")),
+        "trust": approving.SECTION,
         "routing": Section("project/_routing.html", routing, ("project",), every_s=60),
     },
     in_navigation=False,

@@ -94,9 +94,14 @@ def known(visit: Visit, root: str) -> ProjectSnapshot:
 # --- actions ----------------------------------------------------------------------------------------------------------
 
 
+def one_value(form: Form, name: str) -> str:
+    """The first value of a field, "" where there is none."""
+    (value, *_) = form.get(name, [""])
+    return value
+
+
 def _named(visit: Visit, form: Form) -> ProjectSnapshot:
-    (root, *_) = form.get("root", [""])
-    return known(visit, root)
+    return known(visit, one_value(form, "root"))
 
 
 async def _warm(visit: Visit, form: Form) -> str:

@@ -12,6 +12,7 @@ from serena_central.web.answers import NotFound
 from serena_central.web.pages import (
     about,
     acting,
+    approving,
     connect,
     edit,
     events,
@@ -65,6 +66,7 @@ ACTIONS: dict[str, Action] = {
     "/undo": acting.take_back,
     **servers.ACTIONS,
     **projects.ACTIONS,
+    **approving.ACTIONS,
     **surveying.ACTIONS,
 }
 """Path below /dashboard → what a POST to it does."""

@@ -18,6 +18,7 @@ from serena_central.lsp.conversion import (
     take_long,
     uri_of,
 )
+from serena_central.lsp.patterns import NamePatterns
 from serena_central.lsp.types import LspDiagnostic, LspLocation, LspPosition, LspRange, LspSymbol
 
 WIDE = Text("a😀b\nüber\n")
@@ -164,7 +165,7 @@ def test_hovers_of_every_form_are_text(contents: object, text: str) -> None:
 def test_a_name_that_says_its_container_is_taken_apart(
     server: str, name: str, expected: tuple[str, tuple[str, ...]]
 ) -> None:
-    assert scoped_name(name, catalogue().server(server).naming) == expected
+    assert scoped_name(name, NamePatterns(catalogue().server(server).naming)) == expected
 
 
 def test_what_an_import_names_is_no_definition() -> None:
@@ -189,7 +190,7 @@ export const eleventh = { twelfth: 1 };
 
     module = LspSymbol("module", 2, range=lsp_lines(5, 8), children=[symbol("ninth"), symbol("tenth")])
     found = [symbol(name) for name in ("first", "third", "Fourth", "fifth", "sixth", "seventh", "eighth")]
-    converter = Converter("utf-16", lambda path: text, catalogue().server("typescript").naming)
+    converter = Converter("utf-16", lambda path: text, NamePatterns(catalogue().server("typescript").naming))
     assert names(converter.symbols(text, [*found, module, symbol("eleventh")])) == [
         ("seventh", []),
         ("eighth", []),

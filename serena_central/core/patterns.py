@@ -1,0 +1,110 @@
+"""Regular expressions that somebody else wrote: matched within a deadline, and given up when they exceed it.
+
+`re` holds the interpreter's lock while it matches and can't be interrupted: one catastrophic pattern, or one hostile
+text, would stop the whole server, SIGTERM included. The `regex` module looks at the clock and lets other threads run.
+It takes some 3 µs for a short text where `re` takes less than one, so that patterns of our own that no text makes slow
+stay with `re`, behind the same interface.
+"""
+
+import logging
+import re
+from typing import Protocol
+
+import regex
+
+from serena_central.core.errors import ConfigError
+
+logger = logging.getLogger(__name__)
+
+DEADLINE_S = 0.25
+"""For one text. A pattern in order takes microseconds; the clock goes on while the machine does something else."""
+
+MAX_LENGTH = 10_000
+"""Characters of a pattern; compiling is not interrupted."""
+
+SHOWN = 120
+
+
+class Match(Protocol):
+    def __getitem__(self, group: str, /) -> str: ...
+    def span(self) -> tuple[int, int]: ...
+
+
+class Matcher(Protocol):
+    """A compiled pattern. May be used in any thread."""
+
+    @property
+    def trouble(self) -> str:
+        """Why it matches nothing any more; empty while all is well."""
+        ...
+
+    def fullmatch(self, text: str, /) -> Match | None: ...
+    def search(self, text: str, /) -> Match | None: ...
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Start and end of every match, none overlapping another."""
+        ...
+
+
+class BoundedMatcher:
+    """Somebody's pattern. A text that takes too long is the last: nothing matches from then on, as `trouble` says."""
+
+    def __init__(self, key: str, source: str) -> None:
+        """`key` names the setting. Raises ConfigError for what is no pattern."""
+        if len(source) > MAX_LENGTH:
+            raise ConfigError(key, f"has {len(source)} characters; the limit is {MAX_LENGTH}")
+        try:
+            self._compiled = regex.compile(source)
+        except (regex.error, RecursionError, OverflowError, ValueError) as error:
+            raise ConfigError(key, f"is not a valid regular expression: {error}") from error
+        self._key = key
+        self.groups = frozenset(self._compiled.groupindex)
+        self.trouble = ""
+
+    def fullmatch(self, text: str, /) -> Match | None:
+        if self.trouble:
+            return None
+        try:
+            return self._compiled.fullmatch(text, timeout=DEADLINE_S, concurrent=True)
+        except TimeoutError:
+            return self._give_up(text)
+
+    def search(self, text: str, /) -> Match | None:
+        if self.trouble:
+            return None
+        try:
+            return self._compiled.search(text, timeout=DEADLINE_S, concurrent=True)
+        except TimeoutError:
+            return self._give_up(text)
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        if self.trouble:
+            return []
+        try:
+            return [match.span() for match in self._compiled.finditer(text, timeout=DEADLINE_S, concurrent=True)]
+        except TimeoutError:
+            self._give_up(text)
+            return []
+
+    def _give_up(self, text: str) -> None:
+        source = self._compiled.pattern
+        shown = source if len(source) <= SHOWN else source[:SHOWN] + "…"
+        self.trouble = (
+            f"{self._key} is not used any more: it took longer than {DEADLINE_S:g} s for a text of {len(text)} "
+            f"characters. Write it so that it can match in one way only: {shown}"
+        )
+        logger.warning("%s", self.trouble)
+
+
+class OwnMatcher:
+    """A pattern of the product's own, by `re`."""
+
+    trouble = ""
+
+    def __init__(self, source: str) -> None:
+        self._compiled = re.compile(source)
+        self.fullmatch = self._compiled.fullmatch
+        self.search = self._compiled.search
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        return [match.span() for match in self._compiled.finditer(text)]

@@ -1,0 +1,79 @@
+"""The regular expressions of a server's entry, ready to be matched.
+
+Those that the catalogue ships with and that meet names or lines run in `re`; one that a person or a project has
+configured, and every one that meets whole texts, has a deadline.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+
+from serena_central.core.errors import ConfigError
+from serena_central.core.patterns import BoundedMatcher, Matcher, OwnMatcher
+from serena_central.lsp.catalogue import Naming, Readiness, ServerSpec, catalogue
+
+_SCOPED = "naming.scoped"
+_IMPORTS = "naming.imports"
+_GROUPS = frozenset({"scope", "name"})
+
+
+class NamePatterns:
+    """Of `Naming`: what tells names apart. `imports` meets whole files, whose authors may be hostile."""
+
+    def __init__(self, naming: Naming, server: str = "") -> None:
+        self.separator = naming.separator
+        self.scoped = matcher_of(f"{server} {_SCOPED}", naming.scoped)
+        self.imports = BoundedMatcher(f"{server} {_IMPORTS}", naming.imports) if naming.imports else None
+
+    @property
+    def trouble(self) -> str:
+        return _first(self.scoped, self.imports)
+
+
+class LinePatterns:
+    """Of `Readiness`: what a server's lines are compared with."""
+
+    def __init__(self, readiness: Readiness, server: str) -> None:
+        self.ready = matcher_of(f"{server} readiness.pattern", readiness.pattern)
+        self.ails = matcher_of(f"{server} readiness.trouble", readiness.trouble)
+        self.cured = matcher_of(f"{server} readiness.cured", readiness.cured)
+
+    @property
+    def trouble(self) -> str:
+        return _first(self.ready, self.ails, self.cured)
+
+
+def check(spec: ServerSpec) -> None:
+    """Raises ConfigError for the first pattern that can't be used."""
+    for key, source in _patterns_of(spec):
+        matcher = BoundedMatcher(key, source)
+        if key == _SCOPED and not matcher.groups >= _GROUPS:
+            raise ConfigError(key, "needs the groups (?P<scope>…) and (?P<name>…)")
+
+
+def matcher_of(key: str, source: str) -> Matcher | None:
+    """None for an empty pattern. Raises ConfigError."""
+    if not source:
+        return None
+    return OwnMatcher(source) if source in _shipped() else BoundedMatcher(key, source)
+
+
+@cache
+def _shipped() -> frozenset[str]:
+    return frozenset(source for spec in catalogue().servers.values() for _, source in _patterns_of(spec))
+
+
+def _patterns_of(spec: ServerSpec) -> Iterator[tuple[str, str]]:
+    readiness, naming = spec.readiness, spec.naming
+    for key, source in (
+        (_SCOPED, naming.scoped),
+        (_IMPORTS, naming.imports),
+        ("readiness.pattern", readiness.pattern),
+        ("readiness.trouble", readiness.trouble),
+        ("readiness.cured", readiness.cured),
+    ):
+        if source:
+            yield key, source
+
+
+def _first(*matchers: Matcher | None) -> str:
+    return next((matcher.trouble for matcher in matchers if matcher is not None and matcher.trouble), "")

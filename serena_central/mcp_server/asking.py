@@ -1,0 +1,112 @@
+"""Asks the person at a client whether a repository is trusted, where the client has a dialog for that (elicitation).
+
+Asked is a session of its own, once for what a project that it activated holds back now. In the handshake era the
+question travels beside the call that waits for it; in the modern era the call is answered by the question, and sent
+again with the answer. The model sees neither. What is approved is what stood in the dialog.
+"""
+
+import logging
+from pathlib import Path
+from weakref import WeakKeyDictionary
+
+import anyio
+import anyio.to_thread
+import mcp_types as types
+from mcp.server.session import ServerSession
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+
+from serena_central.core.errors import TrustRefused
+from serena_central.projects.registry import ProjectRegistry
+from serena_central.projects.trusting import MEANING, Standing, Trust
+from serena_central.sessions.session import Session
+
+logger = logging.getLogger(__name__)
+
+AFTER = "activate_project"
+"""The tool whose calls lead to the question."""
+
+ASKING_S = 50.0
+"""For a person to answer; clients give up a call after a minute."""
+
+MOST_SHOWN = 4000
+"""Characters of a dialog. What is longer is looked at in the dashboard or at the command line."""
+
+KEY = "trust"
+
+_SCHEMA: types.ElicitRequestedSchema = {
+    "type": "object",
+    "properties": {KEY: {"type": "boolean", "title": "Trust this repository", "default": False}},
+    "required": [KEY],
+}
+
+
+class TrustQuestions:
+    """Belongs to the event loop's thread."""
+
+    def __init__(self, trust: Trust, projects: ProjectRegistry) -> None:
+        self._trust = trust
+        self._projects = projects
+        self._asked: WeakKeyDictionary[Session, set[tuple[Path, str]]] = WeakKeyDictionary()
+        self._open: WeakKeyDictionary[Session, Standing] = WeakKeyDictionary()
+
+    async def trusts_now(
+        self, session: Session, client: ServerSession, request_id: types.RequestId | None
+    ) -> types.InputRequiredResult | bool:
+        """Whether the person said yes; in the modern era the question to answer the call with."""
+        standing = self._question(session, client.client_capabilities)
+        if standing is None:
+            return False
+        if session.era == "modern":
+            self._open[session] = standing
+            return types.InputRequiredResult(input_requests={KEY: _request(standing)})
+        with anyio.move_on_after(ASKING_S):
+            try:
+                answer = await client.elicit_form(_text(standing), _SCHEMA, request_id)
+            except (MCPError, ValidationError) as error:
+                logger.info("the client did not answer whether %s is trusted: %s", standing.root, error)
+                return False
+            return await self._take(session, standing, answer)
+        return False
+
+    async def take(self, session: Session, answers: types.InputResponses | None) -> None:
+        """The answer that a call of the modern era was sent again with."""
+        standing = self._open.pop(session, None)
+        answer = (answers or {}).get(KEY)
+        if standing is not None and isinstance(answer, types.ElicitResult):
+            await self._take(session, standing, answer)
+
+    def _question(self, session: Session, capabilities: types.ClientCapabilities | None) -> Standing | None:
+        """What is to be asked about; None where nothing is, or nobody can be asked."""
+        offered, active = capabilities.elicitation if capabilities else None, session.active_project
+        if offered is None or (offered.form is None and offered.url is not None) or session.shared or active is None:
+            return None
+        project = self._projects.opened(active.root)
+        if project is None or not project.restrictions:
+            return None
+        standing, asked = self._trust.standing(project.root), self._asked.setdefault(session, set())
+        what = standing.root, standing.digest
+        if standing.trusted or what in asked or len(_text(standing)) > MOST_SHOWN:
+            return None
+        asked.add(what)
+        return standing
+
+    async def _take(self, session: Session, asked: Standing, answer: types.ElicitResult) -> bool:
+        if answer.action != "accept" or (answer.content or {}).get(KEY) is not True:
+            return False
+        try:
+            shown = self._trust.shown(asked.root, asked.digest)
+            await anyio.to_thread.run_sync(self._trust.keep, shown, f"a person, asked by {session.client_name}")
+        except TrustRefused as error:
+            logger.warning("a person's yes did not count: %s", error)
+            return False
+        return True
+
+
+def _request(standing: Standing) -> types.ElicitRequest:
+    return types.ElicitRequest(params=types.ElicitRequestFormParams(message=_text(standing), requested_schema=_SCHEMA))
+
+
+def _text(standing: Standing) -> str:
+    shown = standing.difference() or standing.shown() or "It names no programs or settings of language servers."
+    return f"Trust the repository {standing.root}? It is {standing.state}.\n\n{MEANING}\n\n{shown}"

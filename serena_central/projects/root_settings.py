@@ -1,0 +1,51 @@
+"""Reads the settings of roots: with what the super-repo around them says, and as far as a person trusts them."""
+
+from collections.abc import Callable, Hashable, Mapping
+from pathlib import Path
+
+from serena_central.config.layers import Loaded
+from serena_central.config.load import load_project_config
+from serena_central.config.settings import ProjectSettings, ServerSettings
+from serena_central.core.places import Places
+from serena_central.projects.approvals import Approvals
+from serena_central.projects.superrepo.configuration import SuperRepo
+from serena_central.projects.superrepo.known import SuperRepos
+from serena_central.projects.trusting import Configuration, Trust
+
+
+class RootSettings:
+    """Belongs to the event loop's thread, or to a command. Reads small files when they have changed."""
+
+    def __init__(
+        self,
+        loaded: Loaded[ServerSettings],
+        places: Places,
+        *,
+        changed: Callable[[SuperRepo], None] = lambda _repo: None,
+    ) -> None:
+        """`changed` hears of every super-repo that was read anew."""
+        self.loaded = loaded
+        approvals = Approvals(places.trust_file)
+        sources = [Configuration(self._super_repo_of)]
+        self.trust = Trust(approvals, loaded.value.trusted_roots, sources)
+        self.super_repos = SuperRepos(
+            lambda root: load_project_config(root, loaded, trusts=self.trust.allows),
+            changed=changed,
+            stamp=self.trust.file_stamp,
+        )
+
+    def read(self, root: Path) -> Loaded[ProjectSettings]:
+        """What the settings say of a real root; what has no effect is among the problems."""
+        repo = self.super_repos.of(root)
+        return load_project_config(root, self.loaded, around=repo.root if repo else None, trusts=self._trusts)
+
+    def stamp(self, root: Path) -> Hashable:
+        """What differs when `read` may answer otherwise. Costs some microseconds."""
+        return self.trust.stamp(root)
+
+    def _super_repo_of(self, root: Path) -> SuperRepo | None:
+        return self.super_repos.of(root)
+
+    def _trusts(self, root: Path, texts: Mapping[str, str]) -> bool:
+        """All that the root brings, and what of it was just read."""
+        return self.trust.is_trusted(root) and self.trust.allows(root, texts)

@@ -1,0 +1,143 @@
+"""A client with dialogs asks its person whether a repository is trusted, in both eras; only a yes changes anything."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import mcp_types as types
+import pytest
+from mcp.client import Client
+
+from serena_central.testing.server import Era
+from tests.support.central import RunningCentral, running_central
+from tests.support.mcp import sdk_client
+
+pytestmark = pytest.mark.anyio
+
+YES = types.ElicitResult(action="accept", content={"trust": True})
+NOT_A_YES = [
+    types.ElicitResult(action="decline"),
+    types.ElicitResult(action="cancel"),
+    types.ElicitResult(action="accept", content={"trust": False}),
+]
+
+
+@pytest.fixture
+async def central(tmp_path: Path) -> AsyncGenerator[RunningCentral]:
+    async with running_central(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "shop"
+    root.mkdir()
+    (root / "main.go").write_text("package main\n")
+    name_program(root, "evil")
+    return root
+
+
+def name_program(root: Path, program: str) -> None:
+    (root / ".serena").mkdir(exist_ok=True)
+    (root / ".serena" / "project.yml").write_text(f'language_servers: {{go: {{command: "{program}"}}}}\n')
+
+
+class Person:
+    """Answers dialogs; `before` happens while a dialog is open."""
+
+    def __init__(self, answer: types.ElicitResult) -> None:
+        self.answer = answer
+        self.asked: list[str] = []
+        self.before = lambda: None
+
+    async def __call__(self, _context: Any, asked: types.ElicitRequestParams) -> types.ElicitResult:
+        self.asked.append(asked.message)
+        self.before()
+        return self.answer
+
+
+async def activated(central: RunningCentral, era: Era, root: Path, person: Person | None, times: int = 1) -> str:
+    """All that the model is told by its last call."""
+    headers = central.authorized | {"x-serena-session": "mine"}
+    options: dict[str, Any] = {"elicitation_callback": person} if person else {}
+    async with sdk_client(central.url, era, headers, **options) as client:
+        for _ in range(times):
+            said = await _activate(client, root)
+    return said
+
+
+async def _activate(client: Client, root: Path) -> str:
+    result = await client.call_tool("activate_project", {"project": str(root)})
+    assert not result.is_error
+    return "\n".join(block.text for block in result.content if isinstance(block, types.TextContent))
+
+
+def trusted(central: RunningCentral, root: Path) -> bool:
+    return central.central.dashboard.parts.trust.is_trusted(root)
+
+
+@pytest.mark.parametrize("era", ["handshake", "modern"])
+async def test_a_yes_trusts_what_stood_in_the_dialog(central: RunningCentral, era: Era, root: Path) -> None:
+    person = Person(YES)
+    said = await activated(central, era, root, person)
+    (asked,) = person.asked
+    assert str(root) in asked
+    assert "command: evil" in asked
+    assert "build scripts" in asked
+    assert trusted(central, root)
+    assert "shop is active" in said
+    assert "not trusted" not in said
+    (approval,) = central.central.dashboard.parts.trust.approvals()
+    assert approval.by.startswith("a person, asked by ")
+
+
+@pytest.mark.parametrize("era", ["handshake", "modern"])
+@pytest.mark.parametrize("answer", NOT_A_YES)
+async def test_anything_else_leaves_it_restricted_and_is_not_asked_again(
+    central: RunningCentral, era: Era, root: Path, answer: types.ElicitResult
+) -> None:
+    person = Person(answer)
+    said = await activated(central, era, root, person, times=2)
+    assert "shop is active" in said
+    assert len(person.asked) == 1
+    assert not trusted(central, root)
+
+
+@pytest.mark.parametrize("era", ["handshake", "modern"])
+async def test_what_changes_while_the_dialog_is_open_is_not_trusted(
+    central: RunningCentral, era: Era, root: Path
+) -> None:
+    person = Person(YES)
+    person.before = lambda: name_program(root, "worse")
+    await activated(central, era, root, person)
+    assert "command: evil" in person.asked[0]
+    # In the modern era the call that brings the answer is a call as any other, and asks about what is there now.
+    assert trusted(central, root) is ("command: worse" in person.asked[-1])
+
+
+@pytest.mark.parametrize("era", ["handshake", "modern"])
+async def test_a_client_without_dialogs_is_not_asked(central: RunningCentral, era: Era, root: Path) -> None:
+    said = await activated(central, era, root, None)
+    assert "this repository is not trusted" in said
+    assert not trusted(central, root)
+
+
+@pytest.mark.parametrize("held_back", ["too much", "nothing"])
+async def test_nothing_is_asked_where_nothing_is_held_back_or_it_fits_no_dialog(
+    central: RunningCentral, root: Path, held_back: str
+) -> None:
+    if held_back == "nothing":
+        (root / ".serena" / "project.yml").write_text("language_servers: {python: ty}\n")
+    else:
+        name_program(root, "x" * 5000)
+    person = Person(YES)
+    await activated(central, "handshake", root, person)
+    assert person.asked == []
+
+
+async def test_an_answer_that_nobody_was_asked_for_trusts_nothing(central: RunningCentral, root: Path) -> None:
+    async with central.raw("modern", x_serena_session="mine") as client:
+        answers = {"trust": {"action": "accept", "content": {"trust": True}}}
+        params = {"name": "activate_project", "arguments": {"project": str(root)}, "inputResponses": answers}
+        assert "result" in await client.ask("tools/call", params)
+    assert not trusted(central, root)
