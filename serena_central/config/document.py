@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import yaml
 
-from serena_central.core.nofollow import open_file, open_following
+from serena_central.core.nofollow import open_file, open_following, resolved
 
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 40
@@ -98,7 +98,7 @@ def _read(path: Path, within: Path | None) -> str | None:
 
 
 def _resolved(path: Path, within: Path) -> str:
-    real, root = os.path.realpath(path), os.path.realpath(within)
+    real, root = resolved(path), resolved(within)
     if not Path(real).is_relative_to(root):
         raise DocumentError(f"is, or lies behind, a symlink out of {within}, which is not followed")
     return real

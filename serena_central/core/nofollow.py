@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from functools import cache
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -70,6 +71,17 @@ def status_of(path: str) -> os.stat_result:
     folder, name = split(path)
     with _passage(folder) as descriptor:
         return os.stat(name or ".", dir_fd=descriptor, follow_symlinks=False)
+
+
+def resolved(path: str | Path) -> str:
+    """A path with its symlinks followed, as far as it is there, for `open_file`.
+
+    Raises OSError if its links keep changing: one that ceases to be a link while it is read makes `realpath` fail.
+    """
+    for _ in range(_TRIES):
+        with suppress(OSError):
+            return os.path.realpath(path)
+    return os.path.realpath(path)
 
 
 def split(path: str) -> tuple[str, str]:

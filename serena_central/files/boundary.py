@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from serena_central.core.errors import PathNotFound, PathOutsideProject, PathRefused
+from serena_central.core.nofollow import OpenFolder, resolved
 
 MOST_SIBLINGS = 2000
 """Names of one folder that are compared for close matches: about 20 ms, spent on an error alone."""
@@ -38,10 +39,12 @@ def resolve_inside(root: Path, path: str, *, must_exist: bool = True) -> Path:
     if "\0" in path:
         raise PathRefused(f"{path!r} contains a NUL character, which no path can.")
     try:
-        real_root = os.path.realpath(root)
-        real = os.path.realpath(Path(real_root, path))
+        real_root = resolved(root)
+        real = resolved(Path(real_root, path))
     except (UnicodeEncodeError, ValueError) as error:
         raise PathRefused(f"{path!r} can't be a path on this system: {error}.") from error
+    except OSError as error:
+        raise PathRefused(f"The symlinks on {path!r} keep changing; call again when they have settled.") from error
     inside = relative_or_none(real_root, real)
     if inside is None:
         raise PathOutsideProject(path, str(root))
@@ -92,7 +95,7 @@ def _close_matches(real: str, asked: str) -> list[str]:
     """Paths like the one asked for, in the same folder, written as the caller wrote it."""
     folder, name = os.path.split(real)
     try:
-        with os.scandir(folder) as entries:
+        with OpenFolder.at(folder) as opened, os.scandir(opened.descriptor) as entries:
             siblings = [entry.name for entry in islice(entries, MOST_SIBLINGS)]
     except OSError:
         return []

@@ -6,7 +6,6 @@ changed; `still_current` says afterwards whether the answer was about the same t
 """
 
 import logging
-import os
 import re
 import time
 from collections import OrderedDict
@@ -21,6 +20,7 @@ import anyio.to_thread
 import msgspec
 
 from serena_central.core.errors import PathError, PathNotFound, PathRefused
+from serena_central.core.nofollow import resolved
 from serena_central.core.text import Encoding, Text
 from serena_central.files.stamp import Stamp
 from serena_central.lsp.answers import FileChange
@@ -204,7 +204,7 @@ class Documents:
         try:
             return self._read_text(path)
         except PathRefused:
-            return self._read_text(Path(os.path.realpath(path)))
+            return self._read_text(Path(resolved(path)))
 
     async def open_many(self, paths: Sequence[Path]) -> None:
         """Opens files that a request is about without naming them; those that can't be read are left out."""

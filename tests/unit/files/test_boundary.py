@@ -93,3 +93,22 @@ def test_relative_gives_posix_paths_and_refuses_what_is_outside(root: Path) -> N
     assert relative(Path("/"), Path("/etc/hosts")) == "etc/hosts"
     with pytest.raises(PathOutsideProject):
         relative(root, root.parent / "project-2")
+
+
+def test_a_link_that_ceases_to_be_one_while_it_is_followed_is_looked_at_again(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "again").symlink_to("src/main.py")
+    failures = [OSError(22, "Invalid argument")] * 3
+    readlink = os.readlink
+
+    def failing(path: str) -> str:
+        if failures:
+            raise failures.pop()
+        return readlink(path)
+
+    monkeypatch.setattr(os, "readlink", failing)
+    assert resolve_inside(root, "again") == root / "src" / "main.py"
+    failures += [OSError(22, "Invalid argument")] * 100
+    with pytest.raises(PathRefused, match="keep changing"):
+        resolve_inside(root, "again")
