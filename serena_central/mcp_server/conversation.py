@@ -3,8 +3,6 @@
 Raw ASGI: it watches what passes between client and transport, and changes nothing of it.
 """
 
-from collections.abc import Awaitable, Callable
-
 import anyio
 import msgspec
 from mcp.server.streamable_http import StreamableHTTPServerTransport
@@ -84,26 +82,22 @@ def exchange_of(scope: Scope) -> Exchange | None:
 
 
 class Opening:
-    """Looks over the shoulder of the request that begins a conversation: its body, and the status of the answer, of
-    which nothing is sent before `established` has returned."""
+    """Looks over the shoulder of the request that begins a conversation: its body, and the status of the answer."""
 
-    def __init__(self, receive: Receive, send: Send, established: Callable[[bytes], Awaitable[None]]) -> None:
+    def __init__(self, receive: Receive, send: Send) -> None:
         self._receive = receive
         self._send = send
-        self._established = established
-        self._body = b""
+        self.body = b""
         self.status = 500
 
     async def receive(self) -> Message:
         message = await self._receive()
-        self._body += message.get("body", b"")
+        self.body += message.get("body", b"")
         return message
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-        elif self.status < 400 and message.get("body"):
-            await self._established(self._body)
         await self._send(message)
 
 

@@ -51,7 +51,7 @@ class TransportPolicy(msgspec.Struct, frozen=True, kw_only=True):
 class Openings(Protocol):
     """Remembers how conversations began, across restarts of the server. Bodies are JSON-RPC `initialize` requests."""
 
-    def remember(self, conversation_id: str, session_id: str, body: bytes) -> Awaitable[None]: ...
+    def remember(self, conversation_id: str, session_id: str, body: bytes) -> None: ...
     def recall(self, conversation_id: str, credential: str) -> Awaitable[bytes | None]: ...
     def forget(self, conversation_id: str, session_id: str) -> None: ...
 
@@ -149,12 +149,7 @@ class HandshakeTransports:
             await refuse(send, 503, "Too many conversations are open.")
             return
         conversation = await self._begin(new_session_id(), credential_of(scope))
-
-        async def remember(body: bytes) -> None:
-            if self._openings is not None:  # before the client knows the id: a server that is killed then takes it back
-                await self._openings.remember(conversation.id, conversation.session_id, body)
-
-        opening = Opening(receive, send, remember)
+        opening = Opening(receive, send)
         established = False
         try:
             await self._pass(conversation, scope, opening.receive, opening.send)
@@ -163,6 +158,8 @@ class HandshakeTransports:
             if not established:
                 with anyio.CancelScope(shield=True):
                     await self._end(conversation, None)
+        if established and self._openings is not None:
+            self._openings.remember(conversation.id, conversation.session_id, opening.body)
 
     async def _begin(self, conversation_id: str, credential: str) -> Conversation:
         assert self._tasks is not None, "serve() needs run()"

@@ -48,17 +48,14 @@ class SessionRecorder:
         if event.session is not None and event.kind.startswith(("session.", "call.")):
             self._record(event.session)
 
-    async def remember(self, conversation_id: str, session_id: str, body: bytes) -> None:
-        """Keeps the `initialize` request that began a session's newest conversation, before that is answered."""
+    def remember(self, conversation_id: str, session_id: str, body: bytes) -> None:
+        """Keeps the `initialize` request that began a session's newest conversation."""
         try:
             session = self._sessions.get(session_id)
         except SessionNotFound:
             return
-        if (session.transport_id, session.opening) == (conversation_id, body):
-            return
         session.transport_id, session.opening = conversation_id, body
         self._record(session_id)
-        await self._store.writer.survives_a_kill()
 
     def forget(self, conversation_id: str, session_id: str) -> None:
         """Drops how a conversation began, because its client has ended it."""

@@ -128,6 +128,8 @@ class Session:
         """Hashes of what it last saw of symbols, the oldest first; kept by sessions/views.py."""
         self.views_in_store = False
         """An earlier run of the server wrote views that were not read yet."""
+        self.secured = False
+        """Whether the store knows how it began and all that it saw, as far as sessions/views.py can tell."""
         self.log: deque[LogLine] = deque(maxlen=LOG_LINES)
 
     @property

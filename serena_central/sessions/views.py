@@ -25,15 +25,13 @@ class SymbolViews:
     def __init__(self, store: Store, *, clock: Callable[[], float] = time.time) -> None:
         self._store = store
         self._clock = clock
-        self._behind: set[str] = set()
-        """Sessions of which the store may not know all yet."""
 
     async def secure(self, session: Session) -> None:
-        """What a session saw so far survives a kill of the server from now on, unless the store fails."""
-        if session.id in self._behind:
-            self._behind.discard(session.id)
-            if not await self._store.writer.survives_a_kill():
-                self._behind.add(session.id)
+        """What a session saw so far, and the session itself, survive a kill of the server from now on, unless the store
+        fails."""
+        if not session.secured:
+            session.secured = True
+            session.secured = await self._store.writer.survives_a_kill() and session.secured
 
     def saw(self, session: Session, root: str, path: str, hashes: Mapping[str, str], *, in_full: bool = True) -> None:
         """A session was shown symbols of a file: name path → hash. Those whose bodies it was not shown (`in_full`) are
@@ -76,7 +74,7 @@ class SymbolViews:
         session.views[place] = body_hash
         session.views.move_to_end(place)
         if changed:
-            self._behind.add(session.id)
+            session.secured = False
             self._store.writer.put(
                 SymbolViewRow(
                     session=session.id,
@@ -90,7 +88,7 @@ class SymbolViews:
 
     def _remove(self, session: Session, place: SeenPlace) -> None:
         del session.views[place]
-        self._behind.add(session.id)
+        session.secured = False
         self._store.writer.remove(SymbolViewRow, session.id, *place)
 
     async def _load(self, session: Session) -> None:

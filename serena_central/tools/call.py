@@ -129,6 +129,8 @@ class ToolCaller:
         """
         tool = self._find(name)
         call = ToolCall(new_call_id(), tool.name, session, self._services, began=anyio.current_time(), run=self.call)
+        if not tool.read_only:
+            await self._services.views.secure(session)  # and how it began: else nobody recognises it after a kill
         if request is None or tool.read_only or session.shared:
             return await self._call(tool, call, arguments, on_progress)
         call.repeat = repeat_key(session.id, request, tool.name, arguments)

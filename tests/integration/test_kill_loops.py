@@ -40,12 +40,10 @@ async def test_sessions_that_edit_while_their_server_is_killed(
     for file in files:
         file.write_text("def first():\n    return 1\n")
     editors = [Editor(f"e{number}", files, chance) for number in range(8)]
-    async with serving_child(tmp_path) as child, child.http() as http:
-        for editor in editors:
-            await editor.open(http)
-        await child.end(signal.SIGKILL)  # at once: who was answered is taken back all the same
-    for _ in range(kills):
+    for number in range(kills):
         async with serving_child(tmp_path) as child, child.http() as http, anyio.create_task_group() as tasks:
+            for editor in editors if number == 0 else ():
+                await editor.open(http)
             tasks.start_soon(load, editors, http)
             await anyio.sleep(0.05 + 3 * chance.random() ** 2)  # the moment of the kill is what is random
             await child.end(signal.SIGKILL)

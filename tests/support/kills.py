@@ -26,6 +26,10 @@ class Asked:
     answers: list[str] = field(default_factory=list[str])
 
 
+class Forgotten(Exception):
+    """The server does not know the conversation."""
+
+
 class Editor:
     """One session of the handshake era that inserts functions of its own and replaces them, which nobody else does."""
 
@@ -52,7 +56,10 @@ class Editor:
     async def work(self, http: httpx.AsyncClient) -> None:
         """Asks again what was not answered, and some of what was; then edits until the connection breaks."""
         try:
-            await self.ask_again(http)
+            try:
+                await self.ask_again(http)
+            except Forgotten:
+                await self._begin_anew(http)
             for asked in self._chance.sample(self.asked, min(2, len(self.asked))):
                 await self._ask(http, asked, "repeat of what was answered")
             while True:
@@ -61,6 +68,17 @@ class Editor:
                 self.asked.append(asked)
         except httpx.TransportError:
             return
+
+    async def _begin_anew(self, http: httpx.AsyncClient) -> None:
+        """A server that was killed right after the handshake may forget it: before the first edit of the session."""
+        pending = self.pending
+        assert pending is not None
+        assert not self.mine
+        assert pending.marker not in "".join(file.read_text() for file in self.files)
+        self.outcomes["handshake made again"] += 1
+        await self.open(http)
+        pending.headers = self._headers
+        await self.ask_again(http)
 
     async def ask_again(self, http: httpx.AsyncClient) -> None:
         if self.pending is not None:
@@ -82,6 +100,8 @@ class Editor:
     async def _ask(self, http: httpx.AsyncClient, asked: Asked, what: str) -> None:
         headers = {**asked.headers, "content-type": "application/json"}
         response = await http.post("/mcp", content=asked.body, headers=headers)
+        if response.status_code == 404:
+            raise Forgotten
         assert response.status_code == 200, (response.status_code, response.text)
         messages = messages_in(response.text)
         if not messages:

@@ -21,19 +21,18 @@ async def seen_by(call: ToolCall, target: Project, path: str, name_path: str = W
     Raises:
         PathRefused: the file is not edited here.
     """
-    await _check(call, target, path)
+    _check(call, target, path)
     return await call.services.views.seen(call.session, str(target.root), path, name_path)
 
 
 async def seen_within(call: ToolCall, target: Project, hit: Hit) -> dict[str, str]:
     """The same of a symbol and of all in it, by name path: for who replaces or deletes it as a whole."""
-    await _check(call, target, hit.path)
+    _check(call, target, hit.path)
     return await call.services.views.seen_within(call.session, str(target.root), hit.path, hit.name_path)
 
 
-async def _check(call: ToolCall, target: Project, path: str) -> None:
+def _check(call: ToolCall, target: Project, path: str) -> None:
     target.edits.check_editable(path)
-    await call.services.views.secure(call.session)
     if call.session.shared:
         call.remark(SHARED_GUARD)
 

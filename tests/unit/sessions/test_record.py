@@ -118,8 +118,8 @@ async def test_who_was_connected_before_a_restart_has_time_to_come_back_however_
 async def test_a_handshake_is_recalled_for_its_own_credential_alone(tmp_path: Path) -> None:
     async with run_of(tmp_path / "x.db") as first:
         first.sessions.identify(claim(transport_id="t-1"))
-        await first.recorder.remember("t-1", "t-1", b"initialize")
-        await first.recorder.remember("unknown", "unknown", b"initialize")
+        first.recorder.remember("t-1", "t-1", b"initialize")
+        first.recorder.remember("unknown", "unknown", b"initialize")
         assert await first.recorder.recall("t-1", "me") == b"initialize"
         assert await first.recorder.recall("t-1", "you") is None
         assert await first.recorder.recall("unknown", "me") is None
@@ -131,8 +131,8 @@ async def test_a_handshake_is_recalled_for_its_own_credential_alone(tmp_path: Pa
 async def test_the_newest_handshake_of_a_session_with_an_id_of_its_own_is_recalled(tmp_path: Path) -> None:
     async with run_of(tmp_path / "x.db") as first:
         first.sessions.identify(claim(explicit_id="p-1", transport_id="t-1"))
-        await first.recorder.remember("t-1", "p-1", b"first")
-        await first.recorder.remember("t-2", "p-1", b"second")
+        first.recorder.remember("t-1", "p-1", b"first")
+        first.recorder.remember("t-2", "p-1", b"second")
     async with run_of(tmp_path / "x.db") as second:
         assert await second.recorder.recall("t-1", "me") is None
         assert await second.recorder.recall("t-2", "me") == b"second"
