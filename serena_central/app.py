@@ -23,8 +23,10 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 
 from serena_central.access.browsers import Browsers
+from serena_central.access.connections import HEAD_BYTES, Connections
 from serena_central.access.guard import Guard, refuse_open_binding
 from serena_central.access.headers import SafePages
+from serena_central.access.protocols import bounded_protocol
 from serena_central.access.token import Token, obtain_token
 from serena_central.analysis.collect import Collections
 from serena_central.analysis.surveys import Surveys
@@ -33,6 +35,7 @@ from serena_central.config.layers import Loaded
 from serena_central.config.load import load_project_config, serena_home
 from serena_central.config.profiles import Profiles, load_profiles
 from serena_central.config.settings import ServerSettings
+from serena_central.core.descriptors import Descriptors, limit
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.groups import only_cause
 from serena_central.core.logs import log_event
@@ -85,6 +88,9 @@ MCP_PATH = "/mcp"
 KEEP_ALIVE_S = 120
 """An agent thinks between two calls; it should find its connection again."""
 
+TICKS_PER_S = 10
+"""Of uvicorn's main loop."""
+
 CALLS_END_S = 3.0
 """How long running calls may go on once the server was told to stop; then they are answered with an error."""
 
@@ -107,6 +113,8 @@ class Central:
     endpoint: McpEndpoint
     presence: Presence
     dashboard: Dashboard
+    connections: Connections
+    descriptors: Descriptors
     app: Starlette
 
     async def let_go(self) -> None:
@@ -193,7 +201,11 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
         bus, warm_up, lambda folder: choose(projects, super_repos, folder, only_default=when == "default")
     )
     started_at = time.time()
-    api = Api(version, bus, store, pool, projects, sessions, caller, history, stop, started_at)
+    connections = Connections(descriptors=limit(), clock=time.monotonic)
+    descriptors = Descriptors(bus)
+    api = Api(
+        version, bus, store, pool, projects, sessions, caller, history, connections, descriptors, stop, started_at
+    )
     tally = Tally()
     bus.tap(tally.take)
     bus.tap(log_event)
@@ -233,7 +245,14 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
         ],
         middleware=[
             Middleware(SafePages, below=BELOW),
-            Middleware(Guard, token=token, hosts=_own_names(settings), open_paths=OPEN_PATHS, door=dashboard.door()),
+            Middleware(
+                Guard,
+                token=token,
+                hosts=_own_names(settings),
+                origins=_own_origins(settings),
+                open_paths=OPEN_PATHS,
+                door=dashboard.door(),
+            ),
         ],
         exception_handlers={HTTPException: no_such_route},
         lifespan=lambda _app: _running_all(
@@ -254,7 +273,22 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
             endpoint.run,
         ),
     )
-    return Central(token, bus, store, pool, projects, sessions, caller, metrics, endpoint, presence, dashboard, app)
+    return Central(
+        token,
+        bus,
+        store,
+        pool,
+        projects,
+        sessions,
+        caller,
+        metrics,
+        endpoint,
+        presence,
+        dashboard,
+        connections,
+        descriptors,
+        app,
+    )
 
 
 @asynccontextmanager
@@ -307,6 +341,14 @@ def _own_names(settings: ServerSettings) -> list[str]:
     return names
 
 
+def _own_origins(settings: ServerSettings) -> list[str]:
+    """Of pages that a proxy in front of this server serves from it."""
+    if not settings.central_server_url:
+        return []
+    parts = urlsplit(settings.central_server_url)
+    return [f"{parts.scheme}://{parts.netloc}"]
+
+
 class CentralServer(uvicorn.Server):
     """uvicorn, stopping in order: streams first, then running calls, each with an answer, within `STOP_S`."""
 
@@ -316,7 +358,8 @@ class CentralServer(uvicorn.Server):
             uvicorn.Config(
                 central.app,
                 loop="uvloop",
-                http="httptools",
+                http=bounded_protocol(central.connections),
+                h11_max_incomplete_event_size=HEAD_BYTES,
                 ws="none",
                 lifespan="on",
                 log_config=None,
@@ -327,6 +370,12 @@ class CentralServer(uvicorn.Server):
                 timeout_graceful_shutdown=int(STOP_S),
             )
         )
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % TICKS_PER_S == 0:
+            self._central.connections.close_late()
+            self._central.descriptors.check()
+        return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         async with anyio.create_task_group() as tasks:

@@ -13,8 +13,10 @@ from typing import Any
 import msgspec
 from starlette.requests import Request
 
+from serena_central.access.connections import Connections
 from serena_central.access.guard import credential_of
 from serena_central.core import tracing
+from serena_central.core.descriptors import Descriptors, limit
 from serena_central.core.errors import InvalidArguments, SessionNotFound
 from serena_central.core.events import EventBus
 from serena_central.core.ids import new_session_id
@@ -81,6 +83,8 @@ class Api:
     sessions: SessionManager
     caller: ToolCaller
     history: EditHistory
+    connections: Connections
+    descriptors: Descriptors
     stop: Callable[[], None]
     """Begins the server's stop, and returns at once."""
     started_at: float
@@ -243,6 +247,8 @@ class Api:
             "errors": sum(session.errors for session in sessions),
             "running": sum(len(session.running) for session in sessions),
             "store": store_view(self.store.writer),
+            "connections": self.connections.count(),
+            "descriptors": {"limit": limit(), "exhausted_at": self.descriptors.exhausted_at},
             "tools": tool_statistics(sessions),
         }
 

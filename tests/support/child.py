@@ -96,13 +96,14 @@ class Child:
 
 
 @asynccontextmanager
-async def serving_child(folder: Path, *arguments: str) -> AsyncGenerator[Child]:
-    """Runs `serena-central serve` until the block ends, on a free port."""
+async def serving_child(folder: Path, *arguments: str, descriptors: int | None = None) -> AsyncGenerator[Child]:
+    """Runs `serena-central serve` until the block ends, on a free port; `descriptors` is how many it may have."""
+    limited = ["sh", "-c", f'ulimit -n {descriptors} && exec "$0" "$@"'] if descriptors else []
     (folder / "home").mkdir(exist_ok=True)
     log = folder / "serve.log"
     with log.open("wb") as sink:
         process = await anyio.open_process(
-            [str(PROGRAM), "serve", "--port", "0", *arguments],
+            [*limited, str(PROGRAM), "serve", "--port", "0", *arguments],
             cwd=folder,
             env=environment(folder),
             stdin=subprocess.DEVNULL,
