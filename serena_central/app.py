@@ -26,6 +26,7 @@ from serena_central.access.browsers import Browsers
 from serena_central.access.connections import HEAD_BYTES, Connections
 from serena_central.access.guard import Guard, refuse_open_binding
 from serena_central.access.headers import SafePages
+from serena_central.access.proof import Prover
 from serena_central.access.protocols import bounded_protocol
 from serena_central.access.token import Token, obtain_token
 from serena_central.analysis.collect import Collections
@@ -204,7 +205,19 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
     connections = Connections(descriptors=limit(), clock=time.monotonic)
     descriptors = Descriptors(bus)
     api = Api(
-        version, bus, store, pool, projects, sessions, caller, history, connections, descriptors, stop, started_at
+        version=version,
+        bus=bus,
+        store=store,
+        pool=pool,
+        projects=projects,
+        sessions=sessions,
+        caller=caller,
+        history=history,
+        prover=Prover(token, _proven_names(settings)),
+        connections=connections,
+        descriptors=descriptors,
+        stop=stop,
+        started_at=started_at,
     )
     tally = Tally()
     bus.tap(tally.take)
@@ -338,6 +351,18 @@ def _own_names(settings: ServerSettings) -> list[str]:
     names = [settings.central_server_host, *settings.central_server_names]
     if settings.central_server_url:
         names.append(urlsplit(settings.central_server_url).netloc)
+    return names
+
+
+def _proven_names(settings: ServerSettings) -> list[str]:
+    """Those of its names that the server proves to be called by, each with its port: a name for all ports would be one
+    for everybody who listens on this machine."""
+    names = [name for name in settings.central_server_names if name.rpartition(":")[2].isdigit()]
+    if settings.central_server_url:
+        parts = urlsplit(settings.central_server_url)
+        names.append(
+            f"{parts.netloc.removesuffix(f':{parts.port}')}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
+        )
     return names
 
 

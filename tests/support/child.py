@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -59,6 +60,8 @@ class Child:
     process: Process
     url: str
     folder: Path
+    front_port: int
+    """At which something in front of it may listen: the server proves to be called by it."""
 
     @property
     def server_file(self) -> Path:
@@ -98,6 +101,8 @@ class Child:
 @asynccontextmanager
 async def serving_child(folder: Path, *arguments: str, descriptors: int | None = None) -> AsyncGenerator[Child]:
     """Runs `serena-central serve` until the block ends, on a free port; `descriptors` is how many it may have."""
+    front_port = free_port()
+    names = f"127.0.0.1:{front_port}"
     limited = ["sh", "-c", f'ulimit -n {descriptors} && exec "$0" "$@"'] if descriptors else []
     (folder / "home").mkdir(exist_ok=True)
     log = folder / "serve.log"
@@ -105,20 +110,26 @@ async def serving_child(folder: Path, *arguments: str, descriptors: int | None =
         process = await anyio.open_process(
             [*limited, str(PROGRAM), "serve", "--port", "0", *arguments],
             cwd=folder,
-            env=environment(folder),
+            env=environment(folder, SERENA_CENTRAL_SERVER_NAMES=names),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=sink,
             start_new_session=True,
         )
     try:
-        yield Child(process, await _announced(process, log), folder)
+        yield Child(process, await _announced(process, log), folder, front_port)
     finally:
         with anyio.move_on_after(PATIENCE_S, shield=True):
             if process.returncode is None:
                 process.terminate()
             await process.wait()
             await process.aclose()
+
+
+def free_port() -> int:
+    """One that nobody listens at."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
 
 
 async def _announced(process: Process, log: Path) -> str:

@@ -12,7 +12,7 @@ from serena_central.access.token import read_token
 from serena_central.cli.checks.check import Check, failed, info, ok, warning
 from serena_central.cli.output import megabytes
 from serena_central.cli.port import PortTaken, listening
-from serena_central.cli.remote import NoServer, Refused, Remote
+from serena_central.cli.remote import NoServer, NotOurs, Refused, Remote
 from serena_central.config.layers import Loaded, Problem
 from serena_central.config.load import load_project_config, load_server_config
 from serena_central.config.settings import ServerSettings
@@ -113,6 +113,8 @@ def _running(places: Places) -> Check:
         remote = Remote(places, answer_timeout_s=ANSWER_S)
         health = remote.get("/health")
         problem = remote.get("/api/stats")["store"]["problem"]
+    except NotOurs as error:
+        return failed("server", str(error), "stop what listens there, or delete server.json and start a server")
     except NoServer as error:
         if _locked(places):
             advice = "`serena-central stop`, then look into the log; a server that hangs has to be killed"
