@@ -23,8 +23,11 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 
 from serena_central.access.browsers import Browsers
+from serena_central.access.connections import HEAD_BYTES, Connections
 from serena_central.access.guard import Guard, refuse_open_binding
 from serena_central.access.headers import SafePages
+from serena_central.access.proof import Prover
+from serena_central.access.protocols import bounded_protocol
 from serena_central.access.token import Token, obtain_token
 from serena_central.analysis.collect import Collections
 from serena_central.analysis.surveys import Surveys
@@ -33,6 +36,7 @@ from serena_central.config.layers import Loaded
 from serena_central.config.load import serena_home
 from serena_central.config.profiles import Profiles, load_profiles
 from serena_central.config.settings import ServerSettings
+from serena_central.core.descriptors import Descriptors, limit
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.groups import only_cause
 from serena_central.core.logs import log_event
@@ -86,6 +90,9 @@ MCP_PATH = "/mcp"
 KEEP_ALIVE_S = 120
 """An agent thinks between two calls; it should find its connection again."""
 
+TICKS_PER_S = 10
+"""Of uvicorn's main loop."""
+
 CALLS_END_S = 3.0
 """How long running calls may go on once the server was told to stop; then they are answered with an error."""
 
@@ -108,6 +115,8 @@ class Central:
     endpoint: McpEndpoint
     presence: Presence
     dashboard: Dashboard
+    connections: Connections
+    descriptors: Descriptors
     app: Starlette
 
     async def let_go(self) -> None:
@@ -196,7 +205,23 @@ def build(
         bus, warm_up, lambda folder: choose(projects, super_repos, folder, only_default=when == "default")
     )
     started_at = time.time()
-    api = Api(version, bus, store, pool, projects, sessions, caller, history, stop, started_at)
+    connections = Connections(descriptors=limit(), clock=time.monotonic)
+    descriptors = Descriptors(bus)
+    api = Api(
+        version=version,
+        bus=bus,
+        store=store,
+        pool=pool,
+        projects=projects,
+        sessions=sessions,
+        caller=caller,
+        history=history,
+        prover=Prover(token, _proven_names(settings)),
+        connections=connections,
+        descriptors=descriptors,
+        stop=stop,
+        started_at=started_at,
+    )
     tally = Tally()
     bus.tap(tally.take)
     bus.tap(log_event)
@@ -237,7 +262,14 @@ def build(
         ],
         middleware=[
             Middleware(SafePages, below=BELOW),
-            Middleware(Guard, token=token, hosts=_own_names(settings), open_paths=OPEN_PATHS, door=dashboard.door()),
+            Middleware(
+                Guard,
+                token=token,
+                hosts=_own_names(settings),
+                origins=_own_origins(settings),
+                open_paths=OPEN_PATHS,
+                door=dashboard.door(),
+            ),
         ],
         exception_handlers={HTTPException: no_such_route},
         lifespan=lambda _app: _running_all(
@@ -258,7 +290,22 @@ def build(
             endpoint.run,
         ),
     )
-    return Central(token, bus, store, pool, projects, sessions, caller, metrics, endpoint, presence, dashboard, app)
+    return Central(
+        token,
+        bus,
+        store,
+        pool,
+        projects,
+        sessions,
+        caller,
+        metrics,
+        endpoint,
+        presence,
+        dashboard,
+        connections,
+        descriptors,
+        app,
+    )
 
 
 @asynccontextmanager
@@ -311,6 +358,26 @@ def _own_names(settings: ServerSettings) -> list[str]:
     return names
 
 
+def _proven_names(settings: ServerSettings) -> list[str]:
+    """Those of its names that the server proves to be called by, each with its port: a name for all ports would be one
+    for everybody who listens on this machine."""
+    names = [name for name in settings.central_server_names if name.rpartition(":")[2].isdigit()]
+    if settings.central_server_url:
+        parts = urlsplit(settings.central_server_url)
+        names.append(
+            f"{parts.netloc.removesuffix(f':{parts.port}')}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
+        )
+    return names
+
+
+def _own_origins(settings: ServerSettings) -> list[str]:
+    """Of pages that a proxy in front of this server serves from it."""
+    if not settings.central_server_url:
+        return []
+    parts = urlsplit(settings.central_server_url)
+    return [f"{parts.scheme}://{parts.netloc}"]
+
+
 class CentralServer(uvicorn.Server):
     """uvicorn, stopping in order: streams first, then running calls, each with an answer, within `STOP_S`."""
 
@@ -320,7 +387,8 @@ class CentralServer(uvicorn.Server):
             uvicorn.Config(
                 central.app,
                 loop="uvloop",
-                http="httptools",
+                http=bounded_protocol(central.connections),
+                h11_max_incomplete_event_size=HEAD_BYTES,
                 ws="none",
                 lifespan="on",
                 log_config=None,
@@ -331,6 +399,12 @@ class CentralServer(uvicorn.Server):
                 timeout_graceful_shutdown=int(STOP_S),
             )
         )
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % TICKS_PER_S == 0:
+            self._central.connections.close_late()
+            self._central.descriptors.check()
+        return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         async with anyio.create_task_group() as tasks:

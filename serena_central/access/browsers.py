@@ -28,6 +28,9 @@ MOST_LINKS = 16
 MOST_LOGINS = 64
 """Bounds on what is remembered; the oldest go first."""
 
+MOST_COOKIES = 200
+"""Browsers keep at most 180 for a host."""
+
 COOKIE_PATH = "/dashboard"
 
 
@@ -84,15 +87,13 @@ class Browsers:
 
     def login(self, cookies: bytes) -> Login | None:
         """Whose browser sends this `Cookie` header; None: nobody's that is in."""
-        secret = _cookie(cookies, self.cookie_name)
-        if not secret:
-            return None
-        digest = _digest(secret)
-        expires_at = self._kept.logins.get(digest, 0.0)
-        if self._clock() >= expires_at:
-            return None
-        csrf = hmac.new(secret.encode("latin-1"), b"csrf", hashlib.sha256).hexdigest()
-        return Login(digest[:16], csrf, expires_at)
+        for secret in _values(cookies, self.cookie_name):
+            digest = _digest(secret)
+            expires_at = self._kept.logins.get(digest, 0.0)
+            if self._clock() < expires_at:
+                csrf = hmac.new(secret.encode("latin-1"), b"csrf", hashlib.sha256).hexdigest()
+                return Login(digest[:16], csrf, expires_at)
+        return None
 
     def leave(self, login: Login) -> None:
         """Signs a browser out: its cookie lets nobody in any more."""
@@ -125,12 +126,8 @@ def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _cookie(header: bytes, name: str) -> str:
-    """The value of a cookie, "" if it is not there or there twice."""
-    values = [
-        value.strip()
-        for pair in header.decode("latin-1").split(";")
-        for key, _, value in [pair.partition("=")]
-        if key.strip() == name
-    ]
-    return values[0] if len(values) == 1 else ""
+def _values(header: bytes, name: str) -> list[str]:
+    """What is presented under a cookie's name. Any page of this host can add to it, whatever its port and path: what
+    is not ours lets nobody in, and keeps nobody out."""
+    found = (pair.partition("=") for pair in header.decode("latin-1").split(";"))
+    return [value.strip() for key, _, value in found if key.strip() == name][:MOST_COOKIES]

@@ -1,4 +1,4 @@
-"""The one gate in front of every route: Host, Origin, token and body size, before any of the application runs.
+"""The one gate in front of every route: Host, Origin, token and sizes, before any of the application runs.
 
 Plain ASGI on raw header bytes: it costs some microseconds per request. It knows routes only by the list of open paths,
 and hands on who called in the ASGI scope: as a credential (`credential_of`), behind the browsers' door as a login.
@@ -12,6 +12,7 @@ import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from serena_central.access.browsers import Browsers, Login
+from serena_central.access.connections import MOST_HEADERS, authenticate_connection
 from serena_central.access.token import Token
 from serena_central.core.errors import ConfigError
 
@@ -23,6 +24,7 @@ MAX_BODY_BYTES = 8 * 1024 * 1024
 _CREDENTIAL = "serena_central.credential"
 _LOGIN = "serena_central.login"
 _BEARER = b"bearer "
+_DEFAULT_PORTS = {b"http": b":80", b"https": b":443"}
 
 
 def credential_of(scope: Scope) -> str:
@@ -85,10 +87,12 @@ class BrowserDoor(NamedTuple):
 
 
 class Guard:
-    """ASGI middleware. `hosts` are further names that this server may be called by: `name` (any port) or `name:port`.
+    """ASGI middleware. `hosts` are further names that this server may be called by: `name` (any port) or `name:port`;
+    `origins` are those of pages that something in front of it serves from it (`https://name`).
 
-    Loopback names are accepted with the port of the listening socket. Without a token (loopback only), everybody who
-    can connect is the credential "anybody".
+    Loopback names are accepted with the port of the listening socket. Pages may call if they come from this server:
+    from the very name and port by which they call it, or another one that names the port. Without a token (loopback
+    only), everybody who can connect is the credential "anybody".
     """
 
     def __init__(
@@ -97,6 +101,7 @@ class Guard:
         *,
         token: Token | None,
         hosts: Collection[str] = (),
+        origins: Collection[str] = (),
         open_paths: Collection[str] = (),
         door: BrowserDoor | None = None,
         max_body_bytes: int = MAX_BODY_BYTES,
@@ -107,8 +112,9 @@ class Guard:
         self._open_paths = frozenset(open_paths)
         self._door = door
         self._max_body_bytes = max_body_bytes
-        self._known_names = frozenset(name.lower().encode("latin-1") for name in (*LOOPBACK_NAMES, *hosts))
         self._hosts = frozenset(host.lower().encode("latin-1") for host in hosts)
+        self._hosts_with_port = frozenset(host for host in self._hosts if _without_port(host) != host)
+        self._origins = frozenset(origin.lower().encode("latin-1") for origin in origins)
         self._loopback_by_port: dict[int, frozenset[bytes]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -118,7 +124,9 @@ class Guard:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
-        refusal = self._refusal(facts := _facts(scope), scope)
+        facts = _facts(scope)
+        known = self._token_fits(facts.authorization)
+        refusal = self._refusal(facts, scope, known=known)
         if refusal is not None:
             await _refuse(send, *refusal)
             return
@@ -128,35 +136,51 @@ class Guard:
             if not self._door.lets_in(scope["path"], login):
                 await self._door.strangers(scope, receive, send)
                 return
+            known = known or login is not None
+        if known:
+            authenticate_connection(scope)
         await self._admit(scope, receive, send, facts.length)
 
-    def _refusal(self, facts: "_Facts", scope: Scope) -> "_Refusal | None":
-        """Why this request may not come in, or None when it may."""
+    def _refusal(self, facts: "_Facts", scope: Scope, *, known: bool) -> "_Refusal | None":
+        """Why this request may not come in, or None when it may. `known`: it carries the token."""
+        if len(scope["headers"]) > MOST_HEADERS:
+            return _Refusal(431, "too_large", f"A request may have {MOST_HEADERS} headers.")
         if not self._host_fits(facts.host, scope["server"]):
             return _Refusal(403, "forbidden", "This server is not called by that Host name.")
-        if facts.origin and not self._origin_fits(facts.origin, facts.host, scope["scheme"]):
+        if facts.origin and not self._origin_fits(facts.origin, facts.host, scope):
             return _Refusal(403, "forbidden", "Pages of that Origin may not call this server.")
-        if self._token_fits(facts.authorization) or scope["path"] in self._open_paths:
+        if known or scope["path"] in self._open_paths:
             return None
         if self._door is not None and self._door.leads_to(scope["path"]):
             return None  # the door asks for something else
         return _UNKNOWN_CALLER
 
     def _host_fits(self, host: bytes, server: tuple[str, int] | None) -> bool:
-        port = server[1] if server else 0
-        loopback = self._loopback_by_port.get(port)
-        if loopback is None:
-            names = [f"{name}:{port}" for name in LOOPBACK_NAMES] + (list(LOOPBACK_NAMES) if port == 80 else [])
-            loopback = self._loopback_by_port[port] = frozenset(name.encode("ascii") for name in names)
-        return host in loopback or host in self._hosts or _without_port(host) in self._hosts
+        return host in self._loopback(server) or host in self._hosts or _without_port(host) in self._hosts
 
-    def _origin_fits(self, origin: bytes, host: bytes, scheme: str) -> bool:
-        origin_scheme, separator, authority = origin.partition(b"://")
-        if not separator or origin_scheme not in (b"http", b"https"):
-            return False  # "null", extensions, files
-        if authority == host and origin_scheme == scheme.encode("ascii"):
+    def _loopback(self, server: tuple[str, int] | None) -> frozenset[bytes]:
+        """This machine's own names for the socket that the request came in by."""
+        port = server[1] if server else 0
+        found = self._loopback_by_port.get(port)
+        if found is None:
+            names = [f"{name}:{port}" for name in LOOPBACK_NAMES] + (list(LOOPBACK_NAMES) if port == 80 else [])
+            found = self._loopback_by_port[port] = frozenset(name.encode("ascii") for name in names)
+        return found
+
+    def _origin_fits(self, origin: bytes, host: bytes, scope: Scope) -> bool:
+        """Whether it is the origin of this server's own pages. `host` has been found to be ours."""
+        if origin in self._origins:
             return True
-        return authority in self._known_names or _without_port(authority) in self._known_names
+        scheme, separator, authority = origin.partition(b"://")
+        own_scheme = scope["scheme"].encode("ascii")
+        loopback = self._loopback(scope["server"])
+        if not separator or scheme not in _DEFAULT_PORTS:
+            return False  # "null", extensions, files
+        if authority in self._hosts_with_port or (scheme == own_scheme and authority in loopback):
+            return True
+        # Where TLS ends in front of us, a page's scheme is another one than that of its requests.
+        may_differ = host not in loopback
+        return (scheme == own_scheme or may_differ) and _with_port(authority, scheme) == _with_port(host, scheme)
 
     def _token_fits(self, authorization: bytes) -> bool:
         if self._token is None:
@@ -234,7 +258,7 @@ def _facts(scope: Scope) -> _Facts:
         elif name == b"authorization":
             authorization = value
         elif name == b"cookie":
-            cookie = value
+            cookie = cookie + b"; " + value if cookie else value
         elif name == b"content-length":
             length = value
     return _Facts(host, origin, authorization, cookie, length)
@@ -243,6 +267,10 @@ def _facts(scope: Scope) -> _Facts:
 def _without_port(authority: bytes) -> bytes:
     name, colon, port = authority.rpartition(b":")
     return name if colon and port.isdigit() else authority
+
+
+def _with_port(authority: bytes, scheme: bytes) -> bytes:
+    return authority if _without_port(authority) != authority else authority + _DEFAULT_PORTS[scheme]
 
 
 def _replay(messages: list[Message], receive: Receive) -> Receive:

@@ -13,6 +13,7 @@ import stat
 from pathlib import Path
 
 from serena_central.core.errors import ConfigError
+from serena_central.island.proof import proof_of
 
 SECRET_BYTES = 32
 """Random bytes in a minted token: 43 characters in the file."""
@@ -35,6 +36,10 @@ class Token:
     def matches(self, presented: bytes) -> bool:
         """Compares in constant time."""
         return hmac.compare_digest(presented, self._secret)
+
+    def proof(self, nonce: str, endpoint: str) -> str:
+        """What shows a client that its server has this token, too."""
+        return proof_of(self._secret.decode("ascii"), nonce, endpoint)
 
     def header(self) -> str:
         """The value of an `Authorization` header for a client of this user."""

@@ -2,17 +2,22 @@
 
 import json
 import os
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlencode, urlsplit
 
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.places import Places
+from serena_central.island.proof import Unproven, authority_of, prove
 
 if TYPE_CHECKING:
-    import httpx
+    import http.client
 
 CONNECT_TIMEOUT_S = 3.0
+PROOF_TIMEOUT_S = 30.0
 ANSWER_TIMEOUT_S = 300.0
 """Longer than any tool's default deadline: the server's own message about a deadline is the better one."""
 
@@ -30,42 +35,37 @@ class Refused(SerenaCentralError):
         self.kind = kind
 
 
+class NotOurs(NoServer):
+    """Something listens where the server should, and does not prove to be it."""
+
+
 class Remote:
-    """The running server of this user. Blocking; one instance per command."""
+    """The running server of this user. Blocking; one instance per command. Each connection is proved before it is
+    used: the port of a server that ended may be anybody's."""
 
     def __init__(
         self, places: Places | None = None, *, folder: Path | None = None, answer_timeout_s: float = ANSWER_TIMEOUT_S
     ) -> None:
         """`folder` is where the caller works, for calls that name no project. Raises NoServer."""
-        # httpx takes a third of a second to import: only commands that talk to a server pay for it.
-        import httpx
-
         places = places or Places.of_user()
         try:
             found = json.loads(places.server_file.read_text(encoding="utf-8"))
-            url, token = str(found["url"]), places.token_file.read_text(encoding="utf-8").strip()
+            self.url, self._token = str(found["url"]), places.token_file.read_text(encoding="ascii").strip()
+            self._address = urlsplit(self.url)
+            self._host, self._port = str(self._address.hostname), self._address.port or 80
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise NoServer("No server runs for this user. Start one with `serena-central serve`.") from error
-        self.url = url
-        self._httpx = httpx
-        self._client = httpx.Client(
-            base_url=url.removesuffix("/mcp"),
-            headers={
-                "Authorization": f"Bearer {token}",
-                "X-Serena-Project": str(folder or Path.cwd()),
-                "User-Agent": "serena-central-cli",
-            },
-            timeout=httpx.Timeout(answer_timeout_s, connect=CONNECT_TIMEOUT_S),
-            trust_env=False,  # a proxy of the environment must not see the token
-        )
+        self._folder = os.fsencode(folder or Path.cwd())
+        self._answer_timeout_s = answer_timeout_s
 
     def get(self, path: str, **query: Any) -> Any:
         """JSON of a GET. Raises Refused, NoServer."""
-        return self._json("GET", path, params={key: value for key, value in query.items() if value is not None})
+        chosen = {key: value for key, value in query.items() if value is not None}
+        return self._json("GET", f"{path}?{urlencode(chosen, doseq=True)}" if chosen else path)
 
     def post(self, path: str, body: Any = None) -> Any:
         """JSON of a POST. Raises Refused, NoServer."""
-        return self._json("POST", path, json=body)
+        return self._json("POST", path, body)
 
     def delete(self, path: str) -> Any:
         """JSON of a DELETE. Raises Refused, NoServer."""
@@ -76,43 +76,81 @@ class Remote:
 
         Raises Refused, NoServer.
         """
-        try:
-            with self._client.stream("POST", path, json=body) as response:
-                if not response.is_success:
-                    response.read()
-                    self._parsed(response)
-                for line in map(json.loads, filter(None, response.iter_lines())):
-                    if "outcome" in line:
-                        return line["outcome"]
-                    if "error" in line:
-                        raise Refused(line["status"], line["error"]["kind"], line["error"]["message"])
-                    says(line["says"], line["part"])
-        except self._httpx.TransportError as error:
-            raise NoServer(f"The server at {self.url} went away. Start one with `serena-central serve`.") from error
+        with self._reaching(), self._asked("POST", path, body) as response:
+            if not 200 <= response.status < 300:
+                return self._parsed(response)
+            for text in response:
+                line: Any = json.loads(text)
+                if "outcome" in line:
+                    return line["outcome"]
+                if "error" in line:
+                    raise Refused(line["status"], line["error"]["kind"], line["error"]["message"])
+                says(line["says"], line["part"])
         raise NoServer(f"The server at {self.url} stopped before it was done.")
 
-    def _json(self, method: str, path: str, **request: Any) -> Any:
-        try:
-            response: httpx.Response = self._client.request(method, path, **request)
-        except self._httpx.TimeoutException as error:
-            raise NoServer(f"The server at {self.url} does not answer. `serena-central doctor` tells more.") from error
-        except self._httpx.TransportError as error:
-            raise NoServer(f"No server answers at {self.url}. Start one with `serena-central serve`.") from error
-        return self._parsed(response)
+    def _json(self, method: str, path: str, body: Any = None) -> Any:
+        with self._reaching(), self._asked(method, path, body) as response:
+            return self._parsed(response)
 
-    def _parsed(self, response: "httpx.Response") -> Any:
+    @contextmanager
+    def _reaching(self) -> Generator[None]:
+        """What fails on the way becomes NoServer."""
+        import http.client
+
         try:
-            answer: Any = response.json() if response.content else None
+            yield
+        except TimeoutError as error:
+            raise NoServer(f"The server at {self.url} does not answer. `serena-central doctor` tells more.") from error
+        except Unproven as error:
+            raise NotOurs(str(error)) from error
+        except (OSError, http.client.HTTPException) as error:
+            raise NoServer(f"No server answers at {self.url}. Start one with `serena-central serve`.") from error
+
+    @contextmanager
+    def _asked(self, method: str, path: str, body: Any) -> "Generator[http.client.HTTPResponse]":
+        """The answer to a request, on a connection of its own: a command asks once or twice."""
+        content = None if body is None else json.dumps(body).encode()
+        headers: dict[str, str | bytes] = {"Authorization": f"Bearer {self._token}", "User-Agent": "serena-central-cli"}
+        if not any(byte < 0x20 or byte == 0x7F for byte in self._folder):
+            headers["X-Serena-Project"] = self._folder
+        if content is not None:
+            headers["Content-Type"] = "application/json"
+        connection = self._connected()
+        try:
+            connection.request(method, self._address.path.removesuffix("/mcp") + path, content, headers)
+            with connection.getresponse() as response:
+                yield response
+        finally:
+            connection.close()
+
+    def _connected(self) -> "http.client.HTTPConnection":
+        # It takes 40 ms to import: only commands that talk to a server pay for it.
+        import http.client
+
+        connection = http.client.HTTPConnection(self._host, self._port, timeout=CONNECT_TIMEOUT_S)
+        connection.auto_open = 0  # it would open an unproved one
+        try:
+            connection.connect()
+            until = time.monotonic() + min(self._answer_timeout_s, PROOF_TIMEOUT_S)
+            prove(connection.sock, self._token, authority_of(self._host, self._port), deadline=until)
+            connection.sock.settimeout(self._answer_timeout_s)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _parsed(self, response: "http.client.HTTPResponse") -> Any:
+        content = response.read()
+        try:
+            answer: Any = json.loads(content) if content else None
         except ValueError as error:
-            raise Refused(
-                response.status_code, "", f"{self.url} does not answer as a serena-central server."
-            ) from error
-        if response.is_success:
+            raise Refused(response.status, "", f"{self.url} does not answer as a serena-central server.") from error
+        if 200 <= response.status < 300:
             return answer
         found: Any = cast("dict[str, Any]", answer).get("error") if isinstance(answer, dict) else None
         problem = cast("dict[str, str]", found) if isinstance(found, dict) else {}
-        message = problem.get("message") or f"The server answered with status {response.status_code}."
-        raise Refused(response.status_code, problem.get("kind", ""), message)
+        message = problem.get("message") or f"The server answered with status {response.status}."
+        raise Refused(response.status, problem.get("kind", ""), message)
 
 
 def process_alive(pid: int) -> bool:

@@ -27,6 +27,7 @@ from serena_central.config.layers import Loaded
 from serena_central.config.load import load_server_config
 from serena_central.config.settings import ServerSettings
 from serena_central.core import tracing
+from serena_central.core.descriptors import raise_limit
 from serena_central.core.errors import AlreadyRunning, ConfigError, SerenaCentralError
 from serena_central.core.logs import log_to
 from serena_central.core.places import Places
@@ -70,6 +71,7 @@ def command(*, host: str | None, port: int | None, projects: tuple[Path, ...], o
         click.echo(f"serena-central: {problem}", err=True)
     if not loaded.value.central_server_enabled:
         raise ConfigError("central_server_enabled", "is off, so that no server is started; switch it on to serve")
+    raise_limit()
     places = Places.of_user()
     places.create()
     log_to(places.log_file, loaded.value.log_level, loaded.value.log_format)

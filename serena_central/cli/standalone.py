@@ -19,6 +19,7 @@ from serena_central.app import Central, CentralServer, build
 from serena_central.config.layers import Loaded
 from serena_central.config.load import load_server_config
 from serena_central.config.settings import ServerSettings
+from serena_central.core.descriptors import raise_limit
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.logs import log_to
 from serena_central.core.places import Places
@@ -46,6 +47,7 @@ class OwnPlaces(Places):
 def main() -> None:
     """Runs until the client goes."""
     asked = parser("serena-mcp-server --standalone").parse_args()
+    raise_limit()
     users = Places.of_user()
     users.create()
     try:

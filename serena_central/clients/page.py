@@ -39,7 +39,8 @@ each client is connected as suits it best; in a project's file always by stdio.
 A **project's file** may be committed, so it holds neither the token nor a path of yours: the proxy is named without its
 folder and must be on the PATH of whoever uses it. With `--http` it refers to `SERENA_TOKEN`, which has to be in the
 client's environment: `export SERENA_TOKEN="$(cat "$(serena-central config token-file)")"`. Your own files with a
-token are readable by you alone.
+token are readable by you alone. The proxy, the command line and the hooks have the server prove itself before they send
+the token; a client that connects by HTTP can't, and sends it to whatever listens at that port.
 """
 
 TAIL = """\

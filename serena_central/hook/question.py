@@ -1,6 +1,7 @@
 """Asks the running server whether it can answer for a place, within a few milliseconds, or not at all.
 
-One plain HTTP exchange on one socket under one deadline. Whatever goes wrong means "no": the search then runs.
+Two plain HTTP exchanges on one socket under one deadline: first the server proves itself, then it gets our token.
+Whatever goes wrong means "no": the search then runs.
 """
 
 import json
@@ -13,6 +14,7 @@ from urllib.parse import urlencode, urlsplit
 
 from serena_central.hook.instead import Place
 from serena_central.island.home import Home, Unusable, read_token
+from serena_central.island.proof import Unproven, authority_of, prove
 
 WAIT_S = 0.015
 """A server that is up answers in two; an agent should not wait for one that isn't."""
@@ -58,9 +60,10 @@ def ask(home: Home, method: str, target: str, *, deadline: float, body: Any = No
             return None
         with socket.create_connection((url.hostname, url.port or 80), timeout=_left(deadline)) as connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            prove(connection, token, authority_of(url.hostname, url.port or 80), deadline=deadline)
             connection.sendall(_request(method, target, url.netloc, token, body))
             return _read(connection, deadline)
-    except (OSError, ValueError, Unusable):
+    except (OSError, ValueError, Unproven, Unusable):
         return None
 
 

@@ -7,15 +7,16 @@ import os
 import socket
 import sys
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from serena_central.island.home import Home, read_token
-from serena_central.proxy.http1 import Connection, connect
+from serena_central.proxy.http1 import AWAY, Broken, Connection, connect
 from serena_central.proxy.loop import Loop
 from serena_central.proxy.starting import Starter
 
 CONNECT_S = 5.0
+PROOF_S = 30.0
 PATIENCE_S = 30.0
 """How long a message waits for a server that can't be started from here."""
 
@@ -138,11 +139,45 @@ class Link:
         sock = await connect(self._loop, target.host, target.port, CONNECT_S)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # a machine that vanished is noticed
         if not target.secure:
-            return Connection(self._loop, sock, target.authority)
+            connection = Connection(self._loop, sock, target.authority)
+            try:
+                await self._prove(connection, sock.getpeername(), target)
+            except BaseException:
+                connection.close()
+                raise
+            return connection
         from serena_central.proxy.tls import secure  # costs more than all the rest
 
         secured = await secure(self._loop, sock, target.host, CONNECT_S)
         return Connection(self._loop, secured, target.authority)
+
+    async def _prove(self, connection: Connection, peer: tuple[Any, ...], target: Target) -> None:
+        """Over TLS the certificate is the proof; else the server has to show that it knows the token.
+
+        Raises:
+            Unreachable: it did not.
+            OSError: the connection failed.
+        """
+        token = self.token()
+        if token is None:
+            return  # there is nothing to give away
+        from serena_central.island.proof import BODY_BYTES, Question, Unproven  # brings OpenSSL
+
+        question = Question(target.path.removesuffix("/mcp"))
+        connection.deadline = time.monotonic() + PROOF_S
+        try:
+            await connection.send(question.request(target.authority))
+            head = await connection.head()
+            body = await connection.body(BODY_BYTES)
+            if head.status in AWAY:
+                raise Broken(f"status {head.status}")
+            question.check(head.status, body, token, peer=peer, authority=target.authority)
+        except Broken as error:
+            raise Unreachable(f"The server at {target.authority} is away ({error}).") from error
+        except Unproven as error:
+            self.forget_token()  # it may be another one by now
+            raise Unreachable(str(error)) from None
+        connection.deadline = None
 
     async def _start(self, starter: Starter) -> None:
         failure = await starter.ensure(self._answers)

@@ -13,12 +13,16 @@ from typing import Any
 import msgspec
 from starlette.requests import Request
 
+from serena_central.access.connections import Connections
 from serena_central.access.guard import credential_of
+from serena_central.access.proof import Prover
 from serena_central.core import tracing
+from serena_central.core.descriptors import Descriptors, limit
 from serena_central.core.errors import InvalidArguments, SessionNotFound
 from serena_central.core.events import EventBus
 from serena_central.core.ids import new_session_id
 from serena_central.core.progress import Listener
+from serena_central.island.proof import NONCE
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.history import EditHistory
 from serena_central.projects.registry import ProjectRegistry
@@ -81,12 +85,22 @@ class Api:
     sessions: SessionManager
     caller: ToolCaller
     history: EditHistory
+    prover: Prover
+    connections: Connections
+    descriptors: Descriptors
     stop: Callable[[], None]
     """Begins the server's stop, and returns at once."""
     started_at: float
 
-    async def health(self, _request: Request) -> Any:
-        return {"status": "ok", "version": self.version, "uptime_s": round(time.time() - self.started_at, 3)}
+    async def health(self, request: Request) -> Any:
+        """To everybody. Whoever sends a `nonce` gets the proof that this is the server of the token's owner."""
+        said = {"status": "ok", "version": self.version, "uptime_s": round(time.time() - self.started_at, 3)}
+        nonce = request.query_params.get("nonce")
+        if nonce is None:
+            return said
+        if not NONCE.fullmatch(nonce):
+            raise InvalidArguments("nonce must be 64 hexadecimal digits, in lower case.")
+        return {**said, "proof": self.prover.proof(request.scope, nonce)}
 
     # --- sessions --------------------------------------------------------------------------------------------------
 
@@ -243,6 +257,8 @@ class Api:
             "errors": sum(session.errors for session in sessions),
             "running": sum(len(session.running) for session in sessions),
             "store": store_view(self.store.writer),
+            "connections": self.connections.count(),
+            "descriptors": {"limit": limit(), "exhausted_at": self.descriptors.exhausted_at},
             "tools": tool_statistics(sessions),
         }
 

@@ -50,7 +50,10 @@ class Metrics:
 
         registry = CollectorRegistry(auto_describe=False)
         registry.register(_Collected([*self.collect(), *await anyio.to_thread.run_sync(_of_process)]))
-        encode, content_type = choose_encoder(request.headers.get("accept", ""))
+        try:
+            encode, content_type = choose_encoder(request.headers.get("accept", ""))
+        except (TypeError, ValueError):  # a header that can't be read asks for nothing
+            encode, content_type = choose_encoder("")
         return Response(encode(registry), headers={"content-type": content_type})
 
     def collect(self) -> Iterator["Metric"]:

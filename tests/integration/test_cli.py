@@ -7,12 +7,13 @@ from typing import Any
 
 import httpx
 import pytest
-import respx
 
 from serena_central.cli.dashboard import page_address
 from serena_central.cli.main import main
+from serena_central.cli.remote import Remote
 from tests.support.child import Child, Ended, run_command, until_gone
 from tests.support.mcp import RawClient, text_of
+from tests.support.scripted_http import answer, scripted_http
 
 pytestmark = pytest.mark.anyio
 
@@ -172,76 +173,84 @@ async def test_settings_are_shown_with_their_origins(tmp_path: Path, project: Pa
     assert (await run_command(tmp_path, "serve", SERENA_CENTRAL_SERVER_PORT="99999")).code == 2
 
 
-URL = "http://127.0.0.1:9"
-
-
-@pytest.fixture
-def announced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A home whose `server.json` tells of a server; what it answers is up to the test."""
-    (tmp_path / "server.json").write_text(json.dumps({"url": f"{URL}/mcp", "pid": 1}))
-    (tmp_path / "token").write_text("secret")
-    monkeypatch.setenv("SERENA_CENTRAL_HOME", str(tmp_path))
-
-
 HEALTH = {"status": "ok", "version": "1", "uptime_s": 1.0}
 
 
-@pytest.mark.usefixtures("announced")
+def announce(home: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes it the home of a server that answers at `url` as its test says."""
+    (home / "server.json").write_text(json.dumps({"url": f"{url}/mcp", "pid": 1}))
+    (home / "token").write_text("secret")
+    monkeypatch.setenv("SERENA_CENTRAL_HOME", str(home))
+    monkeypatch.setitem(Remote.__init__.__kwdefaults__, "answer_timeout_s", 1.0)
+
+
 @pytest.mark.parametrize(
-    ("answer", "code", "says"),
+    ("said", "code", "says"),
     [
-        (httpx.Response(500, text="<html>oops</html>"), 1, "does not answer as a serena-central server"),
-        (httpx.Response(200, text="hello from another program"), 1, "does not answer as a serena-central server"),
-        (httpx.Response(500, json={"error": {"kind": "internal", "message": "It broke."}}), 1, "It broke."),
-        (httpx.Response(502, json=["no object"]), 1, "502"),
-        (httpx.Response(401, json={"error": {"kind": "unauthorized", "message": "Wrong token."}}), 1, "Wrong token."),
-        (httpx.Response(503), 1, "503"),
-        (httpx.Response(500, json={"error": "a string"}), 1, "500"),
-        (httpx.ConnectError("refused"), 3, "serena-central serve"),
-        (httpx.ReadError("reset"), 3, "serena-central serve"),
-        (httpx.RemoteProtocolError("nonsense"), 3, "serena-central"),
-        (httpx.ConnectTimeout("slow"), 3, "does not answer"),
-        (httpx.ReadTimeout("slow"), 3, "does not answer"),
+        (answer(500, "<html>oops</html>"), 1, "does not answer as a serena-central server"),
+        (answer(200, "hello from another program"), 1, "does not answer as a serena-central server"),
+        (answer(500, value={"error": {"kind": "internal", "message": "It broke."}}), 1, "It broke."),
+        (answer(502, value=["no object"]), 1, "502"),
+        (answer(401, value={"error": {"kind": "unauthorized", "message": "Wrong token."}}), 1, "Wrong token."),
+        (answer(503), 1, "503"),
+        (answer(500, value={"error": "a string"}), 1, "500"),
+        (None, 3, "serena-central serve"),
+        (b"nonsense\r\n\r\n", 3, "serena-central"),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n", 3, "does not answer"),
     ],
-    ids=repr,
+    ids=lambda value: repr(value)[:40],
 )
 def test_faults_of_the_server_end_a_command_in_words(
-    answer: httpx.Response | Exception,
+    said: bytes | None,
     code: int,
     says: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["serena-central", "status"])
-    scripted = {"side_effect": answer} if isinstance(answer, Exception) else {"return_value": answer}
-    with respx.mock(base_url=URL) as server:
-        server.get("/health").mock(**scripted)
+    with scripted_http("secret", lambda _: said) as server:
+        announce(tmp_path, server.url, monkeypatch)
         with pytest.raises(SystemExit) as ended:
             main()
-    said = capsys.readouterr()
-    assert (ended.value.code, said.out) == (code, "")
-    assert says in said.err
-    assert "secret" not in said.err
+    shown = capsys.readouterr()
+    assert (ended.value.code, shown.out) == (code, "")
+    assert says in shown.err
+    assert "secret" not in shown.err
 
 
-@pytest.mark.usefixtures("announced")
+def test_a_server_that_is_gone_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["serena-central", "status"])
+    announce(tmp_path, "http://127.0.0.1:9", monkeypatch)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert (ended.value.code, "serena-central serve" in capsys.readouterr().err) == (3, True)
+
+
 def test_every_request_carries_the_token_and_the_folder(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["serena-central", "status", "--json"])
-    monkeypatch.chdir(tmp_path)
-    with respx.mock(base_url=URL) as scripted:
-        scripted.get("/health").respond(json=HEALTH)
-        pool = {"servers": [], "policy": {"max_calls": 7}, "memory_budget_bytes": 8}
-        servers = scripted.get("/api/servers").respond(json=pool)
-        store = {"queued": 0, "dropped": {}, "problem": None}
-        scripted.get("/api/stats").respond(json={"store": store})
+    folder = tmp_path / "jörg"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    store = {"queued": 0, "dropped": {}, "problem": None}
+    answers = {
+        "/health": HEALTH,
+        "/api/servers": {"servers": [], "policy": {"max_calls": 7}, "memory_budget_bytes": 8},
+        "/api/stats": {"store": store},
+    }
+    with scripted_http("secret", lambda sent: answer(value=answers[sent.target])) as server:
+        announce(tmp_path, server.url, monkeypatch)
         main()
     policy = {"max_calls": 7, "memory_budget_bytes": 8}
-    shown = {"url": f"{URL}/mcp", **HEALTH, "servers": [], "policy": policy, "store": store}
+    shown = {"url": f"{server.url}/mcp", **HEALTH, "servers": [], "policy": policy, "store": store}
     assert json.loads(capsys.readouterr().out) == shown
-    sent = servers.calls.last.request.headers
-    assert (sent["authorization"], sent["x-serena-project"]) == ("Bearer secret", str(tmp_path))
+    assert len(server.requests) == 3
+    for sent in server.requests:
+        assert (sent.headers["authorization"], sent.headers["x-serena-project"]) == ("Bearer secret", str(folder))
 
 
 async def test_edits_are_listed_and_taken_back(serving: Child, project: Path) -> None:

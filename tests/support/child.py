@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -59,6 +60,8 @@ class Child:
     process: Process
     url: str
     folder: Path
+    front_port: int
+    """At which something in front of it may listen: the server proves to be called by it."""
 
     @property
     def server_file(self) -> Path:
@@ -97,14 +100,22 @@ class Child:
 
 @asynccontextmanager
 async def serving_child(
-    folder: Path, *arguments: str, program: Sequence[str] = (str(PROGRAM),), **more: str
+    folder: Path,
+    *arguments: str,
+    program: Sequence[str] = (str(PROGRAM),),
+    descriptors: int | None = None,
+    **more: str,
 ) -> AsyncGenerator[Child]:
-    """Runs `serena-central serve` until the block ends, on a free port. `more` goes into its environment."""
+    """Runs `serena-central serve` until the block ends, on a free port; `descriptors` is how many it may have. `more`
+    goes into its environment."""
+    front_port = free_port()
+    more.setdefault("SERENA_CENTRAL_SERVER_NAMES", f"127.0.0.1:{front_port}")
+    limited = ["sh", "-c", f'ulimit -n {descriptors} && exec "$0" "$@"'] if descriptors else []
     (folder / "home").mkdir(exist_ok=True)
     log = folder / "serve.log"
     with log.open("wb") as sink:
         process = await anyio.open_process(
-            [*program, "serve", "--port", "0", *arguments],
+            [*limited, *program, "serve", "--port", "0", *arguments],
             cwd=folder,
             env=environment(folder, **more),
             stdin=subprocess.DEVNULL,
@@ -113,13 +124,19 @@ async def serving_child(
             start_new_session=True,
         )
     try:
-        yield Child(process, await _announced(process, log), folder)
+        yield Child(process, await _announced(process, log), folder, front_port)
     finally:
         with anyio.move_on_after(PATIENCE_S, shield=True):
             if process.returncode is None:
                 process.terminate()
             await process.wait()
             await process.aclose()
+
+
+def free_port() -> int:
+    """One that nobody listens at."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
 
 
 async def _announced(process: Process, log: Path) -> str:

@@ -148,10 +148,10 @@ async def _all_of(stream: ByteStream) -> bytes:
 
 
 @asynccontextmanager
-async def fronting(url: str, context: ssl.SSLContext | None = None) -> AsyncGenerator[Front]:
-    """A front before the server at `url` (without a path), on a port of its own; with `context` it speaks TLS."""
+async def fronting(url: str, port: int = 0, context: ssl.SSLContext | None = None) -> AsyncGenerator[Front]:
+    """A front before the server at `url` (without a path), at `port` or any free one; with `context` it speaks TLS."""
     async with AsyncExitStack() as stack:
-        tcp = await stack.enter_async_context(await anyio.create_tcp_listener(local_host="127.0.0.1"))
+        tcp = await stack.enter_async_context(await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=port))
         port = tcp.extra_attributes[anyio.abc.SocketAttribute.local_port]()
         listener = TLSListener(tcp, context, standard_compatible=False) if context else tcp
         scheme = "https" if context else "http"

@@ -27,6 +27,7 @@ FEW_WATCHES, FEW_INSTANCES = 65_536, 128
 """One watch for each folder of each open project; one instance for each open project."""
 
 FEW_FILES = 1024
+"""The server raises its own limit to the hard one, so that this one counts."""
 
 COARSE_CLOCK_S = 0.02
 """A file system whose times are coarser hides changes that follow each other, and files are read again for it."""
@@ -85,10 +86,12 @@ def _inotify() -> Iterator[Check]:
 
 
 def _open_files() -> Check:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if 0 <= soft < FEW_FILES:
-        return warning("open files", f"{soft} (at most {hard})", f"ulimit -n {FEW_FILES * 4} before serving")
-    return ok("open files", str(soft))
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard == resource.RLIM_INFINITY:
+        return ok("open files", "unlimited")
+    if hard < FEW_FILES:
+        return warning("open files", f"{hard} at most", f"raise the hard limit to {FEW_FILES * 4} or more (ulimit -Hn)")
+    return ok("open files", f"{hard} at most")
 
 
 def _clock(places: Places) -> Iterator[Check]:

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import stat
+import time
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -11,12 +12,13 @@ from serena_central.access.token import read_token
 from serena_central.cli.checks.check import Check, failed, info, ok, warning
 from serena_central.cli.output import megabytes
 from serena_central.cli.port import PortTaken, listening
-from serena_central.cli.remote import NoServer, Refused, Remote
+from serena_central.cli.remote import NoServer, NotOurs, Refused, Remote
 from serena_central.config.layers import Loaded, Problem
 from serena_central.config.load import load_server_config
 from serena_central.config.settings import ServerSettings
 from serena_central.core.errors import ConfigError, StoreError
 from serena_central.core.places import Places
+from serena_central.island.home import Home
 from serena_central.pool.ledger import Ledger
 from serena_central.projects.root_settings import RootSettings
 
@@ -25,6 +27,9 @@ PRIVATE = 0o077
 
 ANSWER_S = 5.0
 """A server that says nothing for so long hangs, or the machine is overloaded: both are worth a line."""
+
+NEARLY_ALL = 0.9
+"""Of the descriptors."""
 
 START = "start one with `serena-central serve`"
 
@@ -36,6 +41,7 @@ def check_server(places: Places) -> Iterator[Check]:
     yield _token(places)
     runs = _running(places)
     yield runs
+    yield from _descriptors(places)
     if runs.state == "info":  # while one runs, port, lock and processes are its own
         yield from _left_behind(places)
         if loaded is not None:
@@ -110,6 +116,8 @@ def _running(places: Places) -> Check:
         remote = Remote(places, answer_timeout_s=ANSWER_S)
         health = remote.get("/health")
         problem = remote.get("/api/stats")["store"]["problem"]
+    except NotOurs as error:
+        return failed("server", str(error), "stop what listens there, or delete server.json and start a server")
     except NoServer as error:
         if _locked(places):
             advice = "`serena-central stop`, then look into the log; a server that hangs has to be killed"
@@ -123,6 +131,37 @@ def _running(places: Places) -> Check:
     if health["version"] != installed:
         return warning("server", f"{says}; {installed} is installed", "`serena-central stop`, then serve again")
     return warning("server", f"{says}; {problem}", "see `database`") if problem else ok("server", says)
+
+
+def _descriptors(places: Places) -> Iterator[Check]:
+    """Those of the server's process, which may have none left to answer with."""
+    import psutil
+
+    name, advice = "server's open files", "close clients, or raise its limit (ulimit -Hn, LimitNOFILE= of a service)"
+    said = Home(str(places.home)).announcement()
+    if said is None or not _locked(places):
+        return
+    try:
+        process = psutil.Process(said.pid)
+        used, most = process.num_fds(), process.rlimit(psutil.RLIMIT_NOFILE)[0]
+    except (psutil.Error, OSError, AttributeError):
+        return  # another's, or a system that doesn't say
+    says = f"{used} of {most}" if most != psutil.RLIM_INFINITY else str(used)
+    if most != psutil.RLIM_INFINITY and used > most * NEARLY_ALL:
+        yield failed(name, f"{says}: it can take no more connections", advice)
+    elif ended := _exhausted_before(places):
+        yield warning(name, f"{says}; there were none left at {ended}", advice)
+    else:
+        yield ok(name, says)
+
+
+def _exhausted_before(places: Places) -> str | None:
+    """When the server had no descriptors left last, as it says itself."""
+    try:
+        at = Remote(places, answer_timeout_s=ANSWER_S).get("/api/stats")["descriptors"]["exhausted_at"]
+    except (NoServer, Refused, KeyError, TypeError):
+        return None
+    return None if at is None else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
 
 
 def _locked(places: Places) -> bool:

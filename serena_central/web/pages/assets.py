@@ -9,10 +9,9 @@ import mimetypes
 from pathlib import Path
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
 from serena_central.core.resources import dashboard_folder
-from serena_central.web.answers import NotFound
 
 FOR_GOOD = "public, max-age=31536000, immutable"
 
@@ -30,11 +29,11 @@ class Assets:
         self.digest = digest.hexdigest()
 
     async def answer(self, request: Request) -> Response:
-        """One file. Raises NotFound."""
-        name = request.path_params["name"]
+        """One file, by `DIGEST/NAME`, for everybody: a stranger sees these files, too."""
+        digest, _, name = request.path_params["name"].partition("/")
         content = self._files.get(name)
-        if content is None or request.path_params["digest"] != self.digest:
-            raise NotFound("There is no such file.")
+        if content is None or digest != self.digest:
+            return PlainTextResponse("There is no such file.", 404)
         kind = mimetypes.guess_type(name)[0] or "text/plain"
         return Response(content, media_type=kind, headers={"cache-control": FOR_GOOD})
 

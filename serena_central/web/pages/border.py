@@ -14,7 +14,7 @@ from urllib.parse import parse_qs
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
 from serena_central.access.browsers import Login
 from serena_central.access.guard import login_of
@@ -125,6 +125,8 @@ class Border:
     def _refused(self, request: Request, text: str, status: int) -> Response:
         if "hx-request" in request.headers:
             return HTMLResponse(render("_said.html", said=text, failed=True), status)
+        if login_of(request.scope) is None:
+            return PlainTextResponse(text, status)  # our pages are for those who are signed in
         title = "Not found" if status == 404 else "That did not work"
         page = Page("", title, "error.html", {}, live=False)
         return HTMLResponse(render("error.html", page=self._frame(page, request), text=text), status)
@@ -190,8 +192,10 @@ class Border:
 
 
 def _login(request: Request) -> Login:
+    """Raises NotByThisPage: below a path that is open to strangers, somebody forgot them."""
     login = login_of(request.scope)
-    assert login is not None, "the guard lets only browsers in that are signed in"
+    if login is None:
+        raise NotByThisPage("No browser is signed in here. `serena-central dashboard` opens the dashboard.")
     return login
 
 

@@ -106,7 +106,7 @@ class Dashboard:
             **{path: border.download(download) for path, download in DOWNLOADS.items()},
             "/": _without_slash,
             "/enter": self._entering.enter,
-            "/static/{digest}/{name:path}": border.translating(self._assets.answer),
+            "/static/{name:path}": self._assets.answer,
         }
         posts = {
             tool.PAGE.path: border.form_page(tool.PAGE),

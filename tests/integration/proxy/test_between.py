@@ -23,7 +23,10 @@ AWAY = [Trouble(502), Trouble(503), Trouble(504)]
 
 @asynccontextmanager
 async def behind_a_front(serving: Child, era: Era, **more: str) -> AsyncGenerator[tuple[BridgeClient, Front]]:
-    async with fronting(serving.url) as front, bridging(serving.folder, era, "--url", front.url, **more) as client:
+    async with (
+        fronting(serving.url, serving.front_port) as front,
+        bridging(serving.folder, era, "--url", front.url, **more) as client,
+    ):
         yield client, front
 
 

@@ -56,7 +56,7 @@ async def test_a_certificate_of_ones_own_is_trusted_when_its_file_is_named(
     (tmp_path / ".git").mkdir()
     (tmp_path / "large.txt").write_text("x" * 2_000_000)
     async with (
-        fronting(serving.url, context_of(certificate)) as front,
+        fronting(serving.url, context=context_of(certificate)) as front,
         bridging(serving.folder, era, "--url", front.url, SSL_CERT_FILE=str(certificate)) as client,
     ):
         await client.open()
@@ -69,7 +69,7 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused_at_once_and_the_
     serving: Child, certificate: Path
 ) -> None:
     async with (
-        fronting(serving.url, context_of(certificate)) as front,
+        fronting(serving.url, context=context_of(certificate)) as front,
         bridging(serving.folder, "modern", "--url", front.url) as client,
     ):
         message = (await client.ask("tools/list"))["error"]["message"]

@@ -80,10 +80,15 @@ def test_every_browser_has_a_csrf_token_of_its_own(browsers: Browsers) -> None:
     assert not {login.csrf for login in logins if login} & set(secrets)
 
 
-def test_a_cookie_that_comes_twice_lets_nobody_in(browsers: Browsers) -> None:
+def test_cookies_of_the_same_name_from_elsewhere_keep_nobody_out(browsers: Browsers) -> None:
     secret = browsers.enter(browsers.invite())
     assert secret
-    assert browsers.login(header(browsers, secret) + b"; " + header(browsers, "x")) is None
+    planted = [header(browsers, f"planted-{number}") for number in range(150)]
+    for cookies in ([*planted, header(browsers, secret)], [header(browsers, secret), *planted]):
+        login = browsers.login(b"; ".join(cookies))
+        assert login == browsers.login(header(browsers, secret)) is not None
+    assert browsers.login(b"; ".join(planted)) is None
+    assert browsers.login(b"; ".join(planted * 100 + [header(browsers, secret)])) is None  # work is bounded
     assert browsers.login(b"") is None
     assert browsers.login(b"\xff\xfe=;;=\x00") is None
 

@@ -105,11 +105,49 @@ async def test_names_from_the_settings_are_ours_with_any_port_or_the_one_given()
     assert (await _ask(GOOD | {"host": "proxy"}, guard=guard))[0] == 403
 
 
-@pytest.mark.parametrize(
-    "origin", ["http://127.0.0.1:24280", "http://localhost:6274", "https://[::1]:1", "http://localhost"]
-)
-async def test_pages_of_this_machine_may_call(origin: str) -> None:
+@pytest.mark.parametrize("origin", ["http://127.0.0.1:24280", "http://LOCALHOST:24280", "http://[::1]:24280"])
+async def test_this_servers_own_pages_may_call(origin: str) -> None:
     assert (await _ask(GOOD | {"origin": origin}))[0] == 200
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["http://localhost:3000", "http://localhost", "http://127.0.0.1", "https://[::1]:1", "https://127.0.0.1:24280"],
+)
+async def test_pages_of_other_programs_on_this_machine_may_not(origin: str) -> None:
+    assert (await _ask(GOOD | {"origin": origin}))[0] == 403
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "status"),
+    [
+        ("devbox:24280", "http://devbox:24280", 200),
+        ("devbox", "http://devbox", 200),
+        ("devbox", "https://devbox", 200),  # TLS ends in front of the server
+        ("devbox:443", "https://devbox", 200),
+        ("devbox:24280", "http://devbox:3000", 403),
+        ("devbox:24280", "https://devbox", 403),
+        ("localhost:8080", "http://localhost:8080", 200),
+        ("localhost:8080", "http://localhost:3000", 403),
+        ("127.0.0.1:24280", "http://proxy:8443", 200),
+        ("127.0.0.1:24280", "https://proxy:8443", 200),
+        ("127.0.0.1:24280", "https://proxy:8444", 403),
+        ("127.0.0.1:24280", "https://box.example", 200),
+        ("127.0.0.1:24280", "http://box.example", 403),
+        ("127.0.0.1:24280", "http://devbox", 403),
+    ],
+)
+async def test_an_origin_is_ours_by_scheme_name_and_port(host: str, origin: str, status: int) -> None:
+    hosts = ["devbox", "localhost", "proxy:8443", "box.example"]
+    guard = Guard(_admitted, token=TOKEN, hosts=hosts, origins=["https://box.example"])
+    assert (await _ask(GOOD | {"host": host, "origin": origin}, guard=guard))[0] == status
+
+
+async def test_a_hundred_headers_are_the_limit() -> None:
+    more = [(f"x-{number}", "") for number in range(98)]
+    assert (await _ask([*GOOD.items(), *more]))[0] == 200
+    status, _, answer = await _ask([("x-more", ""), *GOOD.items(), *more])
+    assert (status, answer["error"]["kind"]) == (431, "too_large")
 
 
 @pytest.mark.parametrize(

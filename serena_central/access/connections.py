@@ -1,0 +1,244 @@
+"""Bounds on what a connection may do before its caller is known: size of a head, time, and number of connections.
+
+An authenticated connection is one on which the guard has let a request in by token or login; all others are held to
+short deadlines, and when there are too many of them the oldest one is closed. It knows bytes, phases and time;
+`protocols` connects it to uvicorn.
+"""
+
+import math
+from collections.abc import Callable
+from enum import Enum, auto
+from typing import Any, NamedTuple, Protocol
+
+from starlette.types import Scope
+
+HEAD_BYTES = 64 * 1024
+"""A request's head, from its method to the empty line; as much may a body have in trailers or chunk lines at a time."""
+
+MOST_HEADERS = 100
+
+MOST_UNAUTHENTICATED = 512
+"""More than come back at once after a restart, at some 20 KB each."""
+
+DESCRIPTORS_SHARE = 4
+"""Unauthenticated connections take at most one of so many descriptors."""
+
+HELD_UP_S = 3.0
+"""A server that has not looked for so long was stopped, or had no CPU."""
+
+_STATE_KEY = "serena_central.connection"
+
+_TOO_LARGE = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: text/plain; charset=utf-8\r\n"
+    b"content-length: 45\r\nconnection: close\r\n\r\nA request's head may have 65536 bytes in all."
+)
+
+
+class Deadlines(NamedTuple):
+    """How long a connection may wait for what comes next, in seconds."""
+
+    head_s: float = 10.0
+    """From accept, or from the first byte of a later request, to the end of its head."""
+    answer_s: float = 10.0
+    """For an unauthenticated caller to send its body and to take its answer."""
+    idle_s: float = 5.0
+    """Between two requests, unauthenticated; else it is uvicorn's keep-alive timeout."""
+    body_pause_s: float = 30.0
+    """Between two pieces of an authenticated request's body."""
+    body_s: float = 600.0
+    """For such a body as a whole: 8 MiB at 14 KB/s."""
+
+
+class Transport(Protocol):
+    """What is needed of asyncio's."""
+
+    def write(self, data: bytes, /) -> None: ...
+    def close(self) -> None: ...
+    def abort(self) -> None: ...
+    def is_closing(self) -> bool: ...
+
+
+class Phase(Enum):
+    """What a connection waits for."""
+
+    REQUEST = auto()
+    """The first byte of a request."""
+    HEAD = auto()
+    """The rest of a head."""
+    BODY = auto()
+    """The rest of a body, whether or not it is still of use."""
+    ANSWER = auto()
+    """Us."""
+    CLOSED = auto()
+    """That its last answer is taken."""
+
+
+class Connections:
+    """All connections of one server. Belongs to the event loop's thread."""
+
+    def __init__(
+        self, deadlines: Deadlines | None = None, *, descriptors: float = math.inf, clock: Callable[[], float]
+    ) -> None:
+        """`descriptors` is how many this process may have; `clock` is monotonic."""
+        self.deadlines = deadlines or Deadlines()
+        self.clock = clock
+        self.most_unauthenticated = int(min(MOST_UNAUTHENTICATED, descriptors / DESCRIPTORS_SHARE))
+        self.closed_for_room = 0
+        """How many were closed because there were too many."""
+        self._looked_at = clock()
+        self._all: dict[Connection, None] = {}
+        self._unauthenticated: dict[Connection, None] = {}
+        """The oldest first."""
+
+    def add(self, connection: "Connection") -> None:
+        if len(self._unauthenticated) >= self.most_unauthenticated:
+            waiting = (one for one in self._unauthenticated if one.phase is not Phase.ANSWER)
+            oldest = next(waiting, next(iter(self._unauthenticated)))
+            del self._unauthenticated[oldest]
+            self.closed_for_room += 1
+            oldest.abort()
+        self._all[connection] = None
+        self._unauthenticated[connection] = None
+
+    def authenticate(self, connection: "Connection") -> None:
+        self._unauthenticated.pop(connection, None)
+
+    def remove(self, connection: "Connection") -> None:
+        self._all.pop(connection, None)
+        self._unauthenticated.pop(connection, None)
+
+    def close_late(self) -> None:
+        """Closes what has missed its deadline; to be called about once a second."""
+        now = self.clock()
+        held_up = now - self._looked_at > HELD_UP_S
+        self._looked_at = now
+        if held_up:
+            return  # what came meanwhile has not been read yet
+        for connection in [one for one in self._all if one.deadline <= now]:
+            connection.abort()
+
+    def count(self) -> dict[str, int]:
+        """How many there are, for statistics."""
+        authenticated = sum(one.authenticated for one in self._all)
+        return {
+            "authenticated": authenticated,
+            "unauthenticated": len(self._all) - authenticated,
+            "closed_for_room": self.closed_for_room,
+        }
+
+
+class Connection:
+    """One connection's phase and deadline. Its protocol reports each event, then calls `settle`."""
+
+    __slots__ = (
+        "_body_since",
+        "_connections",
+        "_outside",
+        "_transport",
+        "authenticated",
+        "deadline",
+        "in_body",
+        "phase",
+    )
+
+    def __init__(self, connections: Connections, transport: Transport) -> None:
+        self._connections = connections
+        self._transport = transport
+        self._outside = 0
+        """Bytes since the head began, or since the last byte of the body."""
+        self.in_body = False
+        """Whether the rest of a request's body is to come."""
+        self._body_since = 0.0
+        self.authenticated = False
+        self.phase = Phase.REQUEST
+        self.deadline = connections.clock() + connections.deadlines.head_s
+        connections.add(self)
+
+    def take(self, data: bytes, feed: Callable[[bytes], None]) -> None:
+        """Gives the parser no more of a head than it may have. What it finds there comes back by the two methods
+        below."""
+        while data and not self._transport.is_closing():
+            piece = data[: HEAD_BYTES - self._outside]
+            data = data[len(piece) :]
+            self._outside += len(piece)
+            feed(piece)
+            if self._outside >= HEAD_BYTES:
+                self._refuse_head()
+
+    def body_goes_on(self) -> None:
+        """The head is complete, or another piece of the body came."""
+        self._outside = 0
+        if not self.in_body:
+            self.in_body = True
+            self._body_since = self._connections.clock()
+
+    def request_ended(self) -> None:
+        self._outside = 0
+        self.in_body = False
+
+    def authenticate(self) -> None:
+        """The guard has let a request in: the caller is known from now on."""
+        if not self.authenticated:
+            self.authenticated = True
+            self._connections.authenticate(self)
+            self.deadline = math.inf
+            self.settle(answering=True)
+
+    def settle(self, *, answering: bool) -> None:
+        """Takes note of where the connection is now. `answering`: a request's answer is not complete."""
+        before, self.phase = self.phase, self._phase(answering=answering)
+        limits = self._connections.deadlines
+        if self.phase is Phase.BODY and self.authenticated:
+            now = self._connections.clock()
+            self.deadline = min(now + limits.body_pause_s, self._body_since + limits.body_s)
+        elif self.phase is not before:
+            self.deadline = self._deadline(limits)
+
+    def _phase(self, *, answering: bool) -> Phase:
+        if self._transport.is_closing():
+            return Phase.CLOSED
+        if self.in_body:
+            return Phase.BODY
+        if answering:
+            return Phase.ANSWER
+        return Phase.HEAD if self._outside else Phase.REQUEST
+
+    def _deadline(self, limits: Deadlines) -> float:
+        now = self._connections.clock()
+        match self.phase:
+            case Phase.HEAD:
+                return min(self.deadline, now + limits.head_s)
+            case Phase.CLOSED:
+                return min(self.deadline, now + limits.answer_s)
+            case _ if self.authenticated:
+                return math.inf
+            case Phase.REQUEST:
+                return now + limits.idle_s
+            case _:
+                return now + limits.answer_s
+
+    def _refuse_head(self) -> None:
+        if self.phase in (Phase.BODY, Phase.ANSWER):
+            self.abort()  # another answer may be on its way
+        elif not self._transport.is_closing():
+            self._transport.write(_TOO_LARGE)
+            self._transport.close()
+
+    def abort(self) -> None:
+        """Closes without waiting for what the other end has not taken yet."""
+        self._transport.abort()
+
+    def lost(self) -> None:
+        self._connections.remove(self)
+
+
+def state_with(state: dict[str, Any], connection: Connection) -> dict[str, Any]:
+    """The ASGI state by which requests know their connection."""
+    return {**state, _STATE_KEY: connection}
+
+
+def authenticate_connection(scope: Scope) -> None:
+    """Marks the connection of a request that the guard has let in."""
+    connection = scope.get("state", {}).get(_STATE_KEY)
+    if connection is not None:
+        connection.authenticate()
