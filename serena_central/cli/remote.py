@@ -24,6 +24,8 @@ class NoServer(SerenaCentralError):
 class Refused(SerenaCentralError):
     """The server answered with an error; `kind` is the name of it in the error tree, where it has one."""
 
+    several_lines = True
+
     def __init__(self, status: int, kind: str, message: str) -> None:
         super().__init__(message)
         self.status = status
@@ -53,6 +55,7 @@ class Remote:
             headers={
                 "Authorization": f"Bearer {token}",
                 "X-Serena-Project": str(folder or Path.cwd()),
+                "X-Serena-Person": "yes",
                 "User-Agent": "serena-central-cli",
             },
             timeout=httpx.Timeout(answer_timeout_s, connect=CONNECT_TIMEOUT_S),

@@ -5,13 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from serena_central.files.boundary import in_git
 from serena_central.files.walk import TEMPORARY
 
 MAX_ENTRIES = 100_000
 """Entries listed at the most: a node_modules holds as many, and nobody reads more."""
 
-ALWAYS_HIDDEN = frozenset({".git", ".hg", ".svn"})
-"""Repositories' own stores: no work for anybody who lists a project."""
+ALWAYS_HIDDEN = frozenset({".hg", ".svn"})
+"""Repositories' own stores beside git's: no work for anybody who lists a project."""
 
 
 class Listing(NamedTuple):
@@ -37,6 +38,7 @@ def list_folder(root: Path, folder: str, *, recursive: bool, ignored: Callable[[
             is_folder = entry.is_dir()
             if (
                 entry.name in ALWAYS_HIDDEN
+                or in_git(entry.name)
                 or entry.name.startswith(TEMPORARY)
                 or (ignored is not None and ignored(path + "/" if is_folder else path))
             ):

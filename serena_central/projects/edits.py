@@ -28,6 +28,7 @@ from serena_central.editing.change import Author, FileChange, Operation
 from serena_central.editing.patch import FilePatch, hunks_of
 from serena_central.editing.plan import Difference, TextEdit, apply_edits, difference, unified_diff, with_newlines
 from serena_central.editing.replacing import Mode
+from serena_central.files.boundary import in_git
 from serena_central.files.text import DEFAULT_ENCODING, MARK, FileText, read_text
 from serena_central.files.tree import FileTree
 from serena_central.projects.aftermath import Aftermath, Consequences
@@ -280,6 +281,7 @@ class Edits:
                 await self._tree.fresh()
                 try:
                     changes = [change for change in await plan() if _differs(change)]
+                    _check_targets(changes)
                     if dry_run or not changes:
                         return self._planned(changes)
                     return await self._make(changes, author, undoes)
@@ -373,6 +375,14 @@ def _content(change: FileChange) -> str | None:
 
 def _difference(change: FileChange) -> Difference:
     return difference(_content(change), change.after)
+
+
+def _check_targets(changes: Sequence[FileChange]) -> None:
+    """The one place that every edit passes. Raises PathRefused for what is git's own: it says what git runs."""
+    for change in changes:
+        for path in (change.path, change.moved_to):
+            if path is not None and in_git(str(path)):
+                raise PathRefused(f"{str(path)!r} is git's own, and never edited here; nothing was changed.")
 
 
 def _differs(change: FileChange) -> bool:

@@ -17,6 +17,7 @@ from serena_central.config.load import serena_home, settings_stamp
 from serena_central.config.settings import ProjectSettings
 from serena_central.core.errors import PathRefused, SymbolNotFound
 from serena_central.core.pacing import paced
+from serena_central.core.quoting import as_name
 from serena_central.editing.apply import Applier
 from serena_central.files.boundary import relative, resolve_inside
 from serena_central.files.text import FileText
@@ -64,7 +65,7 @@ class Project:
     ) -> None:
         """`applier` writes what is edited, and `edited` is told of it; it must neither wait nor raise."""
         self.root = root
-        self.name = settings.project_name or root.name
+        self.name = settings.project_name or as_name(root.name)
         self.settings = settings
         self.languages = languages
         self.tree = FileTree(

@@ -1,5 +1,6 @@
 """The whole server, as the command line starts it, in the test's own event loop with a home of its own."""
 
+import tempfile
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -17,8 +18,10 @@ from serena_central.sessions.session import Session
 from tests.support.mcp import Era, RawClient
 from tests.support.serving import serving
 
-NOTHING_FETCHED: dict[str, Any] = {"auto_install": "off"}
-"""Tests ask no registry, unless they say so."""
+TESTS = Path(__file__).parents[1]
+
+USUAL: dict[str, Any] = {"auto_install": "off", "allowed_roots": [tempfile.gettempdir(), str(TESTS)]}
+"""Tests ask no registry, and their agents may open folders that are no repositories, unless they say so."""
 
 
 @dataclass
@@ -57,7 +60,7 @@ async def running_central(
     home: Path, settings: Mapping[str, Any] | None = None, *, port: int = 0, patience_s: float = 60
 ) -> AsyncGenerator[RunningCentral]:
     """Runs a server below `home`; leaving the block stops it as a signal would. After `patience_s` the test failed."""
-    loaded = load_server_config(NOTHING_FETCHED | dict(settings or {}), sources_in(home))
+    loaded = load_server_config(USUAL | dict(settings or {}), sources_in(home))
     servers: list[CentralServer] = []
 
     def stop() -> None:
@@ -73,7 +76,7 @@ async def running_central(
 @asynccontextmanager
 async def running_parts(home: Path, settings: Mapping[str, Any] | None = None) -> AsyncGenerator[Central]:
     """All parts of a server below `home`, running, with no HTTP before them."""
-    loaded = load_server_config(NOTHING_FETCHED | dict(settings or {}), sources_in(home))
+    loaded = load_server_config(USUAL | dict(settings or {}), sources_in(home))
     central = build(loaded, Places(home / "home"), stop=lambda: None)
     async with central.app.router.lifespan_context(central.app):
         yield central

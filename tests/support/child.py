@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from anyio.abc import Process
 
 PROGRAM = Path(sys.executable).with_name("serena-central")
 
+TESTS = Path(__file__).parents[1]
+
 PATIENCE_S = 60
 """Far more than a start or a command takes, on a machine that does much else."""
 
@@ -27,6 +30,7 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
     (folder / "user").mkdir(exist_ok=True)
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("SERENA", "XDG_"))}
     kept["SERENA_CENTRAL_AUTO_INSTALL"] = "off"  # tests ask no registry
+    kept["SERENA_CENTRAL_ALLOWED_ROOTS"] = f"{tempfile.gettempdir()},{TESTS}"
     return {**kept, "HOME": str(folder / "user"), "SERENA_CENTRAL_HOME": str(folder / "home"), **more}
 
 
@@ -96,7 +100,7 @@ class Child:
 
 
 @asynccontextmanager
-async def serving_child(folder: Path, *arguments: str) -> AsyncGenerator[Child]:
+async def serving_child(folder: Path, *arguments: str, **more: str) -> AsyncGenerator[Child]:
     """Runs `serena-central serve` until the block ends, on a free port."""
     (folder / "home").mkdir(exist_ok=True)
     log = folder / "serve.log"
@@ -104,7 +108,7 @@ async def serving_child(folder: Path, *arguments: str) -> AsyncGenerator[Child]:
         process = await anyio.open_process(
             [str(PROGRAM), "serve", "--port", "0", *arguments],
             cwd=folder,
-            env=environment(folder),
+            env=environment(folder, **more),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=sink,
