@@ -23,6 +23,9 @@ GITS_OWN = frozenset({".git", "git~1"})
 _SKIPPED_BY_MACOS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 _SEPARATOR = re.compile(r"[/\\]")
 
+_NO_TEXT = re.compile("[\udc80-\udcff]")
+_SHOWN_BYTE = re.compile(r"\\x([89a-f][0-9a-f])")
+
 _SPECIAL_FILES = {
     stat.S_IFIFO: "a named pipe",
     stat.S_IFSOCK: "a socket",
@@ -67,6 +70,19 @@ def in_git(path: str) -> bool:
 def _is_gits(name: str) -> bool:
     plain = name if name.isascii() else _SKIPPED_BY_MACOS.sub("", name)
     return plain.casefold().partition(":")[0].rstrip(". ") in GITS_OWN
+
+
+def shown(path: str) -> str:
+    """A path as answers show it: a byte that is not UTF-8 stands as `\\xe9`."""
+    return _NO_TEXT.sub(lambda found: f"\\x{ord(found[0]) - 0xDC00:02x}", path)
+
+
+def from_shown(root: Path, path: str) -> str:
+    """The path that `shown` was given, if that is there, and nothing of the name as it is written."""
+    if "\\x" not in path or os.path.lexists(os.path.join(root, path)):  # noqa: PTH118 - Path has no lexists
+        return path
+    meant = _SHOWN_BYTE.sub(lambda found: chr(0xDC00 + int(found[1], 16)), path)
+    return meant if os.path.lexists(os.path.join(root, meant)) else path  # noqa: PTH118 - Path has no lexists
 
 
 def relative(root: Path, path: Path) -> str:

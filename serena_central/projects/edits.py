@@ -31,6 +31,7 @@ from serena_central.editing.replacing import Mode
 from serena_central.files.boundary import in_git
 from serena_central.files.text import DEFAULT_ENCODING, MARK, FileText, read_text
 from serena_central.files.tree import FileTree
+from serena_central.files.walk import is_utf8
 from serena_central.projects.aftermath import Aftermath, Consequences
 from serena_central.projects.bulk import Found, Occurrence, changes_of, check_count, find
 from serena_central.projects.guard import Guard
@@ -378,9 +379,12 @@ def _difference(change: FileChange) -> Difference:
 
 
 def _check_targets(changes: Sequence[FileChange]) -> None:
-    """The one place that every edit passes. Raises PathRefused for what is git's own: it says what git runs."""
+    """The one place that every edit passes. Raises PathRefused for what is git's own, which says what git runs, and for
+    names that neither journal nor history could keep."""
     for change in changes:
         for path in (change.path, change.moved_to):
+            if path is not None and not is_utf8(str(path)):
+                raise PathRefused(f"{str(path)!r} is not UTF-8, and not edited here; nothing was changed.")
             if path is not None and in_git(str(path)):
                 raise PathRefused(f"{str(path)!r} is git's own, and never edited here; nothing was changed.")
 

@@ -78,7 +78,7 @@ def outline(identifier: str, source: bytes) -> tuple[list[DocumentSymbol], bool]
 
 
 def _is_deeper(root: Node, levels: int) -> bool:
-    """Whether a tree has more levels below its root than so many. Looks only into nodes that hold enough others for that."""
+    """Whether a tree has more levels below its root than so many. Looks only into nodes that hold enough for that."""
     waiting = [(root, 0)]
     while waiting:
         node, level = waiting.pop()
