@@ -248,7 +248,10 @@ class ServerSettings(SharedSettings, kw_only=True, frozen=True):
     ] = None
     allowed_roots: Annotated[
         list[Folder],
-        Meta(description="Folders that projects may lie in. Unset: any that the user may read; needed off loopback."),
+        Meta(
+            description="Folders that projects may lie in, and that agents may open anything in. Unset: any that the "
+            "user may read; needed off loopback."
+        ),
     ] = []
     trusted_roots: Annotated[
         list[Folder],

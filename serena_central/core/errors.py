@@ -63,7 +63,7 @@ CANDIDATES_LISTED = 40
 KEY_SHOWN = 60
 """Characters of a setting's key that is none: anything may stand in a repository's file."""
 
-_PLAIN_KEY = re.compile(r"[\w./-]{1,200}")
+_PLAIN_KEY = re.compile(r"[\w./\[\]-]{1,200}")
 
 STDERR_SHOWN = 4_000
 """Characters of what a process wrote to its stderr: a repository's own build may have written them."""

@@ -92,7 +92,7 @@ class RootPolicy:
         if refused is not None and not self._names(refused, root):
             raise ProjectRefused(
                 f"{quoted(root)} can't be a project: {refused.why}. If it is meant all the same, a person can name "
-                "that folder itself in allowed_roots in ~/.serena/serena_config.yml."
+                "that folder itself in allowed_roots in ~/.serena/serena_config.yml, beside the folders of all others."
             )
         if self.allowed and not self.is_allowed(root):
             raise ProjectRefused(

@@ -188,7 +188,7 @@ async def test_project_or_module_not_found(tmp_path: Path) -> None:
     async with observing(tmp_path, {}) as seen:
         for named in ("no-such-module", str(tmp_path / "nowhere")):
             said = await seen.refused("find_symbol", {"name_path_pattern": "Cart", "project": named})
-            assert "Known projects: shop" in said
+            assert "Known projects: 'shop'" in said
         events = (await seen.client.http.get("/api/events", params={"kind": "project.opened"})).json()["events"]
         assert [event["project"] for event in events] == ["shop"]
         roots = {server["root"] for server in (await seen.client.http.get("/api/servers")).json()["servers"]}
