@@ -177,7 +177,7 @@ async def test_lsp_error(tmp_path: Path) -> None:
     ) as seen:  # asked again once it is shown the file
         await seen.call(*OVERVIEW)
         before = await seen.server()
-        assert "ty refused textDocument/references: as scripted (-32603)" in await seen.refused(*WHO_USES)
+        assert "ty refused textDocument/references: 'as scripted' (-32603)" in await seen.refused(*WHO_USES)
         assert await seen.call(*WHO_USES) == "{}"
         after = await seen.server()
         assert (after["state"], after["pid"], after["restarts"]) == ("idle", before["pid"], 0)
