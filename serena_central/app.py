@@ -171,6 +171,7 @@ def build(
         stamp=builder.stamp,
         interest=pool,
         allowed_roots=map(Path, settings.allowed_roots),
+        own_folders=[places.home, serena_home()],
         known=[KnownProject(Path(root).name, root) for root in settings.projects],
     )
     sessions = SessionManager(bus=bus, interest=projects, policy=settings.sessions)

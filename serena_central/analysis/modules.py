@@ -16,6 +16,7 @@ from serena_central.analysis.collect import Collections
 from serena_central.analysis.uses import Collected, Definition
 from serena_central.core.errors import LanguageServerError, SerenaCentralError
 from serena_central.core.progress import report
+from serena_central.core.quoting import quoted
 from serena_central.core.words import counted
 from serena_central.files.words import words_of
 from serena_central.projects.project import Project
@@ -68,7 +69,7 @@ async def open_modules(repo: SuperRepo, registry: ProjectRegistry, inside: str) 
                 project = await registry.open(registry.check(module.root))
                 parts.append(Part(Area(module.name, module.path), project))
             except SerenaCentralError as error:
-                missing.append(f"{module.name} is not part of it: {error}")
+                missing.append(f"{quoted(module.name)} is not part of it: {error}")
     return parts, missing
 
 
@@ -85,7 +86,7 @@ async def collect_modules(
         whole.files += map(part.area.outer, found.files)
         whole.asked += found.asked
         whole.reused += found.reused
-        whole.remarks += [f"{part.area.name}: {remark}" for remark in remarks]
+        whole.remarks += [f"{quoted(part.area.name)}: {remark}" for remark in remarks]
     worlds = [await _world(part.project) for part in parts]
     for part, definitions, world in zip(parts, own, worlds, strict=True):
         moved = {(one.path, one.name_path): _moved(one, part) for one in definitions}
@@ -145,7 +146,7 @@ class _Pair:
                 "(comments among them, and what leads to a copy)"
             )
         whole.remarks += [
-            f"{self._using.area.name} → {self._declaring.area.name}: possibly incomplete: {remark}"
+            f"{quoted(self._using.area.name)} → {quoted(self._declaring.area.name)}: possibly incomplete: {remark}"
             for remark in dict.fromkeys(remarks)
         ]
 

@@ -5,6 +5,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from serena_central.analysis.modules import Area
+from serena_central.core.quoting import quoted
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -28,5 +29,5 @@ class Outcome(msgspec.Struct, Generic[F]):
         """Adds what was found in a module, by its place in the super-repo."""
         self.found += [msgspec.structs.replace(one, path=area.outer(one.path)) for one in of_module.found]
         self.checked += of_module.checked
-        before = f"{area.name}: " if area.name else ""
+        before = f"{quoted(area.name)}: " if area.name else ""
         self.remarks += dict.fromkeys(before + remark for remark in of_module.remarks)

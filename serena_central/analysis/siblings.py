@@ -12,6 +12,7 @@ import anyio
 from serena_central.analysis.uses import Definition
 from serena_central.core.errors import LanguageServerError, SerenaCentralError
 from serena_central.core.progress import report
+from serena_central.core.quoting import quoted
 from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectRegistry
 from serena_central.projects.superrepo.crossing import Candidates, candidates, crossing
@@ -87,7 +88,8 @@ async def _untold(project: Project, sibling: Project, group: Candidates, told: T
             with anyio.fail_after(FILE_S):
                 found = await crossing(project, sibling, path, group.declared)
         except (LanguageServerError, TimeoutError) as error:
-            told.remarks.append(f"{sibling.name}: {str(error) or f'{path} took longer than {FILE_S:g} s'}")
+            why = str(error) or f"{quoted(path)} took longer than {FILE_S:g} s"
+            told.remarks.append(f"{quoted(sibling.name)}: {why}")
             return untold.union(*group.files.values())
         told.used.update((file, name_path) for file, name_path, _ in found.uses)
         untold.update(found.untold)

@@ -16,7 +16,7 @@ from serena_central.analysis.liveness import Language, kept
 from serena_central.analysis.outcome import Finding, Outcome
 from serena_central.analysis.siblings import Siblings, Told, told_by_siblings
 from serena_central.analysis.uses import Definition
-from serena_central.core.errors import PathError
+from serena_central.core.errors import PathError, listed
 from serena_central.core.text import Position
 from serena_central.lsp.answers import SymbolKind
 from serena_central.projects.project import Project
@@ -86,7 +86,7 @@ async def unused_symbols(
 
 def _left_open(names: Collection[str], told: Told) -> str:
     some = ", ".join(sorted(names)[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
-    where = ", ".join(sorted({sibling for name in names for sibling in told.untold[name]}))
+    where = listed(sorted({sibling for name in names for sibling in told.untold[name]}))
     return f"Not taken for unused: {some}. In {where}, where these names stand, nobody can tell what they mean."
 
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import click
 
-from serena_central.cli.output import print_json
+from serena_central.cli.output import json_text, print_json, say
 from serena_central.cli.remote import Remote
 
 EPILOG = """\b
@@ -108,9 +108,9 @@ def _call(name: str, arguments: dict[str, Any], *, as_json: bool) -> None:
         print_json({"answer": _parsed(blocks[0]), "remarks": blocks[1].splitlines() if len(blocks) > 1 else []})
         return
     parsed = _parsed(blocks[0])
-    click.echo(parsed if isinstance(parsed, str) else json.dumps(parsed, ensure_ascii=False, indent=2))
+    say(parsed if isinstance(parsed, str) else json_text(parsed, indent=2))
     for remark in blocks[1:]:
-        click.echo(remark, err=True)
+        say(remark, err=True)
 
 
 def _absolute(project: str) -> str:

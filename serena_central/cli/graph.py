@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from serena_central.cli.output import say
 from serena_central.cli.questions import ask_about
 
 
@@ -32,9 +33,9 @@ def command(
     arguments = {"granularity": granularity, "format": form, "kinds": list(kinds), "max_nodes": max_nodes}
     blocks = ask_about(folder.resolve(), "dependency_graph", arguments)
     for remark in blocks[1:]:
-        click.echo(remark, err=True)
+        say(remark, err=True)
     if out is None:
-        click.echo(blocks[0], nl=False)
+        say(blocks[0], nl=False)
     else:
         out.write_text(blocks[0], encoding="utf-8")
         click.echo(f"{out} written.", err=True)

@@ -1,11 +1,10 @@
 """`serena-central logs`: the server's log, the newest records and new ones as they come; the server need not run."""
 
-import json
 import time
 
 import click
 
-from serena_central.cli.output import printable
+from serena_central.cli.output import json_text, printable, say
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.log_lines import Follower, Record, Wanted, last_records
 from serena_central.core.places import Places
@@ -42,6 +41,6 @@ def command(*, follow: bool, count: int, session: str | None, level: str | None,
 def _print(record: Record, *, as_json: bool) -> None:
     if as_json:
         said = {"time": record.time, "level": record.level, "message": record.message, **record.keys}
-        click.echo(json.dumps(said | {"lines": record.lines}, ensure_ascii=False))
+        say(json_text(said | {"lines": record.lines}))
     else:
         click.echo("\n".join(printable(line) for line in record.lines.split("\n")))

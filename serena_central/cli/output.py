@@ -7,14 +7,26 @@ from typing import Any
 
 import click
 
+from serena_central.core.quoting import escaped, escaped_lines, visible_json
+
 
 def json_option(function: Any) -> Any:
     """Adds `--json` as `as_json`."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
 
 
+def say(text: str, *, err: bool = False, nl: bool = True) -> None:
+    """Prints lines that hold what others wrote: what is not visible is escaped, so that nothing steers the terminal."""
+    click.echo(escaped_lines(text), err=err, nl=nl)
+
+
 def print_json(value: Any) -> None:
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+    say(json_text(value, indent=2))
+
+
+def json_text(value: Any, *, indent: int | None = None) -> str:
+    """JSON for people and programs: what is not visible stands as JSON's own escapes."""
+    return visible_json(json.dumps(value, ensure_ascii=False, indent=indent))
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[object]], *, empty: str) -> None:
@@ -29,8 +41,8 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[object]], *, emp
 
 
 def printable(text: str) -> str:
-    """Names come from clients: control characters must not reach the terminal."""
-    return "".join(char if char.isprintable() else "�" for char in text)
+    """Names come from clients and repositories: control characters must not reach the terminal."""
+    return escaped(text)
 
 
 def age(at: float | None) -> str:

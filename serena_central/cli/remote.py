@@ -29,6 +29,8 @@ class NoServer(SerenaCentralError):
 class Refused(SerenaCentralError):
     """The server answered with an error; `kind` is the name of it in the error tree, where it has one."""
 
+    several_lines = True
+
     def __init__(self, status: int, kind: str, message: str) -> None:
         super().__init__(message)
         self.status = status
@@ -111,6 +113,7 @@ class Remote:
         """The answer to a request, on a connection of its own: a command asks once or twice."""
         content = None if body is None else json.dumps(body).encode()
         headers: dict[str, str | bytes] = {"Authorization": f"Bearer {self._token}", "User-Agent": "serena-central-cli"}
+        headers["X-Serena-Person"] = "yes"
         if not any(byte < 0x20 or byte == 0x7F for byte in self._folder):
             headers["X-Serena-Project"] = self._folder
         if content is not None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from serena_central.cli.output import json_option, print_json
+from serena_central.cli.output import json_option, print_json, say
 from serena_central.config.committed import write_ignore_file
 from serena_central.projects.superrepo.proposal import PROJECT_FILE, propose
 
@@ -39,6 +39,6 @@ def init(folder: Path, *, dry_run: bool, force: bool, as_json: bool) -> None:
     if as_json:
         print_json({"file": str(file), "written": not dry_run, **msgspec.to_builtins(proposal)})
     elif dry_run:
-        click.echo(proposal.as_yaml(), nl=False)
+        say(proposal.as_yaml(), nl=False)
     else:
         click.echo(f"Wrote {file} with {len(proposal.modules)} modules. Please edit it.")

@@ -15,8 +15,8 @@ from serena_central.cli.output import age, json_option, print_json, print_table,
 from serena_central.config.load import load_server_config
 from serena_central.core.errors import TrustRefused
 from serena_central.core.places import Places
-from serena_central.projects.registry import MARKERS
 from serena_central.projects.root_settings import RootSettings
+from serena_central.projects.roots import has_marker
 from serena_central.projects.trusting import MEANING, Standing, State, Trust
 
 EXAMPLES = """\b
@@ -69,7 +69,7 @@ def _root(named: Path | None) -> Path:
     home = Path.home().resolve()
     if named is None:
         around = (at for at in (here, *here.parents) if not home.is_relative_to(at))
-        here = next((at for at in around if any((at / marker).exists() for marker in MARKERS)), here)
+        here = next((at for at in around if has_marker(at)), here)
     if home.is_relative_to(here):
         raise TrustRefused(f"{here} is your home folder, or above it, and no project. Name a repository.")
     return here

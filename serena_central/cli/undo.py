@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import click
 
-from serena_central.cli.output import json_option, print_json
+from serena_central.cli.output import json_option, print_json, say
 from serena_central.cli.remote import Remote
 
 
@@ -19,4 +19,4 @@ def command(*, edit: str, as_json: bool) -> None:
         print_json(undone)
     else:
         files = ", ".join(file["moved_to"] or file["path"] for file in undone["files"])
-        click.echo(f"{edit} is undone by {undone['edit']}: {files}")
+        say(f"{edit} is undone by {undone['edit']}: {files}")

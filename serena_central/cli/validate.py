@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from serena_central.cli.git import changed_since
-from serena_central.cli.output import json_option, print_json
+from serena_central.cli.output import json_option, print_json, say
 from serena_central.cli.questions import ask_about
 from serena_central.config.load import load_server_config
 from serena_central.core.errors import SerenaCentralError
@@ -86,13 +86,13 @@ def _ask(tool: str, root: Path, paths: list[str], remarks: list[str]) -> dict[st
 
 def _print(answers: dict[str, Any], remarks: list[str]) -> None:
     for one in answers["broken"]:
-        click.echo(f"{one['path']}:{one['line'] + 1}: {one['what']}: {one['message']}")
+        say(f"{one['path']}:{one['line'] + 1}: {one['what']}: {one['message']}")
     for one in answers["unused"]:
         click.echo(
             f"{one['relative_path']}:{one['line'] + 1}: unused {one['kind'].lower()} {one['name_path']} "
             f"({one['confidence']}: {one['reason']})"
         )
     for remark in remarks:
-        click.echo(remark, err=True)
+        say(remark, err=True)
     found = [counted(len(answers[kind]), noun) for kind, noun in NOUNS.items()]
     click.echo(", ".join(found), err=True)

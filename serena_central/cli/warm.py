@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from serena_central.cli.output import json_option, print_json, print_table, printable
+from serena_central.cli.output import json_option, print_json, print_table, printable, say
 from serena_central.cli.progress import Progress
 from serena_central.cli.remote import Remote
 
@@ -34,7 +34,7 @@ def command(project: Path, *, modules: str, background: bool, as_json: bool) -> 
         if as_json:
             print_json({"started": started})
         else:
-            click.echo(f"Warming up {len(started)} in the background: {', '.join(Path(root).name for root in started)}")
+            say(f"Warming up {len(started)} in the background: {', '.join(Path(root).name for root in started)}")
         return
     with Progress() as progress:
         warmed: list[dict[str, Any]] = remote.followed("/api/warm", asked, progress.says)["modules"]

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import inspect
 
 from serena_central.config.settings import SharedSettings
+from serena_central.core.quoting import NAME_RULE, are_names
 
 Model = TypeVar("Model", bound=SharedSettings)
 Merge = Literal["replace", "add", "entries", "tighten"]
@@ -28,17 +29,21 @@ class Setting:
     description: str
     merge: Merge
     secret: bool
+    names: bool
+    """Every text in the value is a name."""
 
     @property
     def allowed(self) -> str:
         """What a value may be, for people: "a whole number from 0 to 65535"."""
-        return _allowed(inspect.type_info(self.type))
+        return _allowed(inspect.type_info(self.type)) + (f", every text {NAME_RULE}" if self.names else "")
 
     def convert(self, value: Any, *, lenient: bool = False) -> Any:
         """The checked value; `lenient` reads numbers and booleans from text. Raises: msgspec.ValidationError."""
         checked = msgspec.convert(value, self.type, strict=not lenient)
         if isinstance(checked, float) and not math.isfinite(checked):  # bounds let NaN pass
             raise msgspec.ValidationError("not a finite number")
+        if self.names and not are_names(msgspec.to_builtins(checked)):
+            raise msgspec.ValidationError("not a name")
         return checked
 
 
@@ -85,7 +90,8 @@ def _walk(model: type[msgspec.Struct], prefix: str) -> Iterator[Setting]:
         extra = meta.extra or {}
         merge: Merge = extra.get("merge", "entries" if isinstance(default, dict) else "replace")
         secret = bool(extra.get("secret"))
-        yield Setting(prefix + field.name, hints[field.name], default, meta.description or "", merge, secret)
+        names = bool(extra.get("names"))
+        yield Setting(prefix + field.name, hints[field.name], default, meta.description or "", merge, secret, names)
 
 
 def _meta(hint: Any) -> msgspec.Meta:

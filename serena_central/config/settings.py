@@ -4,7 +4,8 @@ This is the only list of them: reading, checking, the template and `config show`
 a value means is the business of the part that takes it: names of tools, modes and languages are not checked here.
 
 How layers combine is written beside a key that doesn't simply replace: `add` joins the lists of all layers, `tighten`
-lets a project switch something on that the server left off, and never the other way round.
+lets a project switch something on that the server left off, and never the other way round. `names` says that every text
+in the value is a name, which agents are told: a line of visible characters (core/quoting.py).
 """
 
 from typing import Annotated, Any, Literal
@@ -15,6 +16,7 @@ from msgspec import Meta
 ADD = {"merge": "add"}
 TIGHTEN = {"merge": "tighten"}
 SECRET = {"secret": True}
+NAMES = {"names": True}
 
 Folder = Annotated[
     str, Meta(pattern=r"^(/|~|[A-Za-z]:[\\/])", extra={"allowed": "an absolute path, where ~ is the home folder"})
@@ -246,7 +248,10 @@ class ServerSettings(SharedSettings, kw_only=True, frozen=True):
     ] = None
     allowed_roots: Annotated[
         list[Folder],
-        Meta(description="Folders that projects may lie in. Unset: any that the user may read; needed off loopback."),
+        Meta(
+            description="Folders that projects may lie in, and that agents may open anything in. Unset: any that the "
+            "user may read; needed off loopback."
+        ),
     ] = []
     trusted_roots: Annotated[
         list[Folder],
@@ -295,26 +300,33 @@ class ServerSettings(SharedSettings, kw_only=True, frozen=True):
 class ProjectSettings(SharedSettings, kw_only=True, frozen=True):
     """Everything that can be set for one project."""
 
-    project_name: Annotated[
-        Annotated[str, Meta(min_length=1, max_length=200)] | None,
-        Meta(description="Name of the project. Unset: its folder's."),
-    ] = None
-    languages: Annotated[list[str], Meta(description="Languages to serve. Unset: those that its files have.")] = []
+    project_name: Annotated[str | None, Meta(description="Name of the project. Unset: its folder's.", extra=NAMES)] = (
+        None
+    )
+    languages: Annotated[
+        list[str], Meta(description="Languages to serve. Unset: those that its files have.", extra=NAMES)
+    ] = []
     type: Annotated[
         Literal["project", "super-repo"], Meta(description="A super-repo holds modules, each a project of its own.")
     ] = "project"
     modules: Annotated[
-        dict[str, ModuleSettings], Meta(description="Modules of a super-repo by name: path, languages, concerns.")
+        dict[str, ModuleSettings],
+        Meta(description="Modules of a super-repo by name: path, languages, concerns.", extra=NAMES),
     ] = {}
     routing_hints: Annotated[
-        dict[str, list[str]], Meta(description="Words that mean modules of a super-repo: keyword, then their names.")
+        dict[str, list[str]],
+        Meta(description="Words that mean modules of a super-repo: keyword, then their names.", extra=NAMES),
     ] = {}
     default_module: Annotated[
-        str | None, Meta(description="Module of a super-repo that is meant where nothing says which.")
+        str | None,
+        Meta(description="Module of a super-repo that is meant where nothing says which.", extra=NAMES),
     ] = None
     infrastructure_prefixes: Annotated[
         list[str],
-        Meta(description="Folders of a super-repo that belong to no module: symbol and edit tools refuse them."),
+        Meta(
+            description="Folders of a super-repo that belong to no module: symbol and edit tools refuse them.",
+            extra=NAMES,
+        ),
     ] = msgspec.field(default_factory=lambda: ["docs/", "scripts/", ".serena/", ".github/", ".githooks/"])
     initial_prompt: Annotated[str, Meta(description="Told to every session that activates the project.")] = ""
     validation: Annotated[ValidationPolicy, Meta(description="Unused symbols.")] = ValidationPolicy()

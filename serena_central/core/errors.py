@@ -52,7 +52,11 @@ Errors hold data and a message for the reader, who is often a language model. Th
     └── AlreadyRunning           another server of this user runs: url and pid
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+from serena_central.core.quoting import escaped, escaped_lines, framed, quoted
 
 CONTENT_SHOWN = 20_000
 """Characters of a text that a refusal shows."""
@@ -61,19 +65,42 @@ CANDIDATES_LISTED = 40
 """Lines of one message: more say no more than their number."""
 
 
+KEY_SHOWN = 60
+"""Characters of a setting's key that is none: anything may stand in a repository's file."""
+
+_PLAIN_KEY = re.compile(r"[\w./\[\]-]{1,200}")
+
+STDERR_SHOWN = 4_000
+"""Characters of what a process wrote to its stderr: a repository's own build may have written them."""
+
 MESSAGE_CHARS = 8_000
 """Of one message: callers' own words come back in it, and those may be megabytes."""
 
 
 class SerenaCentralError(Exception):
-    """The root of the tree. `str(error)` is one or two sentences for the person or model who called."""
+    """The root of the tree. `str(error)` is one or two sentences for the person or model who called.
+
+    A message is one line, whatever names and paths it repeats, but for classes with `several_lines`: these escape or
+    frame each part of theirs that comes from a repository.
+    """
+
+    several_lines: ClassVar[bool] = False
 
     def __str__(self) -> str:
         text = super().__str__()
+        text = escaped_lines(text) if self.several_lines else escaped(text)
         if len(text) <= MESSAGE_CHARS:
             return text
         half = MESSAGE_CHARS // 2  # what is wrong stands in front, what to do next at the end
         return f"{text[:half]} … {len(text) - MESSAGE_CHARS} characters left out … {text[-half:]}"
+
+
+def listed(names: Iterable[str], none: str = "none") -> str:
+    """Names in running text: quoted, the first of them."""
+    every = list(names)
+    shown = ", ".join(map(quoted, every[:CANDIDATES_LISTED]))
+    more = len(every) - CANDIDATES_LISTED
+    return f"{shown} and {more} more" if more > 0 else shown or none
 
 
 class ConfigError(SerenaCentralError):
@@ -81,7 +108,8 @@ class ConfigError(SerenaCentralError):
 
     def __init__(self, key: str, problem: str, *, file: str | None = None, line: int | None = None) -> None:
         where = f"{file}:{line}: " if file and line else f"{file}: " if file else ""
-        super().__init__(f"{where}{key}: {problem}")
+        shown = key if _PLAIN_KEY.fullmatch(key) else quoted(key, KEY_SHOWN)
+        super().__init__(f"{where}{shown}: {problem}")
         self.key = key
         self.problem = problem
         self.file = file
@@ -121,8 +149,8 @@ class UnknownProject(SerenaCentralError):
     """No project fits what the call said. `known` holds names or roots of those that could be meant."""
 
     def __init__(self, asked: str | None, known: Sequence[str]) -> None:
-        names = ", ".join(known) if known else "none yet"
-        what = f"There is no project {asked!r}." if asked else "This call does not say which project it means."
+        names = listed(known, "none yet")
+        what = f"There is no project {quoted(asked)}." if asked else "This call does not say which project it means."
         super().__init__(
             f"{what} Known projects: {names}. Pass project= with one of these names or an absolute path, "
             "or call activate_project first."
@@ -143,7 +171,9 @@ class PathOutsideProject(PathError):
     """A path that leads out of the project's root, directly or by a symlink."""
 
     def __init__(self, path: str, root: str) -> None:
-        super().__init__(f"{path!r} lies outside the project {root}. Use a path relative to the project's root.")
+        super().__init__(
+            f"{path!r} lies outside the project {quoted(root)}. Use a path relative to the project's root."
+        )
         self.path = path
         self.root = root
 
@@ -152,7 +182,7 @@ class PathNotFound(PathError):
     """Nothing is at this path."""
 
     def __init__(self, path: str, close: Sequence[str] = ()) -> None:
-        hint = f" Close matches: {', '.join(close)}." if close else " find_file and list_dir show what is there."
+        hint = f" Close matches: {listed(close)}." if close else " find_file and list_dir show what is there."
         super().__init__(f"{path!r} does not exist in this project.{hint}")
         self.path = path
 
@@ -165,18 +195,19 @@ class MemoryNotFound(SerenaCentralError):
     """No memory has this name."""
 
     def __init__(self, name: str, known: Sequence[str]) -> None:
-        names = ", ".join(known[:CANDIDATES_LISTED]) or "none yet"
-        super().__init__(f"There is no memory {name!r}. Memories: {names}.")
+        super().__init__(f"There is no memory {quoted(name)}. Memories: {listed(known, 'none yet')}.")
         self.name = name
 
 
 class MemoryChanged(SerenaCentralError):
     """A memory is not what the session has seen of it. `digest` belongs to `content`, what it is now."""
 
+    several_lines = True
+
     def __init__(self, name: str, content: str, digest: str) -> None:
         super().__init__(
-            f"Nothing was changed: memory {name!r} holds something that this session has not seen. It says now:\n"
-            f"{content[:CONTENT_SHOWN]}\n---\nTake that into account and call again."
+            f"Nothing was changed: memory {quoted(name)} holds something that this session has not seen. "
+            f"{framed(content[:CONTENT_SHOWN], 'What it says now')}\nTake that into account and call again."
         )
         self.name = name
         self.digest = digest
@@ -186,7 +217,7 @@ class SymbolNotFound(SerenaCentralError):
     """No symbol fits the pattern in the files that were asked. `unknown` says which files could not be."""
 
     def __init__(self, pattern: str, where: str, close: Sequence[str] = (), unknown: Sequence[str] = ()) -> None:
-        hint = f" Close matches: {', '.join(close)}." if close else " get_symbols_overview shows what a file holds."
+        hint = f" Close matches: {listed(close)}." if close else " get_symbols_overview shows what a file holds."
         super().__init__(" ".join([f"No symbol matches {pattern!r} in {where}.{hint}", *unknown]))
         self.pattern = pattern
 
@@ -194,12 +225,14 @@ class SymbolNotFound(SerenaCentralError):
 class AmbiguousSymbol(SerenaCentralError):
     """Several symbols fit where one is needed. `candidates` are `path: name_path` lines; the message lists some."""
 
+    several_lines = True
+
     def __init__(self, pattern: str, candidates: Sequence[str]) -> None:
-        listed = "\n".join(candidates[:CANDIDATES_LISTED])
+        shown = "\n".join(map(escaped, candidates[:CANDIDATES_LISTED]))
         if len(candidates) > CANDIDATES_LISTED:
-            listed += f"\n… and {len(candidates) - CANDIDATES_LISTED} more"
+            shown += f"\n… and {len(candidates) - CANDIDATES_LISTED} more"
         super().__init__(
-            f"{pattern!r} matches {len(candidates)} symbols; give relative_path or a longer name path:\n{listed}"
+            f"{pattern!r} matches {len(candidates)} symbols; give relative_path or a longer name path:\n{shown}"
         )
         self.candidates = list(candidates)
 
@@ -207,10 +240,12 @@ class AmbiguousSymbol(SerenaCentralError):
 class TooManyMatches(SerenaCentralError):
     """More matches than max_matches allows. `per_file` maps root-relative path → count."""
 
+    several_lines = True
+
     def __init__(self, total: int, limit: int, per_file: dict[str, int]) -> None:
-        listed = "\n".join(f"{path}: {count}" for path, count in per_file.items())
+        counts = "\n".join(f"{escaped(path)}: {count}" for path, count in per_file.items())
         super().__init__(
-            f"{total} symbols match, more than max_matches={limit}. Narrow the pattern or give relative_path:\n{listed}"
+            f"{total} symbols match, more than max_matches={limit}. Narrow the pattern or give relative_path:\n{counts}"
         )
         self.per_file = per_file
 
@@ -223,12 +258,14 @@ class EditConflict(EditError):
     """A symbol is not any more what the session saw. `changed_by` names a session and client, or is `outside`; `at` is
     ISO 8601 (UTC), None if that can't be known; `current` is its source now, None for a whole file."""
 
+    several_lines = True
+
     def __init__(self, symbol: str, path: str, changed_by: str, at: str | None, current: str | None) -> None:
         when = f" at {at}" if at else ""
         shown = f" It is now:\n{current}" if current is not None else " read_file shows it."
         super().__init__(
-            f"{symbol} in {path} was changed by {changed_by}{when}, after this session last looked at it. Nothing was "
-            f"changed. Make the edit again from what it is now, having looked at it.{shown}"
+            f"{escaped(symbol)} in {escaped(path)} was changed by {escaped(changed_by)}{when}, after this session last "
+            f"looked at it. Nothing was changed. Make the edit again from what it is now, having looked at it.{shown}"
         )
         self.symbol = symbol
         self.path = path
@@ -335,6 +372,8 @@ class ServerNotInstalled(LanguageServerError):
 class ServerBeingInstalled(LanguageServerError):
     """The program is being fetched, or that was tried and failed; the message says which."""
 
+    several_lines = True
+
 
 class ServerNotDriven(ServerNotInstalled):
     """The catalogue knows the server, and it can't be used here yet; `lacks` says what for."""
@@ -363,6 +402,8 @@ class ServerNotTrusted(ServerNotInstalled):
 class InstallFailed(LanguageServerError):
     """A language server could not be installed; nothing of the attempt is left."""
 
+    several_lines = True
+
 
 class NoServerRoot(LanguageServerError):
     """The file lies in nothing that its language server could load; none was started for it. The message says why."""
@@ -376,7 +417,7 @@ class ServerCrashed(LanguageServerError):
     """The process ended while it was needed. `exit_code` is negative for a signal, None if unknown."""
 
     def __init__(self, server: str, exit_code: int | None, stderr_tail: str) -> None:
-        tail = f" Its last words: {stderr_tail}" if stderr_tail else ""
+        tail = f" The end of its stderr: {quoted(stderr_tail[-STDERR_SHOWN:], STDERR_SHOWN)}" if stderr_tail else ""
         super().__init__(
             server,
             f"The language server {server} ended unexpectedly (exit code {exit_code}). "
@@ -398,7 +439,7 @@ class RequestFailed(LanguageServerError):
     """The server answered with a JSON-RPC error, or with something that can't be read."""
 
     def __init__(self, server: str, method: str, code: int, message: str) -> None:
-        super().__init__(server, f"The language server {server} refused {method}: {message} ({code})")
+        super().__init__(server, f"The language server {server} refused {method}: {quoted(message)} ({code})")
         self.method = method
         self.code = code
         self.message = message

@@ -8,6 +8,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from serena_central.core.quoting import escaped
+
 Listener = Callable[[str, float | None], None]
 """Called with a short sentence and the part done, 0 to 1, or None where it can't be known."""
 
@@ -18,7 +20,7 @@ def report(message: str, part: float | None = None) -> None:
     """Tells the current call's listener, if there is one."""
     listener = _listener.get()
     if listener is not None:
-        listener(message, part)
+        listener(escaped(message), part)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Numbers with their nouns, as people read them."""
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 call`, `12,345 calls`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+def counted(number: int, noun: str, nouns: str | None = None) -> str:
+    """`1 call`, `12,345 calls`; `nouns` is a plural that has another form."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {nouns or noun + 's'}"

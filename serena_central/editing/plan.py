@@ -11,6 +11,7 @@ from itertools import compress, groupby
 from typing import NamedTuple
 
 from serena_central.core.errors import InvalidArguments
+from serena_central.core.quoting import escaped
 from serena_central.core.text import Range, Text
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
@@ -112,8 +113,8 @@ def unified_diff(
 
     Carriage returns are left out of the lines, so that a diff reads the same whatever the file's line ends are.
     """
-    source = f"a/{path}" if before is not None else "/dev/null"
-    target = f"b/{new_path or path}" if after is not None else "/dev/null"
+    source = f"a/{escaped(path)}" if before is not None else "/dev/null"
+    target = f"b/{escaped(new_path or path)}" if after is not None else "/dev/null"
     body = "".join(_shown(line) for line in _diff_lines(known or difference(before, after)))
     if not body and source.partition("/")[2] == target.partition("/")[2]:
         return ""

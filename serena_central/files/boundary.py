@@ -7,6 +7,7 @@ tree's business; what a file holds is `text`'s.
 import difflib
 import errno
 import os
+import re
 import stat
 from itertools import islice
 from pathlib import Path
@@ -16,6 +17,15 @@ from serena_central.core.nofollow import OpenFolder, resolved
 
 MOST_SIBLINGS = 2000
 """Names of one folder that are compared for close matches: about 20 ms, spent on an error alone."""
+
+GITS_OWN = frozenset({".git", "git~1"})
+"""A repository's store, or the file that points to it; and what Windows calls it in short."""
+
+_SKIPPED_BY_MACOS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+_SEPARATOR = re.compile(r"[/\\]")
+
+_NO_TEXT = re.compile("[\udc80-\udcff]")
+_SHOWN_BYTE = re.compile(r"\\x([89a-f][0-9a-f])")
 
 _SPECIAL_FILES = {
     stat.S_IFIFO: "a named pipe",
@@ -34,7 +44,7 @@ def resolve_inside(root: Path, path: str, *, must_exist: bool = True) -> Path:
     Raises:
         PathOutsideProject: it leads out of the root, as written or by a symlink.
         PathNotFound: nothing is there; names close matches.
-        PathRefused: neither file nor folder, a NUL, unreadable, or a path that the system can't hold.
+        PathRefused: git's own, neither file nor folder, a NUL, unreadable, or a path that the system can't hold.
     """
     if "\0" in path:
         raise PathRefused(f"{path!r} contains a NUL character, which no path can.")
@@ -48,8 +58,34 @@ def resolve_inside(root: Path, path: str, *, must_exist: bool = True) -> Path:
     inside = relative_or_none(real_root, real)
     if inside is None:
         raise PathOutsideProject(path, str(root))
+    if in_git(inside) or (in_git(path) and not Path(path).is_absolute()):
+        raise PathRefused(f"{path!r} is git's own: what lies in .git is neither read nor changed here.")
     _check(real, path, must_exist=must_exist)
     return root / inside
+
+
+def in_git(path: str) -> bool:
+    """Whether a path is, or leads through, git's own folder or file, on any file system that git knows: names differ
+    in case there, in dots and spaces at the end, in a stream after a colon, in characters that are skipped."""
+    return any(map(_is_gits, _SEPARATOR.split(path))) if "git" in path.casefold() or not path.isascii() else False
+
+
+def _is_gits(name: str) -> bool:
+    plain = name if name.isascii() else _SKIPPED_BY_MACOS.sub("", name)
+    return plain.casefold().partition(":")[0].rstrip(". ") in GITS_OWN
+
+
+def shown(path: str) -> str:
+    """A path as answers show it: a byte that is not UTF-8 stands as `\\xe9`."""
+    return _NO_TEXT.sub(lambda found: f"\\x{ord(found[0]) - 0xDC00:02x}", path)
+
+
+def from_shown(root: Path, path: str) -> str:
+    """The path that `shown` was given, if that is there, and nothing of the name as it is written."""
+    if "\\x" not in path or os.path.lexists(os.path.join(root, path)):  # noqa: PTH118 - Path has no lexists
+        return path
+    meant = _SHOWN_BYTE.sub(lambda found: chr(0xDC00 + int(found[1], 16)), path)
+    return meant if os.path.lexists(os.path.join(root, meant)) else path  # noqa: PTH118 - Path has no lexists
 
 
 def relative(root: Path, path: Path) -> str:

@@ -7,14 +7,14 @@ from typing import Literal, NamedTuple
 
 from serena_central.core.errors import PathError
 from serena_central.core.nofollow import OpenFolder
-from serena_central.files.boundary import resolve_inside
+from serena_central.files.boundary import in_git, resolve_inside
 from serena_central.files.walk import TEMPORARY
 
 MAX_ENTRIES = 100_000
 """Entries listed at the most: a node_modules holds as many, and nobody reads more."""
 
-ALWAYS_HIDDEN = frozenset({".git", ".hg", ".svn"})
-"""Repositories' own stores: no work for anybody who lists a project."""
+ALWAYS_HIDDEN = frozenset({".hg", ".svn"})
+"""Repositories' own stores beside git's: no work for anybody who lists a project."""
 
 
 class Listing(NamedTuple):
@@ -43,6 +43,7 @@ def list_folder(root: Path, folder: str, *, recursive: bool, ignored: Callable[[
             is_folder = kind == "folder" or (kind == "link" and _leads_to_folder(root, path))
             if (
                 name in ALWAYS_HIDDEN
+                or in_git(name)
                 or name.startswith(TEMPORARY)
                 or (ignored is not None and ignored(path + "/" if is_folder else path))
             ):

@@ -71,6 +71,8 @@ class FileTree:
         self.root = root
         self._watches = watches
         self.remark: str | None = None
+        self.not_utf8: list[str] = []
+        """Files and folders that are left out for their names, as of the last `fresh()`."""
         self._make_outer = partial(OuterRules, root, ignored_paths=ignored_paths, use_git=ignore_all_files_in_gitignore)
         self._use_git = ignore_all_files_in_gitignore
         self._files: dict[str, Stamp] = {}
@@ -226,6 +228,8 @@ class FileTree:
 
         What was `heard` of may have changed although its stamp has not, if that was new when it was taken.
         """
+        assert self._survey is not None
+        self.not_utf8 = self._survey.not_utf8()
         with anyio.CancelScope(shield=True):
             found = iter(findings.items())
             while part := list(islice(found, TOLD_AT_ONCE)):

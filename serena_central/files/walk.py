@@ -5,8 +5,9 @@ somebody takes them. It is the model of one walker at a time: whoever calls it, 
 learns about changes by being told where to look (`examine`, `look`); who tells it is `watch`'s and `tree`'s business.
 
 Not part of a root: symlinks (their targets are listed where they are, or lie outside), what is no regular file, names
-that are not valid Unicode (no answer could carry them), what edits put beside files, what is ignored, and nested
-repositories, submodules and worktrees (folders with a `.git` of their own), which are roots of their own.
+that are not UTF-8 (no answer, no database and no message to a language server could carry them; they are noted), what
+edits put beside files, what is ignored, and nested repositories, submodules and worktrees (folders with a `.git` of
+their own), which are roots of their own.
 """
 
 import os
@@ -65,11 +66,16 @@ class Survey:
         self._watch = watch
         self._findings: Findings = {}
         self.folders: dict[str, Folder] = {}
+        self._not_utf8: dict[str, set[str]] = {}
 
     def take(self) -> Findings:
         """What was found since the last time."""
         findings, self._findings = self._findings, {}
         return findings
+
+    def not_utf8(self) -> list[str]:
+        """Files and folders that are left out because their names are not UTF-8, root-relative."""
+        return sorted(folder + name for folder, names in self._not_utf8.items() for name in names)
 
     def stop_watching(self) -> None:
         """Goes on without the watch. Every folder has to be listed again to know what changed."""
@@ -115,9 +121,12 @@ class Survey:
             status = status_of(self._root + path)
         except OSError:
             self._drop(folder, path)
+            self._note_name(folder, name, there=False)
             return
         is_folder = stat.S_ISDIR(status.st_mode)
-        if folder.nested or not _is_listed(name) or ignores(folder.rules, path, name, is_folder):
+        left_out = folder.nested or name.startswith(TEMPORARY) or ignores(folder.rules, path, name, is_folder)
+        self._note_name(folder, name, there=not left_out)
+        if left_out or not is_utf8(name):
             self._drop(folder, path)
         elif is_folder:
             self._meet_folder(folder, path, status.st_ino)
@@ -140,6 +149,7 @@ class Survey:
             folder = self.folders.pop(pending.pop(), None)
             if folder is None:
                 continue
+            self._not_utf8.pop(folder.path, None)
             if self._watch is not None:
                 self._watch.remove(folder)
             self._findings.update(dict.fromkeys(folder.files))
@@ -180,6 +190,7 @@ class Survey:
             with OpenFolder.at(self._root + folder.path) as opened, os.scandir(opened.descriptor) as entries:
                 folder.inode = os.fstat(opened.descriptor).st_ino
                 listed = list(entries)
+                self._not_utf8.pop(folder.path, None)
                 names = {entry.name for entry in listed}
                 folder.nested = bool(folder.path) and ".git" in names
                 if folder.nested:
@@ -197,14 +208,23 @@ class Survey:
         path = folder.path + name
         try:
             is_folder = entry.is_dir(follow_symlinks=False)
-            if not _is_listed(name) or ignores(folder.rules, path, name, is_folder):
+            if name.startswith(TEMPORARY) or ignores(folder.rules, path, name, is_folder):
                 return
-            if is_folder:
+            if not is_utf8(name):
+                self._note_name(folder, name, there=True)
+            elif is_folder:
                 folders.add(path + "/")
             elif entry.is_file(follow_symlinks=False):
                 files[path] = Stamp.of(entry.stat(follow_symlinks=False))
         except OSError:  # gone since it was listed
             return
+
+    def _note_name(self, folder: Folder, name: str, *, there: bool) -> None:
+        """Takes note of an entry whose name is not UTF-8."""
+        if is_utf8(name):
+            return
+        names = self._not_utf8.setdefault(folder.path, set())
+        (names.add if there else names.discard)(name)
 
     def _rules(self, folder: Folder, *, has_own: bool) -> Rules:
         """What applies in a folder; remembers the stamp of its ignore file from before it is read."""
@@ -240,8 +260,6 @@ def _parent(path: str) -> str:
     return path[: path.rfind("/", 0, -1) + 1]
 
 
-def _is_listed(name: str) -> bool:
-    """Whether a name can be told in an answer, and is no temporary file of an edit."""
-    if name.startswith(TEMPORARY):
-        return False
+def is_utf8(name: str) -> bool:
+    """Whether a name, as Python decodes it, is text; bytes that are not UTF-8 are lone surrogates in it (PEP 383)."""
     return name.isascii() or not any("\ud800" <= char <= "\udfff" for char in name)

@@ -15,12 +15,14 @@ from anyio import TASK_STATUS_IGNORED
 from anyio.abc import TaskStatus
 
 from serena_central.core.errors import (
+    STDERR_SHOWN,
     LanguageServerError,
     ServerBusy,
     ServerCrashed,
     ServerStartFailed,
     ServerUnavailable,
 )
+from serena_central.core.quoting import quoted
 from serena_central.core.text import Position, Text
 from serena_central.lsp import shortfalls
 from serena_central.lsp.answers import (
@@ -393,7 +395,7 @@ class LanguageServer:
 
     def _start_failure(self, failure: WireError) -> str:
         how = f"it ended with exit code {self.exit_code}" if isinstance(failure, ConnectionLost) else str(failure)
-        tail = f" Its last words: {self.stderr_tail}" if self.stderr_tail else ""
+        tail = f" The end of its stderr: {quoted(self.stderr_tail, STDERR_SHOWN)}" if self.stderr_tail else ""
         return f"The language server {self.spec.name} did not start: {how}.{tail}"
 
 

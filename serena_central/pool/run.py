@@ -12,7 +12,14 @@ import anyio.to_thread
 from anyio.abc import TaskGroup, TaskStatus
 
 from serena_central.config.settings import PoolPolicy
-from serena_central.core.errors import LanguageServerError, ServerCrashed, ServerStartFailed, ServerUnavailable
+from serena_central.core.errors import (
+    STDERR_SHOWN,
+    LanguageServerError,
+    ServerCrashed,
+    ServerStartFailed,
+    ServerUnavailable,
+)
+from serena_central.core.quoting import quoted
 from serena_central.lsp.answers import FileChange
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.process import Usage
@@ -178,8 +185,9 @@ class Run:
             self._fail(cause, ServerUnavailable(name, f"The start of {name} was stopped ({cause}): {detail}"))
         elif self._start_scope.cancelled_caught:
             limit_s = self._policy.start_timeout_s
-            words = f"{name} did not finish its handshake within {limit_s:g} s. {self.stderr_tail}"
-            self._fail(Cause.START_DEADLINE, ServerStartFailed(name, words.rstrip()))
+            tail = f" The end of its stderr: {quoted(self.stderr_tail, STDERR_SHOWN)}" if self.stderr_tail else ""
+            words = f"{name} did not finish its handshake within {limit_s:g} s.{tail}"
+            self._fail(Cause.START_DEADLINE, ServerStartFailed(name, words))
         elif pid is None:
             self._fail(Cause.START_FAILED, ServerCrashed(name, self.server.exit_code, self.stderr_tail))
         else:

@@ -28,8 +28,10 @@ from serena_central.editing.change import Author, FileChange, Operation
 from serena_central.editing.patch import FilePatch, hunks_of
 from serena_central.editing.plan import Difference, TextEdit, apply_edits, difference, unified_diff, with_newlines
 from serena_central.editing.replacing import Mode
+from serena_central.files.boundary import in_git
 from serena_central.files.text import DEFAULT_ENCODING, MARK, FileText, read_text
 from serena_central.files.tree import FileTree
+from serena_central.files.walk import is_utf8
 from serena_central.projects.aftermath import NO_EFFECT, Aftermath, Consequences, Effect
 from serena_central.projects.applied_edit import AppliedEdit, ChangedFile
 from serena_central.projects.blame import Blame, edits_of
@@ -311,6 +313,7 @@ class Edits:
             await self._tree.fresh()
             try:
                 changes = [change for change in await plan() if _differs(change)]
+                _check_targets(changes)
                 if intent.dry_run or not changes:
                     return self._planned(changes)
                 files = self._files_of(changes)
@@ -442,6 +445,17 @@ def _content(change: FileChange) -> str | None:
 
 def _difference(change: FileChange) -> Difference:
     return difference(_content(change), change.after)
+
+
+def _check_targets(changes: Sequence[FileChange]) -> None:
+    """The one place that every edit passes. Raises PathRefused for what is git's own, which says what git runs, and for
+    names that neither journal nor history could keep."""
+    for change in changes:
+        for path in (change.path, change.moved_to):
+            if path is not None and not is_utf8(str(path)):
+                raise PathRefused(f"{str(path)!r} is not UTF-8, and not edited here; nothing was changed.")
+            if path is not None and in_git(str(path)):
+                raise PathRefused(f"{str(path)!r} is git's own, and never edited here; nothing was changed.")
 
 
 def _differs(change: FileChange) -> bool:

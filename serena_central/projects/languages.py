@@ -25,7 +25,7 @@ from serena_central.core.text import Text
 from serena_central.files.recent import RecentTexts
 from serena_central.files.text import FileText
 from serena_central.files.tree import Change
-from serena_central.lsp.answers import DocumentSymbol, FileChange
+from serena_central.lsp.answers import FileChange
 from serena_central.lsp.catalogue import ServerSpec, catalogue
 from serena_central.lsp.catalogue.choices import Problem
 from serena_central.lsp.catalogue.permitted import Permitted
@@ -36,7 +36,7 @@ from serena_central.lsp.roots import ServerRoot, is_unmarked, server_root, users
 from serena_central.pool.key import ServerKey, WantedServer, digest_of
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.pool.state import Cause
-from serena_central.symbols.source import Lent
+from serena_central.symbols.source import Lent, Outline
 from serena_central.symbols.syntax.grammars import Grammar, grammar_of
 from serena_central.symbols.syntax.reader import SyntaxReader
 
@@ -321,8 +321,8 @@ class ProjectLanguages:
         """
 
         async def with_server(server: LanguageServer) -> None:
-            async def ask(file: str) -> Sequence[DocumentSymbol]:
-                return await server.document_symbols(self._root / file)
+            async def ask(file: str) -> Outline:
+                return Outline(await server.document_symbols(self._root / file))
 
             await work(Lent(ask, server))
 
@@ -338,7 +338,7 @@ class ProjectLanguages:
         language = self.language_of(path)
         return catalogue().identifier_of(path, [language]) if language else ""
 
-    async def by_syntax(self, path: str) -> Sequence[DocumentSymbol]:
+    async def by_syntax(self, path: str) -> Outline:
         """The symbols of a file that has a grammar, by syntax alone.
 
         Raises:
@@ -347,7 +347,7 @@ class ProjectLanguages:
         """
         assert self._syntax is not None, "grammar() found none"
         text = await anyio.to_thread.run_sync(self.read_text, self._root / path)
-        return await self._syntax.symbols(self._identifier(path), text.content)
+        return await self._syntax.outline(self._identifier(path), text.content)
 
     def changed(self, changes: Sequence[Change]) -> Collection[str]:
         """Tells every server of this project what happened on disk, before anybody asks again.

@@ -10,7 +10,8 @@ import os
 import stat
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 import anyio
 import msgspec
@@ -29,6 +30,7 @@ from serena_central.core.errors import (
 )
 from serena_central.core.nofollow import OpenFolder
 from serena_central.core.patterns import BoundedMatcher
+from serena_central.core.quoting import NAME_CHARS, is_visible, quoted
 from serena_central.editing.replacing import Mode, replaced, replacements
 from serena_central.files.atomic import write_in
 from serena_central.files.boundary import resolve_inside
@@ -58,6 +60,14 @@ class Memory(msgspec.Struct, frozen=True):
     digest: str
 
 
+class Names(NamedTuple):
+    """Names of memories. `left_out` counts what lies in their folders and is not served: links, which may lead
+    anywhere, and files whose names can't be names of memories."""
+
+    names: list[str]
+    left_out: int
+
+
 class Memories:
     """The memories of one project. Safe from any task: each change is checked and made in one go."""
 
@@ -72,10 +82,11 @@ class Memories:
         self._ignored = _compiled("ignored_memory_patterns", settings.ignored_memory_patterns)
         self._changing = anyio.Lock()
 
-    async def names(self, topic: str = "") -> list[str]:
+    async def names(self, topic: str = "") -> "Names":
         """Names of all memories, or of those of a topic and below; the project's own first."""
         prefix = checked_name(topic) + "/" if topic.strip("/") else ""
-        return [name for name in await anyio.to_thread.run_sync(self._listed) if name.startswith(prefix)]
+        listed = await anyio.to_thread.run_sync(self._listed)
+        return listed._replace(names=[name for name in listed.names if name.startswith(prefix)])
 
     def changeable(self, name: str) -> bool:
         return not self._read_only and not _fits(self._kept, name)
@@ -138,17 +149,21 @@ class Memories:
                 try:
                     folder.link(file, to, new_file)  # unlike a rename, it never replaces what is there
                 except FileExistsError as error:
-                    raise InvalidArguments(f"A memory named {new_name!r} exists already.") from error
+                    raise InvalidArguments(f"A memory named {quoted(new_name)} exists already.") from error
                 folder.unlink(file)
 
         async with self._changing:
             await anyio.to_thread.run_sync(change)
 
     def _path(self, name: str) -> Path:
+        """Where a memory lies. Raises PathRefused where something on the way is a link: it may lead anywhere."""
+        base, relative = self._root, f"{self._own}{name}.md"
         if name.startswith(GLOBAL):
             self._home.mkdir(parents=True, exist_ok=True)
-            return resolve_inside(self._home, f"memories/{name}.md", must_exist=False)
-        return resolve_inside(self._root, f"{self._own}{name}.md", must_exist=False)
+            base, relative = self._home, f"memories/{name}.md"
+        if has_link(base, relative):
+            raise PathRefused(f"Memory {quoted(name)} is a link, or lies behind one; memories are plain files.")
+        return resolve_inside(base, relative, must_exist=False)
 
     @contextmanager
     def _folder(self, name: str) -> Generator[tuple[OpenFolder, str]]:
@@ -158,24 +173,24 @@ class Memories:
             with OpenFolder.made(str(path.parent)) as folder:
                 yield folder, path.name
         except OSError as error:
-            raise PathRefused(f"Memory {name!r} can't be changed: {error.strerror}.") from error
+            raise PathRefused(f"Memory {quoted(name)} can't be changed: {error.strerror}.") from error
 
     def _read(self, name: str) -> Memory:
         if _fits(self._ignored, name):
-            raise MemoryNotFound(name, self._listed())
+            raise MemoryNotFound(name, self._listed().names)
         try:
             content = read_text(self._path(name), max_bytes=MAX_BYTES).text.content
         except PathNotFound as error:
-            raise MemoryNotFound(name, self._listed()) from error
+            raise MemoryNotFound(name, self._listed().names) from error
         return Memory(name, content, _digest(content))
 
     def _replace(self, name: str, content: str, seen: str | None) -> Memory:
         try:
             data = content.encode()
         except UnicodeEncodeError as error:
-            raise InvalidArguments(f"The content of memory {name!r} is no valid text: {error}.") from error
+            raise InvalidArguments(f"The content of memory {quoted(name)} is no valid text: {error}.") from error
         if len(data) > MAX_BYTES:
-            raise InvalidArguments(f"Memory {name!r} would have {len(data)} bytes; {MAX_BYTES} are the most.")
+            raise InvalidArguments(f"Memory {quoted(name)} would have {len(data)} bytes; {MAX_BYTES} are the most.")
         with suppress(MemoryNotFound):
             _check_seen(self._read(name), seen)
         with self._folder(name) as (folder, file):
@@ -184,28 +199,29 @@ class Memories:
 
     def _checked_for_change(self, name: str) -> str:
         name = checked_name(name)
+        shown = quoted(name)
         if self._read_only:
-            raise ToolRefused(f"Memory {name!r} can't be changed: the setting read_only forbids it.")
+            raise ToolRefused(f"Memory {shown} can't be changed: the setting read_only forbids it.")
         if not self.changeable(name):
-            raise ToolRefused(f"Memory {name!r} can't be changed: the setting read_only_memory_patterns keeps it.")
+            raise ToolRefused(f"Memory {shown} can't be changed: the setting read_only_memory_patterns keeps it.")
         if _fits(self._ignored, name):
-            raise ToolRefused(f"Memory {name!r} can't be used: the setting ignored_memory_patterns leaves it out.")
+            raise ToolRefused(f"Memory {shown} can't be used: the setting ignored_memory_patterns leaves it out.")
         return name
 
-    def _listed(self) -> list[str]:
+    def _listed(self) -> Names:
         own = _names_in(self._root, self._own)
-        of_all = [f"{GLOBAL}{name}" for name in _names_in(self._home, "memories/global")]
-        names = [name for name in own if not name.startswith(GLOBAL)] + of_all
-        return [name for name in names if not _fits(self._ignored, name)]
+        of_all = _names_in(self._home, f"memories/{GLOBAL}")
+        names = [name for name in own.names if not name.startswith(GLOBAL)] + [GLOBAL + name for name in of_all.names]
+        return Names([name for name in names if not _fits(self._ignored, name)], own.left_out + of_all.left_out)
 
 
 def checked_name(name: str) -> str:
     """The name without `.md`. Raises InvalidArguments for what can't be a memory's name."""
     plain = name.strip().removesuffix(".md")
-    if not plain or len(plain) > 200 or not all(_PART.fullmatch(part) for part in plain.split("/")):
+    if not _is_memory(plain):
         raise InvalidArguments(
-            f"{name[:200]!r} can't be a memory's name. Use words like `commands` or `backend/conventions`: "
-            'no empty parts, no leading dots or slashes, none of \\ : * ? " < > |.'
+            f"{quoted(name, NAME_CHARS)} can't be a memory's name. Use words like `commands` or `backend/conventions`: "
+            'no empty parts, no leading dots or slashes, nothing invisible, none of \\ : * ? " < > |.'
         )
     return plain
 
@@ -215,27 +231,57 @@ def _check_seen(now: Memory, seen: str | None) -> None:
         raise MemoryChanged(now.name, now.content, now.digest)
 
 
-def _names_in(root: Path, inside: str) -> list[str]:
-    """Names below a folder of a root, in order; links in it are neither followed nor listed."""
+def has_link(base: Path, relative: str) -> bool:
+    """Whether something on the way from a folder to a path in it is a link."""
+    path = base
+    for part in PurePosixPath(relative).parts:
+        path /= part
+        if path.is_symlink():
+            return True
+    return False
+
+
+def _names_in(base: Path, relative: str) -> Names:
+    """Names of the memories in a folder below `base`, in order; links in it are neither followed nor listed."""
+    if has_link(base, relative):
+        return Names([], 1)
     found: list[str] = []
+    left_out = 0
     try:
-        with OpenFolder.at(str(resolve_inside(root, inside))) as folder:
+        with OpenFolder.at(str(resolve_inside(base, relative))) as folder:
             for parent, folders, files, descriptor in os.fwalk(".", dir_fd=folder.descriptor):
-                folders[:] = [name for name in folders if not name.startswith(".")]
+                visible = [name for name in folders if not name.startswith(".")]
+                folders[:] = [name for name in visible if not _is_link(name, descriptor)]
                 prefix = parent[2:] + "/" if parent != "." else ""
-                found += [prefix + file.removesuffix(".md") for file in files if _is_memory(file, descriptor)]
+                texts = [file for file in files if file.endswith(".md") and file[0] != "."]
+                good = [name for file in texts if (name := _memory_of(prefix, file, descriptor)) is not None]
+                found += good
+                left_out += len(visible) - len(folders) + len(texts) - len(good)
                 if len(found) >= MAX_LISTED:
                     break
     except (OSError, PathError):
         pass
-    return sorted(found)[:MAX_LISTED]
+    return Names(sorted(found)[:MAX_LISTED], left_out)
 
 
-def _is_memory(file: str, folder: int) -> bool:
-    if not file.endswith(".md") or file.startswith("."):
-        return False
+def _is_memory(name: str) -> bool:
+    return len(name) <= NAME_CHARS and is_visible(name) and all(_PART.fullmatch(part) for part in name.split("/"))
+
+
+def _memory_of(prefix: str, file: str, folder: int) -> str | None:
+    """The name of the memory that a file holds; None for what is no plain file, or has an impossible name."""
+    name = prefix + file.removesuffix(".md")
+    if not _is_memory(name):
+        return None
     try:
-        return stat.S_ISREG(os.stat(file, dir_fd=folder, follow_symlinks=False).st_mode)
+        return name if stat.S_ISREG(os.stat(file, dir_fd=folder, follow_symlinks=False).st_mode) else None
+    except OSError:
+        return None
+
+
+def _is_link(name: str, folder: int) -> bool:
+    try:
+        return stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
     except OSError:
         return False
 

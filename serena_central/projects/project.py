@@ -17,10 +17,12 @@ from serena_central.config.load import serena_home, settings_stamp
 from serena_central.config.settings import ProjectSettings
 from serena_central.core.errors import PathNotFound, PathRefused, SymbolNotFound
 from serena_central.core.pacing import paced
+from serena_central.core.quoting import as_name
 from serena_central.editing.apply import Applier
-from serena_central.files.boundary import relative, resolve_inside
+from serena_central.files.boundary import from_shown, relative, resolve_inside
 from serena_central.files.text import FileText
 from serena_central.files.tree import Change, FileTree
+from serena_central.files.walk import is_utf8
 from serena_central.files.watch import Watches
 from serena_central.projects.aftermath import Aftermath
 from serena_central.projects.applied_edit import AppliedEdit
@@ -65,7 +67,7 @@ class Project:
     ) -> None:
         """`applier` writes what is edited, and `edited` is told of it; it must neither wait nor raise."""
         self.root = root
-        self.name = settings.project_name or root.name
+        self.name = settings.project_name or as_name(root.name)
         self.settings = settings
         self.languages = languages
         self.tree = FileTree(
@@ -161,7 +163,7 @@ class Project:
         Raises:
             PathError: it leads outside, or nothing usable is there.
         """
-        asked = str(Path(path).expanduser()) if path.startswith("~/") else path
+        asked = str(Path(path).expanduser()) if path.startswith("~/") else from_shown(self.root, path)
         inside = relative(self.root, resolve_inside(self.root, asked))
         return "" if inside == "." else inside
 
@@ -174,7 +176,7 @@ class Project:
 
     def locate_new_file(self, path: str) -> str:
         """Like `locate_file`, for a file that may not be there yet."""
-        asked = str(Path(path).expanduser()) if path.startswith("~/") else path
+        asked = str(Path(path).expanduser()) if path.startswith("~/") else from_shown(self.root, path)
         inside = relative(self.root, resolve_inside(self.root, asked, must_exist=False))
         if (self.root / inside).is_dir():
             raise PathRefused(f"{path!r} is a folder; a file is needed here.")
@@ -252,6 +254,8 @@ class Project:
         return await self.symbols_of(sorted(paths))
 
     def _check_indexable(self, path: str) -> None:
+        if not is_utf8(path):
+            raise PathRefused(f"{path!r} has a name that is not UTF-8; read_file can still read it.")
         if path not in self.tree.files:
             raise PathRefused(
                 f"{path!r} is ignored (by git, by ignored_paths, or as a nested repository). "

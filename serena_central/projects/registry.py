@@ -18,16 +18,16 @@ import msgspec
 from anyio.abc import TaskGroup, TaskStatus
 
 from serena_central.config.load import settings_stamp
-from serena_central.core.errors import ProjectRefused, SerenaCentralError, UnknownProject
+from serena_central.core.errors import ProjectRefused, SerenaCentralError, UnknownProject, listed
 from serena_central.core.events import Event, EventBus, Severity
 from serena_central.core.groups import only_cause
+from serena_central.core.quoting import as_name, quoted
 from serena_central.core.repeating import follow, repeat
 from serena_central.lsp.installers.auto import FINISHED as INSTALLED
 from serena_central.projects.project import Project
+from serena_central.projects.roots import Opener, RootPolicy, has_marker
 
 logger = logging.getLogger(__name__)
-
-MARKERS = (".serena/project.yml", ".git")
 
 CLOSE_AFTER_S = 1800.0
 """A project that no session is attached to, and nobody asked for this long, is closed: its index is in the cache."""
@@ -83,10 +83,12 @@ class ProjectRegistry:
         interest: Interest,
         stamp: Callable[[Path], object] = settings_stamp,
         allowed_roots: Iterable[Path] = (),
+        own_folders: Iterable[Path] = (),
         known: Iterable[KnownProject] = (),
         home: Path | None = None,
     ) -> None:
-        """`build` makes a project of a root (it may raise ConfigError); it does no long work.
+        """`build` makes a project of a root (it may raise ConfigError); it does no long work. `own_folders` are the
+        server's own, and no projects.
 
         A project whose `stamp` differs from the one that it was built by is opened anew.
         """
@@ -94,9 +96,12 @@ class ProjectRegistry:
         self._build = build
         self._interest = interest
         self._stamp = stamp
-        self._allowed = [root.expanduser().resolve() for root in allowed_roots]
-        self._home = (home or Path.home()).resolve()
-        self._known: dict[Path, str] = {real_path(Path(project.root)): project.name for project in known}
+        self._policy = RootPolicy(
+            home=(home or Path.home()).resolve(),
+            own=[folder.expanduser().resolve() for folder in own_folders],
+            allowed=[root.expanduser().resolve() for root in allowed_roots],
+        )
+        self._known: dict[Path, str] = {real_path(Path(project.root)): as_name(project.name) for project in known}
         self._openings: dict[Path, _Opening] = {}
         self._attached: Counter[Path] = Counter()
         self._tasks: TaskGroup | None = None
@@ -126,23 +131,28 @@ class ProjectRegistry:
 
     # --- finding -------------------------------------------------------------------------------------------------
 
-    def find(self, asked: str) -> Path:
-        """The root that a caller means by a name or a path.
+    def find(self, asked: str, opener: Opener) -> Path:
+        """The root that a caller means by a name or a path. What is known was opened on somebody's word before.
 
         Raises:
             UnknownProject: no known name, or no folder is there.
-            ProjectRefused: a path that can't become a project, or a name that several have.
+            ProjectRefused: a path that can't become a project, at least not on the word of this `opener`; or a name
+                that several have.
         """
         if asked.startswith(("/", "~")):
             # A folder that is gone can still be taken off the list.
             root = real_path(Path(asked))
-            return root if root in self._known else self.check(root)
+            if root not in self._known:
+                self._policy.check_opener(self.check(root), opener)
+            return root
         roots = [root for root, name in self._known.items() if name == asked]
         if not roots:
             raise UnknownProject(asked, self.known_names())
         if len(roots) > 1:
-            paths = ", ".join(map(str, roots))
-            raise ProjectRefused(f"{len(roots)} projects are named {asked!r}. Pass project= with one path: {paths}.")
+            paths = listed(map(str, roots))
+            raise ProjectRefused(
+                f"{len(roots)} projects are named {quoted(asked)}. Pass project= with one path: {paths}."
+            )
         return roots[0]
 
     def check(self, path: Path) -> Path:
@@ -150,18 +160,12 @@ class ProjectRegistry:
 
         Raises:
             UnknownProject: no folder is there.
-            ProjectRefused: it is `/`, the home folder or above it, or outside `allowed_roots`.
+            ProjectRefused: the policy for roots (roots.py) refuses it, whoever asks.
         """
         root = real_path(path)
         if not os.path.isdir(root):  # noqa: PTH112 - Path.is_dir raises where a folder above may not be entered
             raise UnknownProject(str(path), self.known_names())
-        if self._home.is_relative_to(root):
-            raise ProjectRefused(f"{root} can't be a project: it is the home folder or above it. Name a folder inside.")
-        if self._allowed and not any(root.is_relative_to(allowed) for allowed in self._allowed):
-            allowed = ", ".join(map(str, self._allowed))
-            raise ProjectRefused(
-                f"{root} lies outside the folders that projects may lie in (allowed_roots): {allowed}."
-            )
+        self._policy.check(root)
         return root
 
     def root_of(self, path: Path) -> Path | None:
@@ -172,9 +176,9 @@ class ProjectRegistry:
         """
         start = real_path(path)
         for folder in (start, *start.parents):
-            if self._home.is_relative_to(folder):
+            if self._policy.home.is_relative_to(folder):
                 return None
-            if folder in self._known or any(os.path.exists(folder / marker) for marker in MARKERS):  # noqa: PTH110 - see `check`
+            if folder in self._known or has_marker(folder):
                 return self.check(folder)
         return None
 
@@ -241,12 +245,14 @@ class ProjectRegistry:
             cause = only_cause(error)
             if not isinstance(cause, SerenaCentralError):
                 logger.exception("project %s failed", root, extra={"project": root.name})
-                cause = ProjectRefused(f"The project {root} failed and was closed: {cause}.")
+                cause = ProjectRefused(f"The project {quoted(root)} failed and was closed: {cause}.")
             opening.error = cause
             self._bus.publish("project.failed", str(cause), severity=Severity.ERROR, project=root.name, root=str(root))
         finally:
             opening.project = None
-            opening.error = opening.error or ProjectRefused(f"The project {root} was closed meanwhile; call again.")
+            opening.error = opening.error or ProjectRefused(
+                f"The project {quoted(root)} was closed meanwhile; call again."
+            )
             if self._openings.get(root) is opening:
                 del self._openings[root]
             opening.done.set()
@@ -260,7 +266,7 @@ class ProjectRegistry:
 
     def remember(self, project: KnownProject) -> None:
         """Puts a project on the list without opening it, or gives it another name there."""
-        self._known[Path(project.root)] = project.name
+        self._known[Path(project.root)] = as_name(project.name)
 
     def forget(self, root: Path) -> None:
         """Closes a project and takes it off the list."""
@@ -307,3 +313,11 @@ def real_path(path: Path) -> Path:
         return path.expanduser().resolve()
     except (ValueError, RuntimeError, OSError) as error:
         raise ProjectRefused(f"{str(path)!r} can't be the path of a project: {error}.") from error
+
+
+def opener_in(folder: str | None, *, person: bool) -> Opener:
+    """Who asks, of a session that works in `folder`, as its client says."""
+    try:
+        return Opener(person, real_path(Path(folder)) if folder else None)
+    except ProjectRefused:
+        return Opener(person)

@@ -16,9 +16,10 @@ from typing import Literal, NamedTuple
 import anyio
 import msgspec
 
-from serena_central.core.errors import DeadlineExceeded, SerenaCentralError, ToolRefused, UnknownProject
+from serena_central.core.errors import DeadlineExceeded, SerenaCentralError, ToolRefused, UnknownProject, listed
+from serena_central.core.quoting import quoted
 from serena_central.projects.project import Project
-from serena_central.projects.registry import ProjectRegistry, real_path
+from serena_central.projects.registry import ProjectRegistry, opener_in, real_path
 from serena_central.projects.superrepo.configuration import Module, SuperRepo
 from serena_central.projects.superrepo.guard import check_path
 from serena_central.projects.superrepo.known import SuperRepos
@@ -40,7 +41,7 @@ RUNNERS_UP = 3
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
     """What a call says about the projects that it means. `paths` are its path arguments, as given.
 
-    `edits`: it changes files.
+    `edits`: it changes files. `person`: somebody typed it, or clicked it (roots.py).
     """
 
     project: str | list[str] | None = None
@@ -50,6 +51,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     working_folder: str | None = None
     about: About = "code"
     edits: bool = False
+    person: bool = False
 
 
 class Scope(NamedTuple):
@@ -133,7 +135,9 @@ class _Rules:
     def _find(self, asked: str) -> Path:
         """A module of the session's own super-repo goes before projects of the same name elsewhere."""
         module = self._repo.modules.get(asked) if self._repo else None
-        return module.root if module else self._registry.find(asked)
+        if module:
+            return module.root
+        return self._registry.find(asked, opener_in(self._ask.working_folder, person=self._ask.person))
 
     async def _several(self, asked: Mapping[Path, str], reason: str) -> Scope:
         """Opens all of them at the same time. `asked` maps root → the name that the call used."""
@@ -142,7 +146,7 @@ class _Rules:
 
         async def open_one(root: Path, name: str) -> None:
             # The registry goes on opening it when this wait ends.
-            failures[name] = DeadlineExceeded(f"Opening {name}", OPENING_S)
+            failures[name] = DeadlineExceeded(f"Opening {quoted(name)}", OPENING_S)
             with anyio.move_on_after(OPENING_S):
                 try:
                     opened[root] = await self._registry.open(root)
@@ -199,7 +203,7 @@ class _Rules:
             return None
         if self._ask.edits and not is_certain(scores):
             raise ToolRefused(
-                f"The words fit several modules nearly as well ({_listed(scores)}). "
+                f"The words fit several modules nearly as well ({_scores(scores)}). "
                 "Nothing was changed: pass project= with the module that is meant."
             )
         best = scores[0]
@@ -207,11 +211,11 @@ class _Rules:
         for path in self._ask.paths:
             if _is_at(repo.root, path) and not _is_at(routed, path):
                 self._check(repo, path)
-        others = f"; next: {_listed(scores[1 : RUNNERS_UP + 1])}" if len(scores) > 1 else ""
+        others = f"; next: {_scores(scores[1 : RUNNERS_UP + 1])}" if len(scores) > 1 else ""
         return Scope(
             [await self._registry.open(routed)],
             f"routed by words to {best.module}",
-            remark=f"Routed to {best.module}, {best.points} points ({', '.join(best.reasons)}){others}.",
+            remark=f"Routed to {quoted(best.module)}, {best.points} points ({listed(best.reasons)}){others}.",
         )
 
     # --- 4 to 6 --------------------------------------------------------------------------------------------------
@@ -251,8 +255,8 @@ class _Rules:
         return Scope(
             [await self._registry.open(module.root)],
             f"the default module of {repo.name}",
-            remark=f"Nothing said which module of {repo.name} is meant: {module.name} is its default_module. "
-            "Name another by project=, a path in it, or semantic_context.",
+            remark=f"Nothing said which module of {quoted(repo.name)} is meant: {quoted(module.name)} is its "
+            "default_module. Name another by project=, a path in it, or semantic_context.",
         )
 
 
@@ -263,5 +267,5 @@ def _is_at(root: Path, path: str) -> bool:
         return False
 
 
-def _listed(scores: Sequence[Score]) -> str:
-    return ", ".join(f"{score.module} {score.points}" for score in scores)
+def _scores(scores: Sequence[Score]) -> str:
+    return ", ".join(f"{quoted(score.module)} {score.points}" for score in scores)

@@ -19,6 +19,7 @@ from serena_central.projects.edits import Edited
 from serena_central.projects.history import PATCHES_KEPT_S, EditHistory
 from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectRegistry
+from serena_central.projects.roots import PERSON
 from serena_central.store.rows import EditRow
 
 
@@ -33,7 +34,7 @@ async def undo(edit_id: str, history: EditHistory, projects: ProjectRegistry, *,
     if row is None:
         raise UndoRefused(edit_id, "there is no edit of this id; `serena-central history` lists them")
     patches = patches_of(row)
-    project = await projects.open(projects.find(row.project_root))
+    project = await projects.open(projects.find(row.project_root, PERSON))
     author = Author(session=by, client="serena-central undo", tool="undo", call=new_call_id())
     paths = [path for patch in patches for path in (patch.path, patch.moved_to) if path]
 

@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from serena_central.core.errors import InvalidArguments
+from serena_central.core.quoting import escaped
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
 _NAME_LIMIT = 200
@@ -65,8 +66,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def shortened(text: str) -> str:
-    """What a client says about itself, bounded."""
-    return text[:_NAME_LIMIT]
+    """What a client says about itself, bounded, on one line."""
+    return escaped(text[:_NAME_LIMIT])[:_NAME_LIMIT]
 
 
 def _checked(identifier: str) -> str:

@@ -12,6 +12,11 @@ SLOW_START = (
     f"its language server has said nothing for {PATIENCE_S:g} s; it may be starting. Call again for its answer."
 )
 
+DEEPEST = 256
+"""Levels of a syntax tree that are looked at: sources nest 100 deep, hostile ones 200,000, in quadratic time."""
+
+CUT = f"It nests deeper than {DEEPEST} levels of syntax: symbols of it may be missing here."
+
 FROM_CACHE = "no language server could be asked when it was indexed; it is being asked again."
 
 

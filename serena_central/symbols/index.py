@@ -46,6 +46,15 @@ class _NamedSymbols(msgspec.Struct, frozen=True, gc=False):
 _name_decoder = msgspec.msgpack.Decoder(_NamedSymbols)
 
 
+class _Cut(msgspec.Struct, frozen=True, gc=False):
+    """What else a `FileSymbols` says."""
+
+    cut: bool = False
+
+
+_cut_decoder = msgspec.msgpack.Decoder(_Cut)
+
+
 def names_in(blob: bytes) -> set[str]:
     """The names of the symbols in an entry's blob, in a third of the time that it takes to decode all of them."""
     return {symbol.name for symbol in _name_decoder.decode(blob).symbols}
@@ -166,6 +175,10 @@ class SymbolIndex:
         if len(self._decoded) > DECODED_FILES:
             self._decoded.popitem(last=False)
         return file
+
+    def is_cut(self, path: str) -> bool:
+        """Whether symbols of an indexed file are left out, for being nested too deeply."""
+        return _cut_decoder.decode(self._entries[path].blob).cut
 
     def of_text(self, path: str, stamp: Stamp) -> FileSymbols | None:
         """The symbols of a file, if they are known and belong to the text that has this stamp."""

@@ -33,15 +33,14 @@ from serena_central.core.pacing import paced
 from serena_central.core.progress import report
 from serena_central.files.stamp import Stamp
 from serena_central.files.tree import Change, FileTree
-from serena_central.lsp.answers import DocumentSymbol
 from serena_central.store.index_cache import IndexCache
 from serena_central.symbols import failures, identity
 from serena_central.symbols.failures import Failures
 from serena_central.symbols.flights import Flights
-from serena_central.symbols.gap import FROM_CACHE, PATIENCE_S, SLOW_START, BySyntax, Gap
+from serena_central.symbols.gap import CUT, FROM_CACHE, PATIENCE_S, SLOW_START, BySyntax, Gap
 from serena_central.symbols.index import SymbolIndex
 from serena_central.symbols.keeper import FILES_AT_ONCE, IndexKeeper
-from serena_central.symbols.source import AskSymbols, Lent, SymbolSource
+from serena_central.symbols.source import AskSymbols, Lent, Outline, SymbolSource
 from serena_central.symbols.symbol import flatten
 from serena_central.symbols.turns import Turns
 
@@ -118,7 +117,8 @@ class Indexer:
         """Notes whether what is known of a file came by syntax."""
         grammar = self._source.grammar(path) if identity.is_by_syntax(source) else None
         if grammar is not None:
-            self._by_syntax.add(path, grammar.title, reason)
+            why = f"{reason} {CUT}" if self._index.is_cut(path) else reason
+            self._by_syntax.add(path, grammar.title, why)
         else:
             self._by_syntax.drop(path)
 
@@ -301,10 +301,10 @@ class Indexer:
             async def read(lent: Lent) -> None:
                 self._failures.started(server)
 
-                async def ask(path: str) -> Sequence[DocumentSymbol]:
-                    symbols = await lent.ask(path)
+                async def ask(path: str) -> Outline:
+                    outline = await lent.ask(path)
                     patience.deadline = math.inf
-                    return symbols
+                    return outline
 
                 await self._read(group, at_once, gives_way, Lent(ask, lent.server))
 
@@ -380,9 +380,10 @@ class Indexer:
                 self.forget(path)
                 return
             stamp = known if known == stamp else stamp  # one for both
-            symbols = await ask(path)
+            outline = await ask(path)
             if not flight.stale:
-                self._index.put(path, flatten(symbols), stamp=stamp, indexed_at_ns=now, source=source)
+                file = flatten(outline.symbols, cut=outline.cut)
+                self._index.put(path, file, stamp=stamp, indexed_at_ns=now, source=source)
                 self._mark(path, source, self._failures.reason(path) or "")
                 self._pending.pop(path, None)
                 self._failures.succeeded(path)

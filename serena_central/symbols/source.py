@@ -6,7 +6,15 @@ from typing import NamedTuple, Protocol
 from serena_central.lsp.answers import DocumentSymbol
 from serena_central.symbols.syntax.grammars import Grammar
 
-AskSymbols = Callable[[str], Awaitable[Sequence[DocumentSymbol]]]
+
+class Outline(NamedTuple):
+    """The symbols of a file. `cut`: it nests deeper than was looked at, and what lies there is left out."""
+
+    symbols: Sequence[DocumentSymbol]
+    cut: bool = False
+
+
+AskSymbols = Callable[[str], Awaitable[Outline]]
 """Asks one server about a file. Raises LanguageServerError, or PathError when the file can't be read."""
 
 
@@ -43,6 +51,6 @@ class SymbolSource(Protocol):
         """The grammar that reads this file by syntax."""
         ...
 
-    async def by_syntax(self, path: str) -> Sequence[DocumentSymbol]:
+    async def by_syntax(self, path: str) -> Outline:
         """What a file that has a grammar holds, by syntax. Raises LanguageServerError, or PathError."""
         ...

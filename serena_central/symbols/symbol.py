@@ -48,10 +48,12 @@ class Symbol(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return Part(self.name, self.overload)
 
 
-class FileSymbols(msgspec.Struct, frozen=True, gc=False):
-    """All symbols of one file, in document order of their tree (a container before what it holds)."""
+class FileSymbols(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """All symbols of one file, in document order of their tree (a container before what it holds). `cut`: but for those
+    that are nested too deeply."""
 
     symbols: tuple[Symbol, ...]
+    cut: bool = False
 
     def path(self, place: int) -> list[Part]:
         """The name path of the symbol at `place`, from the file's top."""
@@ -99,11 +101,11 @@ class FileSymbols(msgspec.Struct, frozen=True, gc=False):
         return best
 
 
-def flatten(tree: Sequence[DocumentSymbol]) -> FileSymbols:
+def flatten(tree: Sequence[DocumentSymbol], *, cut: bool = False) -> FileSymbols:
     """Builds the flat list from a language server's tree."""
     symbols: list[Symbol] = []
     _flatten(tree, -1, symbols)
-    return FileSymbols(tuple(symbols))
+    return FileSymbols(tuple(symbols), cut)
 
 
 def _flatten(siblings: Sequence[DocumentSymbol], container: int, symbols: list[Symbol]) -> None:

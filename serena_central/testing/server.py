@@ -134,6 +134,7 @@ class _ScriptedTools(ToolCaller):
         *,
         on_progress: Listener | None = None,
         request: str | None = None,
+        person: bool = False,
     ) -> Answer:
         tool = self._find(name)
         tool.parse(arguments)

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
+from serena_central.core.quoting import visible_json
+
 MAX_CHARS = 5_000_000
 """No answer is longer, whatever a caller asks for: clients hold it in memory several times over."""
 
@@ -79,9 +81,9 @@ def _build(result: Any, level: int) -> Any:
 
 def _encode(value: Any) -> str:
     try:
-        return msgspec.json.encode(value).decode()
+        return visible_json(msgspec.json.encode(value).decode())
     except UnicodeEncodeError:
-        return json.dumps(_sendable(value), ensure_ascii=False, separators=(",", ":"))
+        return visible_json(json.dumps(_sendable(value), ensure_ascii=False, separators=(",", ":")))
 
 
 def _sendable(value: Any) -> Any:

@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 import anyio
@@ -28,6 +29,7 @@ from serena_central.core.events import Severity
 from serena_central.core.groups import told_by
 from serena_central.core.ids import new_call_id
 from serena_central.core.progress import Listener, reporting_to
+from serena_central.core.quoting import quoted
 from serena_central.projects.project import Project
 from serena_central.projects.scope import Ask, Scope, resolve_scope
 from serena_central.sessions.session import RunningCall, Session
@@ -120,15 +122,25 @@ class ToolCaller:
         *,
         on_progress: Listener | None = None,
         request: str | None = None,
+        person: bool = False,
     ) -> Answer:
         """Runs one call to its answer; one that changes something and is sent again gets its first answer. `request`
-        is the same when, and only when, the same request is sent again; None where that can't be told.
+        is the same when, and only when, the same request is sent again; None where that can't be told. `person`: it
+        was typed or clicked by somebody.
 
         Raises:
             SerenaCentralError: anything the caller should know; its text says what to do next.
         """
         tool = self._find(name)
-        call = ToolCall(new_call_id(), tool.name, session, self._services, began=anyio.current_time(), run=self.call)
+        call = ToolCall(
+            new_call_id(),
+            tool.name,
+            session,
+            self._services,
+            began=anyio.current_time(),
+            run=partial(self.call, person=person),
+            person=person,
+        )
         if not tool.read_only:
             await self._services.views.secure(session)  # and how it began: else nobody recognises it after a kill
         if request is None or tool.read_only or session.shared:
@@ -195,6 +207,7 @@ class ToolCaller:
                 working_folder=session.working_folder,
                 about=tool.about,
                 edits=tool.edits,
+                person=call.person,
             ),
         )
         for name in PATH_PARAMETERS:
@@ -246,7 +259,7 @@ class ToolCaller:
                 tasks.start_soon(one, label, project)
         for label, part in calls.items():
             for remark in part.remarks:
-                call.remark(f"{label}: {remark}")
+                call.remark(f"{quoted(label)}: {remark}")
         return results | {name: _failure(error) for name, error in scope.failures.items()}
 
     def _record(

@@ -8,11 +8,13 @@ from serena_central.analysis.collect import Collections
 from serena_central.analysis.validation import Validation
 from serena_central.config.settings import ServerSettings
 from serena_central.core.events import EventBus
+from serena_central.core.quoting import escaped
 from serena_central.editing.change import Author
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.history import EditHistory
 from serena_central.projects.project import Project
-from serena_central.projects.registry import ProjectRegistry
+from serena_central.projects.registry import ProjectRegistry, opener_in
+from serena_central.projects.roots import Opener
 from serena_central.projects.superrepo.known import SuperRepos
 from serena_central.projects.trusting import note
 from serena_central.sessions.manager import SessionManager
@@ -57,6 +59,8 @@ class ToolCall:
     semantic_context: str | None = None
     repeat: str | None = None
     """By what a repetition of this very call would be recognised; None where none could."""
+    person: bool = False
+    """A person made it: at a command line, or in the dashboard."""
     together: object = None
     """What the tool found out about all projects of a grouped call before each was asked (`Tool.together`)."""
     edits: list[str] = field(default_factory=list[str])
@@ -75,12 +79,18 @@ class ToolCall:
             repeat=self.repeat,
         )
 
+    @property
+    def opener(self) -> Opener:
+        """On whose word a folder becomes a project."""
+        return opener_in(self.session.working_folder, person=self.person)
+
     def part(self) -> "ToolCall":
         """This call as one of several projects sees it: with remarks of its own."""
         return replace(self, remarks=[])
 
     def remark(self, text: str) -> None:
-        """Adds a line to the answer's second block, once."""
+        """Adds a line to the answer's second block, once; it is one line whatever names it repeats."""
+        text = escaped(text)
         if text not in self.remarks:
             self.remarks.append(text)
 

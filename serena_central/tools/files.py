@@ -8,13 +8,16 @@ from msgspec import Meta
 
 from serena_central.core.errors import InvalidArguments
 from serena_central.core.words import counted
+from serena_central.files.boundary import shown
 from serena_central.files.listing import leads_out, list_folder
 from serena_central.files.search import SearchRequest, glob_filter, search
+from serena_central.files.walk import is_utf8
 from serena_central.projects.project import Project
 from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.seen import saw_lines
+from serena_central.tools.symbols import remark_names
 
 Folder = Annotated[str, Meta(description='Folder in the project; "." is its root')]
 SkipIgnored = Annotated[bool, Meta(description="Leave out ignored files")]
@@ -37,10 +40,11 @@ async def list_dir(
     )
     if listed.truncated:
         call.remark(f"Truncated: only the first {len(listed.files) + len(listed.folders)} entries are listed.")
+    folders, files = list(map(shown, listed.folders)), list(map(shown, listed.files))
     return shaped(
-        lambda: {"dirs": listed.folders, "files": listed.files},
-        Form("with folders only", lambda: {"dirs": listed.folders, "files": len(listed.files)}),
-        Form("as counts", lambda: {"dirs": len(listed.folders), "files": len(listed.files)}),
+        lambda: {"dirs": folders, "files": files},
+        Form("with folders only", lambda: {"dirs": folders, "files": len(files)}),
+        Form("as counts", lambda: {"dirs": len(folders), "files": len(files)}),
         narrow="List a smaller folder, or not recursively.",
     )
 
@@ -54,6 +58,7 @@ async def find_file(
 ) -> Shaped:
     """Files whose name fits, in a folder and below; ignored files are left out."""
     await target.fresh()
+    remark_names(call, target)
     folder = target.locate_folder(relative_path)
     prefix = folder + "/" if folder else ""
     found = sorted(
@@ -90,7 +95,8 @@ async def read_file(
         raise InvalidArguments(f"start_line {start_line} lies behind end_line {last}.")
     if read.invalid:
         call.remark(f"{path} holds bytes that are no {read.encoding}; they are shown as replacement characters.")
-    saw_lines(call, target, path, read, start_line, last)
+    if is_utf8(path):
+        saw_lines(call, target, path, read, start_line, last)
     whole = start_line == 0 and last >= text.line_count - 1
     content = text.content if whole else text.lines(start_line, last)
     return shaped(
@@ -129,12 +135,15 @@ async def search_for_pattern(
     if restrict_search_to_code_files:
         paths = [path for path in paths if target.languages.is_searched(path)]
     found = await search(target.root, paths, request)
+    hits = {shown(path): lines for path, lines in found.hits.items()}
+    if skip_ignored_files:
+        remark_names(call, target)
     for remark in found.remarks:
         call.remark(remark)
     return shaped(
-        lambda: found.hits,
-        Form("as counts of lines per file", lambda: {path: len(lines) for path, lines in found.hits.items()}),
-        Form("as a total", lambda: f"{found.matches} matches in {len(found.hits)} files"),
+        lambda: hits,
+        Form("as counts of lines per file", lambda: {path: len(lines) for path, lines in hits.items()}),
+        Form("as a total", lambda: f"{found.matches} matches in {len(hits)} files"),
         narrow="Give relative_path, paths_include_glob or a stricter pattern.",
     )
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+from serena_central.core.errors import listed
+from serena_central.core.quoting import framed, quoted
 from serena_central.projects.project import Project
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
@@ -35,10 +37,10 @@ async def initial_instructions(call: ToolCall) -> str:
     active = session.active_project
     project = call.services.projects.opened(active.root) if active else None
     if active is not None:
-        parts.append(f"Active project: {active.name}, {active.root}.")
+        parts.append(f"Active project: {quoted(active.name)}, {quoted(active.root)}.")
     if project is not None:
-        names = await project.memories.names()
-        parts += [f"Memories: {', '.join(names)}." if names else "", project.settings.initial_prompt]
+        names = (await project.memories.names()).names
+        parts += [f"Memories: {listed(names)}." if names else "", project_prompt(project)]
     repo = offer.super_repo(session)
     if repo is not None:
         spent = sum(len(part) + 1 for part in parts)
@@ -46,23 +48,29 @@ async def initial_instructions(call: ToolCall) -> str:
     return "\n".join(part.strip() for part in parts if part.strip())
 
 
+def project_prompt(project: Project) -> str:
+    """What a project's settings say to every session that works on it, as that project's own text; empty: nothing."""
+    text = project.settings.initial_prompt.strip()
+    return framed(text, f"What the project {quoted(project.name)} says to agents (its initial_prompt)") if text else ""
+
+
 @tool("Check onboarding", about="notes")
 async def check_onboarding_performed(call: ToolCall, target: Project) -> str:
     """Whether there are memories about the project already. Call it after activating one."""
-    return onboarding_state(await target.memories.names())
+    return onboarding_state((await target.memories.names()).names)
 
 
 def onboarding_state(memories: Sequence[str]) -> str:
     """What the names of a project's memories say about it."""
     if memories:
-        return f"Onboarding was done. Memories: {', '.join(memories)}. Read those that concern the task."
+        return f"Onboarding was done. Memories: {listed(memories)}. Read those that concern the task."
     return "Onboarding was not done yet: there are no memories. Call onboarding if you will work here for a while."
 
 
 @tool("Get to know the project", about="notes")
 async def onboarding(call: ToolCall, target: Project) -> str:
     """What to find out about a project that has no memories yet."""
-    return f"Project: {target.name}, {target.root}.\n{prompt('onboarding')}"
+    return f"Project: {quoted(target.name)}, {quoted(target.root)}.\n{prompt('onboarding')}"
 
 
 @tool("Prepare for a new conversation")

@@ -7,8 +7,10 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from serena_central.core.errors import MemoryChanged
+from serena_central.core.quoting import framed, quoted
+from serena_central.core.words import counted
 from serena_central.editing.replacing import Mode
-from serena_central.projects.memories import checked_name
+from serena_central.projects.memories import GLOBAL, checked_name
 from serena_central.projects.project import Project
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
@@ -28,7 +30,7 @@ async def write_memory(
     with _seeing(call, target):
         written = await target.memories.write(name, content, seen=_seen(call, target, name))
     _note(call, target, name, written.digest)
-    return f"Memory {name!r} is written."
+    return f"Memory {quoted(name)} is written."
 
 
 @tool("Read a memory", about="notes")
@@ -36,7 +38,8 @@ async def read_memory(call: ToolCall, target: Project, memory_name: Name) -> str
     """What was written down under a name. Read it if the name says that it concerns the task."""
     memory = await target.memories.read(memory_name)
     _note(call, target, memory.name, memory.digest)
-    return memory.content
+    of = "all projects" if memory.name.startswith(GLOBAL) else f"the project {quoted(target.name)}"
+    return framed(memory.content, f"The memory {quoted(memory.name)} of {of}")
 
 
 @tool("List memories", about="notes")
@@ -44,7 +47,10 @@ async def list_memories(
     call: ToolCall, target: Project, topic: Annotated[str, Meta(description="Only those below this topic")] = ""
 ) -> dict[str, Any]:
     """Names of the project's memories and of the global ones."""
-    names = await target.memories.names(topic)
+    names, left_out = await target.memories.names(topic)
+    if left_out:
+        entries = counted(left_out, "entry", "entries")
+        call.remark(f"Left out: {entries} of the memories' folders that are links, or whose names can't be a memory's.")
     kept = [name for name in names if not target.memories.changeable(name)]
     for trouble in target.memories.troubles():
         call.remark(trouble)
@@ -58,7 +64,7 @@ async def delete_memory(call: ToolCall, target: Project, memory_name: Name) -> s
     with _seeing(call, target):
         await target.memories.delete(name, seen=_seen(call, target, name))
     call.session.memories_seen.pop((str(target.root), name), None)
-    return f"Memory {name!r} is deleted."
+    return f"Memory {quoted(name)} is deleted."
 
 
 @tool("Rename a memory", about="notes", reads=False)
@@ -74,7 +80,7 @@ async def rename_memory(
     seen = call.session.memories_seen.pop((str(target.root), old), None)
     if seen is not None:
         _note(call, target, new, seen)
-    return f"Memory {old!r} is now {new!r}."
+    return f"Memory {quoted(old)} is now {quoted(new)}."
 
 
 @tool("Edit a memory", about="notes", reads=False)
@@ -94,7 +100,7 @@ async def edit_memory(
             name, needle, repl, mode, several=allow_multiple_occurrences, seen=_seen(call, target, name)
         )
     _note(call, target, name, written.digest)
-    return f"Memory {name!r} is changed."
+    return f"Memory {quoted(name)} is changed."
 
 
 MOST_SEEN = 500

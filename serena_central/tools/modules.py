@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from serena_central.core.quoting import quoted
 from serena_central.projects.superrepo.configuration import Module, SuperRepo
 
 HOW = (
@@ -12,11 +13,11 @@ HOW = (
 
 def introduction(repo: SuperRepo, most_chars: int = 5000) -> str:
     """Its modules and how to reach them, as fully as `most_chars` characters allow."""
-    head = f"{repo.name} is a super-repo of {len(repo.modules)} modules. {HOW}"
-    default = f" Where nothing says which, {repo.default_module.name} is meant." if repo.default_module else ""
+    head = f"{quoted(repo.name)} is a super-repo of {len(repo.modules)} modules. {HOW}"
+    default = f" Where nothing says which, {quoted(repo.default_module.name)} is meant." if repo.default_module else ""
     modules = list(repo.modules.values())
     full = ", ".join(_described(module) for module in modules)
-    names = ", ".join(module.name for module in modules)
+    names = ", ".join(quoted(module.name) for module in modules)
     for listed in (full, names):
         text = f"{head}{default} Modules: {listed or 'none'}."
         if len(text) <= most_chars:
@@ -25,8 +26,8 @@ def introduction(repo: SuperRepo, most_chars: int = 5000) -> str:
 
 
 def _described(module: Module) -> str:
-    said = "; ".join(filter(None, [" ".join(module.languages), " ".join(module.concerns)]))
-    return f"{module.name} ({said})" if said else module.name
+    said = "; ".join(filter(None, [" ".join(module.languages), ", ".join(map(quoted, module.concerns))]))
+    return f"{quoted(module.name)} ({said})" if said else quoted(module.name)
 
 
 def as_json(repo: SuperRepo) -> dict[str, Any]:

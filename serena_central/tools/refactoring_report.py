@@ -14,6 +14,7 @@ from serena_central.analysis.modules import Area, Part, collect_modules
 from serena_central.analysis.validation import Extent
 from serena_central.core.clock import utc
 from serena_central.core.errors import PathError, SerenaCentralError, UndoRefused
+from serena_central.core.quoting import escaped, quoted
 from serena_central.core.text import Position
 from serena_central.core.words import counted
 from serena_central.editing.patch import Hunk, lines_made
@@ -87,7 +88,7 @@ async def _parts(call: ToolCall, made: Sequence[EditRow]) -> list[Part]:
         try:
             project = await registry.open(registry.check(root))
         except SerenaCentralError as error:
-            call.remark(f"{root} is not part of it: {error}")
+            call.remark(f"{quoted(root)} is not part of it: {error}")
             continue
         repo = call.services.super_repos.around(root)
         inside = root.relative_to(repo.root).as_posix() if repo and root != repo.root else str(root)[1:]
@@ -99,7 +100,7 @@ async def _findings(call: ToolCall, area: Area, project: Project) -> dict[Kind, 
     where, validation = Extent([Part(Area("", ""), project)]), call.services.validation
     broken, unused = (await validation.broken(where)).whole, (await validation.unused(where)).whole
     for remark in [*broken.remarks, *unused.remarks]:
-        call.remark(f"{area.name}: {remark}")
+        call.remark(f"{quoted(area.name)}: {remark}")
     return {"broken": broken_keys(broken), "unused": unused_keys(unused)}
 
 
@@ -219,4 +220,4 @@ def _outcome(compared: Mapping[Kind, Sequence[Compared]]) -> str:
 
 
 def _text(text: str) -> str:
-    return " ".join(text.split()).replace("|", "¦").replace("`", "´")
+    return escaped(" ".join(text.split())).replace("|", "¦").replace("`", "´")

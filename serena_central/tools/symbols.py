@@ -16,8 +16,10 @@ from serena_central.core.errors import (
     SymbolNotFound,
     TooManyMatches,
     Unsupported,
+    listed,
 )
 from serena_central.core.text import Range
+from serena_central.core.words import counted
 from serena_central.files.pattern import Pattern
 from serena_central.projects.project import Project
 from serena_central.projects.views import References, SymbolView
@@ -41,6 +43,9 @@ FEW = 10
 
 FILES_LISTED = 500
 
+FEW_NAMES = 3
+"""Of names that are not UTF-8."""
+
 NamePath = Annotated[str, Meta(description="name, Class/method, /Class (top level), name[1]")]
 InFile = Annotated[str, Meta(description="File that defines it; optional if one symbol fits")]
 Kinds = Annotated[list[int | str], Meta(description="Only these LSP symbol kinds, by number or name")]
@@ -62,6 +67,17 @@ def remark_gaps(call: ToolCall, gaps: Iterable[Gap]) -> None:
 def remark_tree(call: ToolCall, project: Project) -> None:
     if project.tree.remark:
         call.remark(project.tree.remark)
+    remark_names(call, project)
+
+
+def remark_names(call: ToolCall, project: Project) -> None:
+    """Says that files are left out for their names."""
+    if names := project.tree.not_utf8:
+        entries = counted(len(names), "entry", "entries")
+        call.remark(
+            f"Left out: {entries} whose names are not UTF-8 ({listed(names[:FEW_NAMES])}); list_dir shows them, and "
+            "read_file reads a file by such a name."
+        )
 
 
 def remark_answer(call: ToolCall, remark: str | None, outside: int = 0) -> None:

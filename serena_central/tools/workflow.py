@@ -6,10 +6,12 @@ import msgspec
 from msgspec import Meta
 
 from serena_central.core.errors import InvalidArguments, ToolRefused
+from serena_central.core.quoting import quoted
 from serena_central.projects.project import Project
 from serena_central.sessions.session import ActiveProject
 from serena_central.tools.catalogue import CATALOGUE, tool
 from serena_central.tools.context import ToolCall
+from serena_central.tools.guidance import project_prompt
 from serena_central.tools.modules import as_json, introduction
 
 
@@ -21,23 +23,25 @@ async def activate_project(
     registry, repos = call.services.projects, call.services.super_repos
     around = call.services.offer.super_repo(call.session)
     module = around.modules.get(project) if around else None
-    opened = await registry.open(module.root if module else registry.find(project))
+    opened = await registry.open(module.root if module else registry.find(project, call.opener))
     if call.session.shared:
         raise ToolRefused(
             "This session may be shared by several windows, so that no project can be made its default. "
-            f"Pass project={opened.name!r} in each call, or have the client send a header X-Serena-Session of its own."
+            f"Pass project={quoted(opened.name)} in each call, or have the client send a header X-Serena-Session of "
+            "its own."
         )
     call.services.sessions.activate(call.session, ActiveProject(opened.name, str(opened.root)))
     for problem in repos.problems_at(opened.root):
         call.remark(f"Settings: {problem}")
     call.remark_restrictions(opened)
-    prompt = f"\n{opened.settings.initial_prompt}" if opened.settings.initial_prompt else ""
+    prompt = f"\n{project_prompt(opened)}" if opened.settings.initial_prompt else ""
     repo = repos.at(opened.root)
     if repo is not None:
         return f"{introduction(repo)}{prompt}"
     await opened.fresh()
     languages = ", ".join(sorted(await opened.languages_in_use())) or "none that is known"
-    return f"{opened.name} is active: {opened.root}, {len(opened.tree.files)} files, languages: {languages}.{prompt}"
+    what = f"{quoted(opened.root)}, {len(opened.tree.files)} files, languages: {languages}"
+    return f"{quoted(opened.name)} is active: {what}.{prompt}"
 
 
 @tool("Current configuration")
@@ -108,10 +112,10 @@ async def remove_project(
     call: ToolCall, project: Annotated[str, Meta(description="Name or absolute path of the project")]
 ) -> str:
     """Takes a project off the list of known ones. Its files are not touched."""
-    root = call.services.projects.find(project)
+    root = call.services.projects.find(project, call.opener)
     call.services.projects.forget(root)
     call.services.sessions.forget_project(str(root))
-    return f"{root} is no longer on the list. Its files are untouched."
+    return f"{quoted(root)} is no longer on the list. Its files are untouched."
 
 
 @tool("Restart language server", reads=False, idempotent=True, shown="optional")
@@ -126,7 +130,7 @@ async def restart_language_server(
     chosen = [one for one in known.values() if not language or language in (one.server, *one.languages)]
     if language and not chosen:
         running = ", ".join(one.server for one in known.values()) or "none"
-        raise InvalidArguments(f"No language server {language!r} runs for {target.name}. Running: {running}.")
+        raise InvalidArguments(f"No language server {language!r} runs for {quoted(target.name)}. Running: {running}.")
     for server in chosen:
         await call.services.pool.restart(server.key, f"asked by session {call.session.id}")
     target.indexer.ask_again()
@@ -171,8 +175,9 @@ async def query_project(
     except (msgspec.DecodeError, UnicodeError) as error:
         raise InvalidArguments(f"query_project: tool_params_json is no JSON object: {error}.") from error
     answer = await call.run(call.session, tool_name, {**arguments, "project": project_name})
-    for remark in answer.blocks[1:]:
-        call.remark(remark)
+    for block in answer.blocks[1:]:
+        for remark in block.splitlines():
+            call.remark(remark)
     return answer.blocks[0]
 
 

@@ -26,6 +26,7 @@ from serena_central.island.proof import NONCE
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.history import EditHistory
 from serena_central.projects.registry import ProjectRegistry
+from serena_central.projects.roots import PERSON
 from serena_central.projects.undo import undo
 from serena_central.sessions.claim import Claim, shortened
 from serena_central.sessions.manager import SessionManager
@@ -48,6 +49,10 @@ from serena_central.web.views import (
 )
 
 FOLDER_HEADER = "x-serena-project"
+
+PERSON_HEADER = "x-serena-person"
+"""Set by the command line: a person typed this. Scripts and hooks, which work for agents, leave it out. It is no proof
+(see `Opener` in projects/roots.py)."""
 
 MOST_ROWS = 1000
 """Of anything, in one answer."""
@@ -163,10 +168,13 @@ class Api:
     async def call_tool(self, request: Request) -> Any:
         asked = await body_of(request, CallTool)
         session = self._session_of(request, asked.session)
+        person = request.headers.get(PERSON_HEADER) == "yes"
 
         async def work(say: Listener | None = None) -> Any:
             with tracing.continuing(request.headers):
-                answer = await self.caller.call(session, request.path_params["tool"], asked.arguments, on_progress=say)
+                answer = await self.caller.call(
+                    session, request.path_params["tool"], asked.arguments, on_progress=say, person=person
+                )
             return {"blocks": answer.blocks, "shortened": answer.shortened, "token_estimate": answer.token_estimate}
 
         return Lines(work) if asked.progress else await until_hung_up(request, work)
@@ -226,7 +234,7 @@ class Api:
         project = query.get("project")
         wanted = EditFilter(
             session=query.get("session"),
-            project=str(self.projects.find(project)) if project else None,
+            project=str(self.projects.find(project, PERSON)) if project else None,
             limit=_limit(request),
         )
         return {"edits": [edit_view(row) for row in await self.history.edits(wanted)]}

@@ -56,7 +56,9 @@ async def test_a_server_in_the_background_answers_when_the_command_returns(folde
 
 
 async def test_a_server_that_can_not_start_says_why(folder: Path) -> None:
-    ended = await run_command(folder, "serve", "--daemon", "--host", "0.0.0.0", "--port", "0")
+    ended = await run_command(
+        folder, "serve", "--daemon", "--host", "0.0.0.0", "--port", "0", SERENA_CENTRAL_ALLOWED_ROOTS=""
+    )
     assert ended.code == 1
     assert "allowed_roots" in ended.err
     assert "start.log" in ended.err

@@ -179,14 +179,14 @@ async def test_odd_files_spoil_no_answer_about_the_others(client: RawClient) -> 
 @pytest.mark.parametrize(
     ("named", "reason"),
     [
-        ("nobody-knows-me", "Known projects: shop"),
+        ("nobody-knows-me", "Known projects: 'shop'"),
         ("/nowhere/at/all", "There is no project"),
         ("/", "home folder or above it"),
         ("~", "home folder or above it"),
         (str(Path.home()), "home folder or above it"),
         ("{root}/cart.py", "There is no project"),
-        (["shop", "nobody-knows-me"], "Known projects: shop"),
-        ("nul\0", "Known projects: shop"),
+        (["shop", "nobody-knows-me"], "Known projects: 'shop'"),
+        ("nul\0", "Known projects: 'shop'"),
         ("/nul\0", "can't be the path of a project"),
         ("~no-such-user-anywhere", "can't be the path of a project"),
         ("/" + "x" * 5000, "There is no project"),

@@ -117,3 +117,37 @@ async def test_a_server_that_starts_slowly_or_not_at_all_holds_nobody_up(
             found, remark = await ask(central, other, "find_symbol", name_path_pattern="A")
             assert [one["kind"] for one in found] == ["Function"]
             assert "exit code 3" in remark
+
+
+def nested(functions: int) -> str:
+    return "".join(f"{' ' * level}def f{level}():\n" for level in range(functions)) + " " * functions + "pass\n"
+
+
+async def test_a_file_that_nests_deeper_than_is_looked_at_says_so_also_after_a_restart(tmp_path: Path) -> None:
+    root = tmp_path / "deep"
+    (root / ".git").mkdir(parents=True)
+    (root / "deep.py").write_text(nested(1500))
+    (root / "plain.py").write_text("def total(): ...\n")
+    for _ in range(2):
+        async with running_parts(tmp_path) as central:
+            for tool, arguments in (
+                ("get_symbols_overview", {"relative_path": "deep.py"}),
+                ("find_symbol", {"name_path_pattern": "f1499"}),
+                ("find_symbol", {"name_path_pattern": "f1499", "relative_path": "deep.py"}),
+                ("find_all_symbols", {"relative_path": ""}),
+            ):
+                _, remarks = await ask(central, root, tool, **arguments)
+                assert "deeper than 256 levels of syntax: symbols of it may be missing" in remarks, (tool, remarks)
+            found, remarks = await ask(
+                central, root, "find_symbol", name_path_pattern="total", relative_path="plain.py"
+            )
+            assert (len(found), remarks) == (1, "")
+
+
+async def test_four_hundred_nested_functions_are_all_there(tmp_path: Path) -> None:
+    root = tmp_path / "deep"
+    (root / ".git").mkdir(parents=True)
+    (root / "deep.py").write_text(nested(400))
+    async with running_parts(tmp_path) as central:
+        found, remarks = await ask(central, root, "find_symbol", name_path_pattern="f399")
+    assert (len(found), remarks) == (1, "")

@@ -16,6 +16,7 @@ from serena_central.analysis.broken import Broken
 from serena_central.analysis.survey import FindingsSurvey, GraphSurvey
 from serena_central.analysis.unused import Unused
 from serena_central.analysis.uses import Definition
+from serena_central.core.quoting import is_visible
 from serena_central.projects.registry import KnownProject
 from serena_central.sessions.session import ActiveProject
 from serena_central.web.pages.acting import BY
@@ -225,7 +226,7 @@ async def test_what_is_not_there_is_said_on_a_page(visitor: Visitor, path: str) 
 async def test_words_of_clients_files_and_logs_stay_words_on_every_page(
     central: RunningCentral, visitor: Visitor, tmp_path: Path
 ) -> None:
-    root = tmp_path / HOSTILE.replace("/", "_").replace("\x00", "")
+    root = tmp_path / "".join(char for char in HOSTILE.replace("/", "_") if is_visible(char))
     root.mkdir()
     (root / "a<b>.py").write_text("x = 1\n")
     async with central.http() as http:

@@ -177,7 +177,7 @@ async def test_lsp_error(tmp_path: Path) -> None:
     ) as seen:  # asked again once it is shown the file
         await seen.call(*OVERVIEW)
         before = await seen.server()
-        assert "ty refused textDocument/references: as scripted (-32603)" in await seen.refused(*WHO_USES)
+        assert "ty refused textDocument/references: 'as scripted' (-32603)" in await seen.refused(*WHO_USES)
         assert await seen.call(*WHO_USES) == "{}"
         after = await seen.server()
         assert (after["state"], after["pid"], after["restarts"]) == ("idle", before["pid"], 0)
@@ -188,7 +188,7 @@ async def test_project_or_module_not_found(tmp_path: Path) -> None:
     async with observing(tmp_path, {}) as seen:
         for named in ("no-such-module", str(tmp_path / "nowhere")):
             said = await seen.refused("find_symbol", {"name_path_pattern": "Cart", "project": named})
-            assert "Known projects: shop" in said
+            assert "Known projects: 'shop'" in said
         events = (await seen.client.http.get("/api/events", params={"kind": "project.opened"})).json()["events"]
         assert [event["project"] for event in events] == ["shop"]
         roots = {server["root"] for server in (await seen.client.http.get("/api/servers")).json()["servers"]}

@@ -54,9 +54,9 @@ async def test_a_find_answers_for_all_by_syntax_where_a_server_says_nothing(tmp_
         found, remarks = await groups(client, "find_symbol", name_path_pattern="Cart/total")
         assert sorted(found) == ["broken", "hung", "shop"]
         assert [one["name_path"] for group in found.values() for one in group] == ["Cart/total"] * 3
-        assert "hung: By syntax only" in remarks
-        assert "broken: By syntax only" in remarks
-        assert "shop:" not in remarks
+        assert "'hung': By syntax only" in remarks
+        assert "'broken': By syntax only" in remarks
+        assert "shop':" not in remarks
 
 
 async def test_a_search_needs_no_server(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ async def test_a_place_in_a_sibling_is_a_use_if_it_leads_to_the_declaration_and_
     ):
         found, remarks = await groups(client, "find_referencing_symbols", name_path="Cart/total")
         assert list(found["web"]) == (["use.py"] if resolves else [])
-        assert ("web: Possibly incomplete: nobody can tell what total means in 1 place" in remarks) is not resolves
+        assert ("'web': Possibly incomplete: nobody can tell what total means in 1 place" in remarks) is not resolves
 
 
 async def test_what_a_sibling_may_use_is_not_unused_where_its_server_can_not_be_asked(tmp_path: Path) -> None:
@@ -110,5 +110,5 @@ async def test_what_a_sibling_may_use_is_not_unused_where_its_server_can_not_be_
         result = await client.call("find_unused_symbols", project=str(tmp_path / "shop"))
         answer, remarks = (part["text"] for part in result["content"])
         assert json.loads(answer)["unused"] == []
-        assert "web: The language server ty did not start" in remarks
-        assert "Not taken for unused: Cart, total. In web, where these names stand" in remarks
+        assert "'web': The language server ty did not start" in remarks
+        assert "Not taken for unused: Cart, total. In 'web', where these names stand" in remarks

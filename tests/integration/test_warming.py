@@ -84,7 +84,7 @@ async def test_a_warm_up_in_the_background_returns_at_once_and_unknown_modules_a
         assert [one["project"] for one in (await outcome(tmp_path))["modules"]] == ["shop"]
         assert servers(central) == ["shop"]
         for body, says in (
-            ({"folder": str(root), "modules": ["nope"]}, "has no module 'nope'. Modules: shop, broken."),
+            ({"folder": str(root), "modules": ["nope"]}, "has no module 'nope'. Modules: 'shop', 'broken'."),
             ({"folder": "relative"}, "absolute"),
         ):
             refused = await http.post("/api/warm", json=body)

@@ -1,5 +1,6 @@
 """The whole server, as the command line starts it, in the test's own event loop with a home of its own."""
 
+import tempfile
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -17,13 +18,15 @@ from serena_central.sessions.session import Session
 from tests.support.mcp import Era, RawClient
 from tests.support.serving import serving
 
-NOTHING_FETCHED: dict[str, Any] = {"auto_install": "off"}
-"""Tests ask no registry, unless they say so."""
+TESTS = Path(__file__).parents[1]
+
+USUAL: dict[str, Any] = {"auto_install": "off", "allowed_roots": [tempfile.gettempdir(), str(TESTS)]}
+"""Tests ask no registry, and their agents may open folders that are no repositories, unless they say so."""
 
 
 def _defaults(home: Path) -> dict[str, Any]:
     """Projects beside the server's home are trusted, unless a test says otherwise."""
-    return {**NOTHING_FETCHED, "trusted_roots": [str(home)]}
+    return {**USUAL, "trusted_roots": [str(home)]}
 
 
 @dataclass

@@ -6,6 +6,7 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from anyio.abc import Process
 
 PROGRAM = Path(sys.executable).with_name("serena-central")
 
+TESTS = Path(__file__).parents[1]
+
 PATIENCE_S = 60
 """Far more than a start or a command takes, on a machine that does much else."""
 
@@ -28,6 +31,7 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
     (folder / "user").mkdir(exist_ok=True)
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("SERENA", "XDG_"))}
     kept["SERENA_CENTRAL_AUTO_INSTALL"] = "off"  # tests ask no registry
+    kept["SERENA_CENTRAL_ALLOWED_ROOTS"] = f"{tempfile.gettempdir()},{TESTS}"
     return {**kept, "HOME": str(folder / "user"), "SERENA_CENTRAL_HOME": str(folder / "home"), **more}
 
 

@@ -65,6 +65,7 @@ class ScriptedTools(ToolCaller):
         *,
         on_progress: Listener | None = None,
         request: str | None = None,
+        person: bool = False,
     ) -> Answer:
         running = RunningCall(f"c-{len(session.running)}-{name}", name, 0.0, anyio.CancelScope())
         session.running[running.id] = running

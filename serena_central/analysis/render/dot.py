@@ -1,6 +1,7 @@
 """A graph in Graphviz' language."""
 
 from serena_central.analysis.graph import Analysis, Graph
+from serena_central.core.quoting import escaped
 
 
 def dot(graph: Graph, analysis: Analysis) -> str:
@@ -15,5 +16,5 @@ def dot(graph: Graph, analysis: Analysis) -> str:
 
 
 def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
+    plain = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped(plain)}"'

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from serena_central.analysis.graph import Circle, Edge, Ranked
 from serena_central.analysis.render.mermaid import mermaid
 from serena_central.analysis.report import GraphReport
+from serena_central.core.quoting import escaped
 from serena_central.core.words import counted
 
 MOST_CIRCLES = 20
@@ -79,4 +80,4 @@ def _code(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    return text.replace("\n", " ").replace("|", "¦")
+    return escaped(text).replace("|", "¦")

@@ -1,6 +1,7 @@
 """A graph as a Mermaid flowchart. Ids are numbers, so that no name can break it; names are quoted labels."""
 
 from serena_central.analysis.graph import Analysis, Graph
+from serena_central.core.quoting import is_visible
 
 MOST_EDGES = 450
 """Mermaid refuses more than 500."""
@@ -23,5 +24,5 @@ def mermaid(graph: Graph, analysis: Analysis) -> str:
 
 
 def _label(node: str, files: int) -> str:
-    text = "".join(f"#{ord(char)};" if char in '"#<>&`\\' or ord(char) < 32 else char for char in node)
+    text = "".join(f"#{ord(char)};" if char in '"#<>&`\\' or not is_visible(char) else char for char in node)
     return f"{text} ({files} files)" if files > 1 else text

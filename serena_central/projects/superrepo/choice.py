@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from serena_central.core.errors import InvalidArguments, UnknownProject
+from serena_central.core.errors import InvalidArguments, UnknownProject, listed
+from serena_central.core.quoting import quoted
 from serena_central.projects.registry import ProjectRegistry, real_path
 from serena_central.projects.superrepo.known import SuperRepos
 
@@ -37,13 +38,13 @@ def choose(
     if repo is None:
         root = registry.root_of(place)
         if modules:
-            raise InvalidArguments(f"{place} lies in no super-repo, so that there are no modules to choose from.")
+            raise InvalidArguments(f"{quoted(place)} lies in no super-repo: there are no modules to choose from.")
         if root is None:
             raise UnknownProject(str(folder), registry.known_names())
         return Chosen([root], root)
     unknown = [name for name in modules if name not in repo.modules]
     if unknown:
-        raise InvalidArguments(f"{repo.name} has no module {unknown[0]!r}. Modules: {', '.join(repo.modules)}.")
+        raise InvalidArguments(f"{quoted(repo.name)} has no module {unknown[0]!r}. Modules: {listed(repo.modules)}.")
     default = repo.default_module.root if repo.default_module else None
     around = repo.module_at(place)
     if modules:

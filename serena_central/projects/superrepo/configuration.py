@@ -14,6 +14,7 @@ import msgspec
 
 from serena_central.config.layers import Loaded, Problem
 from serena_central.config.settings import ModuleSettings, ProjectSettings
+from serena_central.core.quoting import as_name
 from serena_central.projects.superrepo.router import Routed, route
 
 
@@ -95,7 +96,7 @@ def super_repo_of(root: Path, loaded: Loaded[ProjectSettings]) -> SuperRepo | No
     if default is not None and default not in modules:
         problems.append(_problem(loaded, "default_module", f"{default!r} is no module"))
     return SuperRepo(
-        name=settings.project_name or root.name,
+        name=settings.project_name or as_name(root.name),
         root=root,
         modules=modules,
         hints=settings.routing_hints,

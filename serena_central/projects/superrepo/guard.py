@@ -5,7 +5,8 @@ Such a path is nearly always meant for a module, and the answer says how to name
 
 import posixpath
 
-from serena_central.core.errors import ToolRefused
+from serena_central.core.errors import ToolRefused, listed
+from serena_central.core.quoting import quoted
 from serena_central.projects.superrepo.configuration import SuperRepo
 
 ALWAYS_OPEN = ".claude/"
@@ -24,10 +25,10 @@ def check_path(repo: SuperRepo, relative: str) -> None:
     at_root = "/" not in normal and not (repo.root / normal).is_dir()
     if prefix is None and not at_root:
         return
-    what = f"below {prefix}" if prefix else "a file at its root"
-    modules = ", ".join(repo.modules) or "none"
+    what = f"below {quoted(prefix)}" if prefix else "a file at its root"
+    modules = listed(repo.modules)
     raise ToolRefused(
-        f"{relative!r} is infrastructure of the super-repo {repo.name} ({what}): symbol and edit tools work on its "
-        f"modules. Name one by project= (modules: {modules}), or give a path inside one. "
+        f"{relative!r} is infrastructure of the super-repo {quoted(repo.name)} ({what}): symbol and edit tools work "
+        f"on its modules. Name one by project= (modules: {modules}), or give a path inside one. "
         "read_file, list_dir, find_file and search_for_pattern may look at it."
     )

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 import yaml
 
+from serena_central.core.quoting import escaped
 from serena_central.files.text import read_quickly
 from serena_central.lsp.catalogue import catalogue
 from serena_central.lsp.detection import Detection
@@ -80,7 +81,7 @@ class Proposal(msgspec.Struct, frozen=True):
             "routing_hints": self.routing_hints,
         }
         found = "".join(
-            f"#   {module.name}: {module.files} files, found by {module.found_by}\n" for module in self.modules
+            f"#   {escaped(module.name)}: {module.files} files, found by {module.found_by}\n" for module in self.modules
         )
         body = yaml.safe_dump(shown, sort_keys=False, allow_unicode=True, default_flow_style=None, width=110)
         return f"{_HEAD}{found}\n{body}"

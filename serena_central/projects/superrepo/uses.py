@@ -22,6 +22,7 @@ from serena_central.core.errors import (
     SerenaCentralError,
     SymbolNotFound,
 )
+from serena_central.core.quoting import quoted
 from serena_central.core.text import Position, Range
 from serena_central.core.words import counted
 from serena_central.files.search import files_containing
@@ -91,7 +92,7 @@ async def declarations(projects: Sequence[Project], name_path: str, within: str)
     failures: dict[Path, SerenaCentralError] = {}
 
     async def ask(project: Project) -> None:
-        failures[project.root] = DeadlineExceeded(f"Finding {name_path!r} in {project.name}", FINDING_S)
+        failures[project.root] = DeadlineExceeded(f"Finding {name_path!r} in {quoted(project.name)}", FINDING_S)
         with anyio.move_on_after(FINDING_S):
             try:
                 hit = await project.find_one(name_path, within)

@@ -13,10 +13,8 @@ from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
 from serena_central.core.text import Position, Range, Text
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
+from serena_central.symbols.gap import DEEPEST
 from serena_central.symbols.syntax.grammars import GRAMMARS, QUERIES
-
-DEEPEST = 256
-"""Levels of the syntax tree that are looked at: sources nest 100 deep, hostile ones 200,000, in quadratic time."""
 
 KINDS: Mapping[str, SymbolKind] = {
     "class": SymbolKind.CLASS,
@@ -68,13 +66,27 @@ class _Mark(NamedTuple):
         return -self.inverse_end
 
 
-def outline(identifier: str, source: bytes) -> list[DocumentSymbol]:
-    """The symbols of a text (valid UTF-8) in the language of an LSP identifier that `GRAMMARS` holds."""
+def outline(identifier: str, source: bytes) -> tuple[list[DocumentSymbol], bool]:
+    """The symbols of a text (valid UTF-8) in the language of an LSP identifier that `GRAMMARS` holds; and whether there
+    is more in it than is looked at, because it nests too deeply."""
     parser, query = _tools(identifier)
     cursor = QueryCursor(query)
     cursor.set_max_start_depth(DEEPEST)
-    marks = _marks(cursor.matches(parser.parse(source).root_node), source)
-    return _nested(marks, _Places(source, marks))
+    root = parser.parse(source).root_node
+    marks = _marks(cursor.matches(root), source)
+    return _nested(marks, _Places(source, marks)), _is_deeper(root, DEEPEST)
+
+
+def _is_deeper(root: Node, levels: int) -> bool:
+    """Whether a tree has more levels below its root than so many. Looks only into nodes that hold enough for that."""
+    waiting = [(root, 0)]
+    while waiting:
+        node, level = waiting.pop()
+        if level > levels:
+            return True
+        if node.descendant_count > levels - level:
+            waiting += [(child, level + 1) for child in node.children]
+    return False
 
 
 @cache

@@ -16,9 +16,9 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from serena_central.core.errors import LanguageServerError
-from serena_central.lsp.answers import DocumentSymbol
 from serena_central.lsp.locate import Launch
 from serena_central.lsp.process import GuardedProcess, guarded
+from serena_central.symbols.source import Outline
 from serena_central.symbols.syntax.worker import Answer, Request, framed
 
 logger = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ class SyntaxReader:
             while orders.statistics().current_buffer_used:
                 _settle(orders.receive_nowait(), Answer(error="the server is stopping"))
 
-    async def symbols(self, identifier: str, text: str) -> list[DocumentSymbol]:
+    async def outline(self, identifier: str, text: str) -> Outline:
         """What a text defines, its language named by LSP's identifier; lone surrogates are read as `?`.
 
         Raises LanguageServerError: too long, too hard to parse, or nothing is being served.
@@ -91,7 +91,7 @@ class SyntaxReader:
             order.wanted = False
         if order.answer.error:
             raise LanguageServerError(NAME, f"it can't be read by syntax: {order.answer.error}")
-        return order.answer.symbols
+        return Outline(order.answer.symbols, order.answer.cut)
 
     async def _work(self, order: _Order, orders: MemoryObjectReceiveStream[_Order]) -> None:
         """Runs one worker from its first order until it fails or has nothing to do."""

@@ -24,6 +24,7 @@ class Request(msgspec.Struct, array_like=True):
 
 class Answer(msgspec.Struct, array_like=True):
     symbols: list[DocumentSymbol] = []
+    cut: bool = False
     error: str = ""
 
 
@@ -34,7 +35,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
     while header := requests.read(4):
         request = decoder.decode(requests.read(int.from_bytes(header)))
         try:
-            answer = Answer(outline(request.identifier, request.source))
+            answer = Answer(*outline(request.identifier, request.source))
         except Exception as error:  # noqa: BLE001 - the border of a request, which is answered and told there
             answer = Answer(error=f"{type(error).__name__}: {error}")
         answers.write(framed(answer))

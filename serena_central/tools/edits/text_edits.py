@@ -24,6 +24,7 @@ from serena_central.tools.context import ToolCall
 from serena_central.tools.edits.answers import answer, seen_by
 from serena_central.tools.edits.symbol_edits import DryRun
 from serena_central.tools.files import paths_below
+from serena_central.tools.symbols import remark_names
 
 FilePath = Annotated[str, Meta(description="File in the project")]
 Needle = Annotated[str, Meta(description="Text or pattern to replace")]
@@ -156,6 +157,7 @@ async def replace_in_files(
         expected=expected_count,
         dry_run=dry_run,
     )
+    remark_names(call, target)
     if done.skipped:
         call.remark(f"Not searched, because they can't be read as text: {len(done.skipped)} files.")
     told = answer(call, target, done.edited)

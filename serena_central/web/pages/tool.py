@@ -120,7 +120,7 @@ async def trial(visit: Visit) -> Trial:
     arguments = arguments_of(tool, visit.form)
     claim = Claim(credential=parts.browsers.credential, explicit_id=SESSION, client_name="dashboard")
     try:
-        answer = await parts.caller.call(parts.sessions.identify(claim), tool.name, arguments)
+        answer = await parts.caller.call(parts.sessions.identify(claim), tool.name, arguments, person=True)
     except SerenaCentralError as error:
         return Trial(called=True, failed=True, blocks=[str(error)])
     left, blocks = MOST_SHOWN, list[str]()

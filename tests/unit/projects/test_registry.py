@@ -9,6 +9,7 @@ from serena_central.core.errors import ConfigError, ProjectRefused, SerenaCentra
 from serena_central.core.progress import report, reporting_to
 from serena_central.projects.project import Project
 from serena_central.projects.registry import CLOSE_AFTER_S, KnownProject
+from serena_central.projects.roots import PERSON
 from tests.support.registries import Registered, running
 
 pytestmark = pytest.mark.anyio
@@ -22,7 +23,7 @@ def folder(parent: Path, name: str) -> Path:
 @pytest.mark.parametrize("asked", ["/", "~nobody-has-this-name/x", "/tmp/\0x"])
 async def test_what_can_not_be_a_project_is_refused(tmp_path: Path, asked: str) -> None:
     with pytest.raises(ProjectRefused):
-        Registered(tmp_path).registry.find(asked)
+        Registered(tmp_path).registry.find(asked, PERSON)
 
 
 async def test_the_home_folder_and_what_lies_above_are_refused_also_behind_a_link(tmp_path: Path) -> None:
@@ -30,7 +31,7 @@ async def test_the_home_folder_and_what_lies_above_are_refused_also_behind_a_lin
     (tmp_path / "link").symlink_to(world.home)
     for asked in (world.home, world.home.parent, tmp_path / "link", world.home / "x" / ".."):
         with pytest.raises(ProjectRefused, match="home folder"):
-            world.registry.find(str(asked))
+            world.registry.find(str(asked), PERSON)
 
 
 async def test_a_missing_folder_and_a_file_are_unknown_projects(tmp_path: Path) -> None:
@@ -38,17 +39,17 @@ async def test_a_missing_folder_and_a_file_are_unknown_projects(tmp_path: Path) 
     (tmp_path / "file").touch()
     for asked in ("missing", "file"):
         with pytest.raises(UnknownProject, match="app"):
-            world.registry.find(str(tmp_path / asked))
+            world.registry.find(str(tmp_path / asked), PERSON)
 
 
 async def test_allowed_roots_bound_what_may_become_a_project(tmp_path: Path) -> None:
     inside, outside = folder(tmp_path / "src", "app"), folder(tmp_path, "srcs")
     registry = Registered(tmp_path, allowed=(tmp_path / "src",)).registry
-    assert registry.find(str(inside)) == inside
+    assert registry.find(str(inside), PERSON) == inside
     (inside / "out").symlink_to(outside)
     for asked in (outside, inside / "out", inside / ".." / ".." / "srcs"):
         with pytest.raises(ProjectRefused, match="allowed_roots"):
-            registry.find(str(asked))
+            registry.find(str(asked), PERSON)
 
 
 async def test_a_name_that_two_projects_have_asks_for_a_path(tmp_path: Path) -> None:
@@ -56,8 +57,8 @@ async def test_a_name_that_two_projects_have_asks_for_a_path(tmp_path: Path) -> 
     registry = Registered(tmp_path, known=tuple(KnownProject("app", str(root)) for root in roots)).registry
     assert registry.known_names() == [str(root) for root in roots]
     with pytest.raises(ProjectRefused, match=r"2 projects.*a/app.*b/app"):
-        registry.find("app")
-    assert registry.find(str(roots[1])) == roots[1]
+        registry.find("app", PERSON)
+    assert registry.find(str(roots[1]), PERSON) == roots[1]
 
 
 async def test_the_deepest_root_contains_a_path_nested_worktrees_included(tmp_path: Path) -> None:
@@ -201,8 +202,8 @@ async def test_a_project_whose_folder_is_gone_can_be_forgotten_by_its_path(tmp_p
         registry.close(root, "test")
         root.rmdir()
         with pytest.raises(UnknownProject):
-            await registry.open(registry.find("app"))
-        registry.forget(registry.find(str(root)))
+            await registry.open(registry.find("app", PERSON))
+        registry.forget(registry.find(str(root), PERSON))
         assert registry.known_names() == []
 
 

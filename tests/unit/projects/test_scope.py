@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from serena_central.core.errors import ProjectRefused, ToolRefused, UnknownProject
+from serena_central.projects.roots import PERSON
 from serena_central.projects.scope import Ask, Scope, resolve_scope
 from tests.support.registries import Registered, running
 
@@ -57,7 +58,7 @@ async def test_each_rule_gives_way_to_the_ones_before_it(tmp_path: Path) -> None
 async def test_without_any_hint_the_known_projects_are_listed(tmp_path: Path) -> None:
     async with repositories(tmp_path) as r:
         await r.roots(project=str(r.one))
-        with pytest.raises(UnknownProject, match="Known projects: one"):
+        with pytest.raises(UnknownProject, match="Known projects: 'one'"):
             await r.scope()
         with pytest.raises(UnknownProject):
             await r.scope(working_folder=str(tmp_path / "nowhere"), paths=["/nowhere/x.py"])
@@ -165,16 +166,16 @@ async def test_a_path_from_the_super_repos_root_is_understood_by_named_modules_t
 async def test_a_choice_by_words_is_told_with_its_points_and_runners_up(tmp_path: Path) -> None:
     async with platform(tmp_path) as p:
         scope = await p.scope(semantic_context="the login pages")
-        assert scope.remark == "Routed to web, 15 points (hint login +10, concern pages +5); next: api 10."
+        assert scope.remark == "Routed to 'web', 15 points ('hint login +10', 'concern pages +5'); next: 'api' 10."
         assert (await p.scope()).remark == (
-            "Nothing said which module of platform is meant: api is its default_module. "
+            "Nothing said which module of 'platform' is meant: 'api' is its default_module. "
             "Name another by project=, a path in it, or semantic_context."
         )
 
 
 async def test_an_edit_follows_words_only_with_a_clear_lead(tmp_path: Path) -> None:
     async with platform(tmp_path) as p:
-        with pytest.raises(ToolRefused, match=r"several modules nearly as well \(api 10, web 10\)"):
+        with pytest.raises(ToolRefused, match=r"several modules nearly as well \('api' 10, 'web' 10\)"):
             await p.scope(semantic_context="the login", edits=True)
         assert await p.root_of(semantic_context="the login pages", edits=True) == p.web
 
@@ -225,7 +226,7 @@ async def test_modules_go_before_projects_of_the_same_name(tmp_path: Path) -> No
     async with platform(tmp_path) as p:
         other = tmp_path / "elsewhere" / "web"
         (other / ".git").mkdir(parents=True)
-        await p.world.registry.open(p.world.registry.find(str(other)))
+        await p.world.registry.open(p.world.registry.find(str(other), PERSON))
         assert await p.root_of(project="web") == p.web
         with pytest.raises(ProjectRefused, match="2 projects are named 'web'"):
             await p.root_of(project="web", working_folder=str(other))

@@ -1,7 +1,7 @@
 """The indexer keeps the index true while files change, servers fail and callers leave."""
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from serena_central.symbols.gap import FROM_CACHE, SLOW_START, Gap
 from serena_central.symbols.index import SymbolIndex
 from serena_central.symbols.indexer import Indexer
 from serena_central.symbols.namepath import parse_pattern
-from serena_central.symbols.source import Lent
+from serena_central.symbols.source import Lent, Outline
 from serena_central.symbols.syntax.grammars import Grammar
 
 pytestmark = pytest.mark.anyio
@@ -57,12 +57,12 @@ class Words:
     def grammar(self, path: str) -> Grammar | None:
         return Grammar("Word", "words", "words") if self.parses and path.endswith(".txt") else None
 
-    async def by_syntax(self, path: str) -> Sequence[DocumentSymbol]:
+    async def by_syntax(self, path: str) -> Outline:
         self.parsed.append(path)
         text = (self.root / path).read_text()
         if "unparsable" in text:
             raise LanguageServerError("syntax", "it is too hard.")
-        return [DocumentSymbol(word + "~", SymbolKind.VARIABLE, SPAN, SPAN) for word in text.split()]
+        return Outline([DocumentSymbol(word + "~", SymbolKind.VARIABLE, SPAN, SPAN) for word in text.split()])
 
     def server_of(self, path: str) -> str | None:
         return self.identity(path)
@@ -80,7 +80,7 @@ class Words:
                 if not self.crashes_for_ever:
                     self.crashing = set()
 
-    async def _ask(self, path: str) -> Sequence[DocumentSymbol]:
+    async def _ask(self, path: str) -> Outline:
         self.asked.append(path)
         text = (self.root / path).read_text()
         await self.gate.wait()
@@ -88,7 +88,7 @@ class Words:
             raise ServerCrashed("words", -9, "")
         if path in self.broken:
             raise RequestFailed("words", "documentSymbol", -1, "no words today")
-        return [DocumentSymbol(word, SymbolKind.VARIABLE, SPAN, SPAN) for word in text.split()]
+        return Outline([DocumentSymbol(word, SymbolKind.VARIABLE, SPAN, SPAN) for word in text.split()])
 
 
 class World:

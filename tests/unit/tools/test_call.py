@@ -207,7 +207,7 @@ async def test_remarks_of_several_projects_name_theirs(tmp_path: Path) -> None:
             await central.caller.call(session, "tell", {"project": project(tmp_path, name)})
         answer = await central.caller.call(session, "tell", {"project": "*"})
         assert json.loads(answer.blocks[0]) == {"one": "one", "two": "two"}
-        assert answer.blocks[1].splitlines() == ["one: looked closely", "two: looked closely"]
+        assert answer.blocks[1].splitlines() == ["'one': looked closely", "'two': looked closely"]
 
 
 async def test_projects_of_one_name_are_grouped_by_root(tmp_path: Path) -> None:

@@ -111,9 +111,9 @@ async def test_instructions_are_short_and_name_what_matters(tmp_path: Path) -> N
         after = await central.caller.call(session, "check_onboarding_performed", {})
         text = (await central.caller.call(session, "initial_instructions", {})).blocks[0]
         assert "Call onboarding" in before.blocks[0]
-        assert "Memories: commands" in after.blocks[0]
-        assert "Memories: commands" in text
-        assert "Active project: project" in text
+        assert "Memories: 'commands'" in after.blocks[0]
+        assert "Memories: 'commands'" in text
+        assert "Active project: 'project'" in text
         assert "Use your own tools for shell commands" in text
         assert len(text) <= 2500
 
@@ -124,12 +124,13 @@ async def test_two_sessions_do_not_overwrite_each_others_memory(tmp_path: Path) 
         first, second = (session_of(central, explicit_id=name) for name in "ab")
         write = {"memory_name": "plan", **project}
         await central.caller.call(first, "write_memory", {**write, "content": "first"})
-        with pytest.raises(MemoryChanged, match="It says now:\nfirst"):
+        with pytest.raises(MemoryChanged, match=r"says now stands .*\n<<< \w+\nfirst\n>>> "):
             await central.caller.call(second, "write_memory", {**write, "content": "second"})
         await central.caller.call(second, "write_memory", {**write, "content": "first and second"})
         with pytest.raises(MemoryChanged, match="first and second"):
             await central.caller.call(first, "edit_memory", {**write, "needle": "f", "repl": "g", "mode": "literal"})
-        assert (await central.caller.call(first, "read_memory", write)).blocks == ["first and second"]
+        (told,) = (await central.caller.call(first, "read_memory", write)).blocks
+        assert "\nfirst and second\n>>> " in told
 
 
 async def test_old_prompts_ask_other_projects(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def _nothing(root: Path) -> None:
 @pytest.mark.parametrize(
     ("prepare", "arguments", "error", "says"),
     [
-        (_nothing, {"name_path": "firs"}, SymbolNotFound, "Close matches: first"),
+        (_nothing, {"name_path": "firs"}, SymbolNotFound, "Close matches: 'first'"),
         (_twice, {}, AmbiguousSymbol, "other.py: first"),
         (_overloaded, {"name_path": "first[7]"}, SymbolNotFound, r"first\[7\]"),
         (_nothing, {"name_path": "first[0]"}, SymbolNotFound, "first"),

@@ -13,7 +13,7 @@ from tests.unit.projects.superrepo.test_configuration import GOOD, super_repo
     "path", ["docs/guide.md", "docs", "scripts\\x.py", "./.serena/project.yml", ".github/x.yml", "/docs/x", "README.md"]
 )
 def test_infrastructure_is_refused_with_the_way_out(tmp_path: Path, path: str) -> None:
-    with pytest.raises(ToolRefused, match=r"infrastructure of the super-repo platform .* api, api-tests, web"):
+    with pytest.raises(ToolRefused, match=r"infrastructure of the super-repo 'platform' .* 'api', 'api-tests', 'web'"):
         check_path(super_repo(tmp_path), path)
 
 
@@ -28,7 +28,7 @@ def test_everything_else_passes(tmp_path: Path, path: str) -> None:
 def test_the_prefixes_are_a_setting(tmp_path: Path) -> None:
     repo = super_repo(tmp_path, GOOD + "infrastructure_prefixes: [tools/]\n")
     check_path(repo, "docs/guide.md")
-    with pytest.raises(ToolRefused, match="below tools/"):
+    with pytest.raises(ToolRefused, match="below 'tools/'"):
         check_path(repo, "tools/x.py")
 
 

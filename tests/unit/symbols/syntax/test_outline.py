@@ -26,7 +26,7 @@ def told(symbols: Sequence[DocumentSymbol], depth: int = 0) -> Iterator[str]:
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.stem)
 def test_a_sample_has_exactly_these_symbols(sample: Path, pytestconfig: pytest.Config) -> None:
     content = sample.read_text(encoding="utf-8")
-    found = "\n".join(told(outline(sample.stem, content.encode()))) + "\n"
+    found = "\n".join(told(outline(sample.stem, content.encode())[0])) + "\n"
     expected = sample.with_suffix(".outline")
     if pytestconfig.getoption("--update"):
         expected.write_text(found, encoding="utf-8")
@@ -42,7 +42,7 @@ def test_every_language_that_is_read_has_a_sample() -> None:
 
 def test_positions_count_characters_behind_wide_ones_and_windows_line_ends() -> None:
     source = "# ü📏\r\nx = 'é📏'; y = 1\r\nclass C:\r\n    def m(self): pass\r\n"
-    assert list(told(outline("python", source.encode()))) == [
+    assert list(told(outline("python", source.encode())[0])) == [
         "Variable x 1:0-1:8 at 1:0",
         "Variable y 1:10-1:15 at 1:10",
         "Class C 2:0-3:21 at 2:6",
@@ -52,10 +52,19 @@ def test_positions_count_characters_behind_wide_ones_and_windows_line_ends() -> 
 
 def test_what_is_nested_deeper_than_anybody_writes_is_left_out_in_time() -> None:
     source = "def top(): pass\nx = " + "[" * 20_000 + "]" * 20_000 + "\n"
-    assert "top" in [symbol.name for symbol in outline("python", source.encode())]
+    symbols, cut = outline("python", source.encode())
+    assert "top" in [symbol.name for symbol in symbols]
+    assert cut
+
+
+@pytest.mark.parametrize(("functions", "is_cut"), [(1, False), (100, False), (200, True), (1500, True)])
+def test_what_nests_deeper_than_is_looked_at_is_said_to_be_cut(functions: int, is_cut: bool) -> None:
+    nested = "".join(f"{' ' * level}def f{level}():\n" for level in range(functions))
+    wide = "x = [" + "1, " * 2000 + "]\n" + "def f(): pass\n" * 500
+    assert outline("python", (nested + " " * functions + "pass\n" + wide).encode())[1] == is_cut
 
 
 @pytest.mark.parametrize("identifier", GRAMMARS)
 def test_text_that_is_no_source_has_no_symbols_and_no_failure(identifier: str) -> None:
     for source in ("", "\0", "))(({}{", "?" * 1000, "class " * 500, "📏" * 50):
-        flatten(outline(identifier, source.encode()))
+        flatten(outline(identifier, source.encode())[0])

@@ -29,7 +29,7 @@ async def running() -> AsyncGenerator[SyntaxReader]:
 
 
 async def names(reader: SyntaxReader, text: str, identifier: str = "python") -> list[str]:
-    return [symbol.name for symbol in await reader.symbols(identifier, text)]
+    return [symbol.name for symbol in (await reader.outline(identifier, text)).symbols]
 
 
 def workers() -> list[psutil.Process]:
@@ -59,18 +59,18 @@ async def test_text_that_holds_up_the_parser_costs_its_own_answer_alone(monkeypa
         with monkeypatch.context() as patch:
             patch.setattr(reader_module, "ANSWER_S", 0.5)
             with pytest.raises(LanguageServerError, match=r"longer than 0\.5 s"):
-                await reader.symbols("python", ENDLESS)
+                await reader.outline("python", ENDLESS)
         assert await names(reader, "y = 1") == ["y"]
 
 
 async def test_a_worker_that_dies_is_followed_by_another() -> None:
     async with running() as reader:
-        await reader.symbols("python", "")
+        await reader.outline("python", "")
         for process in workers():
             process.kill()
             await until_gone(process.pid)
         with pytest.raises(LanguageServerError, match="the parser broke"):
-            await reader.symbols("python", "x = 1")
+            await reader.outline("python", "x = 1")
         assert await names(reader, "x = 1") == ["x"]
 
 
@@ -80,7 +80,7 @@ async def test_a_caller_who_leaves_spoils_nothing_and_a_worker_that_nobody_needs
     monkeypatch.setattr(reader_module, "IDLE_S", 0)
     async with running() as reader:
         with anyio.move_on_after(0):
-            await reader.symbols("python", "x = 1")
+            await reader.outline("python", "x = 1")
         assert await names(reader, "y = 1") == ["y"]
         for process in workers():
             await until_gone(process.pid)
@@ -90,6 +90,6 @@ async def test_a_caller_who_leaves_spoils_nothing_and_a_worker_that_nobody_needs
 async def test_what_is_too_long_or_asked_too_early_is_refused() -> None:
     reader = SyntaxReader()
     with pytest.raises(LanguageServerError, match="starts or stops"):
-        await reader.symbols("python", "x = 1")
+        await reader.outline("python", "x = 1")
     with pytest.raises(LanguageServerError, match="5 MB can be read"):
-        await reader.symbols("python", "x" * (MAX_BYTES + 1))
+        await reader.outline("python", "x" * (MAX_BYTES + 1))

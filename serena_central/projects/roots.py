@@ -1,0 +1,147 @@
+"""Which folders may become projects, and whose word it takes: the policy for roots, and nothing else.
+
+What a project may be edited in, a prompt injection may edit, too: a folder whose files are run by other programs, or
+hold keys, is no project unless a person names it in `allowed_roots`. Paths are real ones: links are followed before.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from serena_central.core.errors import ProjectRefused
+from serena_central.core.quoting import is_visible, quoted
+from serena_central.files.boundary import in_git
+
+PROJECT_FILE = ".serena/project.yml"
+MARKERS = (PROJECT_FILE, ".git")
+"""What makes a folder a project without anybody's word: its settings, or a repository."""
+
+
+class Place(NamedTuple):
+    """A folder that is refused as a root, with all below it. `~` is the home folder; a part may be a pattern."""
+
+    path: str
+    why: str
+
+
+PLACES = (
+    Place("/proc", "it shows the inside of the kernel and of other programs"),
+    Place("/sys", "it shows the inside of the kernel"),
+    Place("/dev", "it holds devices"),
+    Place("/etc", "it holds the settings of the machine"),
+    Place("~/.serena", "it holds the settings of this server, and memories of all projects"),
+    Place("~/.ssh", "it holds keys"),
+    Place("~/.gnupg", "it holds keys"),
+    Place("~/.aws", "it holds credentials"),
+    Place("~/.config", "it holds settings of programs, and says what they run"),
+    Place("~/.claude", "it holds the settings of an agent, and says what it runs"),
+    Place("~/.codex", "it holds the settings of an agent, and says what it runs"),
+    Place("~/.*", "folders of the home folder that begin with a dot hold settings and data of programs"),
+)
+"""The first that fits gives the reason."""
+
+WORKTREES = "~/.*/worktrees/*"
+"""Where agents put checkouts of their own: no program's settings."""
+
+
+class Opener(msgspec.Struct, frozen=True):
+    """Who asks for a project to be opened. `works_in` is the folder that the client says it works in, by its
+    configuration or its roots: its person chose that, no model did.
+
+    `person`: somebody typed it at a command line or clicked it in the dashboard. Whoever holds the token can say so;
+    it is a guard-rail for models that were talked into something and have only the tools of MCP, and no boundary
+    against programs of this user.
+    """
+
+    person: bool = False
+    works_in: Path | None = None
+
+
+PERSON = Opener(person=True)
+
+
+class RootPolicy:
+    """`home` is the user's home folder; `own` are folders of the server itself; `allowed` is the setting
+    `allowed_roots`. All are real paths; nothing here is changed later."""
+
+    def __init__(self, *, home: Path, own: Sequence[Path] = (), allowed: Sequence[Path] = ()) -> None:
+        self.home = home
+        self.allowed = allowed
+        self._places = [
+            *(Place(str(folder), "it holds what this server keeps for itself, its token too") for folder in own),
+            *(Place(place.path.replace("~", str(home), 1), place.why) for place in PLACES),
+        ]
+        self._worktrees = WORKTREES.replace("~", str(home), 1)
+
+    def check(self, root: Path) -> None:
+        """Raises ProjectRefused for what must not become a project, whoever asks."""
+        if not is_visible(str(root)):
+            raise ProjectRefused(
+                f"{quoted(root)} can't be a project: its path holds characters that are not visible, or no UTF-8. "
+                "Rename the folder."
+            )
+        if self.home.is_relative_to(root):
+            raise ProjectRefused(
+                f"{quoted(root)} can't be a project: it is the home folder or above it. Name a folder inside."
+            )
+        refused = self._refused(root)
+        if refused is not None and not self._names(refused, root):
+            raise ProjectRefused(
+                f"{quoted(root)} can't be a project: {refused.why}. If it is meant all the same, a person can name "
+                "that folder itself in allowed_roots in ~/.serena/serena_config.yml, beside the folders of all others."
+            )
+        if self.allowed and not self.is_allowed(root):
+            raise ProjectRefused(
+                f"{quoted(root)} lies outside the folders that projects may lie in (allowed_roots): "
+                f"{', '.join(map(quoted, self.allowed))}."
+            )
+
+    def is_allowed(self, root: Path) -> bool:
+        """Whether it lies in one of `allowed_roots`."""
+        return any(root.is_relative_to(folder) for folder in self.allowed)
+
+    def check_opener(self, root: Path, opener: Opener) -> None:
+        """Raises ProjectRefused where a person's word is needed, and an agent asks."""
+        works_there = opener.works_in is not None and opener.works_in.is_relative_to(root)
+        if opener.person or works_there or self.is_allowed(root) or has_marker(root):
+            return
+        raise ProjectRefused(
+            f"{quoted(root)} is not opened for an agent: it is no repository, has no {PROJECT_FILE}, and the client "
+            f"does not work in it. A person can allow it by `serena-central serve --project DIR` or, while the server "
+            "runs, `serena-central call list_dir --relative-path . --project DIR` (it is known from then on), or by "
+            "allowed_roots in ~/.serena/serena_config.yml."
+        )
+
+    def _refused(self, root: Path) -> Place | None:
+        top = next((folder for folder in (root, *root.parents) if in_git(folder.name)), None)
+        if top is not None:
+            return Place(str(top), "it lies in a repository's .git, which says what git runs")
+        if _below(root, self._worktrees) is not None:
+            return None
+        for place in self._places:
+            found = _below(root, place.path)
+            if found is not None:
+                return Place(str(found), place.why)
+        return None
+
+    def _names(self, refused: Place, root: Path) -> bool:
+        """Whether `allowed_roots` names the root, or a folder around it that is not wider than what is refused."""
+        return any(root.is_relative_to(one) and one.is_relative_to(refused.path) for one in self.allowed)
+
+
+def has_marker(folder: Path) -> bool:
+    """Whether a folder is a repository, or has settings of its own."""
+    return any(os.path.exists(folder / marker) for marker in MARKERS)  # noqa: PTH110 - as in the registry
+
+
+def _below(root: Path, pattern: str) -> Path | None:
+    """The folder, a root or one above it, that fits a pattern part by part."""
+    wanted = Path(pattern).parts
+    parts: Iterable[tuple[str, str]] = zip(root.parts, wanted, strict=False)
+    if len(root.parts) >= len(wanted) and all(fnmatchcase(*pair) for pair in parts):
+        return Path(*root.parts[: len(wanted)])
+    return None
