@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from serena_central.cli.questions import ask_about
+from serena_central.island.private import as_user
 
 
 @click.command(
@@ -36,5 +37,6 @@ def command(
     if out is None:
         click.echo(blocks[0], nl=False)
     else:
-        out.write_text(blocks[0], encoding="utf-8")
+        with as_user():
+            out.write_text(blocks[0], encoding="utf-8")
         click.echo(f"{out} written.", err=True)

@@ -10,9 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from serena_central.core.errors import PathRefused
+from serena_central.island.private import share
 
 NEW_FILE_MODE = 0o666
-"""Of a file that is created, less what the process's umask takes away."""
+"""Of a file that is created, less what the user's umask takes away."""
 
 
 class Disk:
@@ -32,6 +33,8 @@ class Disk:
                 file.flush()
                 if like is not None:
                     _make_alike(file.fileno(), like)
+                else:
+                    share(file.fileno(), str(path.parent), NEW_FILE_MODE)
                 self.sync(file.fileno())
         except BaseException:
             with suppress(OSError):

@@ -14,6 +14,7 @@ from serena_central.core.errors import FileChanged, PathError, WriteFailed
 from serena_central.editing.disk import Disk
 from serena_central.editing.journal import Step
 from serena_central.editing.steps import check_unchanged, commit, keep, stamp_of, state_of, sweep, take_back
+from serena_central.files.atomic import make_folders
 from serena_central.files.stamp import Stamp
 
 logger = logging.getLogger(__name__)
@@ -75,10 +76,7 @@ class Writing:
             keep(self._disk, Path(step.path), Path(step.kept))
 
     def _make_folder(self, folder: Path) -> None:
-        missing = [folder, *folder.parents]
-        for one in reversed([path for path in missing if not path.exists()]):
-            one.mkdir()
-            self._folders.append(one)
+        make_folders(folder, self._folders)
 
     def _take_back(self) -> list[str]:
         """Undoes what was done; the files for which that failed."""

@@ -4,13 +4,20 @@ import os
 import tempfile
 from pathlib import Path
 
+from serena_central.island.private import share, user_umask
 
-def write_whole(path: Path, data: bytes) -> None:
+
+def write_whole(path: Path, data: bytes, *, shared: bool = False) -> None:
     """Makes `path` hold exactly `data`; readers see the old file or the new one. Folders on the way are made.
+
+    The file is the user's alone, unless it is `shared`: then it keeps its mode, and a new one has the user's usual one.
 
     Raises: OSError, and then `path` is as it was.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    if shared:
+        make_folders(path.parent)
+    else:
+        path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=".tmp")
     fresh = Path(name)
     try:
@@ -18,11 +25,26 @@ def write_whole(path: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-            os.fchmod(file.fileno(), _mode(path))
+            if shared:
+                os.fchmod(file.fileno(), _mode(path))
         fresh.replace(path)
     except BaseException:
         fresh.unlink(missing_ok=True)
         raise
+
+
+def make_folders(folder: Path, made: list[Path] | None = None) -> None:
+    """Makes a folder and those on the way as the user would make them; each new one is put into `made` at once."""
+    for one in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
+        try:
+            one.mkdir()
+        except FileExistsError:
+            if one.is_dir():
+                continue  # somebody was quicker, and it is theirs
+            raise
+        if made is not None:
+            made.append(one)
+        share(str(one), str(one.parent), 0o777)
 
 
 def _mode(path: Path) -> int:
@@ -30,6 +52,4 @@ def _mode(path: Path) -> int:
     try:
         return path.stat().st_mode & 0o777
     except FileNotFoundError:
-        mask = os.umask(0)
-        os.umask(mask)
-        return 0o666 & ~mask
+        return 0o666 & ~user_umask()

@@ -25,7 +25,7 @@ from serena_central.core.errors import (
     ToolRefused,
 )
 from serena_central.editing.replacing import Mode, replaced, replacements
-from serena_central.files.atomic import write_whole
+from serena_central.files.atomic import make_folders, write_whole
 from serena_central.files.boundary import resolve_inside
 from serena_central.files.text import read_text
 
@@ -120,7 +120,7 @@ class Memories:
         def change() -> None:
             self._read(name)
             target = self._path(new_name)
-            target.parent.mkdir(parents=True, exist_ok=True)
+            make_folders(target.parent)
             try:
                 os.link(self._path(name), target)  # unlike a rename, it never replaces what is there
             except FileExistsError as error:
@@ -132,7 +132,7 @@ class Memories:
 
     def _path(self, name: str) -> Path:
         if name.startswith(GLOBAL):
-            self._home.mkdir(parents=True, exist_ok=True)
+            make_folders(self._home)
             return resolve_inside(self._home, f"memories/{name}.md", must_exist=False)
         return resolve_inside(self._root, f"{self._own}{name}.md", must_exist=False)
 
@@ -155,7 +155,7 @@ class Memories:
         with suppress(MemoryNotFound):
             _check_seen(self._read(name), seen)
         try:
-            write_whole(self._path(name), data)
+            write_whole(self._path(name), data, shared=True)
         except OSError as error:
             raise PathRefused(f"Memory {name!r} can't be written: {error.strerror}.") from error
         return Memory(name, content, _digest(content))

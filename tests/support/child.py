@@ -98,7 +98,7 @@ class Child:
 @asynccontextmanager
 async def serving_child(folder: Path, *arguments: str) -> AsyncGenerator[Child]:
     """Runs `serena-central serve` until the block ends, on a free port."""
-    (folder / "home").mkdir(exist_ok=True)
+    (folder / "home").mkdir(mode=0o700, exist_ok=True)
     log = folder / "serve.log"
     with log.open("wb") as sink:
         process = await anyio.open_process(
