@@ -37,6 +37,7 @@ from serena_central.core.events import EventBus, Severity
 from serena_central.core.groups import only_cause
 from serena_central.core.logs import log_event
 from serena_central.core.places import Places
+from serena_central.core.running import running_time
 from serena_central.editing.apply import Applier
 from serena_central.editing.journal import Journal
 from serena_central.files.watch import Watches
@@ -162,7 +163,7 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
         allowed_roots=map(Path, settings.allowed_roots),
         known=[KnownProject(Path(root).name, root) for root in settings.projects],
     )
-    sessions = SessionManager(bus=bus, interest=projects, policy=settings.sessions)
+    sessions = SessionManager(bus=bus, interest=projects, policy=settings.sessions, steady=running_time)
     collections = Collections(places.cache)
     validation = Validation(projects, super_repos, collections)
     surveys = Surveys(projects, super_repos, collections, validation, bus)
@@ -238,6 +239,7 @@ def build(loaded: Loaded[ServerSettings], places: Places, *, stop: Callable[[], 
         exception_handlers={HTTPException: no_such_route},
         lifespan=lambda _app: _running_all(
             stop,
+            running_time.run,
             store.run,
             pool.run,
             installer.run,

@@ -28,6 +28,7 @@ Errors hold data and a message for the reader, who is often a language model. Th
     │   ├── FileChanged          a file changed between the plan of an edit and its writing
     │   └── WriteFailed          the disk refused; says that nothing changed, or which files did
     ├── SessionError
+    │   ├── TooManySessions      all are in use; which setting allows more
     │   ├── SessionNotFound
     │   └── SessionTerminated    killed by a person: who and when
     ├── LanguageServerError
@@ -267,6 +268,16 @@ class SessionNotFound(SessionError):
 
     def __init__(self, session_id: str) -> None:
         super().__init__(f"There is no session {session_id!r}. Start a new conversation.")
+
+
+class TooManySessions(SessionError):
+    """No session can begin: there are as many as there may be, and each is in use."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"The limit of {limit} sessions is reached, and each has made calls or has an open stream. End clients "
+            "that are no longer needed, wait for their sessions to be forgotten, or set sessions.max_sessions higher."
+        )
 
 
 class SessionTerminated(SessionError):

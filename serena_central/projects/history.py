@@ -6,6 +6,7 @@ edited, and so that an edit that was made is known although its row was never wr
 
 import json
 import logging
+import math
 import time
 import zlib
 from collections.abc import Callable
@@ -124,9 +125,11 @@ class EditHistory:
 
     async def _take_over(self, past: list[Past]) -> None:
         """Writes rows for edits that the journal knows and the store doesn't, and recalls what was answered."""
-        since = self._clock() - RECALLED_S
-        made = (_edit_in(one) for one in past if one.applied)
-        young = [edit for edit in made if edit is not None and edit.at >= since]
+        made = [edit for one in past if one.applied and (edit := _edit_in(one)) is not None]
+        # Back from the newest, not from now: the clock may have been set forward since.
+        newest = max((edit.at for edit in made), default=math.inf)
+        since = min(self._clock(), newest) - RECALLED_S
+        young = [edit for edit in made if edit.at >= since]
         answers: dict[str, list[str]] = {}
         try:
             rows = await self._store.ask(lambda queries: queries.edits(EditFilter(since=since, limit=MOST_RECALLED)))

@@ -45,7 +45,7 @@ class _Kept:
 class Once:
     """Belongs to the event loop's thread."""
 
-    def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._recalled = anyio.Event()
