@@ -57,6 +57,12 @@ CANDIDATES_LISTED = 40
 """Lines of one message: more say no more than their number."""
 
 
+NO_MEMORY = (
+    "There is no memory left for this call; others go on. Ask for less (fewer files, a narrower pattern), or end other "
+    "programs."
+)
+"""What a MemoryError is told as."""
+
 MESSAGE_CHARS = 8_000
 """Of one message: callers' own words come back in it, and those may be megabytes."""
 

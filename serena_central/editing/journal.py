@@ -4,15 +4,19 @@ One append-only file. An entry is on the disk before the first file changes; tha
 Each record carries its length and a checksum, so that a torn tail is recognised. Blocks; safe from several threads.
 """
 
+import logging
 import os
 import struct
 import threading
+import time
 from hashlib import blake2b
 from pathlib import Path
 
 import msgspec
 
 from serena_central.core.errors import StoreError
+
+logger = logging.getLogger(__name__)
 
 ROTATE_BYTES = 16_000_000
 """A journal beyond this is begun anew when nothing is open."""
@@ -44,6 +48,14 @@ class End(msgspec.Struct, frozen=True, tag=True):
     applied: bool
 
 
+class Origin(msgspec.Struct, frozen=True, tag=True):
+    """The file that the journal was begun in. In a copy both differ, or one of them: it must not mend what the server
+    of the original is just doing."""
+
+    path: str
+    inode: int
+
+
 class Past(msgspec.Struct, frozen=True):
     """What the journal says of an operation; `applied` is None for one that never ended."""
 
@@ -62,13 +74,19 @@ class Journal:
         self._encoder = msgspec.msgpack.Encoder()
 
     def open(self) -> list[Past]:
-        """Opens or makes the file, and tells what stands in it, oldest first. Raises StoreError."""
+        """Opens or makes the file, and tells what stands in it, oldest first. Raises StoreError.
+
+        The journal of a home that was copied or moved is set aside: none of its operations is this server's to mend.
+        """
         try:
+            _set_foreign_aside(self.path)
             self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             data = self.path.read_bytes()
-            past, sound = _read(data)
+            past, sound, origin = _read(data)
             if sound < len(data):
                 os.ftruncate(self._descriptor, sound)
+            if origin is None:
+                self._append(_origin_of(self.path))
         except OSError as error:
             raise StoreError(f"The journal of edits {self.path} can't be used: {error.strerror}.") from error
         self._open = {one.entry.id for one in past.values() if one.applied is None}
@@ -96,7 +114,7 @@ class Journal:
             os.close(self._descriptor)
             self._descriptor = -1
 
-    def _append(self, record: Entry | End) -> None:
+    def _append(self, record: Entry | End | Origin) -> None:
         payload = self._encoder.encode(record)
         data = _HEAD.pack(len(payload), _checksum(payload)) + payload
         end = os.fstat(self._descriptor).st_size
@@ -110,16 +128,46 @@ class Journal:
     def _rotate(self) -> None:
         if not self._open and os.fstat(self._descriptor).st_size > ROTATE_BYTES:
             os.ftruncate(self._descriptor, 0)
+            self._append(_origin_of(self.path))
+
+
+def _origin_of(path: Path) -> Origin:
+    return Origin(str(path.resolve()), path.stat().st_ino)
+
+
+def _set_foreign_aside(path: Path) -> None:
+    """Renames a journal that was begun as another file. Raises OSError."""
+    try:
+        past, _, origin = _read(path.read_bytes())
+    except FileNotFoundError:
+        return
+    if origin is None or origin == _origin_of(path):
+        return
+    aside = path.with_name(f"{path.name}.copied-{time.time_ns()}")
+    path.rename(aside)
+    cut_off = [one for one in past.values() if one.applied is None]
+    files = sorted({step.path for one in cut_off for step in one.entry.steps})
+    logger.warning(
+        "The journal of edits %s is a copy of %s, or was moved; it was set aside as %s.%s",
+        path,
+        origin.path,
+        aside.name,
+        f" Edits of {', '.join(files)} were under way in it, and are left as they are: the server of {origin.path} "
+        "mends them."
+        if files
+        else "",
+    )
 
 
 def _checksum(payload: bytes) -> bytes:
     return blake2b(payload, digest_size=8).digest()
 
 
-def _read(data: bytes) -> tuple[dict[str, Past], int]:
-    """Operations by id, and the length of what can be read."""
-    decoder = msgspec.msgpack.Decoder(Entry | End)
+def _read(data: bytes) -> tuple[dict[str, Past], int, Origin | None]:
+    """Operations by id, the length of what can be read, and where the journal was begun."""
+    decoder = msgspec.msgpack.Decoder(Entry | End | Origin)
     past: dict[str, Past] = {}
+    origin: Origin | None = None
     place = 0
     while place + _HEAD.size <= len(data):
         length, checksum = _HEAD.unpack_from(data, place)
@@ -130,9 +178,11 @@ def _read(data: bytes) -> tuple[dict[str, Past], int]:
             record = decoder.decode(payload)
         except msgspec.DecodeError:
             break
-        if isinstance(record, Entry):
+        if isinstance(record, Origin):
+            origin = record
+        elif isinstance(record, Entry):
             past[record.id] = Past(record, None)
         elif record.id in past:
             past[record.id] = Past(past[record.id].entry, record.applied)
         place += _HEAD.size + length
-    return past, place
+    return past, place, origin
