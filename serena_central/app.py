@@ -41,6 +41,7 @@ from serena_central.core.events import EventBus, Severity
 from serena_central.core.groups import only_cause
 from serena_central.core.logs import log_event
 from serena_central.core.places import Places
+from serena_central.core.running import running_time
 from serena_central.editing.apply import Applier
 from serena_central.editing.journal import Journal
 from serena_central.files.watch import Watches
@@ -174,7 +175,7 @@ def build(
         own_folders=[places.home, serena_home()],
         known=[KnownProject(Path(root).name, root) for root in settings.projects],
     )
-    sessions = SessionManager(bus=bus, interest=projects, policy=settings.sessions)
+    sessions = SessionManager(bus=bus, interest=projects, policy=settings.sessions, steady=running_time)
     collections = Collections(places.cache)
     validation = Validation(projects, super_repos, collections)
     surveys = Surveys(projects, super_repos, collections, validation, bus)
@@ -275,6 +276,7 @@ def build(
         exception_handlers={HTTPException: no_such_route},
         lifespan=lambda _app: _running_all(
             stop,
+            running_time.run,
             store.run,
             pool.run,
             installer.run,

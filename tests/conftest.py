@@ -2,8 +2,11 @@
 
 import os
 import signal
+from collections.abc import Generator
 
 import pytest
+
+from serena_central.island import private
 
 for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     # In the background, and under nohup, these are ignored, and programs that the tests start would inherit it.
@@ -15,6 +18,16 @@ for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHU
 def _a_home_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Nothing of the person who runs the tests is read or written: memories, modes, settings."""
     os.environ["SERENA_HOME"] = str(tmp_path_factory.mktemp("serena-home"))
+
+
+@pytest.fixture(autouse=True)
+def _a_umask_of_its_own() -> Generator[None]:
+    """Programs that are run in the tests' own process restrict its umask."""
+    before = os.umask(0o022)
+    os.umask(before)
+    yield
+    os.umask(before)
+    private._user_umask = None
 
 
 @pytest.fixture(scope="session")

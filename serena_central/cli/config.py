@@ -18,6 +18,7 @@ from serena_central.config.load import (
 )
 from serena_central.config.settings import ProjectSettings, ServerSettings, SharedSettings
 from serena_central.core.places import Places
+from serena_central.island.private import as_user
 from serena_central.projects.root_settings import RootSettings
 
 
@@ -64,10 +65,11 @@ def init(*, project: Path | None, shared: bool, force: bool) -> None:
     model, path = _template_of(project, shared=shared)
     if path.exists() and not force:
         raise click.ClickException(f"{path} is there already; --force replaces it.")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(template(model), encoding="utf-8")
+    with as_user():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(template(model), encoding="utf-8")
+        ignore = write_ignore_file(path.parent) if project else None
     click.echo(f"Wrote {path}")
-    ignore = write_ignore_file(path.parent) if project else None
     if ignore:
         click.echo(f"Wrote {ignore}")
 

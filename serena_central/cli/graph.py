@@ -6,6 +6,7 @@ import click
 
 from serena_central.cli.output import say
 from serena_central.cli.questions import ask_about
+from serena_central.island.private import as_user
 
 
 @click.command(
@@ -37,5 +38,6 @@ def command(
     if out is None:
         say(blocks[0], nl=False)
     else:
-        out.write_text(blocks[0], encoding="utf-8")
+        with as_user():
+            out.write_text(blocks[0], encoding="utf-8")
         click.echo(f"{out} written.", err=True)

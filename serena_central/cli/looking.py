@@ -116,7 +116,7 @@ async def _look_at(
     except ServerNotInstalled as error:
         return Finding(language, files, spec.name, runs=False, problem="not installed", advice=error.how_to_get)
     try:
-        version = await try_out(spec, launch)
+        version = await try_out(spec, launch, places.temporary)
     except ServerStartFailed as error:
         problem = str(error).splitlines()[0]
         return Finding(

@@ -12,6 +12,8 @@ import click
 
 from serena_central.cli.remote import NoServer
 from serena_central.core.errors import ConfigError, SerenaCentralError
+from serena_central.island.home import user_home
+from serena_central.island.private import NotPrivate, is_loose, restrict_umask, secure
 
 COMMANDS = {
     "serve": "Run the server in the foreground.",
@@ -43,6 +45,10 @@ COMMANDS = {
 """Command → help line: enough for `--help` without importing any command."""
 
 
+_NEVER_MENDS = ("serve", "doctor")
+"""The server mends its folder itself and logs that; the doctor changes nothing."""
+
+
 class _Lazy(click.Group):
     """Imports a command's module when it is asked for: `--help` and completion stay quick."""
 
@@ -68,10 +74,13 @@ class _Lazy(click.Group):
 @click.version_option(package_name="serena-central", prog_name="serena-central")
 def cli() -> None:
     """One MCP server per dev box: many agents, isolated sessions, one shared language server per project."""
+    if click.get_current_context().invoked_subcommand not in _NEVER_MENDS:
+        _close_home()
 
 
 def main() -> None:
     """The console script."""
+    restrict_umask()
     try:
         cli.main(prog_name="serena-central", standalone_mode=False)
     except click.ClickException as error:
@@ -91,6 +100,16 @@ def serve_main() -> None:
     """`serena-server`: another name of `serena-central serve`."""
     sys.argv[1:1] = ["serve"]
     main()
+
+
+def _close_home() -> None:
+    """A folder that others can look into is closed by whoever comes first."""
+    home = user_home().folder
+    try:
+        if is_loose(home):
+            click.echo(f"serena-central: {secure(home)}", err=True)
+    except NotPrivate as error:
+        raise ConfigError("SERENA_CENTRAL_HOME", str(error)) from error
 
 
 def _fail(error: SerenaCentralError, code: int) -> None:

@@ -3,6 +3,7 @@
 import fcntl
 import gc
 import json
+import logging
 import os
 import signal
 import socket
@@ -32,6 +33,8 @@ from serena_central.core.errors import AlreadyRunning, ConfigError, SerenaCentra
 from serena_central.core.logs import log_to
 from serena_central.core.places import Places
 from serena_central.files.atomic import write_whole
+
+logger = logging.getLogger(__name__)
 
 SWITCH_S = 0.0001
 """How long one thread may keep Python from another; 5 ms by default. So calls wait less for a thread that reads or
@@ -73,8 +76,10 @@ def command(*, host: str | None, port: int | None, projects: tuple[Path, ...], o
         raise ConfigError("central_server_enabled", "is off, so that no server is started; switch it on to serve")
     raise_limit()
     places = Places.of_user()
-    places.create()
+    mended = places.create()
     log_to(places.log_file, loaded.value.log_level, loaded.value.log_format)
+    if mended:
+        logger.warning("%s", mended)
     with _only_one(places), listening(loaded.value) as listener:
         url = _url(listener, loaded.value.central_server_host)
         signal.signal(signal.SIGTERM, _exit_on_sigterm)

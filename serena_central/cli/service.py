@@ -9,6 +9,7 @@ from serena_central.cli.remote import NoServer, Remote
 from serena_central.cli.stop import stop_server
 from serena_central.cli.supervisors import NotSupervised, Program, Supervisor, of_this_machine, run
 from serena_central.core.places import Places
+from serena_central.island.private import as_user
 
 
 @click.group()
@@ -28,8 +29,9 @@ def install(*, dry_run: bool) -> None:
         _tell(supervisor.starting())
         return
     places.create()
-    supervisor.file.parent.mkdir(parents=True, exist_ok=True)
-    supervisor.file.write_bytes(content)
+    with as_user():
+        supervisor.file.parent.mkdir(parents=True, exist_ok=True)
+        supervisor.file.write_bytes(content)
     click.echo(f"Wrote {supervisor.file}")
     if not supervisor.answers():
         click.echo(f"Not started: {supervisor.title} does not run for this user here. Where it does, start it by:")

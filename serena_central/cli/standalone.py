@@ -24,6 +24,7 @@ from serena_central.core.errors import SerenaCentralError
 from serena_central.core.logs import log_to
 from serena_central.core.places import Places
 from serena_central.island.home import Home
+from serena_central.island.private import restrict_umask
 from serena_central.proxy.bridge import Bridge
 from serena_central.proxy.caller import Caller
 from serena_central.proxy.life import ENDING, end_on_wake
@@ -47,10 +48,11 @@ class OwnPlaces(Places):
 def main() -> None:
     """Runs until the client goes."""
     asked = parser("serena-mcp-server --standalone").parse_args()
+    restrict_umask()
     raise_limit()
     users = Places.of_user()
-    users.create()
     try:
+        users.create()
         loaded = load_server_config({"central_server_host": "127.0.0.1", "central_server_port": 0})
         log_to(users.logs / "standalone.log", loaded.value.log_level, loaded.value.log_format)
         with (

@@ -7,6 +7,7 @@ import msgspec
 
 from serena_central.cli.output import json_option, print_json, say
 from serena_central.config.committed import write_ignore_file
+from serena_central.island.private import as_user
 from serena_central.projects.superrepo.proposal import PROJECT_FILE, propose
 
 
@@ -33,9 +34,10 @@ def init(folder: Path, *, dry_run: bool, force: bool, as_json: bool) -> None:
             "and no pyproject.toml below. `serena-central config init --project` writes a template."
         )
     if not dry_run:
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(proposal.as_yaml(), encoding="utf-8")
-        write_ignore_file(file.parent)
+        with as_user():
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(proposal.as_yaml(), encoding="utf-8")
+            write_ignore_file(file.parent)
     if as_json:
         print_json({"file": str(file), "written": not dry_run, **msgspec.to_builtins(proposal)})
     elif dry_run:

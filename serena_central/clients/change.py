@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from serena_central.clients.forms import Entry, Form, Keys, Malformed, Value, found, members_of, with_entry
+from serena_central.island.private import as_user
 
 LARGEST_BYTES = 64 * 1024 * 1024
 """Some clients keep their history in the same file; more than this is no configuration."""
@@ -141,7 +142,8 @@ def make(change: Change, backups: Backups) -> Path | None:
 
 def _replace(file: Path, change: Change, data: bytes) -> None:
     """Puts a complete file in place in one step, with the mode and owner of the one before."""
-    file.parent.mkdir(parents=True, exist_ok=True)
+    with as_user():
+        file.parent.mkdir(parents=True, exist_ok=True)
     old = file.stat() if change.before is not None else None
     mode = stat.S_IMODE(old.st_mode) if old else 0o644
     draft = file.with_name(f".{file.name}.{os.getpid()}.{secrets.token_hex(4)}")

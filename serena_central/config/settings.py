@@ -129,6 +129,14 @@ class SessionPolicy(msgspec.Struct, kw_only=True, frozen=True):
     sweep_s: Annotated[
         float, Meta(ge=0.05, le=3600, description="How often sessions are looked through, in seconds.")
     ] = 60
+    max_sessions: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=100_000,
+            description="How many sessions there may be. Beyond, those go first that never called and have no stream.",
+        ),
+    ] = 1000
     modern_disconnect_s: Annotated[
         float,
         Meta(

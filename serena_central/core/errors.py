@@ -31,6 +31,7 @@ Errors hold data and a message for the reader, who is often a language model. Th
     │   ├── WriteFailed          the disk refused; says that nothing changed, or which files did
     │   └── OutcomeUnknown       a repeated call of which nobody can know whether it was made before the server died
     ├── SessionError
+    │   ├── TooManySessions      all are in use; which setting allows more
     │   ├── SessionNotFound
     │   └── SessionTerminated    killed by a person: who and when
     ├── LanguageServerError
@@ -72,6 +73,11 @@ _PLAIN_KEY = re.compile(r"[\w./\[\]-]{1,200}")
 
 STDERR_SHOWN = 4_000
 """Characters of what a process wrote to its stderr: a repository's own build may have written them."""
+NO_MEMORY = (
+    "There is no memory left for this call; others go on. Ask for less (fewer files, a narrower pattern), or end other "
+    "programs."
+)
+"""What a MemoryError is told as."""
 
 MESSAGE_CHARS = 8_000
 """Of one message: callers' own words come back in it, and those may be megabytes."""
@@ -340,6 +346,16 @@ class SessionNotFound(SessionError):
 
     def __init__(self, session_id: str) -> None:
         super().__init__(f"There is no session {session_id!r}. Start a new conversation.")
+
+
+class TooManySessions(SessionError):
+    """No session can begin: there are as many as there may be, and each is in use."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"The limit of {limit} sessions is reached, and each has made calls or has an open stream. End clients "
+            "that are no longer needed, wait for their sessions to be forgotten, or set sessions.max_sessions higher."
+        )
 
 
 class SessionTerminated(SessionError):

@@ -21,6 +21,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from serena_central.island.private import share
+
 READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_CLOEXEC", 0)
 """Never waits for a pipe's writer."""
 
@@ -109,16 +111,22 @@ class OpenFolder:
 
     @classmethod
     def made(cls, path: str, made: list[str] | None = None) -> Self:
-        """As `at`, with the missing folders on the way made; adds the paths of those to `made`, the outermost first."""
+        """As `at`, with the missing folders on the way made as the user would make them; adds the paths of those to
+        `made`, the outermost first."""
         try:
             return cls.at(path)
         except FileNotFoundError:
             parent, name = split(path)
-        with cls.made(parent, made) as above, suppress(FileExistsError):
-            above.mkdir(name)
+        with cls.made(parent, made) as above:
+            try:
+                above.mkdir(name)
+            except FileExistsError:
+                return cls.at(path)
             if made is not None:
                 made.append(path)
-        return cls.at(path)
+            folder = cls.at(path)
+            share(folder.descriptor, above.descriptor, 0o777)
+            return folder
 
     def __enter__(self) -> Self:
         return self

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import platformdirs
 
+from serena_central.core.errors import ConfigError
+from serena_central.island.private import NotPrivate, secure
+
 HOME_VARIABLE = "SERENA_CENTRAL_HOME"
 
 
@@ -25,10 +28,18 @@ class Places:
         named = os.environ.get(HOME_VARIABLE)
         return cls(Path(named).expanduser().absolute() if named else platformdirs.user_data_path("serena-central"))
 
-    def create(self) -> None:
-        self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    def create(self) -> str | None:
+        """Makes the folders, and closes what is open to others; a sentence of what was mended, None if nothing was.
+
+        Raises: ConfigError when the home is somebody else's, OSError.
+        """
+        try:
+            mended = secure(str(self.home))
+        except NotPrivate as error:
+            raise ConfigError(HOME_VARIABLE, str(error)) from error
         for folder in (self.cache, self.servers, self.logs):
             folder.mkdir(exist_ok=True, mode=0o700)
+        return mended
 
     @property
     def token_file(self) -> Path:
@@ -91,6 +102,11 @@ class Places:
     def servers(self) -> Path:
         """Installed language servers: `servers/<name>/<version>/`."""
         return self.home / "servers"
+
+    @property
+    def temporary(self) -> Path:
+        """Temporary folders of language servers and installers, one each, while they run."""
+        return self.home / "tmp"
 
     @property
     def logs(self) -> Path:

@@ -12,9 +12,10 @@ from contextlib import suppress
 from serena_central.core.errors import PathRefused
 from serena_central.core.nofollow import NEW, OpenFolder
 from serena_central.editing.folders import Place
+from serena_central.island.private import share
 
 NEW_FILE_MODE = 0o666
-"""Of a file that is created, less what the process's umask takes away."""
+"""Of a file that is created, less what the user's umask takes away."""
 
 
 class Disk:
@@ -34,6 +35,8 @@ class Disk:
                 file.flush()
                 if like is not None:
                     _make_alike(file.fileno(), like)
+                else:
+                    share(file.fileno(), place.folder.descriptor, NEW_FILE_MODE)
                 self.sync(file.fileno())
         except BaseException:
             with suppress(OSError):

@@ -9,10 +9,12 @@ import logging
 import os
 import struct
 import threading
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -67,7 +69,15 @@ class Gap(msgspec.Struct, frozen=True, tag=True):
     """The journal was lost or damaged: there were operations of which it knows nothing, until `Journal.mend`."""
 
 
-Record = Entry | End | Gap
+class Origin(msgspec.Struct, frozen=True, tag=True):
+    """The file that the journal was begun in. In a copy both differ, or one of them: it must not mend what the server
+    of the original is just doing."""
+
+    path: str
+    inode: int
+
+
+Record = Entry | End | Gap | Origin
 
 
 class Past(msgspec.Struct, frozen=True):
@@ -93,20 +103,26 @@ class Journal:
         self._encoder = msgspec.msgpack.Encoder()
 
     def open(self) -> list[Past]:
-        """Opens or makes the file, and tells what stands in it, oldest first. Raises StoreError."""
+        """Opens or makes the file, and tells what stands in it, oldest first. Raises StoreError.
+
+        The journal of a home that was copied or moved is set aside: none of its operations is this server's to mend.
+        """
         try:
+            _set_foreign_aside(self.path)
             self._descriptor = self._opened()
-            data = self.path.read_bytes()
-            past, sound, self.whole = _read(data)
-            if sound < len(data):
-                os.ftruncate(self._descriptor, sound)
-            if not self.whole:
-                with suppress(OSError):  # a full disk stops edits, and nothing else
+            contents = _read(self.path.read_bytes())
+            self.whole = contents.whole
+            if contents.sound < os.fstat(self._descriptor).st_size:
+                os.ftruncate(self._descriptor, contents.sound)
+            with suppress(OSError):  # a full disk stops edits, and nothing else
+                if contents.origin is None:
+                    self._append(_origin_of(self.path))
+                if not self.whole:
                     self._append(Gap())
         except OSError as error:
             raise StoreError(f"The journal of edits {self.path} can't be used: {error.strerror}.") from error
         self._rotate_at = ROTATE_BYTES
-        return list(past.values())
+        return list(contents.past.values())
 
     def begin(self, entry: Entry) -> None:
         """Writes an entry and waits until it is on the disk. Raises OSError."""
@@ -123,14 +139,14 @@ class Journal:
     def past(self) -> list[Past]:
         """What stands in it now, oldest first; what is just being appended may be missing. Raises StoreError."""
         try:
-            return list(_read(self.path.read_bytes())[0].values())
+            return list(_read(self.path.read_bytes()).past.values())
         except OSError as error:
             raise StoreError(f"The journal of edits {self.path} can't be read: {error.strerror}.") from error
 
     def mend(self, lost: list[Past]) -> None:
         """Takes over operations that were lost, from whoever knows them; from then on it is whole. Raises OSError."""
         with self._lock:
-            past, _, _ = _read(self.path.read_bytes())
+            past = _read(self.path.read_bytes()).past
             self.whole = True
             self._rewrite([*(one for one in lost if one.entry.id not in past), *past.values()])
 
@@ -162,8 +178,7 @@ class Journal:
         if size <= self._rotate_at:
             return
         try:
-            past, _, _ = _read(self.path.read_bytes())
-            self._rewrite(list(past.values()))
+            self._rewrite(list(_read(self.path.read_bytes()).past.values()))
         except OSError as error:
             logger.warning("the journal of edits could not be compacted: %s", error)
             self._rotate_at = size + ROTATE_BYTES
@@ -174,6 +189,7 @@ class Journal:
         _sync_folder(self.path.parent)  # what is appended from now on must not be lost with the new file
         old, self._descriptor = self._descriptor, self._opened()
         os.close(old)
+        self._append(_origin_of(self.path))
         self._rotate_at = os.fstat(self._descriptor).st_size + ROTATE_BYTES
 
 
@@ -201,14 +217,52 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def _origin_of(path: Path) -> Origin:
+    return Origin(str(path.resolve()), path.stat().st_ino)
+
+
+def _set_foreign_aside(path: Path) -> None:
+    """Renames a journal that was begun as another file. Raises OSError."""
+    try:
+        contents = _read(path.read_bytes())
+    except FileNotFoundError:
+        return
+    origin = contents.origin
+    if origin is None or origin == _origin_of(path):
+        return
+    aside = path.with_name(f"{path.name}.copied-{time.time_ns()}")
+    path.rename(aside)
+    cut_off = [one for one in contents.past.values() if not one.ended]
+    files = sorted({step.path for one in cut_off for step in one.entry.steps})
+    logger.warning(
+        "The journal of edits %s is a copy of %s, or was moved; it was set aside as %s.%s",
+        path,
+        origin.path,
+        aside.name,
+        f" Edits of {', '.join(files)} were under way in it, and are left as they are: the server of {origin.path} "
+        "mends them."
+        if files
+        else "",
+    )
+
+
 def _checksum(payload: bytes) -> bytes:
     return blake2b(payload, digest_size=8).digest()
 
 
-def _read(data: bytes) -> tuple[dict[str, Past], int, bool]:
-    """Operations by id, the length of what can be read, and whether that is all there ever was."""
+class _Contents(NamedTuple):
+    """What a journal holds. `sound`: the length of what can be read; `whole`: whether that is all there ever was."""
+
+    past: dict[str, Past]
+    sound: int
+    whole: bool
+    origin: Origin | None
+
+
+def _read(data: bytes) -> _Contents:
     decoder = msgspec.msgpack.Decoder(Record)
     past: dict[str, Past] = {}
+    origin: Origin | None = None
     place, whole = 0, bool(data)
     while place + _HEAD.size <= len(data):
         length, checksum = _HEAD.unpack_from(data, place)
@@ -223,8 +277,10 @@ def _read(data: bytes) -> tuple[dict[str, Past], int, bool]:
             continue
         if isinstance(record, Gap):
             whole = False
+        elif isinstance(record, Origin):
+            origin = record
         elif isinstance(record, Entry):
             past[record.id] = Past(record)
         elif record.id in past:
             past[record.id] = Past(past[record.id].entry, record.applied, ended=True)
-    return past, place, whole and place == len(data)
+    return _Contents(past, place, whole and place == len(data), origin)

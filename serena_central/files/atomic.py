@@ -7,20 +7,26 @@ from contextlib import suppress
 from pathlib import Path
 
 from serena_central.core.nofollow import NEW, OpenFolder
+from serena_central.island.private import share, user_umask
 
 
-def write_whole(path: Path, data: bytes) -> None:
+def write_whole(path: Path, data: bytes, *, shared: bool = False) -> None:
     """Makes `path` hold exactly `data`; readers see the old file or the new one. Folders on the way are made, and may
     be symlinks: this is for files of our own.
 
+    The file is the user's alone, unless it is `shared`: then it keeps its mode, and a new one has the user's usual one.
+
     Raises: OSError, and then `path` is as it was.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    if shared:
+        make_folders(path.parent)
+    else:
+        path.parent.mkdir(parents=True, exist_ok=True)
     with OpenFolder.at(os.path.realpath(path.parent)) as folder:
-        write_in(folder, path.name, data)
+        write_in(folder, path.name, data, shared=shared)
 
 
-def write_in(folder: OpenFolder, name: str, data: bytes) -> None:
+def write_in(folder: OpenFolder, name: str, data: bytes, *, shared: bool = False) -> None:
     """As `write_whole`, in a folder that is held open."""
     fresh = f".{name[:40]}.{secrets.token_hex(4)}.tmp"
     descriptor = folder.open(fresh, NEW, 0o600)
@@ -29,12 +35,27 @@ def write_in(folder: OpenFolder, name: str, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-            os.fchmod(file.fileno(), _mode(folder, name))
+            if shared:
+                os.fchmod(file.fileno(), _mode(folder, name))
         folder.rename(fresh, folder, name)
     except BaseException:
         with suppress(FileNotFoundError):
             folder.unlink(fresh)
         raise
+
+
+def make_folders(folder: Path, made: list[Path] | None = None) -> None:
+    """Makes a folder and those on the way as the user would make them; each new one is put into `made` at once."""
+    for one in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
+        try:
+            one.mkdir()
+        except FileExistsError:
+            if one.is_dir():
+                continue  # somebody was quicker, and it is theirs
+            raise
+        if made is not None:
+            made.append(one)
+        share(str(one), str(one.parent), 0o777)
 
 
 def _mode(folder: OpenFolder, name: str) -> int:
@@ -43,6 +64,4 @@ def _mode(folder: OpenFolder, name: str) -> int:
         mode = folder.status(name).st_mode
         if stat.S_ISREG(mode):
             return mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
+    return 0o666 & ~user_umask()

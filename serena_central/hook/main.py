@@ -15,6 +15,7 @@ from serena_central.hook.code import SOURCE_FOLDERS
 from serena_central.hook.enforce import MODES, decide
 from serena_central.hook.payload import DIALECTS, Json, event_of, tool_use_of
 from serena_central.island.home import Home, user_home
+from serena_central.island.private import NotPrivate, is_loose, restrict_umask, secure
 
 LARGEST_BYTES = 8 * 1024 * 1024
 LOG_BYTES = 512 * 1024
@@ -53,8 +54,11 @@ def main() -> None:
 def run(program: str, arguments: list[str]) -> None:
     """Reads the client's JSON from stdin, answers on stdout."""
     asked = parser(program).parse_args(arguments)
+    restrict_umask()
     home = user_home()
     try:
+        if is_loose(home.folder) and (mended := secure(home.folder)):
+            log(home, mended)
         if asked.command == "warm":
             from serena_central.hook.session import warm_up
 
@@ -63,6 +67,8 @@ def run(program: str, arguments: list[str]) -> None:
         answer = _answer(asked, home, _said())
         if answer is not None:
             print(json.dumps(answer), flush=True)
+    except NotPrivate as error:
+        print(f"{program}: {error}", file=sys.stderr)
     except Exception:  # noqa: BLE001 - the border of a hook: the client's tool must run
         import traceback
 

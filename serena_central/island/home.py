@@ -9,6 +9,8 @@ import stat
 import sys
 from typing import Any, NamedTuple
 
+from serena_central.island.private import secure
+
 APP = "serena-central"
 MAX_TOKEN_BYTES = 4096
 
@@ -46,6 +48,10 @@ class Home:
         return os.path.join(self.folder, "logs", "start.log")
 
     def create(self) -> None:
+        """Raises: NotPrivate, OSError."""
+        mended = secure(self.folder)
+        if mended:
+            print(f"serena-central: {mended}", file=sys.stderr)
         os.makedirs(os.path.join(self.folder, "logs"), mode=0o700, exist_ok=True)
 
     def announcement(self) -> Announcement | None:

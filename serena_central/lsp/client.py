@@ -86,10 +86,11 @@ class LanguageServer:
         settings: dict[str, Any],
         read_text: Callable[[Path], Text],
         folder: Path | None = None,
+        temporary: Path | None = None,
     ) -> None:
         """`settings` are laid over the catalogue's. `read_text` is called from worker threads too.
 
-        `folder` is the first workspace folder, None for the root.
+        `folder` is the first workspace folder, None for the root. Below `temporary` it gets a temporary folder.
         """
         if launch.options is not None:
             spec = msgspec.structs.replace(spec, initialization_options=launch.options)
@@ -97,6 +98,7 @@ class LanguageServer:
         self.root = root
         self._names = NamePatterns(spec.naming, spec.name)
         self._launch = launch
+        self._temporary = temporary
         self._process: GuardedProcess | None = None
         self._initialized = False
         self._stopped = False
@@ -112,7 +114,7 @@ class LanguageServer:
         """
         failure: WireError | None = None
         try:
-            async with guarded(self._launch, self.root) as process:
+            async with guarded(self._launch, self.root, temporary=self._temporary) as process:
                 self._process = process
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(self._connect, process)

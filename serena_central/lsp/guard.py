@@ -1,15 +1,16 @@
 """The guard: a small process between this server and one language server, so that nothing outlives either of them.
 
-Run as `python -I -S guard.py LIFELINE COMMAND…`; standard library only, and nothing of this package. LIFELINE is the
-read end of a pipe whose write end only the server has. When that end closes, however the server ended, everything that
-descends from the guard is killed. The language server's standard streams are the guard's own, handed through untouched.
+Run as `python -I -S guard.py LIFELINE UMASK FOLDER COMMAND…`; standard library only, and nothing of this package.
+LIFELINE is the read end of a pipe whose write end only the server has. When that end closes, however the server ended,
+everything that descends from the guard is killed. UMASK (octal) is for the language server, FOLDER its temporary
+folder, or empty. The language server's standard streams are the guard's own, handed through untouched.
 
 On Linux the guard is a subreaper: a descendant that leaves its session or loses its parent becomes the guard's child,
 and is found. Elsewhere only the language server's process group can be killed.
 
     SIGTERM, SIGINT, SIGHUP     forwarded to the language server's process group, as SIGTERM
     the language server ends    its descendants are killed; the guard ends in the same way, by code or by signal
-    the lifeline closes         all are killed at once
+    the lifeline closes         all are killed at once, and the temporary folder is removed: the server may be gone
     the guard is killed         the language server is killed by the kernel (Linux)
 """
 
@@ -36,13 +37,14 @@ def prctl(option: int, value: int) -> None:
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
-def start(command: list[str], lifeline: int) -> int:
+def start(command: list[str], lifeline: int, umask: int) -> int:
     """Starts the language server in a session of its own; returns its pid, which is its process group's id too."""
     pid = os.fork()
     if pid:
         return pid
     try:
         os.setsid()
+        os.umask(umask)
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         os.close(lifeline)
         # Python ignores these, and what is ignored stays so through exec.
@@ -119,6 +121,29 @@ def kill_all(leader: int) -> None:
         reap(leader)
 
 
+def remove_tree(folder: str) -> None:
+    """Removes a folder and all below it, as far as that is possible: also what was made read-only."""
+    todo, found = [folder], list[str]()
+    while todo:
+        one = todo.pop()
+        found.append(one)
+        try:
+            os.chmod(one, 0o700)
+            with os.scandir(one) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        todo.append(entry.path)
+                    else:
+                        os.unlink(entry.path)
+        except OSError:
+            pass
+    for one in reversed(found):
+        try:
+            os.rmdir(one)
+        except OSError:
+            pass
+
+
 def end_like(status: int) -> None:
     """Ends this process as the language server ended."""
     if os.WIFSIGNALED(status):
@@ -134,7 +159,7 @@ def take_note(number: int, frame: object) -> None:
     """A signal's handler does nothing: that it arrived is read from the wakeup pipe."""
 
 
-def guard(lifeline: int, command: list[str]) -> None:
+def guard(lifeline: int, umask: int, folder: str, command: list[str]) -> None:
     awake, wakeup = os.pipe()
     os.set_blocking(wakeup, False)
     os.set_inheritable(lifeline, False)
@@ -143,12 +168,14 @@ def guard(lifeline: int, command: list[str]) -> None:
     for number in (signal.SIGCHLD, *stops):
         signal.signal(number, take_note)
     prctl(PR_SET_CHILD_SUBREAPER, 1)
-    leader = start(command, lifeline)
+    leader = start(command, lifeline, umask)
     release_streams()
     while True:
         ready, _, _ = select.select([lifeline, awake], [], [])
         if lifeline in ready:
             kill_all(leader)
+            if folder:
+                remove_tree(folder)
             os._exit(128 + signal.SIGKILL)
         arrived = os.read(awake, 512)
         status = reap(leader)
@@ -163,4 +190,4 @@ def guard(lifeline: int, command: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    guard(int(sys.argv[1]), sys.argv[2:])
+    guard(int(sys.argv[1]), int(sys.argv[2], 8), sys.argv[3], sys.argv[4:])

@@ -16,7 +16,9 @@ import anyio
 import psutil
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
+from serena_central.island.private import OTHERS, user_umask
 from serena_central.lsp.locate import Launch
+from serena_central.lsp.scratch import Scratch, make
 from serena_central.lsp.search_path import search_path
 
 logger = logging.getLogger(__name__)
@@ -39,6 +41,9 @@ POLITE = Ladder(1.0, 1.0)
 what was killed, it stays under 5 altogether."""
 
 KILL_S = 1.0
+
+REMOVAL_S = 2.0
+"""How long one waits for a temporary folder to be gone."""
 
 _OF_ONE_PROJECT = frozenset({"VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "GOWORK"})
 """Variables of the shell that started us which would decide for every project: an environment that was active there."""
@@ -163,28 +168,48 @@ class GuardedProcess:
 
 @asynccontextmanager
 async def guarded(
-    launch: Launch, cwd: Path, *, environment: Mapping[str, str] | None = None, ladder: Ladder = POLITE
+    launch: Launch,
+    cwd: Path,
+    *,
+    environment: Mapping[str, str] | None = None,
+    ladder: Ladder = POLITE,
+    temporary: Path | None = None,
+    private: bool = False,
 ) -> AsyncGenerator[GuardedProcess]:
     """Runs a program under the guard while the block is open, in `environment` or else in this process's own.
     `ladder` is how it is ended, if it still runs then.
 
+    Below `temporary` (`Places.temporary`) it gets a temporary folder that is gone when it is. What it writes is as the
+    user's own umask says, for it writes the project's files (what a build makes, say), unless it is `private`.
+
     Raises: OSError when not even the guard can start.
     """
     watched_end, lifeline = os.pipe()  # not inheritable: no child ever holds the write end
+    scratch = make(temporary) if temporary else None
+    umask = OTHERS if private else user_umask()
     try:
-        command = [sys.executable, "-I", "-S", str(GUARD), str(watched_end), *launch.command]
+        folder = str(scratch.folder) if scratch else ""
+        command = [sys.executable, "-I", "-S", str(GUARD), str(watched_end), f"{umask:o}", folder, *launch.command]
         started = await anyio.open_process(
             command,
             cwd=cwd,
-            env={**(_inherited() if environment is None else environment), **launch.env},
-            pass_fds=[watched_end],
+            env={
+                **(_inherited() if environment is None else environment),
+                **launch.env,
+                **(scratch.environment if scratch else {}),
+            },
+            pass_fds=[watched_end, scratch.lock] if scratch else [watched_end],
             start_new_session=True,  # a Ctrl-C in the terminal is for this server, which ends its children in order
         )
     except BaseException:
         os.close(lifeline)
+        if scratch:
+            scratch.remove()
         raise
     finally:
         os.close(watched_end)
+        if scratch:
+            scratch.unlock()  # the guard has it
     process = GuardedProcess(started, lifeline)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(process.drain)
@@ -195,9 +220,18 @@ async def guarded(
                 # Bounded by the ladder's own waits.
                 with anyio.CancelScope(shield=True):
                     await process.end(ladder)
+                    if scratch:
+                        await _remove(scratch)
             finally:
                 process.cut()
                 tasks.cancel_scope.cancel()
+
+
+async def _remove(scratch: Scratch) -> None:
+    """Removes what is left of a temporary folder, within bounds: what is not removed then is swept later."""
+    if scratch.folder.exists():
+        with anyio.move_on_after(REMOVAL_S):
+            await anyio.to_thread.run_sync(scratch.remove, abandon_on_cancel=True)
 
 
 def _inherited() -> dict[str, str]:

@@ -3,7 +3,6 @@
 A program that is there proves little: rustup leaves a `rust-analyzer` on PATH that only says that it is missing.
 """
 
-import tempfile
 from pathlib import Path
 
 import anyio
@@ -14,21 +13,25 @@ from serena_central.core.text import Text
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.locate import Launch
+from serena_central.lsp.scratch import borrowed
 
 TRIAL_S = 60.0
 """A server on a JVM takes ten seconds to greet on a busy machine; a first start compiles what later ones load."""
 
 
-async def try_out(spec: ServerSpec, launch: Launch) -> str:
-    """Starts the server, lets it greet, ends it. Returns its version, "" when it does not say.
+async def try_out(spec: ServerSpec, launch: Launch, temporary: Path) -> str:
+    """Starts the server in a folder below `temporary`, lets it greet, ends it. Returns its version, "" when it does not
+    say.
 
     Raises: ServerStartFailed with the server's last words.
     """
     failure: ServerStartFailed | None = ServerStartFailed(
         spec.name, f"The language server {spec.name} did not greet within {TRIAL_S:g} s."
     )
-    with tempfile.TemporaryDirectory(prefix="serena-central-trial-") as folder:
-        server = LanguageServer(spec, Path(folder), launch=launch, settings={}, read_text=_nothing_to_read)
+    with borrowed(temporary) as folder:
+        server = LanguageServer(
+            spec, folder, launch=launch, settings={}, read_text=_nothing_to_read, temporary=temporary
+        )
 
         async def serve(*, task_status: TaskStatus[ServerStartFailed | None]) -> None:
             try:

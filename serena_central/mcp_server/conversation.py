@@ -11,6 +11,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from serena_central.access.guard import lend_credential
 from serena_central.core.locks import KeyedLocks
+from serena_central.core.running import running_time
 
 ID_HEADER = b"mcp-session-id"
 
@@ -33,7 +34,7 @@ class Conversation:
         """Of requests with the same id: the transport has one answer's stream for each."""
         self.requests = 0
         """Requests being served, an open stream included."""
-        self.quiet_since = anyio.current_time()
+        self.quiet_since = running_time()
         self.had_stream = False
 
 

@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_REQUEST
 from pydantic import ValidationError
 
-from serena_central.core.errors import SerenaCentralError
+from serena_central.core.errors import NO_MEMORY, SerenaCentralError
 from serena_central.core.ids import new_call_id
 
 logger = logging.getLogger(__name__)
@@ -40,4 +40,6 @@ def _explain(error: Exception) -> str:
         return str(error)
     trace = new_call_id()
     logger.error("unexpected error %s", trace, exc_info=error)
+    if isinstance(error, MemoryError):
+        return f"{NO_MEMORY} (log: {trace})"
     return f"Something went wrong inside the server. Its log has the details under {trace}."

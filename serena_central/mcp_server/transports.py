@@ -6,7 +6,6 @@ session manager's.
 """
 
 import logging
-import time
 from collections.abc import Awaitable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
@@ -20,9 +19,10 @@ from sse_starlette.sse import AppStatus
 from starlette.types import Receive, Scope, Send
 
 from serena_central.access.guard import credential_of
-from serena_central.core.errors import SessionNotFound, SessionTerminated
+from serena_central.core.errors import SessionNotFound, SessionTerminated, TooManySessions
 from serena_central.core.ids import new_session_id
 from serena_central.core.repeating import repeat
+from serena_central.core.running import running_time
 from serena_central.mcp_server.conversation import (
     Conversation,
     Opening,
@@ -45,7 +45,6 @@ class TransportPolicy(msgspec.Struct, frozen=True, kw_only=True):
     stream_grace_s: float = 30
     """A client that reconnects its stream is back within a few seconds."""
     check_every_s: float = 5
-    most_conversations: int = 10_000
 
 
 class Openings(Protocol):
@@ -113,7 +112,7 @@ class HandshakeTransports:
 
     async def check(self) -> None:
         """Notices conversations whose client has gone without a word, and drops those whose session is forgotten."""
-        now = anyio.current_time()
+        now = running_time()
         silent_after = self._sessions.policy.modern_disconnect_s
         for conversation in list(self._known.values()):
             quiet = now - conversation.quiet_since
@@ -135,7 +134,7 @@ class HandshakeTransports:
     async def _refuse(self, conversation_id: str, send: Send) -> None:
         """404 makes good clients begin anew by themselves: right after a restart or a goodbye, wrong after a kill."""
         try:
-            self._sessions.get(conversation_id).check_alive(time.time())
+            self._sessions.check_alive(self._sessions.get(conversation_id))
         except SessionTerminated as error:
             await refuse(send, 403, str(error))
         except SessionNotFound as error:
@@ -145,9 +144,13 @@ class HandshakeTransports:
 
     async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves a request without an id: `initialize` begins a conversation, the transport refuses all others."""
-        if len(self._known) >= self._policy.most_conversations:
-            await refuse(send, 503, "Too many conversations are open.")
+        try:
+            self._sessions.check_room()
+        except TooManySessions as error:
+            await refuse(send, 503, str(error))
             return
+        if len(self._known) >= self._sessions.policy.max_sessions:
+            await self.check()  # those of sessions that were forgotten to make room
         conversation = await self._begin(new_session_id(), credential_of(scope))
         opening = Opening(receive, send)
         established = False
@@ -199,7 +202,7 @@ class HandshakeTransports:
                 await conversation.transport.handle_request(scope, receive, send)
         finally:
             conversation.requests -= 1
-            conversation.quiet_since = anyio.current_time()
+            conversation.quiet_since = running_time()
 
     async def _post(self, conversation: Conversation, scope: Scope, receive: Receive, send: Send) -> None:
         """A request that is sent again before it was answered waits until the transport is through with the first: one
@@ -212,7 +215,7 @@ class HandshakeTransports:
         """An open stream shows that its client lives; one of a killed or forgotten session shows nothing."""
         try:
             session = self._sessions.get(conversation.session_id)
-            session.check_alive(time.time())
+            self._sessions.check_alive(session)
         except (SessionNotFound, SessionTerminated):
             return nullcontext()
         return self._sessions.held(session)

@@ -32,6 +32,8 @@ class Child(msgspec.Struct, frozen=True, order=True):
 
 class _Page(msgspec.Struct):
     owner: str
+    server: Child | None = None
+    """Who wrote it. In a copy of the folder that one may be alive, and its children are its own."""
     children: list[Child] = []
 
 
@@ -40,6 +42,7 @@ class Ledger:
 
     def __init__(self, file: Path) -> None:
         self.owner = secrets.token_hex(16)
+        self._server = Child(os.getpid(), psutil.Process().create_time())
         self._file = file
         self._written: list[Child] = []
 
@@ -74,7 +77,7 @@ class Ledger:
     def _write(self, children: list[Child]) -> None:
         self._file.parent.mkdir(parents=True, exist_ok=True)
         fresh = self._file.with_suffix(".new")
-        fresh.write_bytes(msgspec.json.encode(_Page(self.owner, children)))
+        fresh.write_bytes(msgspec.json.encode(_Page(self.owner, self._server, children)))
         fresh.replace(self._file)
         self._written = children
 
@@ -92,6 +95,8 @@ def _family(pid: int) -> list[Child]:
 
 
 def _alive(page: _Page) -> list[psutil.Process]:
+    if page.server is not None and _is_running(page.server):
+        return []
     found: list[psutil.Process] = []
     for child in page.children:
         try:
@@ -101,6 +106,13 @@ def _alive(page: _Page) -> list[psutil.Process]:
         except psutil.Error:
             continue  # gone, or not ours
     return found
+
+
+def _is_running(server: Child) -> bool:
+    try:
+        return server.pid != os.getpid() and psutil.Process(server.pid).create_time() == server.created
+    except psutil.Error:
+        return False
 
 
 def _with_descendants(processes: list[psutil.Process]) -> list[psutil.Process]:

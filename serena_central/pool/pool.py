@@ -26,6 +26,8 @@ from serena_central.core.errors import ServerCrashed, ServerUnavailable
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.places import Places
 from serena_central.core.repeating import repeat
+from serena_central.core.running import running_time
+from serena_central.lsp import scratch
 from serena_central.lsp.answers import FileChange
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.client import LanguageServer
@@ -95,7 +97,7 @@ class LanguageServerPool:
         places: Places,
         policy: PoolPolicy,
         locate: Locate = locate,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = running_time,
     ) -> None:
         """`locate` finds a server's program, in a thread; `clock` is in seconds and never goes back."""
         self._bus = bus
@@ -126,12 +128,17 @@ class LanguageServerPool:
             self._bus.publish("server.leftover", message, severity=Severity.WARNING, pid=pid)
         async with anyio.create_task_group() as tasks:
             await tasks.start(self._own_work)
+            tasks.start_soon(self._sweep_temporary)
             self._open = True
             task_status.started()
             try:
                 await repeat("sweeping language servers", self.sweep, every_s=self.policy.idle_check_s)
             finally:
                 self._close()
+
+    async def _sweep_temporary(self) -> None:
+        """Removes the temporary folders of what was killed; beside all else, for there may be much in them."""
+        await anyio.to_thread.run_sync(scratch.sweep, self._places.temporary, abandon_on_cancel=True)
 
     def lease(self, wanted: WantedServer) -> AbstractAsyncContextManager[LanguageServer]:
         """Entering waits for the server's start, where it does not run.
@@ -278,6 +285,7 @@ class LanguageServerPool:
             launch=msgspec.structs.replace(launch, env=env),
             settings=wanted.settings,
             read_text=wanted.read_text,
+            temporary=self._places.temporary,
         )
 
     async def _own_work(self, *, task_status: TaskStatus[None]) -> None:

@@ -20,6 +20,7 @@ from serena_central.core.errors import (
     ServerUnavailable,
 )
 from serena_central.core.quoting import quoted
+from serena_central.core.running import running_time
 from serena_central.lsp.answers import FileChange
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.process import Usage
@@ -137,7 +138,7 @@ class Run:
 
     async def answers(self) -> bool:
         """False when the server keeps silent. One that has crashed is no matter of health, and is noticed elsewhere."""
-        with anyio.move_on_after(self._policy.health_timeout_s):
+        with running_time.move_on_after(self._policy.health_timeout_s):
             try:
                 await self.server.ping()
             except LanguageServerError as error:
@@ -162,7 +163,7 @@ class Run:
         name = self.wanted.spec.name
         pid: int | None = None
         try:
-            with self._start_scope:
+            with self._start_scope, running_time.counting(self._start_scope):
                 await anyio.sleep(delay_s)
                 self._start_scope.deadline = anyio.current_time() + self._policy.start_timeout_s
                 server = self._server = await build(self.wanted)

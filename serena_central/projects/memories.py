@@ -32,7 +32,7 @@ from serena_central.core.nofollow import OpenFolder
 from serena_central.core.patterns import BoundedMatcher
 from serena_central.core.quoting import NAME_CHARS, is_visible, quoted
 from serena_central.editing.replacing import Mode, replaced, replacements
-from serena_central.files.atomic import write_in
+from serena_central.files.atomic import make_folders, write_in
 from serena_central.files.boundary import resolve_inside
 from serena_central.files.text import read_text
 
@@ -159,7 +159,7 @@ class Memories:
         """Where a memory lies. Raises PathRefused where something on the way is a link: it may lead anywhere."""
         base, relative = self._root, f"{self._own}{name}.md"
         if name.startswith(GLOBAL):
-            self._home.mkdir(parents=True, exist_ok=True)
+            make_folders(self._home)
             base, relative = self._home, f"memories/{name}.md"
         if has_link(base, relative):
             raise PathRefused(f"Memory {quoted(name)} is a link, or lies behind one; memories are plain files.")
@@ -194,7 +194,7 @@ class Memories:
         with suppress(MemoryNotFound):
             _check_seen(self._read(name), seen)
         with self._folder(name) as (folder, file):
-            write_in(folder, file, data)
+            write_in(folder, file, data, shared=True)
         return Memory(name, content, _digest(content))
 
     def _checked_for_change(self, name: str) -> str:

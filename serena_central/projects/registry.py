@@ -23,6 +23,7 @@ from serena_central.core.events import Event, EventBus, Severity
 from serena_central.core.groups import only_cause
 from serena_central.core.quoting import as_name, quoted
 from serena_central.core.repeating import follow, repeat
+from serena_central.core.running import Steps, running_time
 from serena_central.lsp.installers.auto import FINISHED as INSTALLED
 from serena_central.projects.project import Project
 from serena_central.projects.roots import Opener, RootPolicy, has_marker
@@ -105,6 +106,7 @@ class ProjectRegistry:
         self._openings: dict[Path, _Opening] = {}
         self._attached: Counter[Path] = Counter()
         self._tasks: TaskGroup | None = None
+        self._steps = Steps(time.time, running_time)
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Owns the open projects until it is cancelled."""
@@ -112,7 +114,7 @@ class ProjectRegistry:
             self._tasks = tasks
             tasks.start_soon(self._hear)
             task_status.started()
-            await repeat("sweeping projects", lambda: self.sweep(time.time()), every_s=SWEEP_EVERY_S)
+            await repeat("sweeping projects", self._sweep, every_s=SWEEP_EVERY_S)
 
     async def _hear(self) -> None:
         with self._bus.subscribe() as news:
@@ -122,6 +124,12 @@ class ProjectRegistry:
         if event.kind == INSTALLED and event.server:
             for project in self.open_projects():
                 project.server_installed(event.server)
+
+    def _sweep(self) -> None:
+        step = self._steps.taken()
+        for project in self.open_projects() if step else ():
+            project.last_used += step  # the clock was set: nobody has waited for so long
+        self.sweep(time.time())
 
     def sweep(self, now: float) -> None:
         """Closes projects that nobody needs."""

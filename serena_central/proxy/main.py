@@ -6,6 +6,7 @@ import os
 import sys
 
 from serena_central.island.home import Home, Unusable, read_token, user_home
+from serena_central.island.private import is_loose, restrict_umask
 from serena_central.proxy.bridge import Bridge
 from serena_central.proxy.caller import Caller, Options, identity_of
 from serena_central.proxy.life import end_on_signals, end_with_parent
@@ -96,7 +97,9 @@ def print_config(module: str, arguments: list[str]) -> None:
 def bridge_stdio(asked: argparse.Namespace) -> None:
     """Bridges stdin and stdout until the client goes."""
     parent = os.getppid()
+    restrict_umask()
     home, loop = user_home(), Loop()
+    _close(home)
     starter = None if asked.no_start or asked.url else Starter(loop, home)
     link = Link(loop, home, url=asked.url, token_file=_token_file(asked, home), starter=starter)
     caller = Caller(link, options_of(asked))
@@ -108,6 +111,15 @@ def bridge_stdio(asked: argparse.Namespace) -> None:
         loop.run(bridge.run())
     finally:
         _leave_blocking()
+
+
+def _close(home: Home) -> None:
+    """A folder that others can look into is closed by whoever comes first."""
+    if is_loose(home.folder):
+        try:
+            home.create()
+        except OSError as error:
+            sys.exit(f"serena-proxy: {error}")
 
 
 def options_of(asked: argparse.Namespace) -> Options:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from serena_central.island.home import Home
 from serena_central.island.lock import lock_at_once
+from serena_central.island.private import user_umask
 from serena_central.proxy.loop import Event, Loop
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ def spawn_server(home: Home, arguments: Sequence[str] = ()) -> "subprocess.Popen
             cwd=home.folder,
             env=environment,
             start_new_session=True,
+            umask=user_umask(),  # the server takes ours for the user's own
         )
     finally:
         os.close(log)

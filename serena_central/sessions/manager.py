@@ -4,6 +4,7 @@ It publishes what happens to sessions and tells projects how many sessions are i
 nor HTTP. Killing is enforced here: `identify` refuses a terminated session whatever door its request came through.
 """
 
+import logging
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
@@ -14,9 +15,10 @@ from anyio.abc import TaskStatus
 
 from serena_central.config.settings import SessionPolicy
 from serena_central.core.clock import utc
-from serena_central.core.errors import SessionNotFound, SessionTerminated
+from serena_central.core.errors import SessionNotFound, SessionTerminated, TooManySessions
 from serena_central.core.events import EventBus
 from serena_central.core.repeating import repeat
+from serena_central.core.running import Steps
 from serena_central.sessions.claim import Claim, Recognised
 from serena_central.sessions.session import (
     ActiveProject,
@@ -26,6 +28,11 @@ from serena_central.sessions.session import (
     Termination,
     snapshot,
 )
+
+logger = logging.getLogger(__name__)
+
+RECLAIMED_SHARE = 50
+"""Of all sessions that there may be, one in so many is forgotten at once where room is needed."""
 
 TOMBSTONES_KEPT_S = 24 * 3600
 """How long the id of a killed session goes on being refused after its session is forgotten."""
@@ -48,11 +55,14 @@ class SessionManager:
         interest: Interest,
         policy: SessionPolicy | None = None,
         clock: Callable[[], float] = time.time,
+        steady: Callable[[], float] | None = None,
     ) -> None:
+        """`clock` is Unix time. Where it leaves `steady`, it was set, or this process was stopped."""
         self.policy = policy or SessionPolicy()
         self._bus = bus
         self._interest = interest
         self._clock = clock
+        self._steps = Steps(clock, steady or clock)
         self._sessions: dict[str, Session] = {}
 
     def identify(self, claim: Claim) -> Session:
@@ -61,10 +71,11 @@ class SessionManager:
         Raises:
             SessionTerminated: a person killed it.
             SessionNotFound: it belongs to another credential.
+            TooManySessions: it would be a new one, and all there may be are in use.
             InvalidArguments: its explicit id is no identifier.
         """
         session_id, recognised = claim.recognise()
-        now = self._clock()
+        now = self._now()
         session = self._sessions.get(session_id)
         if session is None:
             return self._create(session_id, recognised, claim, now)
@@ -96,6 +107,7 @@ class SessionManager:
             self._bus.publish("session.returned", session=session.id)
 
     def _create(self, session_id: str, recognised: Recognised, claim: Claim, now: float) -> Session:
+        self._make_room()
         session = Session(session_id, recognised, claim, now=now)
         self._sessions[session_id] = session
         self._bus.publish(
@@ -108,10 +120,37 @@ class SessionManager:
         )
         return session
 
+    def check_room(self) -> None:
+        """Raises TooManySessions if a new session could not begin."""
+        if len(self._sessions) >= self.policy.max_sessions and not any(map(_is_unused, self._sessions.values())):
+            raise TooManySessions(self.policy.max_sessions)
+
+    def _make_room(self) -> None:
+        """Forgets sessions that nobody has used, the longest unheard of first, so that a client that begins ever more
+        can't lock out the others. Raises TooManySessions."""
+        if len(self._sessions) < self.policy.max_sessions:
+            return
+        unused = [session for session in self._sessions.values() if _is_unused(session)]
+        if not unused:
+            raise TooManySessions(self.policy.max_sessions)
+        # A few at once: else each new session would look through all of them.
+        unused.sort(key=lambda session: session.last_activity)
+        for session in unused[: 1 + self.policy.max_sessions // RECLAIMED_SHARE]:
+            self._forget(session, "it made no call, and there are many others")
+
+    def _forget(self, session: Session, why: str = "") -> None:
+        del self._sessions[session.id]
+        if session.disconnected_at is None:
+            session.disconnected_at = self._clock()
+            self._sync_interest(session)
+        self._bus.publish("session.forgotten", why, session=session.id)
+
     def restore(self, sessions: Iterable[Session]) -> None:
         """Takes back the sessions of an earlier run of this server; all count as disconnected until they call."""
-        now = self._clock()
-        for session in sessions:
+        now = self._now()
+        newest_first = sorted(sessions, key=lambda session: (session.calls == 0, -session.last_activity))
+        kept = newest_first[: max(0, self.policy.max_sessions - len(self._sessions))]
+        for session in sorted(kept, key=lambda session: session.created_at):
             if session.disconnected_at is None:
                 session.disconnected_at = now
             self._sessions.setdefault(session.id, session)
@@ -127,11 +166,11 @@ class SessionManager:
         return list(self._sessions.values())
 
     def snapshots(self) -> list[SessionSnapshot]:
-        now = self._clock()
+        now = self._now()
         return [snapshot(session, now, self.policy.idle_after_s) for session in self._sessions.values()]
 
     def snapshot(self, session: Session) -> SessionSnapshot:
-        return snapshot(session, self._clock(), self.policy.idle_after_s)
+        return snapshot(session, self._now(), self.policy.idle_after_s)
 
     def activate(self, session: Session, project: ActiveProject) -> None:
         """Makes `project` the session's active one. Callers refuse this for shared sessions."""
@@ -158,7 +197,7 @@ class SessionManager:
         session = self._sessions.get(session_id)
         if session is None or session.disconnected_at is not None:
             return
-        session.disconnected_at = self._clock()
+        session.disconnected_at = self._now()
         self._sync_interest(session)
         for call in list(session.running.values()):
             call.cancel(f"The client disconnected: {reason}.")
@@ -171,7 +210,7 @@ class SessionManager:
             SessionNotFound: no session has this id.
         """
         session = self.get(session_id)
-        now = self._clock()
+        now = self._now()
         if session.terminated(now):
             return session
         until = now + self.policy.shared_kill_lift_s if session.shared else None
@@ -195,7 +234,7 @@ class SessionManager:
 
     def sweep(self) -> None:
         """Moves what time has moved: idle, silently gone, and forgotten sessions."""
-        now = self._clock()
+        now = self._now()
         for session in list(self._sessions.values()):
             state = session.state(now, self.policy.idle_after_s)
             if state is SessionState.TERMINATED and session.termination is not None:
@@ -203,8 +242,7 @@ class SessionManager:
                     del self._sessions[session.id]
             elif session.disconnected_at is not None:
                 if now - session.disconnected_at >= self.policy.retention_s:
-                    del self._sessions[session.id]
-                    self._bus.publish("session.forgotten", session=session.id)
+                    self._forget(session)
             elif state is SessionState.IDLE:
                 self._sweep_idle(session, now)
 
@@ -224,6 +262,21 @@ class SessionManager:
         task_status.started()
         await repeat("sweeping sessions", self.sweep, every_s=self.policy.sweep_s)
 
+    def check_alive(self, session: Session) -> None:
+        """Raises SessionTerminated if a person killed this session."""
+        session.check_alive(self._now())
+
+    def _now(self) -> float:
+        """Unix time. A step of the clock moves what sessions noted by it: they are as old as before."""
+        step = self._steps.taken()
+        if step:
+            logger.warning(
+                "the clock was set by %+.0f s, or this process was stopped; sessions go on as they were", step
+            )
+            for session in self._sessions.values():
+                session.move_times(step)
+        return self._clock()
+
     def _sync_interest(self, session: Session) -> None:
         """Brings what projects believe in line with what the session is now; the only place that tells them."""
         gone = session.disconnected_at is not None or session.termination is not None
@@ -235,3 +288,8 @@ class SessionManager:
         session.attached_root = wanted
         if wanted is not None:
             self._interest.attach(wanted)
+
+
+def _is_unused(session: Session) -> bool:
+    """It holds nothing that its client would miss: one that comes back begins anew, or is taken back."""
+    return not (session.calls or session.running or session.holders or session.termination or session.active_project)

@@ -155,6 +155,16 @@ class Session:
         if self.termination is not None and self.terminated(now):
             raise SessionTerminated(self.termination.by, utc(self.termination.at))
 
+    def move_times(self, seconds: float) -> None:
+        """The clock was set: what was noted by it is moved with it."""
+        self.created_at += seconds
+        self.last_activity += seconds
+        if self.disconnected_at is not None:
+            self.disconnected_at += seconds
+        if self.termination is not None:
+            by, at, until = self.termination
+            self.termination = Termination(by, at + seconds, None if until is None else until + seconds)
+
     def touch(self, claim: Claim, now: float) -> None:
         """Takes over what a newer request says, and wakes an idle session."""
         self.last_activity = now

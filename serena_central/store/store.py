@@ -6,7 +6,6 @@ asked. Nobody who imports this module pays for it.
 
 import logging
 import threading
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -17,6 +16,7 @@ import anyio.from_thread
 from anyio.abc import TaskStatus
 
 from serena_central.config.settings import RetentionPolicy
+from serena_central.core.clock import UnhurriedClock
 from serena_central.core.errors import StoreError
 from serena_central.core.events import Event, EventBus, Severity
 from serena_central.core.repeating import follow
@@ -48,6 +48,7 @@ class Store:
         self._url = url
         self._bus = bus
         self._policy = policy or RetentionPolicy()
+        self._clock = UnhurriedClock()
         self._loading = threading.Lock()
         self._database: Database | None = None
         self.writer = Writer(lambda rows: self._loaded().write(rows), bus)
@@ -117,7 +118,7 @@ class Store:
             self._bus.publish("store.failed", str(error), severity=Severity.ERROR)
         while True:
             try:
-                await self.ask(lambda queries: queries.sweep(self._policy, time.time()))
+                await self.ask(lambda queries: queries.sweep(self._policy, self._clock()))
             except StoreError as error:
                 logger.warning("old rows were not deleted: %s", error)
             except Exception:

@@ -30,6 +30,7 @@ from serena_central.core.groups import told_by
 from serena_central.core.ids import new_call_id
 from serena_central.core.progress import Listener, reporting_to
 from serena_central.core.quoting import quoted
+from serena_central.core.running import running_time
 from serena_central.projects.project import Project
 from serena_central.projects.scope import Ask, Scope, resolve_scope
 from serena_central.sessions.session import RunningCall, Session
@@ -160,7 +161,7 @@ class ToolCaller:
         started = time.perf_counter()
         failure: BaseException | None = None
         scope_name: str | None = None
-        session.check_alive(time.time())
+        self._services.sessions.check_alive(session)
         running = RunningCall(call.id, tool.name, time.time(), anyio.CancelScope())
         session.running[call.id] = running
         try:
@@ -324,7 +325,7 @@ def _timeout_of(tool: Tool, settings: SharedSettings) -> float:
 @contextmanager
 def _until(call: ToolCall, seconds: float, what: str) -> Generator[None]:
     """Bounds a part of a call: `seconds` after the call came. Raises DeadlineExceeded."""
-    with anyio.CancelScope(deadline=call.began + seconds) as scope:
+    with anyio.CancelScope(deadline=call.began + seconds) as scope, running_time.counting(scope):
         yield
     if scope.cancelled_caught:
         raise DeadlineExceeded(what, seconds)

@@ -37,6 +37,7 @@ _STATUS: tuple[tuple[type[errors.SerenaCentralError], int], ...] = (
     (NotFound, 404),
     (errors.SessionNotFound, 404),
     (errors.SessionTerminated, 409),
+    (errors.TooManySessions, 503),
     (errors.UnknownTool, 404),
     (errors.UnknownProject, 404),
     (errors.PathNotFound, 404),
@@ -84,6 +85,8 @@ def problem_of(error: Exception) -> tuple[int, dict[str, Any]]:
         return status_of(error), _error(_kind(error), str(error))
     trace = new_call_id()
     logger.error("unexpected error %s", trace, exc_info=error)
+    if isinstance(error, MemoryError):
+        return 503, _error("no_memory", f"{errors.NO_MEMORY} (log: {trace})")
     return 500, _error("internal", f"Something went wrong inside the server. Its log has the details under {trace}.")
 
 

@@ -4,7 +4,6 @@ The kernel closes a dead process's connections, whatever killed it and on whatev
 the end of every bridge, in both eras, without asking for processes by ids that may have been given away again.
 """
 
-import time
 from collections.abc import Awaitable, Callable, Iterable
 
 import anyio
@@ -15,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from serena_central.access.guard import credential_of
 from serena_central.core.errors import SessionNotFound
+from serena_central.core.running import running_time
 from serena_central.sessions.claim import Claim
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
@@ -48,7 +48,7 @@ class Presence:
             return self._sessions.identify(Claim(credential=credential, explicit_id=session_id))
         if session.credential != credential:
             raise SessionNotFound(session_id)
-        session.check_alive(time.time())
+        self._sessions.check_alive(session)
         return session
 
     async def _hold(self, session: Session, receive: Receive, send: Send) -> None:
@@ -64,11 +64,11 @@ class Presence:
             await self._see_whether_it_returns(session)
 
     async def _see_whether_it_returns(self, session: Session) -> None:
-        left_at = time.time()
+        last_call = session.last_activity
         while True:
-            with anyio.move_on_after(GRACE_S):
+            with running_time.move_on_after(GRACE_S):
                 await self._stopping.wait()
-            if self._stopping.is_set() or session.holders or session.last_activity > left_at:
+            if self._stopping.is_set() or session.holders or session.last_activity != last_call:
                 return
             if not session.running:
                 self._sessions.disconnect(session.id, "its bridge has gone")

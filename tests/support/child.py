@@ -115,7 +115,7 @@ async def serving_child(
     front_port = free_port()
     more.setdefault("SERENA_CENTRAL_SERVER_NAMES", f"127.0.0.1:{front_port}")
     limited = ["sh", "-c", f'ulimit -n {descriptors} && exec "$0" "$@"'] if descriptors else []
-    (folder / "home").mkdir(exist_ok=True)
+    (folder / "home").mkdir(mode=0o700, exist_ok=True)
     log = folder / "serve.log"
     with log.open("wb") as sink:
         process = await anyio.open_process(

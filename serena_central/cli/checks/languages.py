@@ -36,7 +36,7 @@ async def check_languages(places: Places) -> list[Check]:
 
     async def try_one(spec: ServerSpec, launch: Launch) -> None:
         async with places_free:
-            tried[spec.name] = await _tried(spec, launch)
+            tried[spec.name] = await _tried(spec, launch, places)
 
     async with anyio.create_task_group() as tasks:
         for spec, launch in found.values():
@@ -48,11 +48,11 @@ async def check_languages(places: Places) -> list[Check]:
     return lines
 
 
-async def _tried(spec: ServerSpec, launch: Launch) -> Check | None:
+async def _tried(spec: ServerSpec, launch: Launch, places: Places) -> Check | None:
     """None for one that turns out not to be here: only the language is that it is written in."""
     program = launch.command[0]
     try:
-        version = await try_out(spec, launch)
+        version = await try_out(spec, launch, places.temporary)
     except ServerStartFailed as error:
         if spec.launch.hosted:
             return None

@@ -120,7 +120,7 @@ async def _build(
     building = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=home))
     try:
         with anyio.move_on_after(way.TIMEOUT_S) as limit:
-            shop = Workshop(spec.name, building, tell)
+            shop = Workshop(spec.name, building, tell, temporary=places.temporary)
             await check_needs((*way.NEEDS, *recipe.needs), shop)
             env = await way.build(recipe, shop)
             if folder is not None:
@@ -156,7 +156,7 @@ async def _bundled(spec: ServerSpec, places: Places, tell: Tell) -> Launch | Non
 async def _try_out(spec: ServerSpec, prefix: Path | None, places: Places, tell: Tell) -> None:
     """Starts what was built. Raises: LanguageServerError."""
     tell("trying it out")
-    await try_out(spec, locate(spec, places.home, places, untrusted=None, prefix=prefix))
+    await try_out(spec, locate(spec, places.home, places, untrusted=None, prefix=prefix), places.temporary)
 
 
 @asynccontextmanager

@@ -43,10 +43,11 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 class Workshop:
     """A folder to build in. `prefix` exists and is empty; everything that a way makes goes there."""
 
-    def __init__(self, server: str, prefix: Path, tell: Tell) -> None:
+    def __init__(self, server: str, prefix: Path, tell: Tell, *, temporary: Path) -> None:
         self.server = server
         self.prefix = prefix
         self._tell = tell
+        self._temporary = temporary
 
     async def run(self, *command: str | Path, keep: frozenset[str] = frozenset(), **env: str) -> str:
         """Runs a command to its end in `prefix`; returns its output. `keep` names variables that it may see as well.
@@ -59,7 +60,10 @@ class Workshop:
         tail: deque[str] = deque(maxlen=TAIL_LINES)
         lines: list[str] = []
         launch = Launch([*_MERGED, *words])
-        async with guarded(launch, self.prefix, environment={**_environment(os.environ, keep), **env}) as process:
+        environment = {**_environment(os.environ, keep), **env}
+        async with guarded(
+            launch, self.prefix, environment=environment, temporary=self._temporary, private=True
+        ) as process:
             await process.stdin.aclose()
             rest = b""
             async for chunk in process.stdout:

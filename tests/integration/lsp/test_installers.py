@@ -47,7 +47,7 @@ async def test_pip_installs_a_server_that_runs_from_where_it_was_moved(tmp_path:
     assert any("pip install" in line for line in lines)
     launch = locate(spec, tmp_path, places, untrusted=None, path="")
     assert launch.command[0] == str(places.servers / "tiny" / "1.0.0" / "bin" / "tiny-ls")
-    assert await try_out(spec, launch) == "1.0.0"
+    assert await try_out(spec, launch, tmp_path / "tmp") == "1.0.0"
     assert visible(places) == ["1.0.0"]
     again = await install(spec, places, tell=silent)
     assert not again.fresh
@@ -61,7 +61,7 @@ async def test_npm_installs_a_server_and_runs_no_install_scripts(tmp_path: Path,
     assert done.folder
     assert not (done.folder / "node_modules" / "tiny-ls" / "script-ran").exists()
     assert (done.folder / "package-lock.json").is_file()
-    assert await try_out(spec, locate(spec, tmp_path, places, untrusted=None, path="")) == "1.0.0"
+    assert await try_out(spec, locate(spec, tmp_path, places, untrusted=None, path=""), places.temporary) == "1.0.0"
 
 
 async def test_two_versions_are_kept_and_uninstall_removes_all(tmp_path: Path, places: Places) -> None:

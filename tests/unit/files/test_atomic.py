@@ -13,11 +13,19 @@ def test_a_file_is_made_with_its_folders(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "a").iterdir()] == ["b.md"]
 
 
-def test_the_mode_of_a_file_is_kept(tmp_path: Path) -> None:
+def test_a_file_is_the_users_alone_whatever_was_there(tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    for _ in range(2):
+        write_whole(file, b"new")
+        assert file.stat().st_mode & 0o777 == 0o600
+        file.chmod(0o666)
+
+
+def test_the_mode_of_a_shared_file_is_kept(tmp_path: Path) -> None:
     file = tmp_path / "x"
     file.write_text("old")
     file.chmod(0o640)
-    write_whole(file, b"new")
+    write_whole(file, b"new", shared=True)
     assert (file.read_bytes(), file.stat().st_mode & 0o777) == (b"new", 0o640)
 
 

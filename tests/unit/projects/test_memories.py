@@ -140,7 +140,7 @@ async def test_content_is_bounded_and_must_be_text(root: Path) -> None:
 
 
 async def test_a_folder_that_can_not_be_written_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("serena_central.projects.memories.write_in", full)

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from serena_central.config.settings import SessionPolicy
-from serena_central.core.errors import InvalidArguments, SessionNotFound, SessionTerminated
+from serena_central.core.errors import InvalidArguments, SessionNotFound, SessionTerminated, TooManySessions
 from serena_central.core.events import EventBus
 from serena_central.sessions.claim import Claim, Recognised
 from serena_central.sessions.manager import TOMBSTONES_KEPT_S, SessionManager
@@ -177,3 +177,100 @@ async def test_the_end_of_a_session_cancels_its_running_calls(end: str) -> None:
         await anyio.sleep_forever()
     assert scope.cancelled_caught
     assert "ann" in (call.cancelled_because or "")
+
+
+class JumpyWorld(World):
+    """Whose clock on the wall is set, or whose process was stopped: `set_clock` moves no other clock."""
+
+    def __init__(self, policy: SessionPolicy | None = None) -> None:
+        super().__init__(policy)
+        self.steady = 0.0
+        self.manager = SessionManager(
+            bus=self.bus,
+            interest=self.registry,
+            policy=policy,
+            clock=lambda: self.now,
+            steady=lambda: self.steady,
+        )
+
+    def pass_time(self, seconds: float) -> None:
+        self.now += seconds
+        self.steady += seconds
+
+    def set_clock(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("jump_s", [5 * 3600, -5 * 3600, 400 * 86_400])
+async def test_a_clock_that_is_set_makes_no_session_idle_gone_or_forgotten(jump_s: float) -> None:
+    world = JumpyWorld()
+    quiet, gone = world.manager.identify(claim(explicit_id="quiet")), world.manager.identify(claim(explicit_id="gone"))
+    world.manager.disconnect(gone.id, "it left")
+    call = RunningCall("c-1", "find_symbol", world.now, anyio.CancelScope())
+    quiet.running[call.id] = call
+    world.pass_time(60)
+    world.set_clock(jump_s)
+    world.manager.sweep()
+    assert not call.scope.cancel_called
+    del quiet.running[call.id]
+    assert world.manager.snapshot(quiet).state is SessionState.CONNECTED
+    assert world.manager.get(gone.id) is gone
+    assert "session.idle" not in world.kinds()
+    # What is due by the time that really passed still comes.
+    world.pass_time(world.manager.policy.idle_after_s - 60)
+    world.manager.sweep()
+    assert "session.idle" in world.kinds()
+    world.pass_time(world.manager.policy.retention_s)
+    world.manager.sweep()
+    assert gone not in world.manager.sessions()
+
+
+@pytest.mark.parametrize("jump_s", [5 * 3600, -5 * 3600])
+def test_the_kill_of_a_shared_session_lasts_as_long_as_it_should_whatever_the_clock_does(jump_s: float) -> None:
+    world = JumpyWorld()
+    shared = world.manager.identify(claim())
+    world.manager.terminate(shared.id, "ann")
+    world.set_clock(jump_s)
+    with pytest.raises(SessionTerminated):
+        world.manager.identify(claim())
+    world.pass_time(world.manager.policy.shared_kill_lift_s + 1)
+    assert world.manager.identify(claim()) is shared
+
+
+def test_room_is_made_by_those_that_never_called_the_longest_unheard_of_first() -> None:
+    world = World(SessionPolicy(max_sessions=4))
+    used, held, first, second = (world.manager.identify(claim(explicit_id=name)) for name in ("u", "h", "a", "b"))
+    used.count("find_symbol", 1.0, failed=False, at=world.now)
+    with world.manager.held(held):
+        world.now += 1
+        world.manager.identify(claim(explicit_id="a"))  # heard of again
+        world.manager.identify(claim(explicit_id="c"))
+        assert second not in world.manager.sessions()
+        assert first in world.manager.sessions()
+        for number in range(100):
+            world.now += 1
+            world.manager.identify(claim(explicit_id=f"flood-{number}"))
+        kept = world.manager.sessions()
+        assert len(kept) == 4
+        assert {used, held} < set(kept)
+
+
+def test_where_all_are_in_use_a_new_session_is_refused_and_the_old_ones_go_on() -> None:
+    world = World(SessionPolicy(max_sessions=2))
+    for name in ("a", "b"):
+        world.manager.identify(claim(explicit_id=name)).count("find_symbol", 1.0, failed=False, at=world.now)
+    with pytest.raises(TooManySessions, match=r"limit of 2 sessions.*sessions\.max_sessions"):
+        world.manager.identify(claim(explicit_id="c"))
+    with pytest.raises(TooManySessions):
+        world.manager.check_room()
+    assert world.manager.identify(claim(explicit_id="a")).calls == 1
+
+
+def test_a_flood_of_an_earlier_run_is_not_restored_beyond_the_limit() -> None:
+    flooded, world = World(SessionPolicy(max_sessions=50)), World(SessionPolicy(max_sessions=3))
+    sessions = [flooded.manager.identify(claim(explicit_id=f"s{number}")) for number in range(50)]
+    sessions[7].count("find_symbol", 1.0, failed=False, at=flooded.now)
+    world.manager.restore(sessions)
+    assert len(world.manager.sessions()) == 3
+    assert sessions[7] in world.manager.sessions()

@@ -15,7 +15,7 @@ def lines() -> list[str]:
 
 @pytest.fixture
 def shop(tmp_path: Path, lines: list[str]) -> Workshop:
-    return Workshop("tiny", tmp_path, lines.append)
+    return Workshop("tiny", tmp_path, lines.append, temporary=tmp_path.with_name("tmp"))
 
 
 async def test_a_command_sees_what_it_needs_and_no_secrets(
