@@ -70,7 +70,7 @@ class _Mark(NamedTuple):
 
 def outline(identifier: str, source: bytes) -> list[DocumentSymbol]:
     """The symbols of a text (valid UTF-8) in the language of an LSP identifier that `GRAMMARS` holds."""
-    parser, query = _tools(identifier)
+    parser, query = tools(identifier)
     cursor = QueryCursor(query)
     cursor.set_max_start_depth(DEEPEST)
     marks = _marks(cursor.matches(parser.parse(source).root_node), source)
@@ -78,7 +78,8 @@ def outline(identifier: str, source: bytes) -> list[DocumentSymbol]:
 
 
 @cache
-def _tools(identifier: str) -> tuple[Parser, Query]:
+def tools(identifier: str) -> tuple[Parser, Query]:
+    """The parser of a language, and the query for its definitions."""
     grammar = GRAMMARS[identifier]
     pointer: object = getattr(import_module(grammar.package), grammar.function)()
     language = Language(pointer)
