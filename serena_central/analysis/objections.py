@@ -20,16 +20,17 @@ class KeepRules:
         self._libraries = _libraries(project.tree.files)
         self._interface_methods = _interface_methods(project)
 
-    def kept(self, hit: Hit, text: Text) -> Kept | None:
+    async def kept(self, hit: Hit, text: Text) -> Kept | None:
         """Why a symbol counts as used; None if no rule says so."""
         name = self._project.languages.language_of(hit.path) or ""
-        language = Language(name, _below(hit.path, self._libraries), self._interface_methods)
+        overrides = await self._project.relations.may_override(hit)
+        language = Language(name, _below(hit.path, self._libraries), self._interface_methods, overrides)
         return kept(hit, text, language, self._project.settings.validation)
 
 
 async def objections(project: Project, siblings: Siblings, hit: Hit) -> list[str]:
     """Sentences about why a symbol may be in use although nothing in its project refers to it. Raises PathError."""
-    reason = KeepRules(project).kept(hit, (await project.read(hit.path)).text)
+    reason = await KeepRules(project).kept(hit, (await project.read(hit.path)).text)
     kept_for = [f"It may be used from elsewhere: {reason.reason}."] if reason else []
     return [*kept_for, *await used_by_siblings(project, siblings, hit)]
 

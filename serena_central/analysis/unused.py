@@ -130,7 +130,7 @@ async def _suspects(
         except PathError:
             continue
         for hit, definition in pairs:
-            reason = rules.kept(hit, text)
+            reason = await rules.kept(hit, text)
             if reason is None:
                 found.append((hit, definition))
             else:

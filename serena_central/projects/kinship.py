@@ -22,6 +22,9 @@ MOST_TYPES = 100
 HEAD_LINES = 12
 """Lines after a type's name in which its bases may stand."""
 
+_HEAD_WORDS = frozenset({"class", "extends", "implements", "interface", "metaclass", "object", "public", "struct"})
+"""Words in heads that are no bases."""
+
 _WORD = re.compile(r"[^\W\d]\w*")
 _HEAD_END = re.compile(r"[{]|:\s*(?:#.*)?$", re.MULTILINE)
 
@@ -41,6 +44,22 @@ class Kinship:
         if first is None or second is None:
             return False
         return not (await self._line(first)).isdisjoint(await self._line(second))
+
+    async def may_override(self, member: Hit) -> bool:
+        """Whether a base of a member's type has a member of its name, or is not known in this project."""
+        own = _type_of(member)
+        todo, seen = ([own] if own else []), set[str]()
+        while todo:
+            one = todo.pop()
+            for name in await self._bases(one) - _HEAD_WORDS - seen:
+                seen.add(name)
+                bases = [base for base in self._index.find(parse_pattern(name)) if base.symbol.kind in TYPES]
+                if not bases or len(seen) > MOST_TYPES:
+                    return True
+                if any(_has_member(base, member.symbol.name) for base in bases):
+                    return True
+                todo += bases
+        return False
 
     async def _line(self, hit: Hit) -> set[str]:
         """The names of a type and of all that stand above it in this project."""
@@ -74,6 +93,10 @@ def _type_of(member: Hit) -> Hit | None:
     if container < 0 or member.file.symbols[container].kind not in TYPES:
         return None
     return Hit(member.path, member.file, container)
+
+
+def _has_member(hit: Hit, name: str) -> bool:
+    return any(hit.file.symbols[place].name == name for place in hit.file.children(hit.place))
 
 
 def _head(hit: Hit, text: Text) -> str:

@@ -128,6 +128,10 @@ class Possible:
             await self._judge(hit, place, locations, kinship, found)
         return found
 
+    async def may_override(self, hit: Hit) -> bool:
+        """Whether a base of a member's type has a member of its name, or is not known in this project."""
+        return await Kinship(self._root, self._index, self._languages).may_override(hit)
+
     async def files_elsewhere(self, hit: Hit) -> list[str]:
         """Files that another language server, or none, reads, and that hold the name of `hit` as a word."""
         spec = self._languages.spec_for(hit.path)

@@ -101,6 +101,10 @@ class Relations:
         """The bare places of a symbol's uses, its own definition excepted."""
         return await self._named(hit, *await self._candidates(hit.path, hit.symbol.name))
 
+    async def may_override(self, hit: Hit) -> bool:
+        """Whether a base of a member's type has a member of its name, or is not known in this project."""
+        return await self._possible.may_override(hit)
+
     async def files_elsewhere(self, hit: Hit) -> list[str]:
         """Files that another language server, or none, reads, and that hold the name of a symbol as a word."""
         return await self._possible.files_elsewhere(hit)

@@ -26,6 +26,9 @@ class Derived(Base):
     def twice(self):
         return self.load()
 
+    def thrice(self):
+        return 3
+
 
 class Query:
     def __init__(self):
@@ -101,9 +104,9 @@ POSSIBLE = "Possible references, beside those above: "
 @pytest.mark.parametrize(
     ("name_path", "place"),
     [
-        ("Query/_prefetch_objects", "query.py:22 in Query/fetch"),
+        ("Query/_prefetch_objects", "query.py:25 in Query/fetch"),
         ("Query/select_rows", "uses.py:5 in unannotated"),
-        ("Query/on_windows", "query.py:45"),
+        ("Query/on_windows", "query.py:48"),
     ],
 )
 async def test_a_call_that_the_server_can_not_resolve_is_a_possible_reference(
@@ -138,6 +141,12 @@ async def test_what_nothing_can_refer_to_is_deleted(python: Asker) -> None:
     answer = await texts(python, "safe_delete_symbol", name_path="Query/never_called")
     assert '"lines_removed":3' in answer[0]
     assert "never_called" not in (python.root / "query.py").read_text()
+
+
+async def test_an_override_is_not_deleted_and_another_method_of_a_derived_class_is(python: Asker) -> None:
+    refused = await python.result("safe_delete_symbol", name_path="Derived/load")
+    assert "It may be used from elsewhere: it may override." in refused["content"][0]["text"]
+    assert '"lines_removed":3' in (await texts(python, "safe_delete_symbol", name_path="Derived/thrice"))[0]
 
 
 async def test_a_name_in_a_string_keeps_a_symbol(python: Asker) -> None:
