@@ -1,6 +1,7 @@
 """Rows about completeness: of the references that the syntax tree proves, how many are answered or at least announced.
 
-The sample are names that a project defines once, by `def` or `class`: whoever uses such a name means that definition.
+The sample are names that a project defines once, by `def` or `class`, and that Python's own libraries do not have:
+whoever uses such a name means that definition.
 Its uses are what Python's own parser finds: names, attributes and imports. It knows no types, so that this judge has
 nothing in common with a language server. A use counts as *answered* when its line is among the references, and as
 *announced* when the notes count a possible reference or an unexamined place for it.
@@ -12,9 +13,12 @@ import random
 import re
 import subprocess
 import sys
+import sysconfig
 import tarfile
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,6 +32,7 @@ RICH = "14.0.0"
 
 _POSSIBLE = re.compile(r"Possible references[^:]*: (\d+) place")
 _UNEXAMINED = re.compile(r"stands in (\d+) further place")
+_DEFINITION = re.compile(r"^\s*(?:async\s+)?(?:def|class)\s+(\w+)", re.MULTILINE)
 _LINE = re.compile(r"^ {2}> *(\d+):", re.MULTILINE)
 
 
@@ -121,10 +126,24 @@ def _defined_once(root: Path) -> Iterator[Defined]:
         except SyntaxError:
             continue  # Django's tests hold some on purpose
         _Names(path, definitions, uses, bound).visit(tree)
+    bound |= _library_names()
     for name, places in definitions.items():
         if len(places) == 1 and name not in bound and not name.startswith("__") and uses[name]:
             ((kind, at),) = places
             yield Defined(name, kind, at, frozenset(uses[name]))
+
+
+@cache
+def _library_names() -> set[str]:
+    """What Python's libraries define, too: modules in Python by their text, those in C by what they hold."""
+    names: set[str] = set()
+    for file in Path(sysconfig.get_path("stdlib")).rglob("*.py"):
+        if not {"site-packages", "test", "tests"} & {*file.parts}:
+            names.update(_DEFINITION.findall(file.read_text(encoding="utf-8", errors="replace")))
+    for module in map(import_module, (*sys.builtin_module_names, "sqlite3", "tempfile")):
+        for name, value in vars(module).items():
+            names.update({name, *(dir(value) if isinstance(value, type) else ())})
+    return names
 
 
 class _Names(ast.NodeVisitor):
