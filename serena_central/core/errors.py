@@ -25,6 +25,7 @@ Errors hold data and a message for the reader, who is often a language model. Th
     │   ├── EditConflict         a symbol changed since this session read it: by whom, when, and what it is now
     │   ├── EditRefused          what it would break, or can't be known completely
     │   ├── UndoRefused          says why an edit can't be taken back
+    │   ├── EditNotInTime        others edited the file until the call's time was over: which place in the queue it had
     │   ├── FileChanged          a file changed between the plan of an edit and its writing
     │   └── WriteFailed          the disk refused; says that nothing changed, or which files did
     ├── SessionError
@@ -238,6 +239,19 @@ class UndoRefused(EditError):
     def __init__(self, edit: str, reason: str) -> None:
         super().__init__(f"{edit} can't be undone: {reason}. Nothing was changed.")
         self.edit = edit
+
+
+class EditNotInTime(EditError):
+    """Others edited a file until the time of this edit was over; `ahead` counts those that were still before it."""
+
+    def __init__(self, path: str, ahead: int, waited_s: float) -> None:
+        super().__init__(
+            f"{path!r} is being edited by other calls, one after the other; after {waited_s:.1f} s this one was still "
+            f"number {ahead + 1} in the queue of that file. Nothing was changed. Call again, or make fewer and larger "
+            "edits."
+        )
+        self.path = path
+        self.ahead = ahead
 
 
 class FileChanged(EditError):

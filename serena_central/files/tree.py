@@ -9,7 +9,8 @@ Without a watch `fresh()` compares the whole root by stat, and `remark` says why
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -99,6 +100,16 @@ class FileTree:
             self._listeners.pop(key, None)
 
         return end
+
+    @contextmanager
+    def noting(self) -> Generator[set[str]]:
+        """Paths of the files that changed since the block was entered, as far as a `fresh()` has seen it."""
+        changed: set[str] = set()
+        end = self.subscribe(lambda changes: changed.update(change.path for change in changes))
+        try:
+            yield changed
+        finally:
+            end()
 
     def is_ignored(self, path: str) -> bool:
         """Whether a root-relative POSIX path is ignored, or lies in a nested repository. It need not exist; one that

@@ -22,6 +22,7 @@ from serena_central.core.errors import (
     ServerUnavailable,
 )
 from serena_central.core.text import Position, Text
+from serena_central.lsp import shortfalls
 from serena_central.lsp.answers import (
     Diagnostic,
     DocumentSymbol,
@@ -185,11 +186,6 @@ class LanguageServer:
             await self._conversation.enter(folder)
         except ConnectionLost as error:
             raise await self._end() from error
-
-    @property
-    def shortfall(self) -> str | None:
-        """A remark when the server has not read all that the last answer needed, else None."""
-        return self._conversation.shortfall
 
     def files_changed(self, changes: Sequence[FileChange]) -> None:
         """Takes note of changes on disk; the server hears of them before any later request."""
@@ -361,6 +357,8 @@ class LanguageServer:
             except ConnectionLost as error:
                 raise await self._end() from error
             found = await ask()
+        else:
+            shortfalls.note(f"files of the answer kept changing while {self.spec.title} read them; ask again")
         return found
 
     def _converter(self) -> Converter:

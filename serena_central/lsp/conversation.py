@@ -15,6 +15,7 @@ from anyio.abc import ByteReceiveStream, ByteSendStream
 from serena_central.core import tracing
 from serena_central.core.errors import DeadlineExceeded, RequestFailed, ServerBusy, Unsupported
 from serena_central.core.text import Position, Text
+from serena_central.lsp import shortfalls
 from serena_central.lsp.answers import FileChange
 from serena_central.lsp.callbacks import Callbacks
 from serena_central.lsp.catalogue import ServerSpec
@@ -183,7 +184,8 @@ class Conversation:
         """The answer, decoded as `shape`, and the text of the file that it is about.
 
         A server that was not ready before or after an answer may lack files for it, or say null because it has not
-        read the one that it is asked about: it is asked again once it is ready, unless that takes too long.
+        read the one that it is asked about: it is asked again once it is ready. If that takes too long, or each
+        question makes it busy again, its answer is taken as it is, and noted as one that may lack something.
 
         Raises: RequestFailed, ServerBusy, Unsupported, PathNotFound, PathRefused.
         """
@@ -191,16 +193,19 @@ class Conversation:
         across_files = question.feature not in WITHIN_ONE_FILE
         if across_files:
             await self._warm_up(question)
-        for _ in range(CURRENT_TRIES):
+        for tries_left in reversed(range(CURRENT_TRIES)):
             early = self.readiness.pending
             reading, answer = await self._ask_patiently(question, shape)
-            if (across_files or answer is None) and (early or self.readiness.pending):
+            unready = (across_files or answer is None) and (early or self.readiness.pending)
+            if unready and tries_left:
                 await self.readiness.wait()
                 if not self.readiness.pending:
                     continue
             if self.documents.still_current(reading):
+                if unready:
+                    shortfalls.note(self.readiness.remark)
                 return reading, answer
-        raise ServerBusy(self._spec.name, f"{question.path}, or its project, keeps changing; ask again later.")
+        raise ServerBusy(self._spec.name, f"{question.path} keeps changing; ask again when it is at rest.")
 
     def pulls_diagnostics(self) -> bool:
         return self.offer.has("diagnostics", self._callbacks.registered)
@@ -232,17 +237,15 @@ class Conversation:
     async def read_again(self, paths: Collection[Path]) -> bool:
         """Makes the server read those of `paths` that changed since it did; whether there were any."""
         outdated = self._settling.outdated(paths) if self._settling is not None else []
-        if self._settling is not None and outdated:
-            await self._settling.read(outdated)
+        if outdated:
+            await self._let_read(outdated)
         return bool(outdated)
 
-    @property
-    def shortfall(self) -> str | None:
-        """What the last question's answer may lack, if the server did not get as far as it should."""
-        if self.readiness.pending:
-            return self.readiness.remark
-        unread = self._settling.unread if self._settling is not None else 0
-        return f"{self._spec.title} has not read {unread} files yet that may matter; ask again" if unread else None
+    async def _let_read(self, paths: Collection[Path]) -> None:
+        """Makes a server read files that it may know as they were; notes how many it did not get to."""
+        unread = await self._settling.read(paths) if self._settling is not None else 0
+        if unread:
+            shortfalls.note(f"{self._spec.title} has not read {unread} files yet that may matter; ask again")
 
     async def _warm_up(self, question: Question) -> None:
         """Opens what an answer from several files needs, and waits for the work that begins in the server then."""
@@ -253,7 +256,7 @@ class Conversation:
             self.readiness.start_clock(opened=True)
             await self.readiness.wait()
         if self._settling is not None and question.open_first:
-            await self._settling.read([*question.open_first, question.path])
+            await self._let_read([*question.open_first, question.path])
 
     async def _show(self, paths: Sequence[Path]) -> list[Pending]:
         """Opens files, and asks for the symbols of each: a server that answers has read it."""

@@ -36,8 +36,6 @@ class Settling:
         self._changed: set[Path] = set()
         """Files that it may know as they were before a change."""
         self._lock = anyio.Lock()
-        self.unread = 0
-        """Files of the last question that were not read in time."""
 
     def note(self, changes: Iterable[FileChange]) -> None:
         """Takes note of what happened on disk."""
@@ -56,20 +54,19 @@ class Settling:
         """Those that changed, and were not read since."""
         return [path for path in paths if path in self._changed]
 
-    async def read(self, paths: Iterable[Path]) -> None:
-        """Returns when the server has read the files as they are now, or the time is up: see `unread`."""
-        self.unread = 0
+    async def read(self, paths: Iterable[Path]) -> int:
+        """Returns when the server has read the files as they are now, or the time is up: how many it has not read."""
         stamps = {path: stamp for path in paths if (stamp := _stamp(path)) and self._read.get(path) != stamp}
-        if not stamps:
-            return
         waiting = list(stamps)
+        if not waiting:
+            return 0
         with anyio.move_on_after(SETTLE_S):
             async with self._lock:  # two questions about one name: the second finds the work done
                 while waiting:
                     some = [path for path in waiting[:AT_ONCE] if self._read.get(path) != stamps[path]]
                     await self._read_some({path: stamps[path] for path in some})
                     del waiting[:AT_ONCE]
-        self.unread = len(waiting)
+        return len(waiting)
 
     async def _read_some(self, stamps: dict[Path, Stamp]) -> None:
         for pending in await self._show(list(stamps)):

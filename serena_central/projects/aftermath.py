@@ -1,12 +1,15 @@
 """What an edit brought about: symbols with other bodies than before, and errors that were not there.
 
 Both are asked of the language server, which may be slow: neither delays an answer beyond its bound, and what is not
-known by then is said. What a server said after one edit counts as the state before the next one.
+known by then is said. The symbols are asked for while the edit still holds its files, because the next one is planned
+on them; the errors when it does not, and before it does: the next edit waits for neither.
+What a server said after one edit counts as the state before the next one.
 """
 
 import logging
 from collections import Counter, OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -60,6 +63,20 @@ class Before(NamedTuple):
     errors: "Counter[_Key] | None"
 
 
+class Effect(NamedTuple):
+    """What became of the files of an edit, known before others go on. `bodies` and `unknown` as in `Consequences`;
+    `followed` are the new paths of those whose errors are looked at, `code` counts all that could have some."""
+
+    bodies: list[BodyChange]
+    unknown: list[str]
+    followed: dict[str, FileChange]
+    before: dict[str, Before]
+    code: int
+
+
+NO_EFFECT = Effect([], [], {}, {}, 0)
+
+
 _Key = tuple[str, str, str]
 """What two reports of one error have in common, wherever it moved: message, code, source."""
 
@@ -88,26 +105,39 @@ class Aftermath:
         self._diagnostics_s = diagnostics_s
         self._known_errors: OrderedDict[tuple[str, str], Counter[_Key]] = OrderedDict()
 
-    async def before(self, changes: Sequence[FileChange]) -> dict[str, Before]:
+    async def learn_errors(self, paths: Iterable[str]) -> None:
+        """Has it known which errors files have that are about to be changed, if that is known soon."""
+
+        async def learn(path: str) -> None:
+            with suppress(PathError):
+                read = await self._read(path)
+                if (path, read.digest) in self._known_errors:
+                    return
+                found = await self._errors(path)
+                if found is not None and (await self._read(path)).digest == read.digest:
+                    self._remember(path, read, found)
+
+        if self._diagnostics_s:
+            with anyio.move_on_after(self._diagnostics_s / 2):
+                async with anyio.create_task_group() as tasks:
+                    for path in [one for one in paths if self._languages.language_of(one)][:FOLLOWED_FILES]:
+                        tasks.start_soon(learn, path)
+
+    def before(self, changes: Sequence[FileChange]) -> dict[str, Before]:
         """What is known about files that are about to be changed, by root-relative path."""
         known: dict[str, Before] = {}
-
-        async def look(path: str, read: FileText) -> None:
-            known[path] = Before(self._symbols(path, read), await self._errors_before(path, read))
-
-        async with anyio.create_task_group() as tasks:
-            for change in changes[:FOLLOWED_FILES]:
-                path = self._inside(change.path)
-                if change.before is not None and self._languages.language_of(path):
-                    tasks.start_soon(look, path, change.before)
+        for change in changes[:FOLLOWED_FILES]:
+            path, read = self._inside(change.path), change.before
+            if read is not None and self._languages.language_of(path):
+                symbols = self._index.of_text(path, read.stamp)
+                known[path] = Before(symbols, self._known_errors.get((path, read.digest)))
         return known
 
-    async def after(
+    async def effect(
         self, changes: Sequence[FileChange], before: dict[str, Before], outcome: Mapping[Path, Written]
-    ) -> Consequences:
-        """What became of it, within the bounds. The tree has seen the changes; `outcome` tells the files as they
+    ) -> Effect:
+        """What became of the files, within the bound. The tree has seen the changes; `outcome` tells the files as they
         were written."""
-        started = anyio.current_time()
         written = {self._inside(one.moved_to or one.path): one for one in changes if one.after is not None}
         of_code = [path for path in written if self._languages.language_of(path)]
         followed = of_code[:FOLLOWED_FILES]
@@ -125,51 +155,57 @@ class Aftermath:
                 unknown.append(path)
             else:
                 bodies += _bodies(path, change, symbols, before.get(self._inside(change.path)))
+        return Effect(bodies, unknown, {path: written[path] for path in followed}, before, len(of_code))
+
+    async def consequences(self, effect: Effect, edited_again: Callable[[str], bool]) -> Consequences:
+        """The errors that an edit brought, within the bound. Those of a file that is `edited_again` meanwhile would not
+        be this edit's alone, and are left out."""
         news = _News({}, [])
-        with anyio.move_on_after(self._diagnostics_s - (anyio.current_time() - started)) as scope:
-            async with anyio.create_task_group() as tasks:
-                for path in followed if self._diagnostics_s else ():
-                    tasks.start_soon(self._look_for_errors, path, written[path], before, news)
-        if scope.cancelled_caught:
-            news.remarks.append(f"Errors that this edit may cause were not known within {self._diagnostics_s:g} s.")
-        if self._diagnostics_s and len(of_code) > len(followed):
-            news.remarks.append(
-                f"Errors that this edit may cause were looked for in {len(followed)} of {len(of_code)} files."
-            )
-        return Consequences(bodies=bodies, unknown=unknown, errors=news.errors, remarks=news.remarks)
+        if self._diagnostics_s:
+            with anyio.move_on_after(self._diagnostics_s) as scope:
+                async with anyio.create_task_group() as tasks:
+                    for path, change in effect.followed.items():
+                        tasks.start_soon(self._look_for_errors, path, change, effect.before, news, edited_again)
+            if scope.cancelled_caught:
+                news.remarks.append(f"Errors that this edit may cause were not known within {self._diagnostics_s:g} s.")
+            if effect.code > len(effect.followed):
+                news.remarks.append(
+                    f"Errors that this edit may cause were looked for in {len(effect.followed)} of {effect.code} files."
+                )
+        return Consequences(bodies=effect.bodies, unknown=effect.unknown, errors=news.errors, remarks=news.remarks)
 
-    def _symbols(self, path: str, read: FileText) -> FileSymbols | None:
-        """The symbols that belong to this very text, if they are known."""
-        return self._index.of_text(path, read.stamp)
-
-    async def _errors_before(self, path: str, read: FileText) -> "Counter[_Key] | None":
-        if not self._diagnostics_s:
-            return None
-        known = self._known_errors.get((path, read.digest))
-        if known is None:
-            with anyio.move_on_after(self._diagnostics_s / 2):
-                found = await self._errors(path)
-                known = None if found is None else Counter(map(_key, found))
-        return known
-
-    async def _look_for_errors(self, path: str, change: FileChange, before: dict[str, Before], news: "_News") -> None:
-        found = await self._errors(path)
-        if found is None:
-            return
+    async def _look_for_errors(
+        self,
+        path: str,
+        change: FileChange,
+        before: dict[str, Before],
+        news: "_News",
+        edited_again: Callable[[str], bool],
+    ) -> None:
+        found = None if edited_again(path) else await self._errors(path)
         try:
             read = await self._read(path)
         except PathError:
             return
-        if read.text.content != change.after:
-            return  # somebody was quicker; the errors are not this edit's alone
-        self._known_errors[path, read.digest] = Counter(map(_key, found))
-        while len(self._known_errors) > REMEMBERED_FILES:
-            self._known_errors.popitem(last=False)
+        if read.text.content != change.after or edited_again(path):
+            news.remarks.append(
+                f"{path} was edited again at once: errors that this edit may cause were not told apart from others'; "
+                "get_diagnostics_for_file shows all."
+            )
+            return
+        if found is None:
+            return
+        self._remember(path, read, found)
         old = change.before.text.content if change.before else ""
         start, _, end = changed_span(old, read.text.content)
         first, last = read.text.position(start).line0, read.text.position(end).line0
         known = before.get(self._inside(change.path))
         news.add(path, found, known.errors if known else None, range(first, last + 1))
+
+    def _remember(self, path: str, read: FileText, found: list[DiagnosticView]) -> None:
+        self._known_errors[path, read.digest] = Counter(map(_key, found))
+        while len(self._known_errors) > REMEMBERED_FILES:
+            self._known_errors.popitem(last=False)
 
     async def _errors(self, path: str) -> list[DiagnosticView] | None:
         try:

@@ -1,15 +1,14 @@
 """Changing the files of one project: what is planned on a text is written only if that text is still there.
 
-The way of every edit: the tree's barrier → read the file as it is on disk → find the symbol in that very text → plan →
-write → let tree, language servers and index see it, before anything else is answered → what it broke. Whoever changes
-a file waits for others who change it; an outside writer makes the plan start again. It knows authors as plain data,
-and no sessions.
+The way of every edit: its place in the files' queue → the tree's barrier → read the file as it is on disk → find the
+symbol in that very text → plan → write → let tree, language servers and index see it, before anything else is answered
+→ leave the queue → what it broke. An outside writer makes the plan start again. It knows authors as plain data, and no
+sessions.
 """
 
 import threading
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -21,7 +20,7 @@ import msgspec
 
 from serena_central.core.errors import EditConflict, FileChanged, PathNotFound, PathRefused
 from serena_central.core.ids import new_edit_id
-from serena_central.core.locks import KeyedLocks
+from serena_central.core.locks import Holder
 from serena_central.core.text import Text
 from serena_central.editing.apply import Applier
 from serena_central.editing.change import Author, FileChange, Operation
@@ -30,18 +29,25 @@ from serena_central.editing.plan import Difference, TextEdit, apply_edits, diffe
 from serena_central.editing.replacing import Mode
 from serena_central.files.text import DEFAULT_ENCODING, MARK, FileText, read_text
 from serena_central.files.tree import FileTree
-from serena_central.projects.aftermath import Aftermath, Consequences
+from serena_central.projects.aftermath import NO_EFFECT, Aftermath, Consequences, Effect
 from serena_central.projects.bulk import Found, Occurrence, changes_of, check_count, find
 from serena_central.projects.guard import Guard
+from serena_central.projects.queue import EditQueue
 from serena_central.symbols.index import Hit
 
 ATTEMPTS = 8
-"""How often an edit is planned again because somebody outside wrote the file meanwhile."""
+"""How often an edit is planned because somebody outside wrote the file meanwhile."""
 
 NOTHING_SEEN: Mapping[str, str] = MappingProxyType({})
 
-TURN_S = 10.0
-"""How long an edit waits for others of the same file; after that it goes ahead, and the digests decide."""
+
+class Meant(NamedTuple):
+    """A symbol that an author means, and what the author knows of it: hashes of bodies (symbols/bodies.py), of the
+    symbol and of those in it, by name path. What it holds nothing of is not compared."""
+
+    path: str
+    name_path: str
+    seen: Mapping[str, str] = NOTHING_SEEN
 
 
 class Site(NamedTuple):
@@ -134,38 +140,38 @@ class Edits:
         self._refuses = refuses_conflicts
         self._encoding = encoding or DEFAULT_ENCODING
         self._guard = Guard()
-        self._turns = KeyedLocks()
+        self._queue = EditQueue()
 
     async def change_symbol(
         self,
-        path: str,
-        name_path: str,
+        within: str | None,
+        find: Callable[[], Awaitable[Meant]],
         plan: Callable[[Site], Sequence[TextEdit]],
         author: Author,
         *,
-        seen: Mapping[str, str] = NOTHING_SEEN,
         dry_run: bool = False,
-    ) -> Edited:
-        """Changes the file of one symbol by edits that are planned on its place. `plan` may raise, to refuse. `seen`
-        are the hashes of the bodies that the author knows (symbols/bodies.py), of the symbol and of those in it, by
-        name path; what it holds nothing of is not compared.
+    ) -> tuple[Meant, Edited]:
+        """Changes the file of one symbol by edits that are planned on its place; tells which it was. `find` looks for
+        it, after the barrier, in the file `within` if there is one; `plan` may raise, to refuse.
 
         Raises:
             SymbolNotFound: it is gone.
             EditConflict: it is not any more what the author knows, and the settings say to refuse.
             PathError, EditError, InvalidArguments: the file can't be changed.
         """
+        found: list[Meant] = []
         conflicts: list[EditConflict] = []
 
         async def changes() -> list[FileChange]:
-            conflicts.clear()
-            site = await self.site(path, name_path)
-            conflicts.extend(self.conflicts(site, seen))
+            found[:] = [meant := await find()]
+            site = await self.site(meant.path, meant.name_path)
+            conflicts[:] = self.conflicts(site, meant.seen)
             after = apply_edits(site.text, plan(site))
-            return [FileChange(self._root / path, site.read, after)]
+            return [FileChange(self._root / meant.path, site.read, after)]
 
+        path = (await find()).path if within is None else within
         edited = await self.change_files([path], changes, author, dry_run=dry_run)
-        return msgspec.structs.replace(edited, conflicts=conflicts)
+        return found[0], msgspec.structs.replace(edited, conflicts=conflicts)
 
     async def site(self, path: str, name_path: str) -> Site:
         """A symbol and its file's text as it is on disk, both of the same moment. Raises SymbolNotFound, PathError."""
@@ -272,20 +278,53 @@ class Edits:
         dry_run: bool = False,
         undoes: str | None = None,
     ) -> Edited:
-        """Makes all planned changes, or none. `paths` are those files, as far as they are known before, that the plan
-        reads: nobody else in this server changes them meanwhile. `undoes` names an edit that this one takes back."""
-        path = ""
-        async with self._turn(paths):
-            for _ in range(ATTEMPTS):
-                await self._tree.fresh()
-                try:
-                    changes = [change for change in await plan() if _differs(change)]
-                    if dry_run or not changes:
-                        return self._planned(changes)
-                    return await self._make(changes, author, undoes)
-                except FileChanged as error:
-                    path = error.path
-        raise PathRefused(f"{self._shown(Path(path))!r} keeps changing; call again when it has settled.")
+        """Makes all planned changes, or none. `paths` are the files that will be changed, as far as they are known
+        before the plan: nobody else in this server changes them meanwhile. `undoes` names an edit that this one takes
+        back."""
+        if not dry_run:
+            await self._aftermath.learn_errors([path for path in paths if not self.queued(path)])
+        needed = frozenset(paths)
+        while True:
+            async with self._queue.turn(needed) as holder:
+                outcome = await self._attempts(holder, plan, author, dry_run=dry_run, undoes=undoes)
+            if isinstance(outcome, frozenset):
+                needed |= outcome
+            elif isinstance(outcome, Edited):
+                return outcome
+            else:
+                break
+        # No await between the end of an edit that was made and its being shielded again.
+        return await self._told(outcome)
+
+    async def _attempts(
+        self, holder: Holder, plan: Plan, author: Author, *, dry_run: bool, undoes: str | None
+    ) -> "Edited | _Made | frozenset[str]":
+        """Plans and writes while the holder's files are its own; or tells the files that it needs and others have."""
+        path, files = "", frozenset[str]()
+        for _ in range(ATTEMPTS):
+            await self._tree.fresh()
+            try:
+                changes = [change for change in await plan() if _differs(change)]
+                if dry_run or not changes:
+                    return self._planned(changes)
+                files = self._files_of(changes)
+                if not holder.names:  # all that is edited was unknown before the plan: nobody is kept waiting
+                    await self._aftermath.learn_errors(files)
+                if not holder.add_free(files):
+                    return files
+                return await self._make(changes, author, undoes)
+            except FileChanged as error:
+                path = self._shown(Path(error.path))
+                if path not in holder.names:  # it may have been another edit of this server
+                    return files | {path}
+        raise PathRefused(
+            f"{path!r} keeps changing: something outside of this server writes it again and again. Nothing was "
+            "changed; call again when it has settled."
+        )
+
+    def queued(self, path: str) -> int:
+        """How many edits of a root-relative file are being made, or wait for their turn."""
+        return self._queue.queued(path)
 
     def check_editable(self, path: str) -> None:
         """Raises PathRefused for a root-relative path that is ignored: nobody looks after what happens there."""
@@ -294,12 +333,9 @@ class Edits:
                 f"{path!r} is ignored (by git, by ignored_paths, or as a nested repository), and is not edited here."
             )
 
-    @asynccontextmanager
-    async def _turn(self, paths: Sequence[str]) -> AsyncGenerator[None]:
-        async with AsyncExitStack() as stack:
-            with anyio.move_on_after(TURN_S):
-                await stack.enter_async_context(self._turns.holding(paths))
-            yield
+    def _files_of(self, changes: Sequence[FileChange]) -> frozenset[str]:
+        both = (path for change in changes for path in (change.path, change.moved_to) if path is not None)
+        return frozenset(map(self._shown, both))
 
     def _planned(self, changes: Sequence[FileChange]) -> Edited:
         differences = [(change, _difference(change)) for change in changes]
@@ -309,8 +345,8 @@ class Edits:
             diff="".join(self._diff(*one) for one in differences),
         )
 
-    async def _make(self, changes: Sequence[FileChange], author: Author, undoes: str | None) -> Edited:
-        before = await self._aftermath.before(changes)
+    async def _make(self, changes: Sequence[FileChange], author: Author, undoes: str | None) -> "_Made":
+        """Writes, and lets everybody who plans on these files next know what became of them."""
         differences = [(change, _difference(change)) for change in changes]
         edit = AppliedEdit(
             id=new_edit_id(),
@@ -321,14 +357,21 @@ class Edits:
             patches=[self._patch(*one) for one in differences],
             undoes=undoes,
         )
-        consequences = Consequences()
+        before, effect = self._aftermath.before(changes), NO_EFFECT
         with anyio.CancelScope(shield=True):  # from the first file on, until it is known what became of it
             written = await self._applier.apply(Operation(edit.id, tuple(changes), msgspec.msgpack.encode(edit)))
             await self._tree.fresh()
             self._applied(edit)
-            consequences = await self._aftermath.after(changes, before, written)
-            self._guard.note(author, edit.at, consequences.bodies)
-        return Edited(id=edit.id, files=edit.files, consequences=consequences)
+            effect = await self._aftermath.effect(changes, before, written)
+            self._guard.note(author, edit.at, effect.bodies)
+        return _Made(edit, effect)
+
+    async def _told(self, made: "_Made") -> Edited:
+        """The answer of an edit that was made. Nobody waits for it but its author."""
+        consequences = Consequences()
+        with anyio.CancelScope(shield=True):  # bounded by the wait for diagnostics
+            consequences = await self._aftermath.consequences(made.effect, lambda path: self.queued(path) > 0)
+        return Edited(id=made.edit.id, files=made.edit.files, consequences=consequences)
 
     def _changed(self, change: FileChange, difference: Difference) -> ChangedFile:
         counts = difference.counts
@@ -365,6 +408,13 @@ class Edits:
 
     def _shown(self, path: Path) -> str:
         return path.relative_to(self._root).as_posix()
+
+
+class _Made(NamedTuple):
+    """An edit that was written."""
+
+    edit: AppliedEdit
+    effect: Effect
 
 
 def _content(change: FileChange) -> str | None:

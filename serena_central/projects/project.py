@@ -189,6 +189,11 @@ class Project:
             )
         return inside
 
+    def named_file(self, path: str) -> str | None:
+        """The root-relative form of a path that is a file; None for a folder, or no path at all. Raises PathError."""
+        inside = self.locate(path) if path else ""
+        return inside if (self.root / inside).is_file() else None
+
     def locate_folder(self, path: str) -> str:
         """Like `locate`, for a path that must be a folder; `""` for the root."""
         inside = self.locate(path)

@@ -20,7 +20,7 @@ from serena_central.files.text import FileText
 from serena_central.files.tree import FileTree
 from serena_central.lsp.answers import WorkspaceEdit
 from serena_central.projects.common_names import is_unusual
-from serena_central.projects.edits import NOTHING_SEEN, Edited, Edits, Site
+from serena_central.projects.edits import NOTHING_SEEN, Edited, Edits, Meant, Site
 from serena_central.projects.possible import THOROUGH, Examined, Place
 from serena_central.projects.relations import Relations
 from serena_central.projects.views import Uses
@@ -114,7 +114,7 @@ class Refactoring:
             left[:] = [await self._left(site.hit, examined, rename)]
             return changes
 
-        edited = await self._edits.change_files([hit.path], plan, author, dry_run=dry_run)
+        edited = await self._edits.change_files([], plan, author, dry_run=dry_run)
         (rename,) = plans
         return Renamed(
             edited=msgspec.structs.replace(self._with_caveat(edited, hit), conflicts=conflicts),
@@ -133,8 +133,8 @@ class Refactoring:
         force: bool = False,
         dry_run: bool = False,
     ) -> Edited:
-        """Deletes a symbol that nothing but itself uses, its doc comment included. `seen` as in `Edits.change_symbol`;
-        `objections` are what the caller knows against it. With `force` it is deleted, and what objects is noted.
+        """Deletes a symbol that nothing but itself uses, its doc comment included. `seen` as in `Meant`; `objections`
+        are what the caller knows against it. With `force` it is deleted, and what objects is noted.
 
         Raises:
             EditRefused: it is used, it may be, or that can't be known.
@@ -145,9 +145,13 @@ class Refactoring:
             raise EditRefused(
                 f"{hit.name_path} was not deleted. {' '.join(against)} Pass force=true to delete it all the same."
             )
-        language = self._relations.language_of(hit.path)
-        edited = await self._edits.change_symbol(
-            hit.path, hit.name_path, lambda site: [_without(site, language)], author, seen=seen, dry_run=dry_run
+        language, meant = self._relations.language_of(hit.path), Meant(hit.path, hit.name_path, seen)
+
+        async def find() -> Meant:
+            return meant
+
+        _, edited = await self._edits.change_symbol(
+            hit.path, find, lambda site: [_without(site, language)], author, dry_run=dry_run
         )
         remarks = [f"Deleted in spite of: {' '.join(against)}"] if against else []
         return _with_remarks(self._with_caveat(edited, hit), remarks)

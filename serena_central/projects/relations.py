@@ -23,12 +23,14 @@ from serena_central.files.search import find_containing
 from serena_central.files.text import FileText
 from serena_central.files.tree import FileTree
 from serena_central.files.words import words_of
+from serena_central.lsp import shortfalls
 from serena_central.lsp.answers import Diagnostic, HierarchyItem, Location, WorkspaceEdit
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.documents import MAX_CANDIDATES
 from serena_central.projects.common_names import is_common
 from serena_central.projects.languages import ProjectLanguages
 from serena_central.projects.possible import BRIEF, Examined, Limits, Place, Possible
+from serena_central.projects.steady import Steady
 from serena_central.projects.views import (
     DiagnosticView,
     HierarchyNode,
@@ -76,30 +78,42 @@ class Relations:
         self._index = index
         self._indexer = indexer
         self._languages = languages
+        self._steady = Steady(tree, index, indexer)
 
     async def hover(self, hit: Hit) -> str | None:
         """What the server shows about a symbol: signature and documentation, usually Markdown."""
-        path, position = self._root / hit.path, hit.symbol.name_position
-        return await self._languages.ask(hit.path, lambda server: server.hover(path, position))
+
+        async def ask(hit: Hit) -> tuple[str | None, Collection[str]]:
+            path, position = self._root / hit.path, hit.symbol.name_position
+            return await self._languages.ask(hit.path, lambda server: server.hover(path, position)), ()
+
+        shown, unsteady = await self._steady.ask(hit, ask)
+        return None if unsteady else shown
 
     async def references(self, hit: Hit) -> References:
         """Uses of a symbol, its own definition excepted, by file and position."""
-        uses = await self.uses(hit)
-        examined = await self._possible.examine(hit, uses)
-        places = [(path, span) for path, spans in uses.places.items() for span in spans]
-        references, gaps = await self.views(sorted({*places, *examined.references}))
-        return References(
-            references,
-            uses.outside,
-            gaps,
-            uses.remark,
-            self.caveat(hit),
-            await self._possible_references(hit, examined),
-        )
+
+        async def ask(hit: Hit) -> tuple[References, Collection[str]]:
+            uses = await self._named(hit, *await self._candidates(hit.path, hit.symbol.name))
+            examined = await self._possible.examine(hit, uses)
+            places = [(path, span) for path, spans in uses.places.items() for span in spans]
+            references, gaps = await self.views(sorted({*places, *examined.references}))
+            possible = await self._possible_references(hit, examined)
+            found = References(references, uses.outside, gaps, uses.remark, self.caveat(hit), possible)
+            return found, {*uses.places, *(place.path for place in (*examined.references, *examined.possible))}
+
+        found, unsteady = await self._steady.ask(hit, ask)
+        return msgspec.structs.replace(found, remark=_joined(found.remark, unsteady))
 
     async def uses(self, hit: Hit) -> Uses:
         """The bare places of a symbol's uses, its own definition excepted."""
-        return await self._named(hit, *await self._candidates(hit.path, hit.symbol.name))
+
+        async def ask(hit: Hit) -> tuple[Uses, Collection[str]]:
+            uses = await self._named(hit, *await self._candidates(hit.path, hit.symbol.name))
+            return uses, uses.places
+
+        found, unsteady = await self._steady.ask(hit, ask)
+        return msgspec.structs.replace(found, remark=_joined(found.remark, unsteady))
 
     async def may_override(self, hit: Hit) -> bool:
         """Whether a base of a member's type has a member of its name, or is not known in this project."""
@@ -202,8 +216,9 @@ class Relations:
         `remark` is what the server's answers lack in any case. Raises LanguageServerError, PathError.
         """
         shown, unopened = self._shown(hit.path, hit.symbol.name, holders)
-        locations = await server.references(self._root / hit.path, hit.symbol.name_position, candidates=shown)
-        return msgspec.structs.replace(self._uses(locations), remark=remark or unopened or server.shortfall)
+        with shortfalls.noting() as lacks:
+            locations = await server.references(self._root / hit.path, hit.symbol.name_position, candidates=shown)
+        return msgspec.structs.replace(self._uses(locations), remark=remark or unopened or lacks())
 
     def _uses(self, locations: Sequence[Location]) -> Uses:
         inside, outside = self._split(locations)
@@ -266,13 +281,18 @@ class Relations:
 
     async def implementations(self, hit: Hit) -> tuple[list[Hit], int, str | None]:
         """Symbols that implement one; how many lie outside the project; a remark."""
-        path, position = self._root / hit.path, hit.symbol.name_position
-        candidates, unopened = await self._candidates(hit.path, hit.symbol.name)
-        locations, remark = await self._when_ready(
-            hit.path, lambda server: server.implementation(path, position, candidates=candidates)
-        )
-        hits, outside = await self._defined_at(locations)
-        return hits, outside, await self._with_blind_spots(hit, remark or unopened)
+
+        async def ask(hit: Hit) -> tuple[tuple[list[Hit], int, str | None], Collection[str]]:
+            path, position = self._root / hit.path, hit.symbol.name_position
+            candidates, unopened = await self._candidates(hit.path, hit.symbol.name)
+            locations, remark = await self._when_ready(
+                hit.path, lambda server: server.implementation(path, position, candidates=candidates)
+            )
+            hits, outside = await self._defined_at(locations)
+            return (hits, outside, remark or unopened), {found.path for found in hits}
+
+        (hits, outside, remark), unsteady = await self._steady.ask(hit, ask)
+        return hits, outside, await self._with_blind_spots(hit, _joined(remark, unsteady))
 
     async def definition(self, path: str, position: Position) -> tuple[list[Hit], list[Location], str | None]:
         """Symbols that are defined where the name at `position` leads; places outside the project; a remark."""
@@ -300,16 +320,21 @@ class Relations:
 
     async def hierarchy(self, hit: Hit, direction: Direction, depth: int) -> tuple[list[HierarchyNode], str | None]:
         """Callers, callees, super- or subtypes of a symbol, `depth` levels deep; a remark."""
-        path, position = self._root / hit.path, hit.symbol.name_position
         calls = direction in ("incoming", "outgoing")
-        prepared, remark = await self._when_ready(
-            hit.path,
-            lambda server: (
-                server.prepare_call_hierarchy(path, position)
-                if calls
-                else server.prepare_type_hierarchy(path, position)
-            ),
-        )
+
+        async def prepare(hit: Hit) -> tuple[tuple[list[HierarchyItem], str | None], Collection[str]]:
+            path, position = self._root / hit.path, hit.symbol.name_position
+            return await self._when_ready(
+                hit.path,
+                lambda server: (
+                    server.prepare_call_hierarchy(path, position)
+                    if calls
+                    else server.prepare_type_hierarchy(path, position)
+                ),
+            ), ()
+
+        (prepared, remark), unsteady = await self._steady.ask(hit, prepare)
+        remark = _joined(remark, unsteady)
         budget = [NODES_LIMIT]
         nodes: list[HierarchyNode] = []
         for item in prepared:
@@ -393,13 +418,14 @@ class Relations:
         async def ask(server: LanguageServer) -> tuple[T, str | None]:
             remark = await server.ready()
             try:
-                answer = await question(server)
+                with shortfalls.noting() as lacks:
+                    answer = await question(server)
             except RequestFailed as error:
                 if remark is None:
                     raise
                 # Likely the cause, and what can be done about.
                 raise RequestFailed(error.server, error.method, error.code, f"{error.message}; {remark}") from error
-            return answer, remark or server.shortfall
+            return answer, remark or lacks()
 
         return await self._languages.ask(path, ask)
 

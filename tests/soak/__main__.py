@@ -4,6 +4,7 @@ Every project holds the same symbol names with bodies of its own, and every body
 raises, so that an answer from another project or from an older text shows itself. Prints a line every ten seconds and
 a summary; exits with 1 when an answer was wrong or stale, a call had no answer, a process was left, or the server's
 memory did not stay within a tenth of what it was after the warm-up. A run that is too short to tell says so.
+With `--kills` the sessions edit, too, and the server itself is killed as often: see `kills`.
 """
 
 import argparse
@@ -15,14 +16,15 @@ import tempfile
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
-import anyio.to_thread
 import httpx
 import psutil
 
+from tests.soak.kills import soak_with_kills
 from tests.support.child import Child, serving_child
 from tests.support.mcp import RawClient
 
@@ -210,5 +212,10 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="make soak", description=__doc__)
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--sessions", type=int, default=64)
+    parser.add_argument("--kills", type=int, default=0, help="of the server itself, while sessions edit")
+    parser.add_argument("--projects", type=int, default=3, help="with --kills")
     given = parser.parse_args()
+    if given.kills:
+        kills = partial(soak_with_kills, given.seconds, given.sessions, given.kills, given.projects)
+        sys.exit(0 if anyio.run(kills) else 1)
     sys.exit(0 if anyio.run(soak, given.seconds, given.sessions) else 1)

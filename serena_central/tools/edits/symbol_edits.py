@@ -8,7 +8,7 @@ from msgspec import Meta
 from serena_central.core.text import Range, Text
 from serena_central.editing.placement import Style, inserted_after, inserted_before, replaced
 from serena_central.editing.plan import TextEdit
-from serena_central.projects.edits import Site
+from serena_central.projects.edits import Meant, Site
 from serena_central.projects.project import Project
 from serena_central.symbols.kinds import kind_numbers
 from serena_central.tools.catalogue import tool
@@ -44,17 +44,19 @@ async def replace_symbol_body(
     dry_run: DryRun = False,
 ) -> Any:
     """Replaces the whole definition of a symbol. Look at it first (find_symbol with include_body)."""
-    hit = await target.find_one(name_path, relative_path)
-    seen = await seen_within(call, target, hit)
-    edited = await target.edits.change_symbol(
-        hit.path,
-        hit.name_path,
+
+    async def find() -> Meant:
+        hit = await target.find_one(name_path, relative_path)
+        return Meant(hit.path, hit.name_path, await seen_within(call, target, hit))
+
+    meant, edited = await target.edits.change_symbol(
+        target.named_file(relative_path),
+        find,
         lambda site: [replaced(site.hit.symbol.range, body, _style(target, site))],
         call.author,
-        seen=seen,
         dry_run=dry_run,
     )
-    return answer(call, target, edited, about=hit.name_path)
+    return answer(call, target, edited, about=meant.name_path)
 
 
 @tool("Insert after a symbol", edits=True, idempotent=False, aliases={"name_path_pattern": "name_path"})
@@ -93,11 +95,15 @@ async def _insert(
     place: Callable[[Text, Range, str, Style], TextEdit],
 ) -> Any:
     """Nothing is overwritten, so that it doesn't matter what the session knows of the symbol."""
-    hit = await target.find_one(name_path, relative_path)
-    target.edits.check_editable(hit.path)
-    edited = await target.edits.change_symbol(
-        hit.path,
-        hit.name_path,
+
+    async def find() -> Meant:
+        hit = await target.find_one(name_path, relative_path)
+        target.edits.check_editable(hit.path)
+        return Meant(hit.path, hit.name_path)
+
+    _, edited = await target.edits.change_symbol(
+        target.named_file(relative_path),
+        find,
         lambda site: [place(site.text, site.hit.symbol.range, body, _style(target, site))],
         call.author,
         dry_run=dry_run,

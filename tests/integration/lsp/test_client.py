@@ -19,14 +19,18 @@ from serena_central.core.errors import (
     Unsupported,
 )
 from serena_central.core.text import Position, Range
+from serena_central.lsp import shortfalls
 from serena_central.lsp.answers import FileChange
 from serena_central.lsp.catalogue import Documents, Readiness, Watching
+from serena_central.lsp.conversation import CURRENT_TRIES
 from serena_central.lsp.process import Usage
 from tests.support.fakes import FAKE_SPEC, fake_server, log_of, logged, methods_of, running
 
 pytestmark = pytest.mark.anyio
 
 START = Position(0, 0)
+
+REFERENCES = "textDocument/references"
 
 
 @pytest.fixture
@@ -238,11 +242,12 @@ async def test_an_answer_that_points_into_a_changed_file_is_asked_again_once_tha
     span = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}}
     answers = {"textDocument/references": [{"uri": other.as_uri(), "range": span}]}
     async with running(fake_server(file.parent, spec, log=str(log), answers=answers)) as server:
-        for kind in ("changed", None):
-            if kind:
-                server.files_changed([FileChange(other, kind)])
-            assert [place.path for place in await server.references(file, START)] == [other]
-        assert server.shortfall is None
+        with shortfalls.noting() as lacks:
+            for kind in ("changed", None):
+                if kind:
+                    server.files_changed([FileChange(other, kind)])
+                assert [place.path for place in await server.references(file, START)] == [other]
+        assert lacks() is None
     asked = [method.rpartition("/")[2] for method in methods_of(log) if method.startswith("textDocument/")]
     assert asked == ["didOpen", "references", "didOpen", "documentSymbol", "references", "references"]
 
@@ -488,6 +493,45 @@ async def test_an_answer_while_the_server_reads_its_folders_anew_is_asked_for_ag
             await logged(log, method="textDocument/references")
             await server.document_symbols(file)
     assert methods_of(log).count("textDocument/references") == 2
+
+
+async def test_a_server_that_every_question_makes_busy_is_believed_in_the_end_with_a_note(
+    file: Path, log: Path
+) -> None:
+    readiness = Readiness(kind="notification", method="fake/status", field="quiet", value=True, grace_s=60, cap_s=60)
+    calm, busy = ({"method": "fake/status", "params": {"quiet": quiet}} for quiet in (True, False))
+    say_on = {REFERENCES: [busy], "$/serenaCentral/ping": [calm]}
+    spec = msgspec.structs.replace(FAKE_SPEC, readiness=readiness)
+    answered = anyio.Event()
+    async with running(fake_server(file.parent, spec, log=str(log), say=[calm], say_on=say_on)) as server:
+        assert await server.ready() is None
+
+        async def calm_down() -> None:
+            while not answered.is_set():
+                await server.ping()
+
+        with anyio.fail_after(30), shortfalls.noting() as lacks:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(calm_down)
+                assert await server.references(file, START) == []
+                answered.set()
+        assert "may be incomplete" in (lacks() or "")
+    assert methods_of(log).count(REFERENCES) == CURRENT_TRIES
+
+
+async def test_what_one_answer_may_lack_is_no_matter_of_another_question(file: Path) -> None:
+    """The server becomes ready right after an answer that it gave too early: the note stays with that answer."""
+    readiness = Readiness(kind="notification", method="fake/status", field="quiet", value=True, grace_s=60, cap_s=0.1)
+    spec = msgspec.structs.replace(FAKE_SPEC, readiness=readiness)
+    quiet = [{"method": "fake/status", "params": {"quiet": True}}]
+    async with running(fake_server(file.parent, spec, say_on={"$/serenaCentral/ping": quiet})) as server:
+        with shortfalls.noting() as early:
+            await server.references(file, START)
+        await server.ping()
+        with shortfalls.noting() as later:
+            await server.references(file, START)
+    assert "may be incomplete" in (early() or "")
+    assert later() is None
 
 
 async def test_a_file_of_which_an_unready_server_can_not_tell_is_no_empty_file(file: Path) -> None:

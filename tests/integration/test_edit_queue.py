@@ -1,0 +1,159 @@
+"""Edits of one file queue: first come, first served; none waits for a language server that the others wait for."""
+
+import re
+from pathlib import Path
+
+import anyio
+import pytest
+from anyio.lowlevel import checkpoint
+
+from serena_central.app import Central
+from serena_central.core.errors import EditConflict, EditNotInTime
+from serena_central.editing.change import Author, FileChange
+from tests.support.central import running_parts, session_of
+from tests.support.scripted import SYMBOLS, scripted_project, scripted_ty
+
+pytestmark = pytest.mark.anyio
+
+AUTHOR = Author(session="s", client="c", tool="t", call="c-1")
+
+
+async def _insert(central: Central, root: Path, who: str, name: str) -> None:
+    arguments = {"name_path": "Cart", "relative_path": "cart.py", "body": f"{name} = 0", "project": str(root)}
+    await central.caller.call(session_of(central, explicit_id=who), "insert_after_symbol", arguments)
+
+
+def _inserted(root: Path) -> list[str]:
+    """Names in the order of their insertion: each one stands right after the class."""
+    return re.findall(r"^(n\d+) = 0$", (root / "cart.py").read_text(), re.MULTILINE)[::-1]
+
+
+async def test_edits_of_one_file_are_made_in_order_while_errors_are_waited_for(tmp_path: Path) -> None:
+    scripted_ty(tmp_path)
+    root = scripted_project(tmp_path)  # its server never says a word about errors
+    names = [f"n{number}" for number in range(12)]
+    async with running_parts(tmp_path, {"edit_diagnostics_s": 30}) as central:
+        await central.caller.call(
+            session_of(central), "find_symbol", {"name_path_pattern": "Cart", "project": str(root)}
+        )
+        with anyio.fail_after(25):
+            async with anyio.create_task_group() as tasks:
+                for number, name in enumerate(names):
+                    tasks.start_soon(_insert, central, root, f"s-{number}", name)
+                    for _ in range(10):
+                        await checkpoint()
+                while len(_inserted(root)) < len(names):
+                    await anyio.sleep(0.01)
+                tasks.cancel_scope.cancel()
+    assert _inserted(root) == names
+
+
+async def test_an_edit_that_waits_too_long_says_its_place_and_changes_nothing(tmp_path: Path) -> None:
+    scripted_ty(tmp_path)
+    root = scripted_project(tmp_path)
+    before = (root / "cart.py").read_text()
+    settings = {"edit_diagnostics_s": 0, "tool_timeouts_s": {"insert_after_symbol": 3}}
+    async with running_parts(tmp_path, settings) as central:
+        project = await central.projects.open(root)
+        planning = anyio.Event()
+
+        async def plan() -> list[FileChange]:
+            planning.set()
+            await anyio.sleep_forever()
+            return []
+
+        with anyio.fail_after(20):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(project.edits.change_files, ["cart.py"], plan, AUTHOR)
+                await planning.wait()
+                tasks.start_soon(project.edits.change_files, ["cart.py"], plan, AUTHOR)
+                while project.edits.queued("cart.py") < 2:
+                    await checkpoint()
+                with pytest.raises(EditNotInTime, match=r"'cart.py' is being edited .* number 3 in the queue"):
+                    await _insert(central, root, "s", "late")
+                tasks.cancel_scope.cancel()
+    assert (root / "cart.py").read_text() == before
+
+
+async def test_a_server_that_never_answers_delays_no_edit_of_another_project(tmp_path: Path) -> None:
+    scripted_ty(tmp_path)
+    stuck = scripted_project(tmp_path, "stuck", freeze_on=[SYMBOLS])
+    sound = scripted_project(tmp_path, "sound")
+    answered: list[str] = []
+    async with running_parts(tmp_path, {"edit_diagnostics_s": 0}) as central:
+
+        async def wait(number: int) -> None:
+            session = session_of(central, explicit_id=f"stuck-{number}")
+            arguments = {"name_path": "Cart/total", "relative_path": "cart.py", "project": str(stuck)}
+            await central.caller.call(session, "find_referencing_symbols", arguments)
+            answered.append("stuck")
+
+        with anyio.fail_after(30):
+            async with anyio.create_task_group() as tasks:
+                for number in range(100):  # more than all threads
+                    tasks.start_soon(wait, number)
+                while sum(len(session.running) for session in central.sessions.sessions()) < 100:
+                    await checkpoint()
+                for number in range(20):
+                    await _insert(central, sound, "sound", f"n{number}")
+                assert not answered
+                tasks.cancel_scope.cancel()
+    assert len(_inserted(sound)) == 20
+
+
+async def test_edits_of_several_files_and_of_one_of_them_all_come_through(tmp_path: Path) -> None:
+    """Replacements in all files meet inserts that queue for each: nobody is told that a file keeps changing."""
+    scripted_ty(tmp_path)
+    root = scripted_project(tmp_path)
+    for number in range(4):
+        (root / f"notes{number}.txt").write_text("".join(f"<word{who}>\n" for who in range(8)))
+    optional = {"included_optional_tools": ["replace_in_files", "insert_at_line"]}
+    async with running_parts(tmp_path, {"edit_diagnostics_s": 0, **optional}) as central:
+
+        async def everywhere(who: int) -> None:
+            arguments = {"needle": f"<word{who}>", "repl": f"<done{who}>", "mode": "literal", "project": str(root)}
+            session = session_of(central, explicit_id=f"all-{who}")
+            await central.caller.call(session, "replace_in_files", {**arguments, "relative_path": "."})
+
+        async def in_one(who: int) -> None:
+            for number in range(4):
+                session = session_of(central, explicit_id=f"one-{who}")
+                arguments = {"relative_path": f"notes{number}.txt", "line": 0, "content": f"line of {who}\n"}
+                await central.caller.call(session, "insert_at_line", {**arguments, "project": str(root)})
+
+        with anyio.fail_after(50):
+            async with anyio.create_task_group() as tasks:
+                for who in range(8):
+                    tasks.start_soon(everywhere, who)
+                    tasks.start_soon(in_one, who)
+    for number in range(4):
+        lines = (root / f"notes{number}.txt").read_text().splitlines()
+        assert sorted(lines) == sorted([f"<done{who}>" for who in range(8)] + [f"line of {who}" for who in range(8)])
+
+
+async def test_the_next_in_the_queue_is_told_who_changed_the_symbol(tmp_path: Path) -> None:
+    root = tmp_path / "p"
+    root.mkdir()
+    (root / "a.py").write_text("def f():\n    return 0\n")
+    refused: list[EditConflict] = []
+    async with running_parts(tmp_path) as central:
+        sessions = [session_of(central, explicit_id=f"s-{number}") for number in range(4)]
+        asked = {"name_path_pattern": "f", "include_body": True, "project": str(root), "relative_path": "a.py"}
+        for session in sessions:
+            await central.caller.call(session, "find_symbol", asked)
+
+        async def replace(number: int) -> None:
+            body = f"def f():\n    return {number + 1}"
+            arguments = {"name_path": "f", "relative_path": "a.py", "body": body, "project": str(root)}
+            try:
+                await central.caller.call(sessions[number], "replace_symbol_body", arguments)
+            except EditConflict as conflict:
+                refused.append(conflict)
+
+        with anyio.fail_after(50):
+            async with anyio.create_task_group() as tasks:
+                for number in range(len(sessions)):
+                    tasks.start_soon(replace, number)
+    (made,) = re.findall(r"return (\d)", (root / "a.py").read_text())
+    by = sessions[int(made) - 1].id
+    assert [conflict.changed_by.split()[1] for conflict in refused] == [by] * (len(sessions) - 1)
