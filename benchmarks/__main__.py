@@ -16,6 +16,7 @@ from benchmarks.languages import languages
 from benchmarks.latency import editing, finding, protocol, references, renaming, searching
 from benchmarks.load import crowding, idling, weighing
 from benchmarks.modules import modules
+from benchmarks.recall import recalling
 from benchmarks.scaling import crowded, grown
 from benchmarks.starting import starting
 from benchmarks.table import Row, as_json, as_markdown
@@ -42,11 +43,12 @@ ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "sessions": crowded,
     "files": grown,
     "giant": growing_giant,
+    "recall": recalling,
 }
 """Selectable on the command line; run in this order."""
 
-ONLY_BY_NAME = {"giant"}
-"""Takes five minutes and 2 GB of disk."""
+ONLY_BY_NAME = {"giant", "recall"}
+"""These take minutes, and the first one 2 GB of disk."""
 
 
 def main() -> None:

@@ -79,6 +79,13 @@ class Server:
         connection.close()
         return json.loads(body)
 
+    def post(self, path: str, asked: Any) -> Any:
+        """What /api answers to JSON."""
+        connection = Connection(self.port, self.token)
+        _, body = connection.exchange(connection.request("POST", path, json.dumps(asked).encode()))
+        connection.close()
+        return json.loads(body)
+
     def await_index(self) -> None:
         """Waits until no further file is being indexed (those without a server stay pending). Raises TimeoutError."""
         deadline = time.monotonic() + INDEX_S

@@ -54,11 +54,15 @@ class Kept(NamedTuple):
 
 
 class Language(NamedTuple):
-    """What rules must know about a file besides its text. `library`: other programs may use what it exports."""
+    """What rules must know about a symbol's file besides its text. `library`: other programs may use what it exports.
+
+    `may_override`: a base of the symbol's type has a member of its name, or is not known.
+    """
 
     name: str
     library: bool
     interface_methods: Collection[str]
+    may_override: bool = True
 
 
 def kept(hit: Hit, text: Text, language: Language, policy: ValidationPolicy) -> Kept | None:
@@ -125,7 +129,7 @@ def _overriding(hit: Hit, text: Text, language: Language, policy: ValidationPoli
     if hit.symbol.name in language.interface_methods and hit.symbol.kind in (SymbolKind.METHOD, SymbolKind.FUNCTION):
         return "an interface names it"
     container = hit.symbol.container
-    if container < 0 or language.name not in _BASES:
+    if container < 0 or language.name not in _BASES or not language.may_override:
         return None
     holder = hit.file.symbols[container]
     if holder.kind == SymbolKind.INTERFACE:

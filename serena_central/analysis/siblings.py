@@ -45,8 +45,9 @@ class Siblings:
 
 
 class Told(NamedTuple):
-    """What siblings say of symbols. `used`: path and name path. `held`: names that stand in any of them.
+    """What siblings say of symbols. `used`: path and name path; `users`: who uses any.
 
+    `held`: names that stand in any of them.
     `untold`: name → siblings that may mean it, which can't be told.
     """
 
@@ -54,11 +55,12 @@ class Told(NamedTuple):
     held: set[str]
     untold: dict[str, list[str]]
     remarks: list[str]
+    users: set[str]
 
 
 async def told_by_siblings(project: Project, siblings: Siblings, definitions: Sequence[Definition]) -> Told:
     """What siblings say of definitions of a project; opens them if there is something to ask."""
-    told = Told(set(), set(), {}, [])
+    told = Told(set(), set(), {}, [], set())
     if not definitions:
         return told
     names: dict[str, set[str]] = {}
@@ -92,6 +94,8 @@ async def _untold(project: Project, sibling: Project, group: Candidates, told: T
             told.remarks.append(f"{quoted(sibling.name)}: {why}")
             return untold.union(*group.files.values())
         told.used.update((file, name_path) for file, name_path, _ in found.uses)
+        if found.uses:
+            told.users.add(sibling.name)
         untold.update(found.untold)
         report(f"asking {sibling.name} for uses: {done} of {len(group.files)} files")
     return untold

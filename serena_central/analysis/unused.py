@@ -5,14 +5,13 @@ an unused type its members are not told again.
 """
 
 from collections.abc import Collection, Sequence
-from pathlib import PurePosixPath
 from typing import Literal
 
 import msgspec
 
 from serena_central.analysis.blindspots import blind_spots
 from serena_central.analysis.collect import Collector
-from serena_central.analysis.liveness import Language, kept
+from serena_central.analysis.objections import KeepRules
 from serena_central.analysis.outcome import Finding, Outcome
 from serena_central.analysis.siblings import Siblings, Told, told_by_siblings
 from serena_central.analysis.uses import Definition
@@ -20,6 +19,7 @@ from serena_central.core.errors import PathError, listed
 from serena_central.core.text import Position
 from serena_central.lsp.answers import SymbolKind
 from serena_central.projects.project import Project
+from serena_central.projects.views import Uses
 from serena_central.symbols.index import Hit
 
 KINDS = frozenset(
@@ -70,24 +70,47 @@ async def unused_symbols(
     told = await told_by_siblings(project, siblings, [definition for _, definition in suspects])
     found: list[Hit] = []
     open_names: set[str] = set()
+    possibly_used: list[str] = []
     for hit, definition in suspects:
         if (hit.path, hit.name_path) in told.used or any(_within(hit, other) for other in found):
             continue
         if definition.name in told.untold:
             open_names.add(definition.name)
             continue
+        if definition.asked and await _may_be_used(project, hit):
+            possibly_used.append(hit.name_path)
+            continue
         found.append(hit)
         result.found.append(_finding(hit, elsewhere=definition.asked or definition.name in told.held))
     result.remarks += told.remarks
     if open_names:
         result.remarks.append(_left_open(open_names, told))
+    if possibly_used:
+        result.remarks.append(
+            "Not reported as unused, since code holds their names where the language server can't tell what they mean: "
+            f"{_some(possibly_used)}."
+        )
     return result
 
 
+async def _may_be_used(project: Project, hit: Hit) -> bool:
+    """Whether code outside of a symbol that no reference is known of may refer to it."""
+    await project.indexer.turns.give_way()
+    examined = await project.relations.examine(hit, Uses())
+    places = [*examined.references, *examined.possible, *examined.unexamined]
+    return any(place.path != hit.path or not hit.symbol.range.encloses(place.range) for place in places)
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+
+
 def _left_open(names: Collection[str], told: Told) -> str:
-    some = ", ".join(sorted(names)[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
     where = listed(sorted({sibling for name in names for sibling in told.untold[name]}))
-    return f"Not taken for unused: {some}. In {where}, where these names stand, nobody can tell what they mean."
+    return (
+        f"Not reported as unused: {_some(sorted(names))}. In {where}, where these names stand, nobody can tell what "
+        "they mean."
+    )
 
 
 async def _suspects(
@@ -99,17 +122,15 @@ async def _suspects(
         hit = _hit(project, definition)
         if hit is not None and _is_unused(hit, definition):
             unused.setdefault(definition.path, []).append((hit, definition))
-    libraries = _libraries(project.tree.files)
-    interface_methods = _interface_methods(project)
+    rules = KeepRules(project)
     found: list[tuple[Hit, Definition]] = []
     for file, pairs in unused.items():
         try:
             text = (await project.read(file)).text
         except PathError:
             continue
-        language = Language(project.languages.language_of(file) or "", _below(file, libraries), interface_methods)
         for hit, definition in pairs:
-            reason = kept(hit, text, language, project.settings.validation)
+            reason = await rules.kept(hit, text)
             if reason is None:
                 found.append((hit, definition))
             else:
@@ -151,25 +172,3 @@ def _finding(hit: Hit, *, elsewhere: bool) -> Unused:
         else "its name stands nowhere else"
     )
     return Unused(hit.path, hit.symbol.name_line, hit.name_path, hit.symbol.kind, confidence, reason)
-
-
-def _libraries(files: Collection[str]) -> list[str]:
-    """Folders of crates that are libraries."""
-    return [str(PurePosixPath(path).parent) for path in files if path.endswith("src/lib.rs")]
-
-
-def _below(path: str, folders: Sequence[str]) -> bool:
-    return any(PurePosixPath(path).is_relative_to(folder) for folder in folders)
-
-
-def _interface_methods(project: Project) -> set[str]:
-    """Names that interfaces of the project hold: in Go and others a method need not say that it implements one."""
-    names: set[str] = set()
-    for path in project.index.paths():
-        symbols = project.index.file(path).symbols
-        names.update(
-            symbol.name
-            for symbol in symbols
-            if symbol.container >= 0 and symbols[symbol.container].kind == SymbolKind.INTERFACE
-        )
-    return names

@@ -10,12 +10,14 @@ from typing import Generic, NamedTuple, TypeVar
 from serena_central.analysis.broken import Checked, broken_references
 from serena_central.analysis.collect import Collections
 from serena_central.analysis.modules import Area, Part, open_modules
+from serena_central.analysis.objections import objections, used_by_siblings
 from serena_central.analysis.selection import code_below, with_users
 from serena_central.analysis.siblings import Siblings
 from serena_central.analysis.unused import UnusedFound, unused_symbols
 from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectRegistry
 from serena_central.projects.superrepo.known import SuperRepos
+from serena_central.symbols.index import Hit
 
 Found = TypeVar("Found", UnusedFound, Checked)
 
@@ -84,6 +86,14 @@ class Validation:
             for reason, count in one.kept.items():
                 found.whole.kept[reason] = found.whole.kept.get(reason, 0) + count
         return found
+
+    async def objections(self, project: Project, hit: Hit) -> list[str]:
+        """Why a symbol that its own project does not refer to may be in use all the same. Raises PathError."""
+        return await objections(project, self.siblings, hit)
+
+    async def used_by_siblings(self, project: Project, hit: Hit) -> list[str]:
+        """Which other modules of the super-repo refer to a symbol, or may, in sentences."""
+        return await used_by_siblings(project, self.siblings, hit)
 
     async def broken(self, where: Extent) -> Findings[Checked]:
         """Names that lead nowhere; of changed files, in these and in those that import them. Raises PathError."""

@@ -16,6 +16,12 @@ _CLOSING = re.compile(r"\s*(?:[)\]}]|end\b)")
 """What ends a container: no blank line is wanted before it."""
 
 
+_DOCUMENTED_ABOVE = frozenset(
+    {"go", "rust", "c", "cpp", "csharp", "java", "javascript", "kotlin", "php", "scala", "swift", "typescript"}
+)
+"""Languages with `//` and `/* */`, where a comment that touches a definition belongs to it."""
+
+
 class Style(NamedTuple):
     """What the file and the neighbour ask for. `set_apart`: a blank line belongs around a definition like this."""
 
@@ -84,6 +90,27 @@ def removed(text: Text, span: Range) -> TextEdit:
         return TextEdit(Range(Position(first0, 0), Position(last0 + 1, 0)), "")
     start = Position(first0 - 1, len(text.line(first0 - 1))) if first0 else Position(0, 0)
     return TextEdit(Range(start, Position(last0, len(text.line(last0)))), "")
+
+
+def with_doc_comment(text: Text, span: Range, language: str | None) -> Range:
+    """A definition with the comment lines right above it, in languages whose doc comments stand there."""
+    if language not in _DOCUMENTED_ABOVE or text.line(span.start.line0)[: span.start.column].strip():
+        return span
+    first0 = span.start.line0
+    while first0 > 0:
+        above = text.line(first0 - 1).strip()
+        if above.endswith("*/") and not above.startswith("//"):
+            opening = next((line0 for line0 in range(first0 - 1, -1, -1) if "/*" in text.line(line0)), first0)
+            if opening == first0 or text.line(opening).lstrip()[:2] != "/*":
+                break
+            first0 = opening
+        elif above.startswith("//") and not above.startswith(("//!", "//go:build")):
+            first0 -= 1
+        else:
+            break
+    line = text.line(first0)
+    column = len(line) - len(line.lstrip()) if first0 < span.start.line0 else span.start.column
+    return Range(Position(first0, column), span.end)
 
 
 def _blank_above(text: Text, line0: int) -> int:

@@ -38,6 +38,7 @@ from serena_central.pool.pool import LanguageServerPool
 from serena_central.pool.state import Cause
 from serena_central.symbols.source import Lent, Outline
 from serena_central.symbols.syntax.grammars import Grammar, grammar_of
+from serena_central.symbols.syntax.messages import Occurrence
 from serena_central.symbols.syntax.reader import SyntaxReader
 
 T = TypeVar("T")
@@ -348,6 +349,18 @@ class ProjectLanguages:
         assert self._syntax is not None, "grammar() found none"
         text = await anyio.to_thread.run_sync(self.read_text, self._root / path)
         return await self._syntax.outline(self._identifier(path), text.content)
+
+    async def occurrences(self, path: str, name: str) -> list[Occurrence]:
+        """Where a name stands in a file, and in what, by syntax; nothing where its language has no grammar.
+
+        Raises:
+            LanguageServerError: it can't be parsed.
+            PathError: it can't be read.
+        """
+        if self._syntax is None or self.grammar(path) is None:
+            return []
+        text = await anyio.to_thread.run_sync(self.read_text, self._root / path)
+        return await self._syntax.occurrences(self._identifier(path), text.content, name)
 
     def changed(self, changes: Sequence[Change]) -> Collection[str]:
         """Tells every server of this project what happened on disk, before anybody asks again.

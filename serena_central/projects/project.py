@@ -29,6 +29,7 @@ from serena_central.projects.applied_edit import AppliedEdit
 from serena_central.projects.edits import Edits
 from serena_central.projects.languages import ProjectLanguages
 from serena_central.projects.memories import Memories
+from serena_central.projects.possible import Possible
 from serena_central.projects.refactoring import Refactoring
 from serena_central.projects.relations import Relations
 from serena_central.projects.views import SymbolView, view_of
@@ -79,7 +80,8 @@ class Project:
         self.index = SymbolIndex()
         self.indexer = Indexer(root, self.tree, self.index, languages, cache)
         self._finder = Finder(root, self.tree, self.index, self.indexer, encoding=settings.encoding)
-        self.relations = Relations(root, self.tree, self.index, self.indexer, languages)
+        self._possible = Possible(root, self.tree, self.index, languages)
+        self.relations = Relations(root, self.tree, self.index, self.indexer, languages, self._possible)
         self.memories = Memories(root, serena_home(), settings)
         self.edits = Edits(
             root,
@@ -135,6 +137,7 @@ class Project:
         if moved:
             self.indexer.doubt(moved)
         self._finder.changed(changes)
+        self._possible.changed(changes)
 
     async def warm(self) -> list[Warmed]:
         """Starts the language servers, waits until they are ready, and fills the index; what became of each."""

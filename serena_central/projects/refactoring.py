@@ -4,39 +4,50 @@ Both ask the language server who refers to the symbol, once it can be believed; 
 refused, since a guess would break code in places that nobody looks at.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from serena_central.core.errors import EditConflict, EditRefused, FileChanged
-from serena_central.core.text import Position, Range, Text
+from serena_central.core.text import Position, Range
 from serena_central.editing.change import Author, FileChange
-from serena_central.editing.placement import removed
+from serena_central.editing.placement import removed, with_doc_comment
 from serena_central.editing.plan import TextEdit, apply_edits
 from serena_central.editing.rename import Rename, check_new_name, completed
 from serena_central.files.stamp import Stamp
 from serena_central.files.text import FileText
 from serena_central.files.tree import FileTree
 from serena_central.lsp.answers import WorkspaceEdit
+from serena_central.projects.common_names import is_unusual
 from serena_central.projects.edits import NOTHING_SEEN, Edited, Edits, Meant, Site
+from serena_central.projects.possible import THOROUGH, Examined, Place
 from serena_central.projects.relations import Relations
-from serena_central.projects.views import References, Uses
+from serena_central.projects.views import Uses
 from serena_central.symbols.index import Hit
 
 PLACES_LISTED = 20
 """Places that one message names."""
 
 
+class LeftOver(msgspec.Struct, frozen=True):
+    """Where an old name still stands after a rename, in all files: `path:line`, in short order; `files` of other
+    languages by their paths alone. `code` are places that may have meant the symbol, `definitions` other symbols."""
+
+    code: list[str] = []
+    definitions: list[str] = []
+    strings: list[str] = []
+    comments: list[str] = []
+    files: list[str] = []
+
+
 class Renamed(msgspec.Struct, frozen=True, kw_only=True):
-    """A rename that was made, or planned. `added`: places (`path:line`) that the server's own rename had left out.
-    `left`: where the old name still stands in the same files: in strings, in comments, or as another symbol's name."""
+    """A rename that was made, or planned. `added`: places (`path:line`) that the server's own rename had left out."""
 
     edited: Edited
     places: int
     added: list[str]
-    left: list[str]
+    left: LeftOver
 
 
 class Refactoring:
@@ -68,18 +79,20 @@ class Refactoring:
         check_new_name(hit.symbol.name, new_name)
         plans: list[Rename] = []
         conflicts: list[EditConflict] = []
-        left: list[str] = []
+        left: list[LeftOver] = []
 
         async def plan() -> list[FileChange]:
             stamps = dict(self._tree.files)
             site = await self._edits.site(hit.path, hit.name_path)
+            _check_named(site)
             conflicts[:] = await self._edits.conflicts(site, {hit.name_path: seen} if seen else NOTHING_SEEN, author)
             known, proposal = await self._relations.renaming(site.hit, new_name)
             _check_complete(site.hit, known)
             _check_usable(site.hit, proposal)
             moves = {self._inside(old): new for old, new in proposal.moves}
             proposed = {self._inside(path): edits for path, edits in proposal.replacements.items() if edits}
-            places = _places(site.hit, known)
+            examined = await self._relations.examine(site.hit, known, THOROUGH)
+            places = _places(site.hit, known, examined.references)
             texts = await self._texts({*proposed, *places, *moves}, stamps)
             rename = completed(
                 {path: [TextEdit(*edit) for edit in edits] for path, edits in proposed.items()},
@@ -98,7 +111,7 @@ class Refactoring:
                 )
                 for path in sorted({*rename.edits, *moves})
             ]
-            left[:] = self._left(changes, site.hit.symbol.name)
+            left[:] = [await self._left(site.hit, examined, rename)]
             return changes
 
         edited = await self._edits.change_files([], plan, author, dry_run=dry_run)
@@ -107,54 +120,82 @@ class Refactoring:
             edited=msgspec.structs.replace(self._with_caveat(edited, hit), conflicts=conflicts),
             places=rename.places,
             added=list(dict.fromkeys(f"{path}:{span.start.line0}" for path, span in rename.added)),
-            left=left,
+            left=left[0],
         )
 
     async def safe_delete(
-        self, hit: Hit, author: Author, *, seen: Mapping[str, str] = NOTHING_SEEN, dry_run: bool = False
+        self,
+        hit: Hit,
+        author: Author,
+        *,
+        seen: Mapping[str, str] = NOTHING_SEEN,
+        objections: Sequence[str] = (),
+        force: bool = False,
+        dry_run: bool = False,
     ) -> Edited:
-        """Deletes a symbol that nobody but itself uses. `seen` as in `Meant`.
+        """Deletes a symbol that nothing but itself uses, its doc comment included. `seen` as in `Meant`; `objections`
+        are what the caller knows against it. With `force` it is deleted, and what objects is noted.
 
         Raises:
-            EditRefused: it is used, or that can't be known.
+            EditRefused: it is used, it may be, or that can't be known.
             EditConflict, PathError, LanguageServerError.
         """
-        known = await self._relations.references(hit)
-        _check_complete(hit, known)
-        own = hit.symbol.range
-        used = [
-            f"{use.path}:{use.range.start.line0}" + (f" in {use.holder.name_path}" if use.holder else "")
-            for use in known.references
-            if use.path != hit.path or not own.encloses(use.range)
-        ]
-        if used:
-            raise EditRefused(f"{hit.name_path} is still used, and was not deleted: {_listed(used)}.")
-        meant = Meant(hit.path, hit.name_path, seen)
+        against = [*await self._against_deleting(hit), *objections]
+        if against and not force:
+            raise EditRefused(
+                f"{hit.name_path} was not deleted. {' '.join(against)} Pass force=true to delete it all the same."
+            )
+        language, meant = self._relations.language_of(hit.path), Meant(hit.path, hit.name_path, seen)
 
         async def find() -> Meant:
             return meant
 
         _, edited = await self._edits.change_symbol(
-            hit.path, find, lambda site: [_without(site)], author, dry_run=dry_run
+            hit.path, find, lambda site: [_without(site, language)], author, dry_run=dry_run
         )
-        return self._with_caveat(edited, hit)
+        remarks = [f"Deleted in spite of: {' '.join(against)}"] if against else []
+        return _with_remarks(self._with_caveat(edited, hit), remarks)
+
+    async def _against_deleting(self, hit: Hit) -> list[str]:
+        """Sentences about the places that would break, or might: in this project, outside of the symbol itself."""
+        known = await self._relations.uses(hit)
+        examined = await self._relations.examine(hit, known, THOROUGH)
+        listed = [Place(path, span) for path, spans in known.places.items() for span in spans]
+        found = {
+            "It is used in": [*listed, *examined.references],
+            "The language server can't tell that its name means something else in": list(examined.possible),
+            "Its name was not examined, for lack of time, in": examined.unexamined,
+            "Its name stands in a string in": examined.strings if is_unusual(hit.symbol.name) else [],
+        }
+        against = [known_sentence] if (known_sentence := _incomplete(hit, known)) else []
+        for sentence, places in found.items():
+            outside = [place for place in places if not _is_within(place, hit)]
+            if outside:
+                against.append(
+                    f"{sentence} {_listed(await self._relations.named(outside[:PLACES_LISTED]), len(outside))}."
+                )
+        return against
 
     def _with_caveat(self, edited: Edited, hit: Hit) -> Edited:
         """Tells with an edit what the uses that it relied on may lack."""
-        caveat, told = self._relations.caveat(hit), edited.consequences
-        remarks = [*told.remarks, *([f"Uses may have been missed: {caveat}"] if caveat else [])]
-        return msgspec.structs.replace(edited, consequences=msgspec.structs.replace(told, remarks=remarks))
+        caveat = self._relations.caveat(hit)
+        return _with_remarks(edited, [f"References may be missing: {caveat}"] if caveat else [])
 
-    def _left(self, changes: Sequence[FileChange], name: str) -> list[str]:
-        """Lines of the new texts in which the old name still stands as a word."""
-        word = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
-        left: dict[str, None] = {}
-        for change in changes:
-            if change.after and name in change.after:  # most hold it no more: an expression takes much longer to see it
-                text = Text(change.after)
-                lines = (text.position(match.start()).line0 for match in word.finditer(change.after))
-                left |= dict.fromkeys(f"{self._inside(change.path)}:{line0}" for line0 in lines)
-        return list(left)
+    async def _left(self, hit: Hit, examined: Examined, rename: Rename) -> LeftOver:
+        """Where the old name stands besides the places that are renamed."""
+        renamed = {(path, edit.range.start) for path, edits in rename.edits.items() for edit in edits}
+
+        def lines(places: Iterable[Place]) -> list[str]:
+            kept = (place for place in places if (place.path, place.range.start) not in renamed)
+            return list(dict.fromkeys(f"{place.path}:{place.range.start.line0}" for place in kept))
+
+        return LeftOver(
+            lines([*examined.possible, *examined.unexamined]),
+            lines(examined.definitions),
+            lines(examined.strings),
+            lines(examined.comments),
+            await self._relations.files_elsewhere(hit),
+        )
 
     def _inside(self, path: Path) -> str:
         inside = self._relations.inside(path)
@@ -174,14 +215,30 @@ class Refactoring:
         return texts
 
 
-def _check_complete(hit: Hit, known: References | Uses) -> None:
-    """Raises EditRefused for uses that are not known completely, or lie where nothing can be changed."""
+def _with_remarks(edited: Edited, remarks: Sequence[str]) -> Edited:
+    told = edited.consequences
+    both = msgspec.structs.replace(told, remarks=[*told.remarks, *remarks])
+    return msgspec.structs.replace(edited, consequences=both)
+
+
+def _is_within(place: Place, hit: Hit) -> bool:
+    return place.path == hit.path and hit.symbol.range.encloses(place.range)
+
+
+def _incomplete(hit: Hit, known: Uses) -> str | None:
+    """Why the uses are not known completely, or lie where nothing can be changed."""
     if known.remark:
-        raise EditRefused(f"Nothing was changed: the uses of {hit.name_path} are not known completely: {known.remark}.")
+        return f"The uses of {hit.name_path} are not known completely: {known.remark}."
     if known.outside:
-        raise EditRefused(
-            f"Nothing was changed: {hit.name_path} is used in {known.outside} places outside this project."
-        )
+        return f"{hit.name_path} is used in {known.outside} places outside this project."
+    return None
+
+
+def _check_complete(hit: Hit, known: Uses) -> None:
+    """Raises EditRefused for uses that are not known completely, or lie where nothing can be changed."""
+    problem = _incomplete(hit, known)
+    if problem:
+        raise EditRefused(f"Nothing was changed: {problem}")
 
 
 def _check_usable(hit: Hit, proposal: WorkspaceEdit) -> None:
@@ -192,17 +249,34 @@ def _check_usable(hit: Hit, proposal: WorkspaceEdit) -> None:
         )
 
 
-def _places(hit: Hit, known: Uses) -> dict[str, list[Range]]:
-    """Where a symbol is named, its definition included, by file."""
+def _places(hit: Hit, known: Uses, found: Iterable[Place]) -> dict[str, list[Range]]:
+    """Where a symbol is named, its definition included, by file; `found`: references that the server did not list."""
+    places = {path: list(spans) for path, spans in known.places.items()}
+    places.setdefault(hit.path, []).insert(0, _name_range(hit))
+    for path, span in found:
+        places.setdefault(path, []).append(span)
+    return places
+
+
+def _name_range(hit: Hit) -> Range:
     start = hit.symbol.name_position
-    end = Position(start.line0, start.column + len(hit.symbol.name))
-    return {**known.places, hit.path: [Range(start, end), *known.places.get(hit.path, [])]}
+    return Range(start, Position(start.line0, start.column + len(hit.symbol.name)))
 
 
-def _without(site: Site) -> TextEdit:
-    return removed(site.text, site.hit.symbol.range)
+def _check_named(site: Site) -> None:
+    """Raises EditRefused where the name does not stand where the language server says."""
+    name, found = site.hit.symbol.name, site.text.slice(_name_range(site.hit))
+    if found != name:
+        raise EditRefused(
+            f"Nothing was changed: the language server says that the name of {site.hit.name_path} stands in "
+            f"{site.hit.path}:{site.hit.symbol.name_line}, where {found!r} stands. Edit it as text (replace_content)."
+        )
 
 
-def _listed(places: Sequence[str]) -> str:
-    more = f" and {len(places) - PLACES_LISTED} more" if len(places) > PLACES_LISTED else ""
-    return ", ".join(places[:PLACES_LISTED]) + more
+def _without(site: Site, language: str | None) -> TextEdit:
+    return removed(site.text, with_doc_comment(site.text, site.hit.symbol.range, language))
+
+
+def _listed(places: Sequence[str], total: int) -> str:
+    more = f" and {total - len(places)} more" if total > len(places) else ""
+    return ", ".join(places) + more

@@ -27,9 +27,20 @@ from serena_central.lsp import shortfalls
 from serena_central.lsp.answers import Diagnostic, HierarchyItem, Location, WorkspaceEdit
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.documents import MAX_CANDIDATES
+from serena_central.projects.common_names import is_common
 from serena_central.projects.languages import ProjectLanguages
+from serena_central.projects.possible import BRIEF, Examined, Limits, Place, Possible
 from serena_central.projects.steady import Steady
-from serena_central.projects.views import DiagnosticView, HierarchyNode, References, ReferenceView, Uses, view_of
+from serena_central.projects.views import (
+    DiagnosticView,
+    HierarchyNode,
+    PossibleReference,
+    PossibleReferences,
+    References,
+    ReferenceView,
+    Uses,
+    view_of,
+)
 from serena_central.symbols.bodies import body_hash
 from serena_central.symbols.gap import Gap
 from serena_central.symbols.index import Hit, SymbolIndex
@@ -41,6 +52,9 @@ Direction = Literal["incoming", "outgoing", "supertypes", "subtypes"]
 
 CONTEXT_LINES = 1
 """Lines shown before and after a reference."""
+
+POSSIBLE_LISTED = 20
+"""Possible references that one answer names; the others are counted."""
 
 NODES_LIMIT = 500
 """Symbols in one hierarchy answer: more can't be read, and a call graph may hold all of a project."""
@@ -56,7 +70,9 @@ class Relations:
         index: SymbolIndex,
         indexer: Indexer,
         languages: ProjectLanguages,
+        possible: Possible,
     ) -> None:
+        self._possible = possible
         self._root = root
         self._tree = tree
         self._index = index
@@ -79,11 +95,67 @@ class Relations:
 
         async def ask(hit: Hit) -> tuple[References, Collection[str]]:
             uses = await self._named(hit, *await self._candidates(hit.path, hit.symbol.name))
-            references, gaps = await self.views((path, span) for path, spans in uses.places.items() for span in spans)
-            return References(references, uses.outside, gaps, uses.remark, self.caveat(hit)), uses.places
+            examined = await self._possible.examine(hit, uses)
+            places = [(path, span) for path, spans in uses.places.items() for span in spans]
+            references, gaps = await self.views(sorted({*places, *examined.references}))
+            possible = await self._possible_references(hit, examined)
+            found = References(references, uses.outside, gaps, uses.remark, self.caveat(hit), possible)
+            return found, {*uses.places, *(place.path for place in (*examined.references, *examined.possible))}
 
         found, unsteady = await self._steady.ask(hit, ask)
         return msgspec.structs.replace(found, remark=_joined(found.remark, unsteady))
+
+    async def uses(self, hit: Hit) -> Uses:
+        """The bare places of a symbol's uses, its own definition excepted."""
+
+        async def ask(hit: Hit) -> tuple[Uses, Collection[str]]:
+            uses = await self._named(hit, *await self._candidates(hit.path, hit.symbol.name))
+            return uses, uses.places
+
+        found, unsteady = await self._steady.ask(hit, ask)
+        return msgspec.structs.replace(found, remark=_joined(found.remark, unsteady))
+
+    async def may_override(self, hit: Hit) -> bool:
+        """Whether a base of a member's type has a member of its name, or is not known in this project."""
+        return await self._possible.may_override(hit)
+
+    async def files_elsewhere(self, hit: Hit) -> list[str]:
+        """Files that another language server, or none, reads, and that hold the name of a symbol as a word."""
+        return await self._possible.files_elsewhere(hit)
+
+    def language_of(self, path: str) -> str | None:
+        """The language of a root-relative path, if this project serves it."""
+        return self._languages.language_of(path)
+
+    async def named(self, places: Sequence[Place]) -> list[str]:
+        """Places as `path:line in name path`, lines 0-based."""
+        await self._indexer.ensure({place.path for place in places})
+        said: list[str] = []
+        for path, span in places:
+            holder = self.holder(path, span.start)
+            said.append(f"{path}:{span.start.line0}" + (f" in {holder.name_path}" if holder else ""))
+        return list(dict.fromkeys(said))
+
+    async def examine(self, hit: Hit, known: Uses, limits: Limits = BRIEF) -> Examined:
+        """What else may refer to a symbol than the uses that are `known`."""
+        return await self._possible.examine(hit, known, limits)
+
+    async def _possible_references(self, hit: Hit, examined: Examined) -> PossibleReferences:
+        first = list(examined.possible.items())[:POSSIBLE_LISTED]
+        await self._indexer.ensure({place.path for place, _ in first})
+        shown: list[PossibleReference] = []
+        for (path, span), why in first:
+            holder = self.holder(path, span.start)
+            shown.append(PossibleReference(path, span.start.line0, holder.name_path if holder else None, why))
+        return PossibleReferences(
+            hit.symbol.name,
+            shown,
+            len(examined.possible),
+            len(examined.unexamined),
+            is_common(self._languages.language_of(hit.path), hit.symbol.name),
+            len(examined.strings),
+            len(examined.comments),
+        )
 
     async def renaming(self, hit: Hit, new_name: str) -> tuple[Uses, WorkspaceEdit]:
         """The bare places of a symbol's uses, and what the server would change to rename it: nothing, if it can't, and

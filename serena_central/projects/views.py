@@ -37,6 +37,31 @@ class ReferenceView(msgspec.Struct, frozen=True, kw_only=True):
     context: str
 
 
+class PossibleReference(msgspec.Struct, frozen=True):
+    """A place that may refer to a symbol: line (0-based), the innermost symbol around it (None: top level), and why."""
+
+    path: str
+    line: int
+    within: str | None
+    why: str
+
+
+class PossibleReferences(msgspec.Struct, frozen=True):
+    """Places of a symbol's name in code of which the language server can't tell what they mean.
+
+    `first` are the nearest ones of `total`. `unexamined`: places that nobody looked at. `common`: built-in types have
+    a member of that name, so that most places will mean that. `strings`, `comments`: places of the name in such.
+    """
+
+    name: str
+    first: list[PossibleReference] = []
+    total: int = 0
+    unexamined: int = 0
+    common: bool = False
+    strings: int = 0
+    comments: int = 0
+
+
 class References(msgspec.Struct, frozen=True):
     references: list[ReferenceView]
     outside: int = 0
@@ -46,6 +71,7 @@ class References(msgspec.Struct, frozen=True):
     """Why the language server's answer may be incomplete."""
     caveat: str | None = None
     """What it may lack as long as the project doesn't say how it is built."""
+    possible: PossibleReferences | None = None
 
 
 class Uses(msgspec.Struct, frozen=True):

@@ -9,6 +9,12 @@ _NAMES = {kind.value: kind.name.title().replace("_", "") for kind in SymbolKind}
 _NUMBERS = {name.casefold(): number for number, name in _NAMES.items()}
 
 
+TYPES = frozenset({SymbolKind.CLASS, SymbolKind.INTERFACE, SymbolKind.STRUCT, SymbolKind.ENUM, SymbolKind.OBJECT})
+"""What members and bases have."""
+
+CALLABLE = frozenset({SymbolKind.FUNCTION, SymbolKind.METHOD, SymbolKind.CONSTRUCTOR})
+
+
 def kind_name(kind: int) -> str:
     """`Class` for 5; a number that LSP doesn't know is shown as such."""
     return _NAMES.get(kind, f"Kind{kind}")

@@ -22,7 +22,7 @@ from serena_central.core.text import Range
 from serena_central.core.words import counted
 from serena_central.files.pattern import Pattern
 from serena_central.projects.project import Project
-from serena_central.projects.views import References, SymbolView
+from serena_central.projects.views import PossibleReferences, References, SymbolView
 from serena_central.symbols.gap import Gap
 from serena_central.symbols.index import Hit
 from serena_central.symbols.kinds import kind_name, kind_numbers
@@ -92,6 +92,23 @@ def remark_references(call: ToolCall, found: References) -> None:
     remark_gaps(call, found.gaps)
     remark_answer(call, found.remark, found.outside)
     remark_answer(call, found.caveat)
+    if found.possible is not None:
+        remark_possible(call, found.possible)
+
+
+def remark_possible(call: ToolCall, possible: PossibleReferences) -> None:
+    """Says what else may refer to a symbol, so that an empty answer is not taken for "unused"."""
+    name = possible.name
+    if possible.total:
+        places = [f"{one.path}:{one.line}" + (f" in {one.within}" if one.within else "") for one in possible.first]
+        more = f" and {possible.total - len(places)} more" if possible.total > len(places) else ""
+        common = f" Built-in types have a member {name}, too, which many of these may mean." if possible.common else ""
+        call.remark(
+            f"Possible references, beside those above: {counted(possible.total, 'place')} in code where the language "
+            f"server can't tell that {name} means something else: {', '.join(places)}{more}.{common}"
+        )
+    if possible.unexamined:
+        call.remark(f"{name} stands in {counted(possible.unexamined, 'further place')} that were not examined.")
 
 
 def as_json(view: SymbolView) -> dict[str, Any]:

@@ -69,7 +69,7 @@ class _Mark(NamedTuple):
 def outline(identifier: str, source: bytes) -> tuple[list[DocumentSymbol], bool]:
     """The symbols of a text (valid UTF-8) in the language of an LSP identifier that `GRAMMARS` holds; and whether there
     is more in it than is looked at, because it nests too deeply."""
-    parser, query = _tools(identifier)
+    parser, query = tools(identifier)
     cursor = QueryCursor(query)
     cursor.set_max_start_depth(DEEPEST)
     root = parser.parse(source).root_node
@@ -90,7 +90,8 @@ def _is_deeper(root: Node, levels: int) -> bool:
 
 
 @cache
-def _tools(identifier: str) -> tuple[Parser, Query]:
+def tools(identifier: str) -> tuple[Parser, Query]:
+    """The parser of a language, and the query for its definitions."""
     grammar = GRAMMARS[identifier]
     pointer: object = getattr(import_module(grammar.package), grammar.function)()
     language = Language(pointer)

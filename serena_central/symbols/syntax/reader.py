@@ -19,7 +19,7 @@ from serena_central.core.errors import LanguageServerError
 from serena_central.lsp.locate import Launch
 from serena_central.lsp.process import GuardedProcess, guarded
 from serena_central.symbols.source import Outline
-from serena_central.symbols.syntax.worker import Answer, Request, framed
+from serena_central.symbols.syntax.messages import Answer, Occurrence, Request, framed
 
 logger = logging.getLogger(__name__)
 
@@ -78,12 +78,17 @@ class SyntaxReader:
 
         Raises LanguageServerError: too long, too hard to parse, or nothing is being served.
         """
-        source = text.encode("utf-8", "replace")
-        if len(source) > MAX_BYTES:
-            raise LanguageServerError(NAME, f"by syntax, {MAX_BYTES / 1e6:g} MB can be read; it is longer")
+        answer = await self._answer(Request(identifier, _source(text)))
+        return Outline(answer.symbols, answer.cut)
+
+    async def occurrences(self, identifier: str, text: str, name: str) -> list[Occurrence]:
+        """Where a name stands in a text, and in what. Raises as `outline` does."""
+        return (await self._answer(Request(identifier, _source(text), name))).occurrences
+
+    async def _answer(self, request: Request) -> Answer:
         if self._orders is None:
             raise LanguageServerError(NAME, "files are not read by syntax while the server starts or stops")
-        order = _Order(Request(identifier, source))
+        order = _Order(request)
         self._orders.send_nowait(order)
         try:
             await order.done.wait()
@@ -91,7 +96,7 @@ class SyntaxReader:
             order.wanted = False
         if order.answer.error:
             raise LanguageServerError(NAME, f"it can't be read by syntax: {order.answer.error}")
-        return Outline(order.answer.symbols, order.answer.cut)
+        return order.answer
 
     async def _work(self, order: _Order, orders: MemoryObjectReceiveStream[_Order]) -> None:
         """Runs one worker from its first order until it fails or has nothing to do."""
@@ -130,6 +135,13 @@ async def _ask(process: GuardedProcess, answers: BufferedByteReceiveStream, orde
         return f"the parser's answer can't be read: {error}"
     _settle(order, answer)
     return ""
+
+
+def _source(text: str) -> bytes:
+    source = text.encode("utf-8", "replace")
+    if len(source) > MAX_BYTES:
+        raise LanguageServerError(NAME, f"by syntax, {MAX_BYTES / 1e6:g} MB can be read; it is longer")
+    return source
 
 
 def _settle(order: _Order, answer: Answer) -> None:

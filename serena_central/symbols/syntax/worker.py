@@ -9,42 +9,30 @@ from typing import BinaryIO
 
 import msgspec
 
-from serena_central.lsp.answers import DocumentSymbol
+from serena_central.symbols.syntax.messages import Answer, Request, framed
 
 MEMORY_BYTES = 2 << 30
 """Address space: a syntax tree takes 60 times its text at the worst."""
 
 
-class Request(msgspec.Struct, array_like=True):
-    """`identifier` is LSP's for the language; `source` is valid UTF-8."""
-
-    identifier: str
-    source: bytes
-
-
-class Answer(msgspec.Struct, array_like=True):
-    symbols: list[DocumentSymbol] = []
-    cut: bool = False
-    error: str = ""
-
-
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    from serena_central.symbols.syntax.outline import outline  # late: only this process loads the parser
+    # Late: only this process loads the parser.
+    from serena_central.symbols.syntax.occurrences import occurrences
+    from serena_central.symbols.syntax.outline import outline
 
     decoder = msgspec.msgpack.Decoder(Request)
     while header := requests.read(4):
         request = decoder.decode(requests.read(int.from_bytes(header)))
         try:
-            answer = Answer(*outline(request.identifier, request.source))
+            if request.name:
+                answer = Answer(occurrences=occurrences(request.identifier, request.source, request.name))
+            else:
+                symbols, cut = outline(request.identifier, request.source)
+                answer = Answer(symbols, cut=cut)
         except Exception as error:  # noqa: BLE001 - the border of a request, which is answered and told there
             answer = Answer(error=f"{type(error).__name__}: {error}")
         answers.write(framed(answer))
         answers.flush()
-
-
-def framed(message: Request | Answer) -> bytes:
-    body = msgspec.msgpack.encode(message)
-    return len(body).to_bytes(4) + body
 
 
 def _limit_memory() -> None:

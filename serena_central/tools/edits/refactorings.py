@@ -5,7 +5,9 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from serena_central.core.errors import EditRefused
 from serena_central.projects.project import Project
+from serena_central.projects.refactoring import LeftOver
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.edits.answers import answer, seen_by, seen_within
@@ -23,10 +25,19 @@ async def rename_symbol(
     name_path: NamePath,
     new_name: Annotated[str, Meta(description="The new name alone, without its path")],
     relative_path: InFile = "",
+    force: Annotated[bool, Meta(description="Rename it here although other modules use it")] = False,
     dry_run: DryRun = False,
 ) -> Any:
     """Renames a symbol in all files of the project, or in none if that can't be done completely."""
     hit = await target.find_one(name_path, relative_path)
+    used = await call.services.validation.used_by_siblings(target, hit)
+    if used and not force:
+        raise EditRefused(
+            f"Nothing was changed: {hit.name_path} would be renamed in {target.name} alone. {' '.join(used)} Pass "
+            "force=true to rename it here, then rename it in those modules."
+        )
+    if used:
+        call.remark(f"Renamed in {target.name} alone: {' '.join(used)}")
     renamed = await target.refactoring.rename(
         hit, new_name, call.author, seen=await seen_by(call, target, hit.path, hit.name_path), dry_run=dry_run
     )
@@ -35,13 +46,21 @@ async def rename_symbol(
             "The language server's own rename left out places that refer to the symbol; they are renamed, too: "
             f"{_listed(renamed.added)}"
         )
-    if renamed.left:
-        call.remark(
-            "The old name still stands in these lines, in strings or comments or as another symbol's name (an "
-            f"override, for example); look whether it should: {_listed(renamed.left)}"
-        )
+    _remark_left(call, hit.symbol.name, renamed.left)
     told: dict[str, Any] | str = answer(call, target, renamed.edited)
     return told if isinstance(told, str) else {"changed_places": renamed.places, **told}
+
+
+def _remark_left(call: ToolCall, name: str, left: LeftOver) -> None:
+    for what, places in (
+        ("in code, where the language server can't tell what it means; check each", left.code),
+        ("as the name of other symbols (an override, for example)", left.definitions),
+        ("in strings", left.strings),
+        ("in comments", left.comments),
+        ("in files of other languages", left.files),
+    ):
+        if places:
+            call.remark(f"{name} still stands {what}: {_listed(places)}")
 
 
 @tool(
@@ -52,12 +71,25 @@ async def rename_symbol(
     aliases={"name_path_pattern": "name_path"},
 )
 async def safe_delete_symbol(
-    call: ToolCall, target: Project, name_path: NamePath, relative_path: InFile = "", dry_run: DryRun = False
+    call: ToolCall,
+    target: Project,
+    name_path: NamePath,
+    relative_path: InFile = "",
+    force: Annotated[bool, Meta(description="Delete it although it is used, or may be")] = False,
+    dry_run: DryRun = False,
 ) -> Any:
-    """Deletes a symbol if nothing uses it; else tells where it is used and changes nothing."""
+    """Deletes a symbol that nothing can refer to; else says what may, and changes nothing."""
     hit = await target.find_one(name_path, relative_path)
     seen = await seen_within(call, target, hit)
-    return answer(call, target, await target.refactoring.safe_delete(hit, call.author, seen=seen, dry_run=dry_run))
+    edited = await target.refactoring.safe_delete(
+        hit,
+        call.author,
+        seen=seen,
+        objections=await call.services.validation.objections(target, hit),
+        force=force,
+        dry_run=dry_run,
+    )
+    return answer(call, target, edited)
 
 
 def _listed(places: Sequence[str]) -> str:

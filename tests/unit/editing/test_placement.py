@@ -3,8 +3,8 @@
 import pytest
 
 from serena_central.core.errors import InvalidArguments
-from serena_central.core.text import Range, Text
-from serena_central.editing.placement import Style, inserted_after, inserted_before, replaced
+from serena_central.core.text import Position, Range, Text
+from serena_central.editing.placement import Style, inserted_after, inserted_before, replaced, with_doc_comment
 from serena_central.editing.plan import apply_edits
 from serena_central.editing.strings import lines_inside_strings
 
@@ -130,3 +130,21 @@ def test_lines_inside_strings_are_known_where_the_language_is(
 @pytest.mark.parametrize("language", ["python", "typescript", "go", "java", "rust", "cpp"])
 def test_no_text_takes_long_to_be_looked_through(hostile: str, language: str) -> None:
     assert len(lines_inside_strings((hostile + "\n") * 30_000, language)) <= 30_000
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "first0"),
+    [
+        ("go", "package a\n\n// F does.\n// More.\nfunc F() {}\n", 2),
+        ("go", "package a\n\n// Far away.\n\nfunc F() {}\n", 4),
+        ("go", "//go:build linux\nfunc F() {}\n", 1),
+        ("rust", "//! The crate.\n/// Does.\nfn f() {}\n", 1),
+        ("c", "int a;\n/*\n * Does.\n */\nint f(void);\n", 1),
+        ("c", "int a; /* of a */\nint f(void);\n", 1),
+        ("python", "# A section.\ndef f(): ...\n", 1),
+    ],
+)
+def test_a_doc_comment_belongs_to_the_definition_below_it(language: str, text: str, first0: int) -> None:
+    last0 = text.count("\n") - 1
+    span = Range(Position(last0, 0), Position(last0, len(text.splitlines()[last0])))
+    assert with_doc_comment(Text(text), span, language) == Range(Position(first0, 0), span.end)

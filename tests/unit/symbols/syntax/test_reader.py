@@ -93,3 +93,37 @@ async def test_what_is_too_long_or_asked_too_early_is_refused() -> None:
         await reader.outline("python", "x = 1")
     with pytest.raises(LanguageServerError, match="5 MB can be read"):
         await reader.outline("python", "x" * (MAX_BYTES + 1))
+
+
+@pytest.mark.parametrize(
+    ("identifier", "text", "kinds"),
+    [
+        ("python", 'x = f"{name} name" # name\nobject.name("""name""")\n', "code string comment code string"),
+        (
+            "typescript",
+            "`${name} name`; a.name(); // name\n/* name */ 'name'",
+            "code string code comment comment string",
+        ),
+        ("go", 'package a\n// name\nvar x = name("name", `name`)', "comment code string string"),
+        ("rust", 'fn f() { m!(name, "name"); /* name */ }', "code string comment"),
+        ("cpp", '#define M(x) name(x)\nint a = b.name("name"); // name', "code code string comment"),
+        ("java", 'class A { int b = name("name"); /** name */ }', "code string comment"),
+        ("php", '<?php $x = "{$a->name} name"; name(); // name', "code string code comment"),
+        ("csharp", 'class A { string b = $"{name} name"; /* name */ }', "code string comment"),
+        ("python", "renamed = name_ = name(", "code"),
+    ],
+)
+async def test_a_name_stands_in_code_a_string_or_a_comment(identifier: str, text: str, kinds: str) -> None:
+    async with running() as reader:
+        found = await reader.occurrences(identifier, text, "name")
+        assert " ".join(one.kind for one in found) == kinds
+        lines = text.split("\n")
+        assert {lines[one.range.start.line0][one.range.start.column : one.range.end.column] for one in found} == {
+            "name"
+        }
+
+
+async def test_places_are_counted_in_code_points() -> None:
+    async with running() as reader:
+        (one,) = await reader.occurrences("python", "'𝔘𝔫𝔦' ; name", "name")
+        assert one.range.start == (0, 8)

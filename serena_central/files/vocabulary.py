@@ -1,0 +1,113 @@
+"""Which files of a root may hold a word, without reading them again: a Bloom filter over the words of each file.
+
+A file is read once for each stamp that it has, the first time somebody asks. A filter takes some 200 bytes, asking
+thousands of them half a millisecond; about one file in a hundred is named although it lacks the word, and none that has
+it is left out. Belongs to the event loop's thread, and reads in another one.
+"""
+
+import re
+import time
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from serena_central.core.errors import PathError
+from serena_central.files.stamp import RACY_NS, Stamp
+from serena_central.files.text import decode, encodings_of, read_quickly
+
+BITS_PER_WORD = 10
+"""With two bits set for each word, a filter is wrong about one word in thirty at most, and in a hundred on average."""
+
+FEWEST_BITS = 256
+
+BATCH = 200
+"""Files read in one turn of a thread: a tenth of a second, after which a cancelled call ends."""
+
+_WORD = re.compile(rb"[A-Za-z_\x80-\xff][0-9A-Za-z_\x80-\xff]*")
+_WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
+
+
+class Vocabulary:
+    """Of the files of one root."""
+
+    def __init__(self, root: Path, encoding: str | None) -> None:
+        self._root = root
+        self._encoding = encoding
+        self._filters: dict[str, tuple[Stamp, bytes]] = {}
+        self._reading = anyio.Lock()
+
+    async def holding(self, files: Mapping[str, Stamp], paths: Iterable[str], name: str) -> list[str]:
+        """Those of `paths` that may hold all words of `name`, in their order. `files` has their current stamps.
+
+        A name without a word in it (an operator) stands, as far as can be told here, in all of them.
+        """
+        asked = [path for path in paths if path in files]
+        await self._read({path: files[path] for path in asked if not self._is_known(path, files[path])})
+        forms = [[hash(word) for word in _WORD.findall(form)] for form in encodings_of(name, self._encoding)]
+        return [path for path in asked if self._may_hold(path, forms)]
+
+    def forget(self, paths: Iterable[str]) -> None:
+        """Drops what is known of files that are gone."""
+        for path in paths:
+            self._filters.pop(path, None)
+
+    def _is_known(self, path: str, stamp: Stamp) -> bool:
+        known = self._filters.get(path)
+        return known is not None and known[0] == stamp
+
+    def _may_hold(self, path: str, forms: Collection[Collection[int]]) -> bool:
+        known = self._filters.get(path)
+        if known is None:
+            return True  # it changed meanwhile, or can't be read: whoever looks closer will see
+        bits = known[1]
+        return any(all(_has(bits, word) for word in words) for words in forms)
+
+    async def _read(self, stamps: Mapping[str, Stamp]) -> None:
+        if not stamps:
+            return
+        async with self._reading:
+            missing = [path for path, stamp in stamps.items() if not self._is_known(path, stamp)]
+            for start in range(0, len(missing), BATCH):
+                batch = missing[start : start + BATCH]
+                read = await anyio.to_thread.run_sync(_filters_of, self._root, batch)
+                young = time.time_ns() - RACY_NS
+                for path in batch:
+                    stamp = stamps[path]
+                    if path in read and max(stamp.mtime_ns, stamp.ctime_ns) < young:
+                        self._filters[path] = stamp, read[path]
+                    else:
+                        self._filters.pop(path, None)
+
+
+def _filters_of(root: Path, paths: Iterable[str]) -> dict[str, bytes]:
+    folder = f"{root}/"
+    found: dict[str, bytes] = {}
+    for path in paths:
+        data = read_quickly(folder + path)
+        if data is not None and data.startswith(_WIDE_MARKS):
+            try:
+                data = decode(data, path).content.encode("utf-8", "surrogatepass")
+            except PathError:
+                continue
+        if data is not None:
+            found[path] = _filter_of(set(_WORD.findall(data)))
+    return found
+
+
+def _filter_of(words: Collection[bytes]) -> bytes:
+    size = max(FEWEST_BITS, 1 << (len(words) * BITS_PER_WORD).bit_length())
+    mask = size - 1
+    bits = bytearray(size >> 3)
+    for word in map(hash, words):
+        first, second = word & mask, (word >> 24) & mask
+        bits[first >> 3] |= 1 << (first & 7)
+        bits[second >> 3] |= 1 << (second & 7)
+    return bytes(bits)
+
+
+def _has(bits: bytes, word: int) -> bool:
+    mask = len(bits) * 8 - 1
+    first, second = word & mask, (word >> 24) & mask
+    return bool(bits[first >> 3] >> (first & 7) & 1 and bits[second >> 3] >> (second & 7) & 1)

@@ -1,0 +1,177 @@
+"""What the language server does not list is not taken for unused: references that it can't see, in real Python code."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.languages import Asker, asker
+
+pytestmark = pytest.mark.anyio
+
+QUERY = """\
+import sys
+
+
+class Base:
+    def load(self):
+        return 1
+
+
+class Derived(Base):
+    def load(self):
+        return 3
+
+    def twice(self):
+        return self.load()
+
+    def thrice(self):
+        return 3
+
+
+class Query:
+    def __init__(self):
+        self._lookups = ()
+
+    def fetch(self):
+        if self._lookups:
+            self._prefetch_objects()
+
+    def _prefetch_objects(self):
+        return 2
+
+    def on_windows(self):
+        return 3
+
+    def select_rows(self):
+        return 4
+
+    def never_called(self):
+        return 5
+
+    def called_by_name(self):
+        return 6
+
+
+def get(key):
+    return key
+
+
+if sys.platform == "win32":
+    Query().on_windows()
+"""
+
+USES = """\
+from query import Query
+
+
+def unannotated(query):
+    # never_called is not called here
+    return query.select_rows(), query.get("key")
+
+
+def by_string(query):
+    return getattr(query, "called_by_name")()
+
+
+def select(rows):
+    select_rows = rows
+    return select_rows
+"""
+
+
+@pytest.fixture
+async def python(tmp_path: Path) -> AsyncGenerator[Asker]:
+    root = tmp_path / "shop"
+    root.mkdir()
+    for name, text in {"query.py": QUERY, "uses.py": USES, "pyproject.toml": "[project]\nname = 'shop'\n"}.items():
+        (root / name).write_text(text)
+    (root / "notes.md").write_text("Call `select_rows` first.\n")
+    async with asker(tmp_path, root) as ask:
+        yield ask
+
+
+async def texts(ask: Asker, tool: str, **arguments: Any) -> list[str]:
+    """The answer, and each note."""
+    answer, *notes = (part["text"] for part in (await ask.result(tool, **arguments))["content"])
+    return [answer, *(line for note in notes for line in note.splitlines())]
+
+
+POSSIBLE = "Possible references, beside those above: "
+
+
+@pytest.mark.parametrize(
+    ("name_path", "place"),
+    [
+        ("Query/_prefetch_objects", "query.py:25 in Query/fetch"),
+        ("Query/select_rows", "uses.py:5 in unannotated"),
+        ("Query/on_windows", "query.py:48"),
+    ],
+)
+async def test_a_call_that_the_server_can_not_resolve_is_a_possible_reference(
+    python: Asker, name_path: str, place: str
+) -> None:
+    answer, note = await texts(python, "find_referencing_symbols", name_path=name_path)
+    assert answer == "{}"
+    assert note.startswith(f"{POSSIBLE}1 place in code")
+    assert note.endswith(f" means something else: {place}.")
+    assert await texts(python, "get_symbol_context", name_path=name_path)
+
+    refused = await python.result("safe_delete_symbol", name_path=name_path)
+    assert refused["isError"]
+    assert place in refused["content"][0]["text"]
+    assert "Pass force=true" in refused["content"][0]["text"]
+    assert (python.root / "query.py").read_text() == QUERY
+
+
+async def test_a_name_that_built_in_types_have_says_so(python: Asker) -> None:
+    _, note = await texts(python, "find_referencing_symbols", name_path="get")
+    assert note.endswith(
+        "uses.py:5 in unannotated. Built-in types have a member get, too, which many of these may mean."
+    )
+
+
+async def test_a_call_through_the_base_class_may_be_a_call_of_the_derived_one(python: Asker) -> None:
+    _, note = await texts(python, "find_referencing_symbols", name_path="Base/load", relative_path="query.py")
+    assert "query.py:13 in Derived/twice" in note
+
+
+async def test_what_nothing_can_refer_to_is_deleted(python: Asker) -> None:
+    answer = await texts(python, "safe_delete_symbol", name_path="Query/never_called")
+    assert '"lines_removed":3' in answer[0]
+    assert "never_called" not in (python.root / "query.py").read_text()
+
+
+async def test_an_override_is_not_deleted_and_another_method_of_a_derived_class_is(python: Asker) -> None:
+    refused = await python.result("safe_delete_symbol", name_path="Derived/load")
+    assert "It may be used from elsewhere: it may override." in refused["content"][0]["text"]
+    assert '"lines_removed":3' in (await texts(python, "safe_delete_symbol", name_path="Derived/thrice"))[0]
+
+
+async def test_a_name_in_a_string_keeps_a_symbol(python: Asker) -> None:
+    refused = await python.result("safe_delete_symbol", name_path="Query/called_by_name")
+    assert refused["isError"]
+    assert "Its name stands in a string in uses.py:9 in by_string." in refused["content"][0]["text"]
+
+
+async def test_force_deletes_and_says_what_is_left_behind(python: Asker) -> None:
+    _, *notes = await texts(python, "safe_delete_symbol", name_path="Query/select_rows", force=True)
+    assert any(note.startswith("Deleted in spite of: ") and "uses.py:5 in unannotated" in note for note in notes)
+    assert "def select_rows" not in (python.root / "query.py").read_text()
+
+
+async def test_what_may_be_used_is_not_reported_as_unused(python: Asker) -> None:
+    answer, *notes = await texts(python, "find_unused_symbols", relative_path="query.py")
+    assert "Query/never_called" in answer
+    assert not any(name in answer for name in ("_prefetch_objects", "select_rows", "on_windows"))
+    assert any(note.startswith("Not reported as unused, since code holds their names") for note in notes), notes
+
+
+async def test_a_rename_says_where_the_old_name_is_left(python: Asker) -> None:
+    answer, *notes = await texts(python, "rename_symbol", name_path="Query/select_rows", new_name="choose_rows")
+    assert '"changed_places":1' in answer
+    code = "select_rows still stands in code, where the language server can't tell what it means; check each: uses.py:5"
+    assert code in notes
+    assert "select_rows still stands in files of other languages: notes.md" in notes
+    assert "def choose_rows" in (python.root / "query.py").read_text()

@@ -1,0 +1,74 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from serena_central.files import vocabulary as vocabulary_module
+from serena_central.files.stamp import Stamp
+from serena_central.files.vocabulary import Vocabulary, _filter_of, _has
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def _clocks_are_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was written a moment ago is kept, too."""
+    monkeypatch.setattr(vocabulary_module, "RACY_NS", 0)
+
+
+def written(root: Path, name: str, data: bytes) -> Stamp:
+    path = root / name
+    path.write_bytes(data)
+    return Stamp.of(path.stat())
+
+
+async def holding(root: Path, name: str, *, encoding: str | None = None) -> list[str]:
+    files = {path.name: Stamp.of(path.stat()) for path in sorted(root.iterdir())}
+    return await Vocabulary(root, encoding).holding(files, list(files), name)
+
+
+@pytest.mark.usefixtures("_clocks_are_exact")
+async def test_files_that_hold_a_word_are_named_and_most_others_not(tmp_path: Path) -> None:
+    for number in range(100):
+        written(tmp_path, f"{number:02}.py", b"other words %d\n" % number)
+    written(tmp_path, "x.py", b"def wanted(): ...\n")
+    found = await holding(tmp_path, "wanted")
+    assert "x.py" in found
+    assert len(found) < 20
+
+
+async def test_other_encodings_are_read_as_what_they_are(tmp_path: Path) -> None:
+    written(tmp_path, "wide.py", "\ufeffdef größe(): ...".encode("utf-16-le"))
+    written(tmp_path, "latin.py", "def größe(): ...".encode("latin-1"))
+    written(tmp_path, "utf8.py", "def größe(): ...".encode())
+    assert await holding(tmp_path, "größe", encoding="latin-1") == ["latin.py", "utf8.py", "wide.py"]
+
+
+@pytest.mark.usefixtures("_clocks_are_exact")
+async def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
+    vocabulary = Vocabulary(tmp_path, None)
+    stamp = written(tmp_path, "a.py", b"first")
+    assert await vocabulary.holding({"a.py": stamp}, ["a.py"], "first") == ["a.py"]
+    assert await vocabulary.holding({"a.py": stamp}, ["a.py"], "second") == []
+    stamp = written(tmp_path, "a.py", b"second words")
+    assert await vocabulary.holding({"a.py": stamp}, ["a.py"], "second") == ["a.py"]
+
+
+async def test_a_file_that_was_written_just_now_is_never_left_out(tmp_path: Path) -> None:
+    (tmp_path / "young.py").write_bytes(b"first")
+    vocabulary = Vocabulary(tmp_path, None)
+    stamp = Stamp.of((tmp_path / "young.py").stat())
+    assert await vocabulary.holding({"young.py": stamp}, ["young.py"], "second") == ["young.py"]
+
+
+async def test_operators_stand_in_all_files_as_far_as_can_be_told(tmp_path: Path) -> None:
+    written(tmp_path, "a.rb", b"def ==(other)")
+    assert await holding(tmp_path, "==") == ["a.rb"]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.sets(st.binary(min_size=1, max_size=20), max_size=400))
+def test_no_word_of_a_file_is_ever_missed(words: set[bytes]) -> None:
+    bits = _filter_of(words)
+    assert all(_has(bits, hash(word)) for word in words)
