@@ -111,4 +111,4 @@ async def test_what_a_sibling_may_use_is_not_unused_where_its_server_can_not_be_
         answer, remarks = (part["text"] for part in result["content"])
         assert json.loads(answer)["unused"] == []
         assert "'web': The language server ty did not start" in remarks
-        assert "Not taken for unused: Cart, total. In 'web', where these names stand" in remarks
+        assert "Not reported as unused: Cart, total. In 'web', where these names stand" in remarks

@@ -7,8 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
@@ -22,7 +20,7 @@ from serena_central.editing.journal import Entry, Journal, Step
 from serena_central.files.text import digest_of
 from serena_central.mcp_server.transports import HandshakeTransports
 from tests.support.central import RunningCentral, running_central
-from tests.support.child import PATIENCE_S, PROGRAM, Child, _announced, alive, environment, serving_child
+from tests.support.child import PATIENCE_S, PROGRAM, alive, serving_child
 from tests.support.mcp import RawClient, text_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform != "linux", reason="POSIX signals and limits")]
@@ -168,7 +166,7 @@ async def test_nobody_is_taken_for_dead_because_the_server_was_stopped(tmp_path:
         "SERENA_CENTRAL_EXECUTE_SHELL": "true",
         "SERENA_CENTRAL_INCLUDED_OPTIONAL_TOOLS": "execute_shell_command",
     }
-    async with serving_with(tmp_path, settings) as child, child.http() as http:
+    async with serving_child(tmp_path, **settings) as child, child.http() as http:
         client = RawClient(http, "handshake")
         await client.open()
         await client.call("activate_project", project=str(project))
@@ -197,29 +195,6 @@ async def test_nobody_is_taken_for_dead_because_the_server_was_stopped(tmp_path:
     assert "this process was stopped for" in (tmp_path / "home/logs/server.log").read_text()
 
 
-@asynccontextmanager
-async def serving_with(folder: Path, more: dict[str, str], *before: str) -> AsyncGenerator[Child]:
-    """As `serving_child`, with more environment and a command line before it."""
-    log = folder / "serve.log"
-    with log.open("wb") as sink:
-        process = await anyio.open_process(
-            [*before, str(PROGRAM), "serve", "--port", "0"],
-            cwd=folder,
-            env=environment(folder, **more),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=sink,
-        )
-    try:
-        yield Child(process, await _announced(process, log), folder)
-    finally:
-        with anyio.move_on_after(PATIENCE_S, shield=True):
-            if process.returncode is None:
-                process.terminate()
-            await process.wait()
-            await process.aclose()
-
-
 # --- little memory, no watches -----------------------------------------------------------------------------------
 
 
@@ -229,7 +204,7 @@ async def test_with_little_address_space_the_server_works_or_says_what_does_not(
 ) -> None:
     (tmp_path / "home").mkdir(mode=0o700)
     limited = ["/bin/sh", "-c", f'ulimit -v {limit_kb}; exec "$0" "$@"']
-    async with serving_with(tmp_path, {}, *limited) as child, child.http() as http:
+    async with serving_child(tmp_path, program=(*limited, str(PROGRAM))) as child, child.http() as http:
         answer = (
             await http.post("/api/tools/find_symbol", json={"arguments": {**FIND, "project": str(project)}})
         ).json()

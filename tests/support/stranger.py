@@ -42,7 +42,16 @@ class Stranger:
         own = re.sub(rb"(?i)(host: *[^:\r]*):\d+", rb"\1:%d" % port, request)
         async with await anyio.connect_tcp("127.0.0.1", port) as server:
             await server.send(own)
-            return await server.receive()
+            answer = await server.receive()
+            while not _is_whole(answer):  # head and body may come one after the other
+                answer += await server.receive()
+            return answer
+
+
+def _is_whole(answer: bytes) -> bool:
+    head, ended, body = answer.partition(b"\r\n\r\n")
+    length = re.search(rb"(?i)content-length: *(\d+)", head)
+    return bool(ended) and len(body) >= (int(length[1]) if length else 0)
 
 
 @asynccontextmanager

@@ -59,8 +59,8 @@ class SyntaxReader:
         """Serves until it is cancelled; no worker is left then."""
         self._orders, orders = anyio.create_memory_object_stream[_Order](math.inf)
         task_status.started()
-        try:
-            with self._orders, orders:
+        with self._orders, orders:
+            try:
                 while True:
                     order = await orders.receive()
                     try:
@@ -68,10 +68,10 @@ class SyntaxReader:
                     except Exception as error:
                         logger.exception("the worker for syntax failed")
                         _settle(order, Answer(error=f"its process failed: {error}"))
-        finally:
-            self._orders = None
-            while orders.statistics().current_buffer_used:
-                _settle(orders.receive_nowait(), Answer(error="the server is stopping"))
+            finally:
+                self._orders = None
+                while orders.statistics().current_buffer_used:
+                    _settle(orders.receive_nowait(), Answer(error="the server is stopping"))
 
     async def outline(self, identifier: str, text: str) -> Outline:
         """What a text defines, its language named by LSP's identifier; lone surrogates are read as `?`.

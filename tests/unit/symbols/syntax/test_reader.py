@@ -127,3 +127,21 @@ async def test_places_are_counted_in_code_points() -> None:
     async with running() as reader:
         (one,) = await reader.occurrences("python", "'𝔘𝔫𝔦' ; name", "name")
         assert one.range.start == (0, 8)
+
+
+async def test_who_waits_when_the_server_stops_is_told_so() -> None:
+    told: list[str] = []
+
+    async def ask(reader: SyntaxReader, text: str) -> None:
+        with pytest.raises(LanguageServerError) as failure:
+            await reader.outline("python", text)
+        told.append(str(failure.value))
+
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as askers, running() as reader:
+            askers.start_soon(ask, reader, ENDLESS)
+            await anyio.wait_all_tasks_blocked()
+            askers.start_soon(ask, reader, "x = 1")
+            await anyio.wait_all_tasks_blocked()
+    assert len(told) == 2
+    assert all("stopping" in text for text in told)
