@@ -61,8 +61,9 @@ SAVE_AFTER_S = 2.0
 """How long nothing must have changed before fewer are saved: in a row of edits each would open and sync a database.
 What a crash loses is asked again; it would be in any case, so soon after a change (RACY_NS)."""
 
-ATTEMPTS = 5
-"""How often one caller asks again about a file that keeps changing."""
+ATTEMPTS = 12
+"""How often one caller asks again about a file that keeps changing: on a busy machine each answer takes so long that five
+came too late in a row for a file that is written twice a second."""
 
 _NOT_STARTED = ServerNotInstalled, ServerBeingInstalled, ServerStartFailed
 """What a server's next file would meet, too; all else may be over at the next question."""
