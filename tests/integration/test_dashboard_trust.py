@@ -26,7 +26,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def central(tmp_path: Path, root: Path) -> AsyncGenerator[RunningCentral]:
-    async with running_central(tmp_path, {"projects": [str(root)]}) as running:
+    async with running_central(tmp_path, {"projects": [str(root)], "trusted_roots": []}) as running:
         yield running
 
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 async def central(tmp_path: Path) -> AsyncGenerator[Central]:
     scripted_ty(tmp_path)
-    async with running_parts(tmp_path) as central:
+    async with running_parts(tmp_path, {"trusted_roots": []}) as central:
         yield central
 
 
