@@ -24,7 +24,7 @@ NOT_A_YES = [
 
 @pytest.fixture
 async def central(tmp_path: Path) -> AsyncGenerator[RunningCentral]:
-    async with running_central(tmp_path) as running:
+    async with running_central(tmp_path, {"trusted_roots": []}) as running:
         yield running
 
 
@@ -60,6 +60,7 @@ async def activated(central: RunningCentral, era: Era, root: Path, person: Perso
     """All that the model is told by its last call."""
     headers = central.authorized | {"x-serena-session": "mine"}
     options: dict[str, Any] = {"elicitation_callback": person} if person else {}
+    said = ""
     async with sdk_client(central.url, era, headers, **options) as client:
         for _ in range(times):
             said = await _activate(client, root)
@@ -85,10 +86,21 @@ async def test_a_yes_trusts_what_stood_in_the_dialog(central: RunningCentral, er
     assert "command: evil" in asked
     assert "build scripts" in asked
     assert trusted(central, root)
-    assert "shop is active" in said
+    assert "'shop' is active" in said
     assert "not trusted" not in said
     (approval,) = central.central.dashboard.parts.trust.approvals()
     assert approval.by.startswith("a person, asked by ")
+
+
+@pytest.mark.parametrize("era", ["handshake", "modern"])
+async def test_it_is_asked_also_where_a_server_is_not_run_at_all(central: RunningCentral, era: Era, root: Path) -> None:
+    (root / "main.py").write_text("def opened(): ...\n")
+    (root / ".serena" / "project.yml").write_text("language_servers: {python: basedpyright}\n")
+    person = Person(YES)
+    await activated(central, era, root, person)
+    (asked,) = person.asked
+    assert "python: basedpyright" in asked
+    assert trusted(central, root)
 
 
 @pytest.mark.parametrize("era", ["handshake", "modern"])
@@ -98,7 +110,7 @@ async def test_anything_else_leaves_it_restricted_and_is_not_asked_again(
 ) -> None:
     person = Person(answer)
     said = await activated(central, era, root, person, times=2)
-    assert "shop is active" in said
+    assert "'shop' is active" in said
     assert len(person.asked) == 1
     assert not trusted(central, root)
 
