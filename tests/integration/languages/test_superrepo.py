@@ -137,8 +137,8 @@ async def test_what_only_a_sibling_uses_is_not_unused_and_the_rest_is(client: Ra
     }
     assert found == UNUSED
     assert [remark.partition(", where these names stand")[0] for remark in remarks] == [
-        "ui: Not taken for unused: onlyBuilt. In web",
-        "scoring: Not taken for unused: only_scripts. In platform",
+        "'ui': Not reported as unused: onlyBuilt. In 'web'",
+        "'scoring': Not reported as unused: only_scripts. In 'platform'",
     ]
 
 
