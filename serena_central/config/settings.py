@@ -134,7 +134,8 @@ class SessionPolicy(msgspec.Struct, kw_only=True, frozen=True):
         Meta(
             ge=1,
             le=100_000,
-            description="How many sessions there may be. Beyond, those go first that never called and have no stream.",
+            description="How many sessions there may be. Beyond, those go first that never called and have no stream, "
+            "then those whose clients are gone.",
         ),
     ] = 1000
     modern_disconnect_s: Annotated[

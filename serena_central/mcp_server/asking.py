@@ -54,7 +54,7 @@ class TrustQuestions:
         self, session: Session, client: ServerSession, request_id: types.RequestId | None
     ) -> types.InputRequiredResult | bool:
         """Whether the person said yes; in the modern era the question to answer the call with."""
-        standing = self._question(session, client.client_capabilities)
+        standing = await self._question(session, client.client_capabilities)
         if standing is None:
             return False
         if session.era == "modern":
@@ -76,13 +76,13 @@ class TrustQuestions:
         if standing is not None and isinstance(answer, types.ElicitResult):
             await self._take(session, standing, answer)
 
-    def _question(self, session: Session, capabilities: types.ClientCapabilities | None) -> Standing | None:
+    async def _question(self, session: Session, capabilities: types.ClientCapabilities | None) -> Standing | None:
         """What is to be asked about; None where nothing is, or nobody can be asked."""
         offered, active = capabilities.elicitation if capabilities else None, session.active_project
         if offered is None or (offered.form is None and offered.url is not None) or session.shared or active is None:
             return None
         project = self._projects.opened(active.root)
-        if project is None or not project.restrictions:
+        if project is None or not (project.restrictions or await project.servers_not_run()):
             return None
         standing, asked = self._trust.standing(project.root), self._asked.setdefault(session, set())
         what = standing.root, standing.digest

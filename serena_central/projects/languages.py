@@ -165,6 +165,11 @@ class ProjectLanguages:
         identity = self.identity(path)
         return identity is not None and MISSING not in identity and NOT_RUN not in identity
 
+    def not_run(self, languages: Iterable[str]) -> set[str]:
+        """Names of these languages' servers that are not run, since the project is not trusted."""
+        specs = [self._choices.server_for(language) for language in languages]
+        return {spec.name for spec in specs if spec is not None and NOT_RUN in self._identity_of(spec)}
+
     def read(self, path: Path) -> FileText:
         """A file as the project's encoding says; may be called in any thread. Raises PathError.
 

@@ -218,6 +218,10 @@ class Project:
             self._languages_in_use = batches, found
         return found
 
+    async def servers_not_run(self) -> set[str]:
+        """Servers of the languages in use that are not run, since they would execute what nobody trusts."""
+        return self.languages.not_run(await self.languages_in_use())
+
     async def read(self, path: str) -> FileText:
         """Reads a root-relative file in the project's encoding. Raises PathError."""
         return await anyio.to_thread.run_sync(self.languages.read, self.root / path)

@@ -122,21 +122,29 @@ class SessionManager:
 
     def check_room(self) -> None:
         """Raises TooManySessions if a new session could not begin."""
-        if len(self._sessions) >= self.policy.max_sessions and not any(map(_is_unused, self._sessions.values())):
+        if len(self._sessions) >= self.policy.max_sessions and not self._dispensable():
             raise TooManySessions(self.policy.max_sessions)
 
     def _make_room(self) -> None:
-        """Forgets sessions that nobody has used, the longest unheard of first, so that a client that begins ever more
-        can't lock out the others. Raises TooManySessions."""
+        """Forgets sessions that nobody has used, else those whose clients are gone, the longest unheard of first, so
+        that neither a client that begins ever more nor clients that have ended lock out the others.
+        Raises TooManySessions."""
         if len(self._sessions) < self.policy.max_sessions:
             return
-        unused = [session for session in self._sessions.values() if _is_unused(session)]
-        if not unused:
+        found = self._dispensable()
+        if not found:
             raise TooManySessions(self.policy.max_sessions)
         # A few at once: else each new session would look through all of them.
-        unused.sort(key=lambda session: session.last_activity)
-        for session in unused[: 1 + self.policy.max_sessions // RECLAIMED_SHARE]:
-            self._forget(session, "it made no call, and there are many others")
+        found.sort(key=lambda session: session.last_activity)
+        for session in found[: 1 + self.policy.max_sessions // RECLAIMED_SHARE]:
+            why = "it made no call" if _is_unused(session) else "its client is gone"
+            self._forget(session, f"{why}, and there are many others")
+
+    def _dispensable(self) -> list[Session]:
+        """Sessions that a new one may take the place of. The terminated ones stay, so that they do not come back."""
+        sessions = self._sessions.values()
+        unused = [session for session in sessions if _is_unused(session)]
+        return unused or [session for session in sessions if _is_gone(session)]
 
     def _forget(self, session: Session, why: str = "") -> None:
         del self._sessions[session.id]
@@ -293,3 +301,8 @@ class SessionManager:
 def _is_unused(session: Session) -> bool:
     """It holds nothing that its client would miss: one that comes back begins anew, or is taken back."""
     return not (session.calls or session.running or session.holders or session.termination or session.active_project)
+
+
+def _is_gone(session: Session) -> bool:
+    """Its client has left it, and nothing is done in it any more."""
+    return session.disconnected_at is not None and not (session.running or session.holders or session.termination)

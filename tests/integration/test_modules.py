@@ -112,3 +112,26 @@ async def test_what_a_sibling_may_use_is_not_unused_where_its_server_can_not_be_
         assert json.loads(answer)["unused"] == []
         assert "'web': The language server ty did not start" in remarks
         assert "Not reported as unused: Cart, total. In 'web', where these names stand" in remarks
+
+
+async def test_a_sibling_that_chose_another_server_which_is_not_run_for_lack_of_trust_is_not_left_out(
+    tmp_path: Path,
+) -> None:
+    shop_and_web(tmp_path)
+    (tmp_path / "web/.serena").mkdir()
+    (tmp_path / "web/.serena/project.yml").write_text("language_servers: {python: basedpyright}\n")
+    untrusted = {"trusted_roots": [str(tmp_path / "shop")]}
+    async with (
+        running_central(tmp_path, untrusted) as central,
+        central.raw("handshake", x_serena_project=str(tmp_path)) as client,
+    ):
+        found, _ = await groups(client, "find_referencing_symbols", name_path="Cart/total")
+        assert "basedpyright for python is not run" in found["web"]["error"]
+        path = "shop/cart.py"
+        refused = await client.call("safe_delete_symbol", name_path_pattern="Cart/total", relative_path=path)
+        assert refused["isError"]
+        assert "basedpyright for python is not run" in refused["content"][0]["text"]
+        unused = await client.call("find_unused_symbols", project=str(tmp_path / "shop"))
+        answer, remarks = (part["text"] for part in unused["content"])
+        assert json.loads(answer)["unused"] == []
+        assert "Not reported as unused: Cart, total. In 'web'" in remarks

@@ -60,6 +60,7 @@ async def activated(central: RunningCentral, era: Era, root: Path, person: Perso
     """All that the model is told by its last call."""
     headers = central.authorized | {"x-serena-session": "mine"}
     options: dict[str, Any] = {"elicitation_callback": person} if person else {}
+    said = ""
     async with sdk_client(central.url, era, headers, **options) as client:
         for _ in range(times):
             said = await _activate(client, root)
@@ -89,6 +90,17 @@ async def test_a_yes_trusts_what_stood_in_the_dialog(central: RunningCentral, er
     assert "not trusted" not in said
     (approval,) = central.central.dashboard.parts.trust.approvals()
     assert approval.by.startswith("a person, asked by ")
+
+
+@pytest.mark.parametrize("era", ["handshake", "modern"])
+async def test_it_is_asked_also_where_a_server_is_not_run_at_all(central: RunningCentral, era: Era, root: Path) -> None:
+    (root / "main.py").write_text("def opened(): ...\n")
+    (root / ".serena" / "project.yml").write_text("language_servers: {python: basedpyright}\n")
+    person = Person(YES)
+    await activated(central, era, root, person)
+    (asked,) = person.asked
+    assert "python: basedpyright" in asked
+    assert trusted(central, root)
 
 
 @pytest.mark.parametrize("era", ["handshake", "modern"])

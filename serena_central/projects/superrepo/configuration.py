@@ -15,6 +15,7 @@ import msgspec
 from serena_central.config.layers import Loaded, Problem
 from serena_central.config.settings import ModuleSettings, ProjectSettings
 from serena_central.core.quoting import as_name
+from serena_central.files.boundary import in_git
 from serena_central.projects.superrepo.router import Routed, route
 
 
@@ -128,6 +129,8 @@ def _place(root: Path, said: ModuleSettings) -> Path | str:
             return f"path {said.path!r} leads out of the super-repo, or is its root"
         if not place.is_dir():
             return f"path {said.path!r} is no folder (a submodule not checked out?)"
+        if in_git(place.relative_to(root).as_posix()):
+            return f"path {said.path!r} lies in .git, where no project can be"
     except (OSError, RuntimeError) as error:
         return f"path {said.path!r} can't be used: {error}"
     return place

@@ -52,11 +52,11 @@ async def candidates(declaring: Project, using: Project, names: Mapping[str, Col
 
 
 def _candidates(declaring: Project, using: Project, names: Mapping[str, Collection[str]]) -> Iterator[Candidates]:
-    by_server: dict[str, list[str]] = {}
+    by_languages: dict[tuple[str, ...], list[str]] = {}
     for path in names:
         if spec := declaring.languages.spec_for(path):
-            by_server.setdefault(spec.name, []).append(path)
-    for server, paths in by_server.items():
+            by_languages.setdefault(tuple(spec.languages), []).append(path)
+    for languages, paths in by_languages.items():
         declared: dict[str, list[str]] = {}
         for path in paths:
             for name in names[path]:
@@ -64,7 +64,12 @@ def _candidates(declaring: Project, using: Project, names: Mapping[str, Collecti
         mentioned = {
             one for path in paths for one in mentions(declaring.root, path, declaring.languages.language_of(path) or "")
         }
-        code = [path for path in using.tree.files if (own := using.languages.spec_for(path)) and own.name == server]
+        # The sibling may have chosen another server for the same language.
+        code = [
+            path
+            for path in using.tree.files
+            if (own := using.languages.spec_for(path)) and not set(own.languages).isdisjoint(languages)
+        ]
         marker = re.compile(b"|".join(re.escape(one.encode()) for one in sorted(mentioned))) if mentioned else None
         words = words_of(using.root, code, declared, marker=marker)
         if mentioned and not any(found.marked for found in words.values()):

@@ -162,7 +162,7 @@ def _candidates(sibling: Project, declared: Declaration, name: str) -> list[str]
     code = [
         path
         for path in sibling.tree.files
-        if (own := sibling.languages.spec_for(path)) and spec and own.name == spec.name
+        if (own := sibling.languages.spec_for(path)) and spec and not set(own.languages).isdisjoint(spec.languages)
     ]
     holding = files_containing(sibling.root, code, name, encoding=sibling.languages.encoding)
     names = mentions(declared.project.root, declared.path, language)

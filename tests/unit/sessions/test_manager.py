@@ -267,6 +267,25 @@ def test_where_all_are_in_use_a_new_session_is_refused_and_the_old_ones_go_on() 
     assert world.manager.identify(claim(explicit_id="a")).calls == 1
 
 
+def test_where_none_is_unused_those_go_whose_clients_are_gone_and_no_terminated_one() -> None:
+    world = World(SessionPolicy(max_sessions=4))
+    here, killed, first, second = (world.manager.identify(claim(explicit_id=name)) for name in ("h", "k", "a", "b"))
+    for session in (here, killed, first, second):
+        world.now += 1
+        session.count("find_symbol", 1.0, failed=False, at=world.now)
+        session.last_activity = world.now
+    for session in (first, second):
+        world.manager.disconnect(session.id, "its proxy ended")
+    world.manager.terminate(killed.id, by="a person")
+    world.manager.check_room()
+    world.manager.identify(claim(explicit_id="c")).count("find_symbol", 1.0, failed=False, at=world.now)
+    world.manager.identify(claim(explicit_id="d")).count("find_symbol", 1.0, failed=False, at=world.now)
+    assert {here, killed} < set(world.manager.sessions())
+    assert not {first, second} & set(world.manager.sessions())
+    with pytest.raises(TooManySessions):
+        world.manager.identify(claim(explicit_id="e"))
+
+
 def test_a_flood_of_an_earlier_run_is_not_restored_beyond_the_limit() -> None:
     flooded, world = World(SessionPolicy(max_sessions=50)), World(SessionPolicy(max_sessions=3))
     sessions = [flooded.manager.identify(claim(explicit_id=f"s{number}")) for number in range(50)]

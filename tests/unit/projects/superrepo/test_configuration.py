@@ -90,9 +90,12 @@ modules:
   broken: 7
   web:
     path: modules/web
+  gits:
+    path: modules/web/.git
 routing_hints:
   react: [web, vue]
 """
+    (tmp_path / "modules/web/.git").mkdir(parents=True)
     repo = super_repo(tmp_path, text)
     assert list(repo.modules) == ["web"]
     assert [str(problem).replace(str(tmp_path), "") for problem in repo.problems] == [
@@ -100,7 +103,8 @@ routing_hints:
         "/.serena/project.yml:6: modules.root: path '.' leads out of the super-repo, or is its root",
         "/.serena/project.yml:8: modules.absolute: path '/etc' must be relative to the super-repo's root",
         "/.serena/project.yml:10: modules.missing: path 'modules/missing' is no folder (a submodule not checked out?)",
-        "/.serena/project.yml:16: routing_hints.react: 'vue' is no module",
+        "/.serena/project.yml:15: modules.gits: path 'modules/web/.git' lies in .git, where no project can be",
+        "/.serena/project.yml:18: routing_hints.react: 'vue' is no module",
         "/.serena/project.yml:2: default_module: 'apj' is no module",
     ]
     server = load_server_config({}, sources_in(tmp_path))
