@@ -4,12 +4,16 @@ Which of a server's diagnostics say so is data: their codes, by class. Other dia
 """
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from typing import Literal, NamedTuple
 
 import anyio
+import anyio.to_thread
+import msgspec
 
 from serena_central.analysis.blindspots import caveats
+from serena_central.analysis.certainty import Certainty, PythonFile, Within, is_certain_elsewhere
 from serena_central.analysis.outcome import Finding, Outcome
 from serena_central.core.errors import DeadlineExceeded, LanguageServerError, PathError, ServerBusy
 from serena_central.core.progress import report
@@ -68,21 +72,32 @@ CODES: Mapping[str, Codes] = {
 
 
 class Broken(Finding, frozen=True):
-    """It names what is not there. `column` is 0-based; `within` is the symbol around it."""
+    """It names what is not there. `column` is 0-based; `within` is the symbol around it. `new`: it was not there in
+    the baseline that the answer is compared with."""
 
     column: int
     what: Break
     message: str
     code: str
     within: str | None
+    certainty: Certainty = "possible"
+    new: bool = False
+
+    @property
+    def counts(self) -> bool:
+        """Whether a gate should close."""
+        return self.certainty == "certain" or self.new
 
 
 class Checked(Outcome[Broken]):
     """Of files."""
 
 
-async def broken_references(project: Project, paths: Sequence[str]) -> Checked:
-    """Asks the language servers about files; waits for callers before each. The caller passed the barrier."""
+async def broken_references(project: Project, paths: Sequence[str], changed: Collection[str] = ()) -> Checked:
+    """Asks the language servers about files; waits for callers before each. The caller passed the barrier.
+
+    `changed`, some of which may be gone, is what the caller wants to know the consequences of.
+    """
     result = Checked(found=[], remarks=[])
     silent = {spec.title for path in paths if (spec := project.languages.spec_for(path)) and spec.name not in CODES}
     if silent:
@@ -119,6 +134,7 @@ async def broken_references(project: Project, paths: Sequence[str]) -> Checked:
     async with anyio.create_task_group() as tasks:
         for _ in range(min(AT_ONCE, len(wanted))):
             tasks.start_soon(worker)
+    result.found = await anyio.to_thread.run_sync(_graded, project, result.found, changed)
     result.found.sort(key=lambda one: (one.path, one.line, one.column, one.code))
     result.remarks += caveats(project, wanted)
     result.remarks += [f"{counted(count, 'file')}: possibly incomplete: {text}" for text, count in problems.items()]
@@ -133,6 +149,26 @@ def _broken(path: str, view: DiagnosticView, codes: Codes) -> Broken | None:
     start = complaint.range.start
     message = complaint.message.splitlines()[0] if complaint.message else ""
     return Broken(path, start.line0, start.column, what, message, complaint.code or "", view.name_path)
+
+
+def _graded(project: Project, found: Sequence[Broken], changed: Collection[str]) -> list[Broken]:
+    """With their certainty; reads files that have findings. In a thread."""
+    files = project.tree.files
+    within = Within(project.root, files, [path for path in changed if path not in files], project.languages.read_text)
+
+    @cache
+    def parsed(path: str) -> PythonFile:
+        return PythonFile(path, within)
+
+    def is_certain(one: Broken) -> bool:
+        spec = project.languages.spec_for(one.path)
+        if spec is None or spec.name in project.languages.restricted or project.languages.caveat(one.path):
+            return False
+        if project.languages.language_of(one.path) == "python":
+            return parsed(one.path).is_certain(one.what, one.line, one.message)
+        return is_certain_elsewhere(one.what, one.code, one.message, one.path, within)
+
+    return [msgspec.structs.replace(one, certainty="certain" if is_certain(one) else "possible") for one in found]
 
 
 def _class_of(code: str, codes: Codes) -> Break | None:

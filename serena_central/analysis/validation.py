@@ -102,7 +102,7 @@ class Validation:
             await part.project.fresh()
             seen = {part.area.inner(path) if part.area.holds(path) else path for path in where.changed}
             files = await with_users(part.project, seen) if seen else code_below(part.project, where.inside_of(part))
-            return await broken_references(part.project, files)
+            return await broken_references(part.project, files, seen)
 
         return await _in_all(where, look, Checked())
 

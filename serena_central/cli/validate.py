@@ -45,12 +45,15 @@ class _Command(click.Command):
 )
 @click.option("--unused", is_flag=True, help="Functions, methods and types that nothing uses.")
 @click.option("--broken-refs", "broken", is_flag=True, help="Names that lead nowhere.")
+@click.option(
+    "--possible", is_flag=True, help="List possible broken references, too: what the server may only not see."
+)
 @click.option("--since", metavar="REV", help="Only what concerns files that differ from this git revision.")
 @click.option(
     "--project", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path), show_default=True
 )
 @json_option
-def command(*, unused: bool, broken: bool, since: str | None, project: Path, as_json: bool) -> None:
+def command(*, unused: bool, broken: bool, possible: bool, since: str | None, project: Path, as_json: bool) -> None:
     """Look for unused symbols and broken references; without either option for both."""
     root = project.resolve()
     paths = changed_since(root, since, trusted=_is_trusted(root)) if since else []
@@ -59,22 +62,28 @@ def command(*, unused: bool, broken: bool, since: str | None, project: Path, as_
     wanted = {"broken": broken or not unused, "unused": unused or not broken}
     for kind, tool in TOOLS.items():
         if wanted[kind] and (paths or not since):
-            answers[kind] = _ask(tool, root, paths, remarks)[kind]
+            arguments = {"paths": paths, **({"possible": possible} if kind == "broken" else {})}
+            answers[kind] = _ask(tool, root, arguments, remarks)[kind]
     if as_json:
         print_json({**answers, "remarks": remarks})
     else:
         _print(answers, remarks)
-    if any(answers.values()):
+    if answers["unused"] or any(map(_counts, answers["broken"])):
         sys.exit(FOUND)
+
+
+def _counts(one: dict[str, Any]) -> bool:
+    """Whether a broken reference is a finding for gates."""
+    return one["certainty"] == "certain" or one["new"]
 
 
 def _is_trusted(root: Path) -> bool:
     return RootSettings(load_server_config({}), Places.of_user()).trust.is_trusted(root)
 
 
-def _ask(tool: str, root: Path, paths: list[str], remarks: list[str]) -> dict[str, Any]:
+def _ask(tool: str, root: Path, arguments: dict[str, Any], remarks: list[str]) -> dict[str, Any]:
     try:
-        blocks = ask_about(root, tool, {"paths": paths})
+        blocks = ask_about(root, tool, arguments)
     except SerenaCentralError as error:  # of any kind: 2 means findings here
         raise click.ClickException(str(error)) from error
     remarks += [line for block in blocks[1:] for line in block.splitlines() if line not in remarks]
@@ -86,7 +95,8 @@ def _ask(tool: str, root: Path, paths: list[str], remarks: list[str]) -> dict[st
 
 def _print(answers: dict[str, Any], remarks: list[str]) -> None:
     for one in answers["broken"]:
-        say(f"{one['path']}:{one['line'] + 1}: {one['what']}: {one['message']}")
+        possible = "" if _counts(one) else "possible "
+        say(f"{one['path']}:{one['line'] + 1}: {possible}{one['what']}: {one['message']}")
     for one in answers["unused"]:
         click.echo(
             f"{one['relative_path']}:{one['line'] + 1}: unused {one['kind'].lower()} {one['name_path']} "

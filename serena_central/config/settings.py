@@ -322,6 +322,13 @@ class ProjectSettings(SharedSettings, kw_only=True, frozen=True):
         dict[str, ModuleSettings],
         Meta(description="Modules of a super-repo by name: path, languages, concerns.", extra=NAMES),
     ] = {}
+    python: Annotated[
+        str | None,
+        Meta(
+            description="Python environment or interpreter in which third-party imports are resolved; it is not run. "
+            "Unset: .venv, venv, or what poetry, conda or pyenv made for the project."
+        ),
+    ] = None
     routing_hints: Annotated[
         dict[str, list[str]],
         Meta(description="Words that mean modules of a super-repo: keyword, then their names.", extra=NAMES),

@@ -56,6 +56,7 @@ class ProjectBuilder:
             users=self.settings.loaded.value.language_servers,
             encoding=settings.encoding,
             around=repo.root if repo else None,
+            python=settings.python,
             syntax=self.syntax,
             installations=self.installer,
         )

@@ -32,7 +32,7 @@ from serena_central.lsp.catalogue.permitted import Permitted
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.detection import Detection
 from serena_central.lsp.locate import locate
-from serena_central.lsp.roots import ServerRoot, is_unmarked, server_root, users_elsewhere
+from serena_central.lsp.roots import ProjectPython, ServerRoot, is_unmarked, server_root, users_elsewhere
 from serena_central.pool.key import ServerKey, WantedServer, digest_of
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.pool.state import Cause
@@ -77,6 +77,7 @@ class ProjectLanguages:
         users: dict[str, Any] | None = None,
         encoding: str | None = None,
         around: Path | None = None,
+        python: str | None = None,
         syntax: SyntaxReader | None = None,
         installations: Installations | None = None,
     ) -> None:
@@ -85,6 +86,7 @@ class ProjectLanguages:
         `trusted`: its user trusts the project. What it brings is not executed otherwise, and its own settings choose no
         server that has to be fetched; `users` is `chosen` without them.
         `around` is the super-repo of the root: servers of its other modules hear of changes, too.
+        `python` names the environment of the project, if it has to be named.
         Without `syntax` no file is read by syntax; without `installations` only a person gets what is missing.
         """
         self._root = root
@@ -108,6 +110,7 @@ class ProjectLanguages:
         """(server, folder of a file) → the pool's order; thrown away when a file that marks roots changes."""
         self.restricted: dict[str, str] = {}
         """Servers that were asked and are kept from executing what the project brings → what answers lack for it."""
+        self.python = ProjectPython(root, [around] if around and around != root else [], python)
         self._users: dict[tuple[str, Path], list[str]] = {}
         """(server, its folder) → folders that use it and are not loaded with it; thrown away likewise."""
 
@@ -185,6 +188,8 @@ class ProjectLanguages:
     def wanted(self, spec: ServerSpec, path: str) -> WantedServer:
         """The pool's order for the server that answers for a root-relative path. Raises NoServerRoot."""
         place = spec.name, path.rpartition("/")[0]
+        if spec.environment and self.python.look():
+            self._wanted.clear()
         known = self._wanted.get(place)
         if known is None:
             found = server_root(spec, self._root, self._root / path)
@@ -196,7 +201,7 @@ class ProjectLanguages:
                 read_text=self.read_text,
                 untrusted=self._untrusted,
                 folder=found.folder,
-                env=found.env,
+                env={**found.env, **(self.python.environment.env if spec.environment else {})},
             )
         return known
 
@@ -246,6 +251,8 @@ class ProjectLanguages:
         self._see_to(wanted.spec)
         if self._untrusted and wanted.spec.untrusted and wanted.spec.untrusted.lacks:
             self.restricted[wanted.spec.name] = wanted.spec.untrusted.lacks
+        if wanted.spec.environment:
+            self.python.asked(wanted.spec.name)
         try:
             return await self._pool.read(wanted, question)
         except ServerNotInstalled:
@@ -374,6 +381,7 @@ class ProjectLanguages:
         """
         if any(self.is_marker(change.path) for change in changes):
             self._wanted.clear()
+            self.python.forget()
             self._users = {}
         told = [FileChange(self._root / change.path, change.kind) for change in changes]
         for root in self._roots:

@@ -119,6 +119,8 @@ class Session:
         """Memories by (root, name) → digest of what this session last saw of them."""
         self.restrictions_told: set[tuple[str, str]] = set()
         """(root, server) of which it was told that the server is restricted there."""
+        self.pythons_told: dict[tuple[str, str], str] = {}
+        """(root, server) → what it was told of the Python environment there."""
         self.tools: dict[str, ToolStatistics] = {}
         self.minutes = Minutes()
         self.running: dict[str, RunningCall] = {}

@@ -55,7 +55,7 @@ from serena_central.tools.catalogue import CATALOGUE, PATH_PARAMETERS, Tool
 from serena_central.tools.context import Services, ToolCall
 from serena_central.tools.edits import refactorings, symbol_edits, text_edits
 from serena_central.tools.once import Once, repeat_key
-from serena_central.tools.trust import note_restrictions
+from serena_central.tools.trust import note_python, note_restrictions
 
 logger = logging.getLogger(__name__)
 
@@ -314,6 +314,7 @@ async def _on_project(
     call.remark_restrictions(project)
     if tool.about == "code":
         note_restrictions(call, project)
+        note_python(call, project)
     return result
 
 

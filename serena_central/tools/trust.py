@@ -1,4 +1,4 @@
-"""What an answer lacks because its project is not trusted: told once in a session and project."""
+"""What is said once in a session and project: what answers lack since it is not trusted, and whose Python is used."""
 
 from serena_central.projects.project import Project
 from serena_central.tools.context import ToolCall
@@ -14,3 +14,12 @@ def note_restrictions(call: ToolCall, project: Project) -> None:
                 f"{server} is restricted: {lacks}, since {root} is not trusted. "
                 f"If you trust it: serena-central trust {root}"
             )
+
+
+def note_python(call: ToolCall, project: Project) -> None:
+    """Adds a remark on the environment that a server which was asked resolves imports in; again if it is another."""
+    for server, note in project.languages.python.notes.items():
+        place = str(project.root), server
+        if note and call.session.pythons_told.get(place) != note:
+            call.session.pythons_told[place] = note
+            call.remark(note)

@@ -7,9 +7,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from serena_central.analysis.broken import Checked
+from serena_central.analysis.broken import Broken, Checked
 from serena_central.analysis.unused import Unused, UnusedFound
-from serena_central.analysis.validation import Extent
+from serena_central.analysis.validation import Extent, Findings
+from serena_central.core.words import counted
 from serena_central.projects.project import Project
 from serena_central.symbols.kinds import kind_name
 from serena_central.tools.analysis import LONG_S
@@ -30,7 +31,11 @@ def unused_keys(found: UnusedFound) -> Counter[str]:
 
 def broken_keys(checked: Checked) -> Counter[str]:
     """Findings as they stay the same when lines move."""
-    return Counter(f"{one.path}: {one.what}: {one.message}" for one in checked.found)
+    return Counter(map(_broken_key, checked.found))
+
+
+def _broken_key(one: Broken) -> str:
+    return f"{one.path}: {one.what}: {one.message}"
 
 
 @tool("Unused symbols", shown="optional", timeout_s=LONG_S, gives_way=True)
@@ -71,19 +76,45 @@ async def check_references(
     target: Project,
     relative_path: Where = "",
     paths: Changed = [],  # noqa: B006
+    possible: Annotated[bool, Meta(description="List those that are only possible, too")] = False,
 ) -> Shaped:
-    """Names that lead nowhere: undefined names, imports that can't be resolved, missing members. With paths, in these
-    files and in those that import them."""
+    """Names that lead nowhere: undefined names, imports that can't be resolved, missing members. Listed are those that
+    are certain, or new since this session first asked about the whole project; possible ones, which the server may only
+    not see, are counted. With paths, in these files and in those that import them."""
     where = await call.services.validation.extent(target, relative_path, paths)
     found = await call.services.validation.broken(where)
+    result = _compared(call, where, found)
     if where.is_whole:
         for root, one in found.by_root.items():
             call.services.baselines.note(call.session.id, root, "broken", broken_keys(one))
-    return _told(call, where, found.whole, "broken references", lambda: _broken(found.whole))
+    counting = [one for one in result.found if one.counts]
+    hidden = 0 if possible else len(result.found) - len(counting)
+    if hidden:
+        call.remark(
+            f"{counted(hidden, 'possible broken reference')} not listed: the language server may only not see what is "
+            "there. `possible: true` lists them (serena-central validate --possible)."
+        )
+        result = msgspec.structs.replace(result, found=counting)
+    return _told(call, where, result, "broken references", lambda: _broken(result, hidden))
 
 
-def _broken(checked: Checked) -> dict[str, Any]:
-    return {"broken": msgspec.to_builtins(checked.found), "checked": checked.checked}
+def _compared(call: ToolCall, where: Extent, found: Findings[Checked]) -> Checked:
+    """The whole, with what is new against what this session was told at first."""
+    result = Checked(found=[], checked=found.whole.checked, remarks=found.whole.remarks)
+    for part in where.parts:
+        one = found.by_root[part.project.root]
+        baseline = call.services.baselines.of(call.session.id, part.project.root, "broken")
+        left = Counter(baseline.found if baseline else ())
+        for finding in one.found:
+            key = _broken_key(finding)
+            left[key] -= 1
+            is_new = baseline is not None and left[key] < 0
+            result.found.append(msgspec.structs.replace(finding, path=part.area.outer(finding.path), new=is_new))
+    return result
+
+
+def _broken(checked: Checked, hidden: int) -> dict[str, Any]:
+    return {"broken": msgspec.to_builtins(checked.found), "checked": checked.checked, "possible": hidden}
 
 
 def _told(

@@ -107,6 +107,22 @@ async def test_validate_ends_with_2_where_it_finds_something_and_tells_where(ser
     assert ([one["name_path"] for one in unused.json["unused"]], unused.json["broken"]) == (["forgotten"], [])
 
 
+async def test_what_a_server_may_only_not_see_closes_no_gate_and_is_listed_when_it_is_asked_for(
+    serving: Child, project: Path
+) -> None:
+    (project / "dark.py").write_text("import not_installed\n\nprint((1).nothing, not_installed)\n")
+    ended = await run_command(serving.folder, "validate", "--broken-refs", cwd=project)
+    assert (ended.code, ended.out) == (0, ""), ended.err
+    assert "2 possible broken references not listed" in ended.err
+    assert "--possible" in ended.err
+    listed = await run_command(serving.folder, "validate", "--broken-refs", "--possible", "--json", cwd=project)
+    assert listed.code == 0
+    assert {(one["what"], one["certainty"]) for one in listed.json["broken"]} == {
+        ("unresolved import", "possible"),
+        ("missing member", "possible"),
+    }
+
+
 async def test_validate_since_a_revision_looks_at_what_changed(serving: Child, project: Path) -> None:
     (project / "lost.py").write_text("print(undefined_name)\n")
     changed = await run_command(serving.folder, "validate", "--broken-refs", "--since", "HEAD", cwd=project)

@@ -89,7 +89,7 @@ async def test_the_page_says_that_nobody_has_looked_yet(central: RunningCentral,
     assert await graph.circles(asked) == graph.Circles(False, [], 0)
     assert await graph.spots(asked) == graph.Spots(False, [], [])
     empty = Pager(0, 0, 0, "", "")
-    assert await findings.table(asked) == findings.Table(False, [], empty, 0, 0, 0, [])
+    assert await findings.table(asked) == findings.Table(False, [], empty, 0, 0, 0, 0, [])
 
 
 async def test_what_uses_what_is_shown_exactly(central: RunningCentral, visitor: Visitor, root: Path) -> None:
@@ -228,13 +228,13 @@ async def test_an_edge_leads_to_its_uses_with_their_lines(
 async def test_findings_are_listed_with_their_confidence(central: RunningCentral, visitor: Visitor, root: Path) -> None:
     await survey(central, visitor, root, "findings")
     broken = findings.Finding(
-        "broken reference", "main.py", 3, "undefined name", "Name `nowhere` used when not defined", ""
+        "broken reference", "main.py", 3, "undefined name", "Name `nowhere` used when not defined", "certain"
     )
     unused = findings.Finding(
         "unused symbol", "shop/line.py", 10, "function forgotten", "its name stands nowhere else", "high"
     )
     pager = Pager(1, 2, 2, "", "")
-    assert await findings.table(visit(central, root)) == findings.Table(True, [broken, unused], pager, 1, 1, 4, [])
+    assert await findings.table(visit(central, root)) == findings.Table(True, [broken, unused], pager, 1, 0, 1, 4, [])
     assert (await findings.table(visit(central, root, kind="unused symbol"))).rows == [unused]
     assert (await task(central, root, 1)).found == "1 broken reference, 1 unused symbol"
 

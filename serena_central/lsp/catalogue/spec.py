@@ -273,6 +273,8 @@ class ServerSpec(Part, frozen=True):
     languages: tuple[str, ...]
     launch: Launching = Launching()
     roots: Roots = Roots()
+    environment: Literal["", "python"] = ""
+    """`python`: it resolves third-party imports in the environment that is active (VIRTUAL_ENV, CONDA_PREFIX)."""
     exclusive: bool = False
     """Two at a time on one root would spoil each other's data: the old one ends before its successor starts."""
     undriven: str = ""

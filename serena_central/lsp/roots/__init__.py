@@ -2,6 +2,7 @@
 
 from serena_central.lsp.roots.neighbours import users_elsewhere
 from serena_central.lsp.roots.place import ServerRoot
+from serena_central.lsp.roots.python import ProjectPython
 from serena_central.lsp.roots.resolve import is_unmarked, server_root
 
-__all__ = ["ServerRoot", "is_unmarked", "server_root", "users_elsewhere"]
+__all__ = ["ProjectPython", "ServerRoot", "is_unmarked", "server_root", "users_elsewhere"]

@@ -26,7 +26,8 @@ class Filters(msgspec.Struct, frozen=True):
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """`line` is 1-based; `what` says which kind of break, or of symbol; `confidence` is that of an unused symbol."""
+    """`line` is 1-based; `what` says which kind of break, or of symbol; `confidence` is that of an unused symbol, and
+    the certainty of a broken reference."""
 
     kind: str
     path: str
@@ -37,12 +38,13 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Table(msgspec.Struct, frozen=True):
-    """One page of what matches. `broken` and `unused` count all, `checked` the files that were looked at."""
+    """One page of what matches. `broken` counts what is certain, `possible` the others; `checked`: files looked at."""
 
     surveyed: bool
     rows: list[Finding]
     pager: Pager
     broken: int
+    possible: int
     unused: int
     checked: int
     remarks: list[str]
@@ -62,12 +64,14 @@ async def table(visit: Visit) -> Table:
         for one in (_findings(survey) if survey else [])
         if kind in ("", one.kind) and has_words(words, one.path, one.what, one.says)
     ]
+    certain = sum(one.certainty == "certain" for one in survey.broken) if survey else 0
     rows, pager = paged(found, visit, FINDINGS)
     return Table(
         surveyed=survey is not None,
         rows=list(rows),
         pager=pager,
-        broken=len(survey.broken) if survey else 0,
+        broken=certain,
+        possible=len(survey.broken) - certain if survey else 0,
         unused=len(survey.unused) if survey else 0,
         checked=survey.checked if survey else 0,
         remarks=told(survey.remarks, REMARKS, "serena-central validate") if survey else [],
@@ -78,8 +82,8 @@ def _findings(survey: FindingsSurvey) -> list[Finding]:
     broken, unused = KINDS
     return [
         *(
-            Finding(broken, one.path, one.line + 1, one.what, bounded(one.message, MESSAGE_CHARS), "")
-            for one in survey.broken
+            Finding(broken, one.path, one.line + 1, one.what, bounded(one.message, MESSAGE_CHARS), one.certainty)
+            for one in sorted(survey.broken, key=lambda one: one.certainty)
         ),
         *(
             Finding(

@@ -83,7 +83,8 @@ def _found(survey: Survey | None) -> str:
         case GraphSurvey():
             return counted(len(survey.files), "file")
         case FindingsSurvey():
-            return f"{counted(len(survey.broken), 'broken reference')}, {counted(len(survey.unused), 'unused symbol')}"
+            certain = sum(one.certainty == "certain" for one in survey.broken)
+            return f"{counted(certain, 'broken reference')}, {counted(len(survey.unused), 'unused symbol')}"
         case _:
             return ""
 

@@ -41,10 +41,10 @@ PYTHON = Seeded(
     circles=["shapes/ring.py ↔ shapes/stone.py"],
     unused=["broken.py: wrong high", "lost.py: forgotten medium"],
     broken=[
-        "lost.py:0 unresolved import",
+        "lost.py:0 unresolved import, possible",
         "lost.py:1 unresolved import",
         "lost.py:9 undefined name",
-        "lost.py:9 missing member",
+        "lost.py:9 missing member, possible",
     ],
 )
 
@@ -153,5 +153,8 @@ async def test_what_was_put_in_is_found_and_nothing_else(seeded: Seeded, tmp_pat
         assert [f"{one['relative_path']}: {one['name_path']} {one['confidence']}" for one in unused] == list(
             seeded.unused
         )
-        broken = (await parsed(client, "check_references"))["broken"]
-        assert [f"{one['path']}:{one['line']} {one['what']}" for one in broken] == list(seeded.broken)
+        broken = (await parsed(client, "check_references", possible=True))["broken"]
+        assert [
+            f"{one['path']}:{one['line']} {one['what']}{'' if one['certainty'] == 'certain' else ', possible'}"
+            for one in broken
+        ] == list(seeded.broken)

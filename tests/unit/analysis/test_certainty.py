@@ -1,0 +1,109 @@
+"""What is certain of a broken reference is what no code of the project and no package could make right."""
+
+from pathlib import Path
+
+import pytest
+
+from serena_central.analysis.certainty import PythonFile, Within, is_certain_elsewhere
+from serena_central.core.text import Text
+
+
+def within(root: Path, files: dict[str, str], gone: tuple[str, ...] = ()) -> Within:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return Within(root, set(files), gone, lambda path: Text(path.read_text()))
+
+
+NAME = "Name `lost` used when not defined"
+
+
+@pytest.mark.parametrize(
+    ("text", "line0", "certain"),
+    [
+        ("lost\n", 0, True),
+        ("try:\n    lost\nexcept NameError:\n    pass\n", 1, False),
+        ("try:\n    lost\nexcept (TypeError, NameError):\n    pass\n", 1, False),
+        ("try:\n    lost\nexcept Exception:\n    pass\n", 1, False),
+        ("try:\n    lost\nexcept:\n    pass\n", 1, False),
+        ("try:\n    lost\nexcept KeyError:\n    pass\n", 1, True),
+        ("try:\n    pass\nexcept NameError:\n    lost\n", 3, True),
+        ("from elsewhere import *\nlost\n", 1, False),
+        ("globals().update(x=1)\nlost\n", 1, False),
+        ("lost\nthis is (no Python\n", 0, False),
+    ],
+)
+def test_an_undefined_name_is_certain_where_nothing_can_define_it(
+    tmp_path: Path, text: str, line0: int, *, certain: bool
+) -> None:
+    files = within(tmp_path, {"a.py": text})
+    assert PythonFile("a.py", files).is_certain("undefined name", line0, NAME) is certain
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "certain"),
+    [
+        ("shop/a.py", "import requests\n", False),
+        ("shop/a.py", "from shop.gone import x\n", True),
+        ("shop/a.py", "from .gone import x\n", True),
+        ("shop/a.py", "from . import gone\n", True),
+        ("shop/a.py", "from .stone import Missing\n", True),
+        ("shop/a.py", "from .stone import (\n    Missing,\n)\n", True),
+        ("shop/a.py", "from .stone import Named\n", False),
+        ("shop/a.py", "from .dynamic import anything\n", False),
+        ("shop/a.py", "from .native import fast\n", False),
+        ("shop/a.py", "from . import template\n", False),
+        ("shop/stone.py", "import stone\nfrom stone import x\n", False),
+        ("run/a.py", "from beside import lost\n", True),
+        ("main.py", "from lib.gone import x\n", True),
+        ("main.py", "import removed\n", True),
+    ],
+)
+def test_an_import_is_certain_where_it_means_the_project_itself(
+    tmp_path: Path, path: str, text: str, *, certain: bool
+) -> None:
+    project = {
+        "shop/__init__.py": "",
+        "shop/stone.py": "class Named: ...\n",
+        "shop/dynamic.py": "def __getattr__(name): ...\n",
+        "shop/native.pyx": "",
+        "shop/template.html": "",
+        "run/beside.py": "",
+        "src/lib/__init__.py": "",
+    }
+    files = within(tmp_path, project | {path: text}, ("removed.py",))
+    assert PythonFile(path, files).is_certain("unresolved import", 0, "") is certain
+    guarded = "try:\n    " + text.replace("\n", "\n    ") + "\nexcept ImportError:\n    pass\n"
+    files = within(tmp_path, project | {path: guarded}, ("removed.py",))
+    assert not PythonFile(path, files).is_certain("unresolved import", 1, "")
+
+
+def test_a_member_that_python_can_make_at_any_time_is_possible(tmp_path: Path) -> None:
+    files = within(tmp_path, {"a.py": "x.y\n"})
+    assert not PythonFile("a.py", files).is_certain("missing member", 0, "")
+
+
+@pytest.mark.parametrize(
+    ("what", "code", "message", "path", "certain"),
+    [
+        ("missing member", "MissingFieldOrMethod", "a.B undefined", "a.go", True),
+        ("unresolved import", "BrokenImport", "could not import example.com/shop/x", "a.go", True),
+        ("unresolved import", "BrokenImport", "could not import github.com/x/y", "a.go", False),
+        ("unresolved import", "UndeclaredImportedName", "undefined: strings.Gone", "a.go", True),
+        ("missing member", "E0599", "no method", "a.rs", True),
+        ("missing member", "unresolved-method", "no method", "a.rs", False),
+        ("unresolved import", "2307", "Cannot find module './gone'", "a.ts", True),
+        ("unresolved import", "2307", "Cannot find module 'react'", "a.ts", False),
+        ("undefined name", "2304", "Cannot find name 'x'", "a.ts", True),
+        ("undefined name", "2580", "Cannot find name 'process'", "a.ts", False),
+        ("undefined name", "2304", "Cannot find name 'x'", "web/a.ts", False),
+        ("missing member", "no_member", "no member", "a.cpp", True),
+    ],
+)
+def test_compilers_are_believed_where_all_that_they_need_is_there(
+    tmp_path: Path, what: str, code: str, message: str, path: str, *, certain: bool
+) -> None:
+    files = within(
+        tmp_path, {"go.mod": "module example.com/shop\n", "web/package.json": '{"devDependencies": {"vitest": "1"}}'}
+    )
+    assert is_certain_elsewhere(what, code, message, path, files) is certain
