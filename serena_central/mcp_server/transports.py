@@ -147,7 +147,8 @@ class HandshakeTransports:
         try:
             self._sessions.check_room()
         except TooManySessions as error:
-            await refuse(send, 503, str(error))
+            # Not 503: the proxy takes that for a server that is away, and waits.
+            await refuse(send, 429, str(error))
             return
         if len(self._known) >= self._sessions.policy.max_sessions:
             await self.check()  # those of sessions that were forgotten to make room

@@ -37,7 +37,7 @@ _STATUS: tuple[tuple[type[errors.SerenaCentralError], int], ...] = (
     (NotFound, 404),
     (errors.SessionNotFound, 404),
     (errors.SessionTerminated, 409),
-    (errors.TooManySessions, 503),
+    (errors.TooManySessions, 429),
     (errors.UnknownTool, 404),
     (errors.UnknownProject, 404),
     (errors.PathNotFound, 404),

@@ -293,7 +293,7 @@ async def test_where_all_sessions_are_in_use_a_new_one_is_refused_in_words(tmp_p
             await client.open()
             await client.call("list_projects")
         refused = await initialize(http)
-        assert refused.status_code == 503
+        assert refused.status_code == 429
         assert "limit of 2 sessions" in refused.json()["error"]["message"]
         assert not (await client.call("list_projects"))["isError"]
 
