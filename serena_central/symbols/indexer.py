@@ -62,8 +62,8 @@ SAVE_AFTER_S = 2.0
 What a crash loses is asked again; it would be in any case, so soon after a change (RACY_NS)."""
 
 ATTEMPTS = 12
-"""How often one caller asks again about a file that keeps changing. On a busy machine five answers in a row came too late
-for a file that is written twice a second."""
+"""How often one caller asks again about a file that keeps changing. On a busy machine five answers in a row came too
+late for a file that is written twice a second."""
 
 _NOT_STARTED = ServerNotInstalled, ServerBeingInstalled, ServerStartFailed
 """What a server's next file would meet, too; all else may be over at the next question."""
