@@ -17,7 +17,8 @@ from serena_central.symbols.namepath import Part
 class Symbol(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One symbol. `container` is the place of its container in the file's list, -1 at the top level.
 
-    `scope` are the containers between that one and the symbol which are not in this file, joined by `/`.
+    `scope` are the containers between that one and the symbol which are not in this file, joined by `/`. `flat`: its
+    range need not be the whole definition (DocumentSymbol.flat).
     """
 
     name: str
@@ -32,6 +33,7 @@ class Symbol(msgspec.Struct, frozen=True, array_like=True, gc=False):
     name_column: int
     detail: str = ""
     scope: str = ""
+    flat: bool = False
 
     @property
     def range(self) -> Range:
@@ -128,6 +130,7 @@ def _flatten(siblings: Sequence[DocumentSymbol], container: int, symbols: list[S
                 *sibling.selection.start,
                 sibling.detail,
                 "/".join(sibling.scope),
+                sibling.flat,
             )
         )
         if sibling.children:

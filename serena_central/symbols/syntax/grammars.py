@@ -14,7 +14,7 @@ import msgspec
 
 QUERIES = Path(__file__).with_name("queries")
 
-REVISION = 1
+REVISION = 2
 """Raised when queries or their reading change, so that cached symbols of the one before are not believed."""
 
 

@@ -52,7 +52,7 @@ async def replace_symbol_body(
     meant, edited = await target.edits.change_symbol(
         target.named_file(relative_path),
         find,
-        lambda site: [replaced(site.hit.symbol.range, body, _style(target, site))],
+        lambda site: [_replacement(target, site, body)],
         call.author,
         whole=True,
         dry_run=dry_run,
@@ -110,6 +110,11 @@ async def _insert(
         dry_run=dry_run,
     )
     return answer(call, target, edited)
+
+
+def _replacement(target: Project, site: Site, body: str) -> TextEdit:
+    site.check_whole()
+    return replaced(site.hit.symbol.range, body, _style(target, site))
 
 
 def _style(target: Project, site: Site) -> Style:
