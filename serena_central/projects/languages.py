@@ -54,6 +54,10 @@ NOT_RUN = "not-trusted"
 """Likewise, where it would execute what a project brings that nobody trusts."""
 
 
+REBINDING = frozenset({"python"})
+"""Languages without overloads of their own: who defines a name again adds to its symbol, or replaces it."""
+
+
 class Installations(Protocol):
     """Who gets servers that are missing."""
 
@@ -131,6 +135,10 @@ class ProjectLanguages:
         """Whether a root-relative path is searched and a language server reads it as code: go.mod it does not."""
         identifier = self._identifier(path)
         return bool(identifier) and "." not in identifier and self.is_searched(path)
+
+    def rebinds(self, path: str) -> bool:
+        """Whether definitions of one name in one scope of a root-relative path are one symbol."""
+        return self.language_of(path) in REBINDING
 
     async def look_at_scripts(self, paths: Iterable[str]) -> None:
         """Reads the first lines of files whose names say nothing: many at once, before they are asked for."""

@@ -84,6 +84,18 @@ class FileSymbols(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         """Places of the direct children; -1 asks for the top level."""
         return (index for index, symbol in enumerate(self.symbols) if symbol.container == place)
 
+    def others(self, place: int) -> list[int]:
+        """Places of the other definitions of a name in its container: overloads, accessors of a property."""
+        own = self.symbols[place]
+        if own.overload is None:
+            return []
+        same = own.name, own.container, own.scope
+        return [
+            other
+            for other, symbol in enumerate(self.symbols)
+            if other != place and (symbol.name, symbol.container, symbol.scope) == same
+        ]
+
     def meeting(self, first: Position, last: Position) -> Iterator[int]:
         """Places of the symbols whose definitions reach into the stretch from `first` to `last`, both included."""
         for place, symbol in enumerate(self.symbols):

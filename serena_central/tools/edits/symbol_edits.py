@@ -46,7 +46,7 @@ async def replace_symbol_body(
     """Replaces the whole definition of a symbol. Look at it first (find_symbol with include_body)."""
 
     async def find() -> Meant:
-        hit = await target.find_one(name_path, relative_path)
+        hit = await target.find_one(name_path, relative_path, one_definition=True)
         return Meant(hit.path, hit.name_path, await seen_within(call, target, hit))
 
     meant, edited = await target.edits.change_symbol(
@@ -98,7 +98,7 @@ async def _insert(
     """Nothing is overwritten, so that it doesn't matter what the session knows of the symbol."""
 
     async def find() -> Meant:
-        hit = await target.find_one(name_path, relative_path)
+        hit = await target.find_one(name_path, relative_path, one_definition=True)
         target.edits.check_editable(hit.path)
         return Meant(hit.path, hit.name_path)
 
