@@ -47,7 +47,9 @@ class DocumentSymbol(msgspec.Struct):
     """A symbol of one file. `kind` is an LSP SymbolKind, or a number that the server made up.
 
     `range` is the whole definition as the server draws it, `selection` its name. `scope` are the containers, outermost
-    first, of a symbol that stands outside of them: the class of a method that is defined elsewhere.
+    first, of a symbol that stands outside of them: the class of a method that is defined elsewhere. `flat`: the server
+    named one range only (LSP's SymbolInformation), which may begin behind the definition's start; `selection` was found
+    in the text.
     """
 
     name: str
@@ -57,6 +59,7 @@ class DocumentSymbol(msgspec.Struct):
     detail: str = ""
     children: list["DocumentSymbol"] = []
     scope: tuple[str, ...] = ()
+    flat: bool = False
 
 
 class Location(msgspec.Struct, frozen=True):

@@ -44,6 +44,7 @@ ERROR = 1
 """The severity of a diagnostic that carries none (LSP 3.17 leaves it to the client)."""
 
 _TEMPLATE_ARGUMENTS = re.compile(r"<[^<>]*>")
+_WORD = re.compile(r"\w+")
 
 _decode_item = msgspec.json.Decoder(LspHierarchyItem).decode
 
@@ -177,7 +178,8 @@ class Converter:
             span = symbol.range or (symbol.location.range if symbol.location else None)
             if span is not None:
                 whole = self.range(text, span)
-                flat.append((DocumentSymbol(symbol.name, symbol.kind, whole, whole), symbol.container_name))
+                name = _name_in(text, whole, symbol.name)
+                flat.append((DocumentSymbol(symbol.name, symbol.kind, whole, name, flat=True), symbol.container_name))
         flat.sort(key=lambda entry: (entry[0].range.start, (-entry[0].range.end.line0, -entry[0].range.end.column)))
         roots: list[DocumentSymbol] = []
         around: list[DocumentSymbol] = []
@@ -207,6 +209,17 @@ class Converter:
                 logger.debug("left out what was found in %s: %s", path, error)
                 self._texts[path] = None
         return self._texts[path]
+
+
+def _name_in(text: Text, whole: Range, name: str) -> Range:
+    """Where a symbol's name stands in its range, as a word: the name itself, or its first word (`run` of `run(int)`).
+    The whole range where it does not stand."""
+    first, last = text.offset(whole.start), text.offset(whole.end)
+    for wanted in (name, *_WORD.findall(name)[:1]):
+        found = re.compile(rf"(?<!\w){re.escape(wanted)}(?!\w)").search(text.content, first, last)
+        if found is not None:
+            return Range(*map(text.position, found.span()))
+    return whole
 
 
 def take_long(text: Text, symbols: Sequence[LspSymbol]) -> bool:

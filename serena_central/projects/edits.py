@@ -19,10 +19,10 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from serena_central.core.errors import EditConflict, FileChanged, PathNotFound, PathRefused, StoreError
+from serena_central.core.errors import EditConflict, EditRefused, FileChanged, PathNotFound, PathRefused, StoreError
 from serena_central.core.ids import new_edit_id
 from serena_central.core.locks import Holder
-from serena_central.core.text import Text
+from serena_central.core.text import Range, Text
 from serena_central.editing.apply import Applier
 from serena_central.editing.change import Author, FileChange, Operation
 from serena_central.editing.patch import FilePatch, hunks_of
@@ -66,6 +66,20 @@ class Site(NamedTuple):
     @property
     def text(self) -> Text:
         return self.read.text
+
+    def check_whole(self) -> None:
+        """Refuses to overwrite or delete what may be a part of a definition only, its beginning left behind.
+
+        Raises EditRefused.
+        """
+        symbol, (start, end) = self.hit.symbol, self.hit.symbol.range
+        before = self.text.line(start.line0)[: start.column]
+        if symbol.flat and (before.strip() or self.text.slice(Range(start, end)) == symbol.name):
+            raise EditRefused(
+                f"Nothing was changed: it is not known where the definition of {self.hit.name_path} begins. The "
+                f"language server places it in {self.hit.path}:{start.line0}, column {start.column}. "
+                "Edit it as text (replace_content)."
+            )
 
 
 class Edited(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ It joins the catalogue (data), the settings (which server a user wants) and the 
 tree saw to every server that was ever asked for this project. It knows no symbols.
 """
 
+import logging
 from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -25,7 +26,7 @@ from serena_central.core.text import Text
 from serena_central.files.recent import RecentTexts
 from serena_central.files.text import FileText
 from serena_central.files.tree import Change
-from serena_central.lsp.answers import FileChange
+from serena_central.lsp.answers import DocumentSymbol, FileChange
 from serena_central.lsp.catalogue import ServerSpec, catalogue
 from serena_central.lsp.catalogue.choices import Problem
 from serena_central.lsp.catalogue.permitted import Permitted
@@ -36,10 +37,13 @@ from serena_central.lsp.roots import ProjectPython, ServerRoot, is_unmarked, ser
 from serena_central.pool.key import ServerKey, WantedServer, digest_of
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.pool.state import Cause
+from serena_central.symbols.flat import completed, is_flat
 from serena_central.symbols.source import Lent, Outline
 from serena_central.symbols.syntax.grammars import Grammar, grammar_of
 from serena_central.symbols.syntax.messages import Occurrence
 from serena_central.symbols.syntax.reader import SyntaxReader
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -48,6 +52,10 @@ MISSING = "not-installed"
 
 NOT_RUN = "not-trusted"
 """Likewise, where it would execute what a project brings that nobody trusts."""
+
+
+REBINDING = frozenset({"python"})
+"""Languages without overloads of their own: who defines a name again adds to its symbol, or replaces it."""
 
 
 class Installations(Protocol):
@@ -130,6 +138,10 @@ class ProjectLanguages:
         """Whether a root-relative path is searched and a language server reads it as code: go.mod it does not."""
         identifier = self._identifier(path)
         return bool(identifier) and "." not in identifier and self.is_searched(path)
+
+    def rebinds(self, path: str) -> bool:
+        """Whether definitions of one name in one scope of a root-relative path are one symbol."""
+        return self.language_of(path) in REBINDING
 
     async def look_at_scripts(self, paths: Iterable[str]) -> None:
         """Reads the first lines of files whose names say nothing: many at once, before they are asked for."""
@@ -335,12 +347,22 @@ class ProjectLanguages:
 
         async def with_server(server: LanguageServer) -> None:
             async def ask(file: str) -> Outline:
-                return Outline(await server.document_symbols(self._root / file))
+                return Outline(await self._whole(file, await server.document_symbols(self._root / file)))
 
             await work(Lent(ask, server))
 
         # A file's own symbols need none of the folder around it.
         await self._read(self._wanted_for(path), with_server)
+
+    async def _whole(self, path: str, symbols: Sequence[DocumentSymbol]) -> Sequence[DocumentSymbol]:
+        """A server's symbols with whole definitions, as far as the syntax tells what a flat answer does not."""
+        if not is_flat(symbols) or self.grammar(path) is None:
+            return symbols
+        try:
+            return completed(symbols, (await self.by_syntax(path)).symbols)
+        except LanguageServerError as error:
+            logger.warning("definitions of %s are not known whole: %s", path, error)
+            return symbols
 
     def grammar(self, path: str) -> Grammar | None:
         """The grammar that reads a root-relative path by syntax, if this project serves its language."""

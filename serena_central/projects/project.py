@@ -79,7 +79,9 @@ class Project:
         )
         self.index = SymbolIndex()
         self.indexer = Indexer(root, self.tree, self.index, languages, cache)
-        self._finder = Finder(root, self.tree, self.index, self.indexer, encoding=settings.encoding)
+        self._finder = Finder(
+            root, self.tree, self.index, self.indexer, encoding=settings.encoding, rebinds=languages.rebinds
+        )
         self._possible = Possible(root, self.tree, self.index, languages)
         self.relations = Relations(root, self.tree, self.index, self.indexer, languages, self._possible)
         self.memories = Memories(root, serena_home(), settings)
@@ -275,10 +277,14 @@ class Project:
         await self.fresh()
         return await self._finder.find(parse_pattern(pattern, substring=substring), self._within(within))
 
-    async def find_one(self, name_path: str, within: str = "") -> Hit:
-        """The one symbol that is meant. Raises SymbolNotFound, AmbiguousSymbol, PathError."""
+    async def find_one(self, name_path: str, within: str = "", *, one_definition: bool = False) -> Hit:
+        """The one symbol that is meant; `one_definition` as in `Finder.find_one`.
+
+        Raises SymbolNotFound, AmbiguousSymbol, PathError.
+        """
         await self.fresh()
-        return await self._finder.find_one(parse_pattern(name_path), self._within(within))
+        pattern = parse_pattern(name_path)
+        return await self._finder.find_one(pattern, self._within(within), one_definition=one_definition)
 
     async def view(self, hit: Hit, *, body: bool = False, info: bool = False, depth: int = 0) -> SymbolView:
         """The symbol as it is on disk now; its text and positions belong together."""

@@ -274,6 +274,7 @@ def _check_named(site: Site) -> None:
 
 
 def _without(site: Site, language: str | None) -> TextEdit:
+    site.check_whole()
     return removed(site.text, with_doc_comment(site.text, site.hit.symbol.range, language))
 
 

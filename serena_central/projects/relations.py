@@ -97,7 +97,8 @@ class Relations:
             uses = await self._named(hit, *await self._candidates(hit.path, hit.symbol.name))
             examined = await self._possible.examine(hit, uses)
             places = [(path, span) for path, spans in uses.places.items() for span in spans]
-            references, gaps = await self.views(sorted({*places, *examined.references}))
+            found_in = sorted({*places, *examined.references})
+            references, gaps = await self.views([place for place in found_in if not is_definition(hit, *place)])
             possible = await self._possible_references(hit, examined)
             found = References(references, uses.outside, gaps, uses.remark, self.caveat(hit), possible)
             return found, {*uses.places, *(place.path for place in (*examined.references, *examined.possible))}
@@ -455,6 +456,13 @@ class Relations:
             return None
         inside = path.relative_to(self._root).as_posix()
         return inside if inside in self._tree.files else None
+
+
+def is_definition(hit: Hit, path: str, span: Range) -> bool:
+    """Whether a place belongs to another definition of the same symbol: its name, or what stands before it, as
+    `@size.setter` does."""
+    others = (hit.file.symbols[other] for other in hit.file.others(hit.place)) if path == hit.path else ()
+    return any(other.range.start <= span.start <= other.name_position for other in others)
 
 
 def unjoined(names: Sequence[str], files: Sequence[str]) -> str:

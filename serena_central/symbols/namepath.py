@@ -4,6 +4,7 @@ A name path joins the names from the file's top to the symbol by `/`: `Class/met
 siblings of one name) carries its place among them: `Class/method[1]`. A pattern is
 
 - `method`, `Class/method`: fits the end of a symbol's path;
+- `Type/method` in Rust: fits the method of an `impl` of the type, too;
 - `/Class/method`: fits the whole path;
 - `method[1]`: fits that overload, and overloaded symbols only; without an index any overload fits;
 - with substring matching, the last part fits any name that contains it.
@@ -19,6 +20,9 @@ import msgspec
 from serena_central.core.errors import InvalidArguments
 
 _PART = re.compile(r"(?P<name>.+?)(?:\[(?P<index>\d{1,9})\])?", re.DOTALL)
+
+_ARGUMENTS = re.compile(r"<[^<>]*>")
+_WORD = re.compile(r"\w+")
 
 PATTERN_LIMIT = 1000
 """Characters; no language nests names deeper than this, hostile input does."""
@@ -61,7 +65,24 @@ class Pattern(msgspec.Struct, frozen=True):
         if not self.fits_name(own.name) or self.last.overload not in (None, own.overload):
             return False
         containers = path[-len(self.parts) : -1]
-        return all(part.fits(asked) for part, asked in zip(containers, self.parts[:-1], strict=True))
+        return all(_contains(part, asked) for part, asked in zip(containers, self.parts[:-1], strict=True))
+
+
+def _contains(container: Part, asked: Part) -> bool:
+    """Whether a container is the one asked for: an implementation in Rust counts as its type."""
+    return container.fits(asked) or (asked.overload is None and implemented(container.name) == asked.name)
+
+
+def implemented(name: str) -> str | None:
+    """The bare name of the type that a symbol of this name implements, such as `impl<R: Read> Trait for &mut Type<R>`;
+    None if it is no implementation."""
+    if not name.startswith(("impl ", "impl<")):
+        return None
+    before = ""
+    while name != before:
+        name, before = _ARGUMENTS.sub("", name), name
+    words = _WORD.findall(name.rpartition(" for ")[2].partition(" where ")[0])
+    return words[-1] if words else None
 
 
 def parse_pattern(text: str, *, substring: bool = False) -> Pattern:

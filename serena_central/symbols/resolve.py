@@ -7,7 +7,7 @@ text are the only ones that could define it, and they are asked first.
 import difflib
 import re
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,13 +47,23 @@ class Finder:
     """Finds symbols of one root. Callers have passed the tree's barrier before."""
 
     def __init__(
-        self, root: Path, tree: FileTree, index: SymbolIndex, indexer: Indexer, *, encoding: str | None = None
+        self,
+        root: Path,
+        tree: FileTree,
+        index: SymbolIndex,
+        indexer: Indexer,
+        *,
+        encoding: str | None = None,
+        rebinds: Callable[[str], bool] = lambda _: False,
     ) -> None:
+        """`rebinds`: whether definitions of one name in one scope of a file are one symbol, not overloads to tell
+        apart."""
         self._root = root
         self._tree = tree
         self._index = index
         self._indexer = indexer
         self._encoding = encoding
+        self._rebinds = rebinds
         self._lacking: OrderedDict[tuple[str, bool], set[str]] = OrderedDict()
         """Word (as a whole or a part) → files that were read for it in vain, and have not changed since."""
         self._batches = 0
@@ -93,8 +103,11 @@ class Finder:
         paths = [path for path in self._indexer.pending_paths() if self._reaches(within, path)]
         return paths if within is None else [path for path in paths if path == within or path.startswith(within + "/")]
 
-    async def find_one(self, pattern: Pattern, within: str | None) -> Hit:
+    async def find_one(self, pattern: Pattern, within: str | None, *, one_definition: bool = False) -> Hit:
         """The one symbol that is meant: an exact path wins over suffix matches.
+
+        Of a symbol with several definitions (a property's getter, setter and deleter; typing's overloads) the first
+        one; with `one_definition` these are several, because one alone is to be read or changed.
 
         Raises:
             SymbolNotFound: none fits; names close matches, and files that could not be asked.
@@ -109,9 +122,15 @@ class Finder:
             await self._indexer.map_names()
             close = await anyio.to_thread.run_sync(self._close_names, pattern, within)
             raise SymbolNotFound(pattern.text, where, close, [str(gap) for gap in gaps])
-        if len(hits) > 1:
+        if len(hits) > 1 and (one_definition or not self._is_one(hits)):
             raise AmbiguousSymbol(pattern.text, [f"{hit.path}: {hit.name_path}" for hit in hits])
         return hits[0]
+
+    def _is_one(self, hits: Sequence[Hit]) -> bool:
+        """Whether these are the definitions of one symbol."""
+        first = hits[0]
+        others = first.file.others(first.place)
+        return self._rebinds(first.path) and all(hit.path == first.path and hit.place in others for hit in hits[1:])
 
     def changed(self, changes: Sequence[Change]) -> None:
         """Takes note of what happened to files; to be called for every batch of the tree's changes."""

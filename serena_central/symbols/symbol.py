@@ -17,7 +17,8 @@ from serena_central.symbols.namepath import Part
 class Symbol(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One symbol. `container` is the place of its container in the file's list, -1 at the top level.
 
-    `scope` are the containers between that one and the symbol which are not in this file, joined by `/`.
+    `scope` are the containers between that one and the symbol which are not in this file, joined by `/`. `flat`: its
+    range need not be the whole definition (DocumentSymbol.flat).
     """
 
     name: str
@@ -32,6 +33,7 @@ class Symbol(msgspec.Struct, frozen=True, array_like=True, gc=False):
     name_column: int
     detail: str = ""
     scope: str = ""
+    flat: bool = False
 
     @property
     def range(self) -> Range:
@@ -82,6 +84,18 @@ class FileSymbols(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         """Places of the direct children; -1 asks for the top level."""
         return (index for index, symbol in enumerate(self.symbols) if symbol.container == place)
 
+    def others(self, place: int) -> list[int]:
+        """Places of the other definitions of a name in its container: overloads, accessors of a property."""
+        own = self.symbols[place]
+        if own.overload is None:
+            return []
+        same = own.name, own.container, own.scope
+        return [
+            other
+            for other, symbol in enumerate(self.symbols)
+            if other != place and (symbol.name, symbol.container, symbol.scope) == same
+        ]
+
     def meeting(self, first: Position, last: Position) -> Iterator[int]:
         """Places of the symbols whose definitions reach into the stretch from `first` to `last`, both included."""
         for place, symbol in enumerate(self.symbols):
@@ -128,6 +142,7 @@ def _flatten(siblings: Sequence[DocumentSymbol], container: int, symbols: list[S
                 *sibling.selection.start,
                 sibling.detail,
                 "/".join(sibling.scope),
+                sibling.flat,
             )
         )
         if sibling.children:

@@ -280,7 +280,7 @@ async def find_declaration(
     text = (await target.read(path)).text
     first, last = 0, len(text.content)
     if containing_symbol_name_path:
-        holder = await target.find_one(containing_symbol_name_path, path)
+        holder = await target.find_one(containing_symbol_name_path, path, one_definition=True)
         first, last = text.offset(holder.symbol.range.start), text.offset(holder.symbol.range.end)
     position = text.position(first + await _one_group(regex, text.content[first:last], path))
     hits, outside, remark = await target.relations.definition(path, position)

@@ -1,9 +1,10 @@
 """Which tree-sitter grammar reads which kind of file. A language is a line here and a query beside it.
 
 A query marks definitions by the capture that names their kind (`@class`, `@function`, … see `outline.KINDS`) and by
-`@name`; `@scope` marks what hides local variables without being a symbol, and `@leading` what belongs to the definition
-behind it, as decorators do. A name may be composed: it begins at `@from`, or its `@receiver` contains it. Where two
-patterns meet one name, the first one in the file counts.
+`@name`; `@scope` marks what hides local variables without being a symbol, `@hidden` what hides all in it, and
+`@leading` what belongs to the definition behind it, as decorators do. A name may be composed: it begins at `@from`,
+without what `@without` marks, or its `@receiver` contains it. What has no name gets one by `(#set! name "…")`. Where
+two patterns meet one name, the first one in the file counts.
 """
 
 from functools import cache
@@ -14,7 +15,7 @@ import msgspec
 
 QUERIES = Path(__file__).with_name("queries")
 
-REVISION = 1
+REVISION = 2
 """Raised when queries or their reading change, so that cached symbols of the one before are not believed."""
 
 

@@ -4,9 +4,11 @@ Runs in the worker's process, for C code that hostile text can hold up or break.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
+from itertools import accumulate
 from typing import NamedTuple
 
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
@@ -73,7 +75,7 @@ def outline(identifier: str, source: bytes) -> tuple[list[DocumentSymbol], bool]
     cursor = QueryCursor(query)
     cursor.set_max_start_depth(DEEPEST)
     root = parser.parse(source).root_node
-    marks = _marks(cursor.matches(root), source)
+    marks = _marks(cursor.matches(root), query, source)
     return _nested(marks, _Places(source, marks)), _is_deeper(root, DEEPEST)
 
 
@@ -99,12 +101,16 @@ def tools(identifier: str) -> tuple[Parser, Query]:
     return Parser(language), Query(language, query)
 
 
-def _marks(matches: Iterable[tuple[int, dict[str, list[Node]]]], source: bytes) -> list[_Mark]:
+def _marks(matches: Iterable[tuple[int, dict[str, list[Node]]]], query: Query, source: bytes) -> list[_Mark]:
     """In document order; of two patterns that met one name, the mark of the first."""
     best: dict[int, tuple[int, _Mark]] = {}
     scopes: list[_Mark] = []
+    hidden: list[Node] = []
     leading: dict[int, int] = {}
     for pattern, captures in matches:
+        if "hidden" in captures:
+            hidden += captures["hidden"]
+            continue
         if "scope" in captures:
             (node,) = captures["scope"]
             scopes.append(_Mark(node.start_byte, -node.end_byte, node.start_byte, "", None))
@@ -118,11 +124,23 @@ def _marks(matches: Iterable[tuple[int, dict[str, list[Node]]]], source: bytes) 
         if known is None or pattern < known[0]:
             kind = next(kind for kind in captures if kind in KINDS)
             node = captures[kind][0]
-            text, scope = _name(captures, source)
+            given = query.pattern_settings(pattern).get("name")
+            text, scope = (given, ()) if given else _name(captures, source)
             at = name.end_byte - len(text.encode()) if scope else name.start_byte
             best[name.start_byte] = pattern, _Mark(node.start_byte, -node.end_byte, at, text, KINDS[kind], scope)
-    marks = (mark._replace(start=_led(mark.start, leading, source)) for _, mark in best.values())
-    return sorted([*scopes, *marks], key=lambda mark: mark[:3])
+    marks = [mark._replace(start=_led(mark.start, leading, source)) for _, mark in best.values()]
+    return sorted(_shown([*scopes, *marks], hidden), key=lambda mark: mark[:3])
+
+
+def _shown(marks: Sequence[_Mark], hidden: Iterable[Node]) -> Iterator[_Mark]:
+    """The marks that do not lie in what is hidden."""
+    nodes = sorted(hidden, key=lambda node: node.start_byte)
+    ends = list(accumulate((node.end_byte for node in nodes), max))
+    starts = [node.start_byte for node in nodes]
+    for mark in marks:
+        before = bisect_right(starts, mark.start)
+        if not before or ends[before - 1] <= mark.start:
+            yield mark
 
 
 def _led(start: int, leading: Mapping[int, int], source: bytes) -> int:
@@ -143,7 +161,9 @@ def _name(captures: Mapping[str, list[Node]], source: bytes) -> tuple[str, tuple
     """A definition's own name, and the containers that stand before it."""
     name = captures["name"][0]
     start = captures["from"][0].start_byte if "from" in captures else name.start_byte
-    text = " ".join(source[start : name.end_byte].decode().split())
+    left_out = captures["without"][0] if "without" in captures else None
+    first, then = (left_out.start_byte, left_out.end_byte) if left_out else (start, start)
+    text = " ".join((source[start:first] + source[then : name.end_byte]).decode().split())
     if "receiver" in captures:
         receiver = captures["receiver"][0]
         return text, tuple(_WORD.findall(source[receiver.start_byte : receiver.end_byte].decode())[:1])
@@ -181,8 +201,7 @@ def _nested(marks: Iterable[_Mark], places: _Places) -> list[DocumentSymbol]:
     roots: list[DocumentSymbol] = []
     around: list[tuple[_Mark, DocumentSymbol | None]] = []
     for mark in marks:
-        # Equal ranges are siblings: `a, b = 1, 2` defines two.
-        while around and (around[-1][0].end < mark.end or around[-1][0][:2] == mark[:2]):
+        while around and not _holds(around[-1][0], mark):
             around.pop()
         if mark.kind is None:
             around.append((mark, None))
@@ -196,7 +215,38 @@ def _nested(marks: Iterable[_Mark], places: _Places) -> list[DocumentSymbol]:
         symbol = DocumentSymbol(
             mark.name, kind, Range(places.at(mark.start), places.at(mark.end)), selection, "", [], mark.scope
         )
-        holder = next((symbol for _, symbol in reversed(around) if symbol is not None), None)
-        (roots if holder is None else holder.children).append(symbol)
+        _put(symbol, mark, around, roots)
         around.append((mark._replace(kind=kind), symbol))
     return roots
+
+
+def _holds(outer: _Mark, inner: _Mark) -> bool:
+    """Whether a mark lies in one that begins no later. Equal ranges are siblings (`a, b = 1, 2` defines two), but for
+    namespaces (`namespace a::b`)."""
+    if outer[:2] == inner[:2]:
+        return outer.kind is inner.kind is SymbolKind.NAMESPACE
+    return outer.end >= inner.end
+
+
+def _put(
+    symbol: DocumentSymbol,
+    mark: _Mark,
+    around: Sequence[tuple[_Mark, DocumentSymbol | None]],
+    roots: list[DocumentSymbol],
+) -> None:
+    """Puts a symbol into the innermost one around it. What ends before a name is no part of what is named, and stands
+    before it: `struct Point { int x; } origin`."""
+    passed: DocumentSymbol | None = None
+    for outer, holder in reversed(around):
+        if holder is None:
+            continue
+        siblings = holder.children
+        if mark.end > outer.name_start:
+            break
+        passed = holder
+    else:
+        siblings = roots
+    if passed is None:
+        siblings.append(symbol)
+    else:
+        siblings.insert(next(at for at, sibling in enumerate(siblings) if sibling is passed), symbol)

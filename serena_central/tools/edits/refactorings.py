@@ -79,7 +79,7 @@ async def safe_delete_symbol(
     dry_run: DryRun = False,
 ) -> Any:
     """Deletes a symbol that nothing can refer to; else says what may, and changes nothing."""
-    hit = await target.find_one(name_path, relative_path)
+    hit = await target.find_one(name_path, relative_path, one_definition=True)
     seen = await seen_within(call, target, hit)
     edited = await target.refactoring.safe_delete(
         hit,

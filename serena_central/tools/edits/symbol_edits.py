@@ -46,13 +46,13 @@ async def replace_symbol_body(
     """Replaces the whole definition of a symbol. Look at it first (find_symbol with include_body)."""
 
     async def find() -> Meant:
-        hit = await target.find_one(name_path, relative_path)
+        hit = await target.find_one(name_path, relative_path, one_definition=True)
         return Meant(hit.path, hit.name_path, await seen_within(call, target, hit))
 
     meant, edited = await target.edits.change_symbol(
         target.named_file(relative_path),
         find,
-        lambda site: [replaced(site.hit.symbol.range, body, _style(target, site))],
+        lambda site: [_replacement(target, site, body)],
         call.author,
         whole=True,
         dry_run=dry_run,
@@ -98,7 +98,7 @@ async def _insert(
     """Nothing is overwritten, so that it doesn't matter what the session knows of the symbol."""
 
     async def find() -> Meant:
-        hit = await target.find_one(name_path, relative_path)
+        hit = await target.find_one(name_path, relative_path, one_definition=True)
         target.edits.check_editable(hit.path)
         return Meant(hit.path, hit.name_path)
 
@@ -110,6 +110,11 @@ async def _insert(
         dry_run=dry_run,
     )
     return answer(call, target, edited)
+
+
+def _replacement(target: Project, site: Site, body: str) -> TextEdit:
+    site.check_whole()
+    return replaced(site.hit.symbol.range, body, _style(target, site))
 
 
 def _style(target: Project, site: Site) -> Style:

@@ -79,3 +79,20 @@ def test_any_text_is_a_pattern_or_a_clear_refusal(text: str) -> None:
         return
     assert pattern.parts
     assert all(part.name for part in pattern.parts)
+
+
+@pytest.mark.parametrize(
+    ("container", "asked", "fits"),
+    [
+        ("impl<'de, R: Read<'de>> Deserializer<R>", "Deserializer", True),
+        ("impl<'a, 'de, R: Read<'de>> Iterator for &'a mut Deserializer<R>", "Deserializer", True),
+        ("impl<'a, R> Iterator for Deserializer<R>", "Iterator", False),
+        ("impl inner::Deep", "Deep", True),
+        ("impl<T> From<Vec<T>> for Bag<T> where T: Clone", "Bag", True),
+        ("implementation", "implementation", True),
+        ("implements", "ements", False),
+    ],
+)
+def test_an_implementation_counts_as_its_type(container: str, asked: str, fits: bool) -> None:
+    assert parse_pattern(f"{asked}/run").fits([Part(container), Part("run")]) is fits
+    assert parse_pattern(f"/{asked}/run").fits([Part(container), Part("run")]) is fits

@@ -19,7 +19,19 @@
 (union_specifier name: (type_identifier) @name body: (_)) @struct
 (enum_specifier name: (type_identifier) @name body: (_)) @enum
 (enumerator name: (identifier) @name) @enum_member
-(namespace_definition name: (_) @name) @namespace
+(namespace_definition name: (namespace_identifier) @name) @namespace
+(namespace_definition name: (nested_namespace_specifier (namespace_identifier) @name)) @namespace
+(namespace_definition name: (nested_namespace_specifier
+  (nested_namespace_specifier (namespace_identifier) @name))) @namespace
+((namespace_definition "namespace" @name !name) @namespace (#set! name "(anonymous namespace)"))
+((struct_specifier "struct" @name !name) @struct (#set! name "(anonymous struct)"))
+((class_specifier "class" @name !name) @class (#set! name "(anonymous class)"))
+((union_specifier "union" @name !name) @struct (#set! name "(anonymous union)"))
+(translation_unit [(class_specifier name: (type_identifier) @name !body)
+  (struct_specifier name: (type_identifier) @name !body)] @class)
+(declaration_list [(class_specifier name: (type_identifier) @name !body)
+  (struct_specifier name: (type_identifier) @name !body)] @class)
+(type_definition declarator: (primitive_type) @name) @class
 (concept_definition name: (identifier) @name) @interface
 (alias_declaration name: (type_identifier) @name) @class
 (type_definition declarator: (type_identifier) @name) @class

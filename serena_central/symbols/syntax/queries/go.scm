@@ -6,8 +6,17 @@
 (type_spec name: (type_identifier) @name type: (interface_type)) @interface
 (type_spec name: (type_identifier) @name) @class
 (type_alias name: (type_identifier) @name) @class
-(field_declaration name: (field_identifier) @name) @field
+(type_spec type: (struct_type (field_declaration_list (field_declaration name: (field_identifier) @name) @field)))
+(field_declaration type: (struct_type (field_declaration_list
+  (field_declaration name: (field_identifier) @name) @field)))
+(field_declaration !name type: (type_identifier) @name) @field
+(field_declaration !name type: (qualified_type name: (type_identifier) @name)) @field
+(field_declaration !name type: (generic_type type: (type_identifier) @name)) @field
 (method_elem name: (field_identifier) @name) @method
-(const_spec (identifier) @name) @constant
-(var_spec (identifier) @name) @variable
+(interface_type (type_elem) @name @field)
+((const_spec (identifier) @name) @constant (#not-eq? @name "_"))
+((var_spec (identifier) @name) @variable (#not-eq? @name "_"))
+; gopls tells nothing of code and values.
+(block) @hidden
+(var_spec value: (_) @hidden)
 (func_literal) @scope

@@ -7,7 +7,7 @@
 (enum_item name: (type_identifier) @name) @enum
 (enum_variant name: (identifier) @name) @enum_member
 (trait_item name: (type_identifier) @name) @interface
-(impl_item "impl" @from type: (_) @name) @object
+(impl_item "impl" @from type_parameters: (_)? @without type: (_) @name) @object
 (mod_item name: (identifier) @name) @module
 (field_declaration name: (field_identifier) @name) @field
 (const_item name: (identifier) @name) @constant
