@@ -162,8 +162,10 @@ def _graded(project: Project, found: Sequence[Broken], changed: Collection[str])
 
     def is_certain(one: Broken) -> bool:
         spec = project.languages.spec_for(one.path)
-        if spec is None or spec.name in project.languages.restricted or project.languages.caveat(one.path):
+        if spec is None or project.languages.caveat(one.path):
             return False
+        if spec.name in project.languages.restricted and CODES[spec.name] is not _TYPESCRIPT:
+            return False  # TypeScript lacks types of packages alone, and those are told apart
         if project.languages.language_of(one.path) == "python":
             return parsed(one.path).is_certain(one.what, one.line, one.message)
         return is_certain_elsewhere(one.what, one.code, one.message, one.path, within)

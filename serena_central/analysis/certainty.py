@@ -107,7 +107,10 @@ class PythonFile:
             if isinstance(node, ast.Import):
                 yield from (_Import(None, alias.name.replace(".", "/"), []) for alias in node.names)
             else:
-                folder = "".join(f"{part}/" for part in self._path.split("/")[: -node.level]) if node.level else None
+                parts = self._path.split("/")
+                if node.level > len(parts):
+                    continue  # above the project
+                folder = "".join(f"{part}/" for part in parts[: -node.level]) if node.level else None
                 yield _Import(folder, (node.module or "").replace(".", "/"), [alias.name for alias in node.names])
 
     def _is_gone(self, imported: _Import) -> bool:
@@ -154,7 +157,8 @@ def _folders(path: str) -> Iterator[str]:
 
 
 def _files_of(place: str) -> list[str]:
-    return [f"{place}.py", f"{place}.pyi", f"{place}/__init__.py", f"{place}/__init__.pyi"]
+    inner = f"{place}/" if place else ""
+    return [f"{place}.py", f"{place}.pyi", f"{inner}__init__.py", f"{inner}__init__.pyi"]
 
 
 def _places(file: str) -> Iterator[str]:

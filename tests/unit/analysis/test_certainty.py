@@ -78,6 +78,15 @@ def test_an_import_is_certain_where_it_means_the_project_itself(
     assert not PythonFile(path, files).is_certain("unresolved import", 1, "")
 
 
+@pytest.mark.parametrize(
+    ("text", "certain"),
+    [("from . import Engine\n", False), ("from . import Gone\n", True), ("from ..utils import x\n", False)],
+)
+def test_a_package_that_is_the_projects_root_is_read_as_one(tmp_path: Path, text: str, *, certain: bool) -> None:
+    files = within(tmp_path, {"__init__.py": "class Engine: ...\n", "loader.py": text})
+    assert PythonFile("loader.py", files).is_certain("unresolved import", 0, "") is certain
+
+
 def test_a_member_that_python_can_make_at_any_time_is_possible(tmp_path: Path) -> None:
     files = within(tmp_path, {"a.py": "x.y\n"})
     assert not PythonFile("a.py", files).is_certain("missing member", 0, "")
