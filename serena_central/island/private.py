@@ -84,6 +84,12 @@ def secure(folder: str) -> str | None:
     return f"{closed} files in {folder} were open to others by their modes; they are closed now." if closed else None
 
 
+def close(folder: str) -> None:
+    """Closes all that is in a folder of ours to others: installers set modes of their own, whatever the umask says."""
+    if os.name == "posix":
+        _close_below(folder)
+
+
 def is_loose(folder: str) -> bool:
     """Whether others may look into the server's folder. False where there is none."""
     try:

@@ -20,6 +20,7 @@ import msgspec
 
 from serena_central.core.errors import InstallFailed, LanguageServerError
 from serena_central.core.places import Places
+from serena_central.island.private import close
 from serena_central.lsp.catalogue import InstallRecipe, ServerSpec
 from serena_central.lsp.installers.needs import check_needs
 from serena_central.lsp.installers.record import UNFINISHED, Installation, installation_in
@@ -210,6 +211,7 @@ def _prune(home: Path, current: Path | None) -> None:
 
 
 def _put(building: Path, folder: Path) -> None:
+    close(str(building))
     _remove(folder)  # somebody's, without our record
     building.rename(folder)
 

@@ -61,6 +61,8 @@ async def test_npm_installs_a_server_and_runs_no_install_scripts(tmp_path: Path,
     assert done.folder
     assert not (done.folder / "node_modules" / "tiny-ls" / "script-ran").exists()
     assert (done.folder / "package-lock.json").is_file()
+    installed = [done.folder, *done.folder.rglob("*")]
+    assert not [path for path in installed if not path.is_symlink() and path.stat().st_mode & 0o077]
     assert await try_out(spec, locate(spec, tmp_path, places, untrusted=None, path=""), places.temporary) == "1.0.0"
 
 
