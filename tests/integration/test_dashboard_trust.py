@@ -116,6 +116,15 @@ async def test_the_overview_says_what_waits_for_a_person(central: RunningCentral
     assert "What shop can execute has changed since it was trusted" in shown(await visitor.see())
 
 
+async def test_the_overview_says_which_servers_are_not_run(
+    central: RunningCentral, visitor: Visitor, root: Path
+) -> None:
+    (root / "main.py").write_text("x = 1\n")
+    (root / ".serena" / "project.yml").write_text("language_servers: {python: basedpyright}\n")
+    await call(central, root)
+    assert "shop is not trusted: basedpyright is not run." in shown(await visitor.see())
+
+
 async def test_what_a_repository_writes_is_text(visitor: Visitor, root: Path) -> None:
     name_program(root, "</code><script>alert(1)</script>")
     html = await page(visitor, root)

@@ -261,7 +261,7 @@ async def attention(visit: Visit) -> Attention:
         *_of_store(parts.store.writer.problem),
         *_of_servers(parts.pool.snapshot()),
         *_of_projects(parts.projects.snapshots(), visit.now),
-        *_of_trust(parts.projects.open_projects(), parts.trust),
+        *await _of_trust(parts.projects.open_projects(), parts.trust),
         *_of_events(recent, References(parts)),
     ]
     return Attention(problems[:MOST_ATTENTION], max(0, len(problems) - MOST_ATTENTION))
@@ -299,21 +299,19 @@ def _of_projects(found: list[ProjectSnapshot], now: float) -> list[Problem]:
     ]
 
 
-def _of_trust(found: list[Project], trust: Trust) -> list[Problem]:
+async def _of_trust(found: list[Project], trust: Trust) -> list[Problem]:
     """Open projects of which something is held back until a person has looked."""
-    states = [(one, trust.standing(one.root).state) for one in found]
-    return [
-        Problem(
-            "warning",
-            f"What {one.name} can execute has changed since it was trusted."
-            if state is State.CHANGED
-            else f"{one.name} is not trusted: {'; '.join(one.restrictions)}.",
-            "Look at the difference, and trust it again." if state is State.CHANGED else "Look at it, and trust it.",
-            project_page(str(one.root)),
-        )
-        for one, state in states
-        if state is State.CHANGED or (state is State.UNTRUSTED and one.restrictions)
-    ]
+    problems: list[Problem] = []
+    for one in found:
+        state, page = trust.standing(one.root).state, project_page(str(one.root))
+        held_back = [*one.restrictions, *(f"{server} is not run" for server in sorted(await one.servers_not_run()))]
+        if state is State.CHANGED:
+            what = f"What {one.name} can execute has changed since it was trusted."
+            problems.append(Problem("warning", what, "Look at the difference, and trust it again.", page))
+        elif state is State.UNTRUSTED and held_back:
+            what = f"{one.name} is not trusted: {'; '.join(held_back)}."
+            problems.append(Problem("warning", what, "Look at it, and trust it.", page))
+    return problems
 
 
 def _of_events(recent: list[Event], references: References) -> list[Problem]:
