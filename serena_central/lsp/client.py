@@ -17,6 +17,7 @@ from anyio.abc import TaskStatus
 from serena_central.core.errors import (
     STDERR_SHOWN,
     LanguageServerError,
+    RequestFailed,
     ServerBusy,
     ServerCrashed,
     ServerStartFailed,
@@ -217,9 +218,13 @@ class LanguageServer:
             raise ServerBusy(self.spec.name, f"{self.spec.title} still reads the project and can't tell of {path} yet.")
         symbols: list[LspSymbol] = found or []
         convert = self._converter().symbols
-        if take_long(reading.text, symbols):
-            return await anyio.to_thread.run_sync(convert, reading.text, symbols)
-        return convert(reading.text, symbols)
+        try:
+            if take_long(reading.text, symbols):
+                return await anyio.to_thread.run_sync(convert, reading.text, symbols)
+            return convert(reading.text, symbols)
+        except RecursionError as error:  # costs this file its answer, not the project its life
+            method = "textDocument/documentSymbol"
+            raise RequestFailed(self.spec.name, method, 0, f"the symbols of {path.name} nest too deeply") from error
 
     async def references(
         self,

@@ -228,7 +228,12 @@ def take_long(text: Text, symbols: Sequence[LspSymbol]) -> bool:
 
 
 def _count(symbols: Sequence[LspSymbol]) -> int:
-    return len(symbols) + sum(_count(symbol.children) for symbol in symbols if symbol.children)
+    """Of all levels; without recursion, since sources may nest as deep as Python's own stack."""
+    count, waiting = 0, list(symbols)
+    while waiting:
+        count += len(waiting)
+        waiting = [child for symbol in waiting for child in symbol.children or ()]
+    return count
 
 
 def scoped_name(name: str, names: NamePatterns) -> tuple[str, tuple[str, ...]]:
