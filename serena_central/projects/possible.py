@@ -55,7 +55,7 @@ THOROUGH = Limits(5_000, 20.0)
 
 
 FIRST_PLACES = 20
-FIRST_S = 10.0
+FIRST_S = 4.0
 """So many places are asked about even on a busy machine, where starting to parse takes a second, within this time."""
 
 
