@@ -193,7 +193,7 @@ async def _alone(
     spec = catalogue().default_server(generated.language)
     assert spec is not None
     place = server_root(spec, root, root / generated.base)
-    launch = locate(spec, place.root, Places(SERVERS.parent))
+    launch = locate(spec, place.root, Places(SERVERS.parent), untrusted=None)
     server = LanguageServer(spec, root, launch=launch, settings={}, read_text=lambda path: read_text(path).text)
     started = time.perf_counter()
     async with anyio.create_task_group() as tasks:

@@ -119,7 +119,7 @@ async def _server_alone(bench: Bench, name: str, path: str, new_name: str | None
     pattern = re.compile(rf"\b(?:def|class) ({name.rpartition('/')[2]})\b")
     position = next(Position(line0, m.start(1)) for line0 in lines if (m := pattern.search(text.line(line0))))
     spec = catalogue().server("ty")
-    launch = locate(spec, bench.django, Places(bench.fresh_home("alone")))
+    launch = locate(spec, bench.django, Places(bench.fresh_home("alone")), untrusted=None)
     server = LanguageServer(spec, bench.django, launch=launch, settings={}, read_text=lambda p: read_text(p).text)
     taken: list[float] = []
     async with anyio.create_task_group() as tasks:
