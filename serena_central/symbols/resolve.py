@@ -29,7 +29,7 @@ WORDS_REMEMBERED = 64
 FILES_REMEMBERED = 100_000
 """… as long as there are no more such files, of all words together: 4 MB."""
 
-ROUNDS = 10
+ROUNDS = 40
 """How often a find looks again for files that changed meanwhile: what changed after the call came may be left out."""
 
 NAMES_COMPARED = 50_000
