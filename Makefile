@@ -20,8 +20,8 @@ $(BIN)/.ready: pyproject.toml uv.lock | $(UV)
 serve: setup
 	$(BIN)/serena-central serve $(ARGS)
 
-# Half of the tests' time is waiting: two at once by default.
-WORKERS ?= 2
+# More than half of the tests' time is waiting, for language servers above all: three at once by default.
+WORKERS ?= 3
 PYTEST = pytest -n $(WORKERS) --dist loadfile
 test: setup servers
 	$(BIN)/python -m $(PYTEST) $(ARGS)

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator
 
 from benchmarks.bench import Bench
 from benchmarks.bridges import bridging
+from benchmarks.certainty import assuring
 from benchmarks.dashboard import viewing
 from benchmarks.edits import guarding, replacing
+from benchmarks.faults import faulting
 from benchmarks.giant import growing_giant
 from benchmarks.graph import graphing
 from benchmarks.hooks import hooking
@@ -44,10 +46,12 @@ ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "files": grown,
     "giant": growing_giant,
     "recall": recalling,
+    "certainty": assuring,
+    "faults": faulting,
 }
 """Selectable on the command line; run in this order."""
 
-ONLY_BY_NAME = {"giant", "recall"}
+ONLY_BY_NAME = {"giant", "recall", "certainty", "faults"}
 """These take minutes, and the first one 2 GB of disk."""
 
 

@@ -1,94 +1,93 @@
-"""Rows about completeness: of the references that the syntax tree proves, how many are answered or at least announced.
+"""Rows about completeness and precision: of the uses that others prove, how many are answered or at least announced; of
+what is answered, how much do others confirm.
 
-The sample are names that a project defines once, by `def` or `class`, and that Python's own libraries do not have:
-whoever uses such a name means that definition.
-Its uses are what Python's own parser finds: names, attributes and imports. It knows no types, so that this judge has
-nothing in common with a language server. A use counts as *answered* when its line is among the references, and as
-*announced* when the notes count a possible reference or an unexamined place for it.
+Two judges, which have nothing in common with the server that answers: Python's own parser proves the uses of names that
+are defined once (`names`), and basedpyright says where a place leads (`judge`). A use counts as *answered* when its
+line is among the references, and as *announced* when the notes count a possible reference or an unexamined place for
+it.
 """
 
-import ast
 import json
-import random
 import re
 import subprocess
 import sys
-import sysconfig
 import tarfile
-from collections import defaultdict
-from collections.abc import Iterator
-from functools import cache
-from importlib import import_module
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from benchmarks.bench import Bench, Server
 from benchmarks.django import BUILD
+from benchmarks.judge import Judge, judging
+from benchmarks.names import Defined, Place, Use, sample_of
 from benchmarks.table import Row
 
-SAMPLE = 100
-SEED = 20_260_101
 RICH = "14.0.0"
 
 _POSSIBLE = re.compile(r"Possible references[^:]*: (\d+) place")
 _UNEXAMINED = re.compile(r"stands in (\d+) further place")
-_DEFINITION = re.compile(r"^\s*(?:async\s+)?(?:def|class)\s+(\w+)", re.MULTILINE)
 _LINE = re.compile(r"^ {2}> *(\d+):", re.MULTILINE)
 
-
-class Place(NamedTuple):
-    path: str
-    line0: int
-
-
-class Defined(NamedTuple):
-    """A name that is defined once. `kind`: function, class, method or property."""
-
-    name: str
-    kind: str
-    at: Place
-    uses: frozenset[Place]
+Verdict = Literal["confirmed", "open", "elsewhere", "no such name"]
+"""What the judge says of an answered line: it leads to the symbol, it can't tell, it leads to something else."""
 
 
 class Found(NamedTuple):
+    """Of one symbol, or of some of its uses. `proven`: uses that a judge proves, of which `answered` are answered and
+    `announced` at most announced. `doubted`: answered lines that lead elsewhere in the judge's eyes and are not proven
+    by the parser."""
+
+    proven: int
     answered: int
     announced: int
-    uses: int
-    wrong: int
-    """Answered lines that do not hold the name."""
+    verdicts: Counter[Verdict]
+    doubted: int
 
 
 def recalling(bench: Bench) -> Iterator[Row]:
     for title, root in (("Django 5.2", bench.django), (f"rich {RICH}", _rich())):
-        sample = _sample(root)
-        server = Server(bench.fresh_home("recall"))
+        sample = sample_of(root)
+        server = Server(bench.fresh_home("recall"), SERENA_CENTRAL_TRUSTED_ROOTS=str(root))
         try:
-            yield from _rows(title, root, server, sample)
+            answers = [_answer(root, server, one) for one in sample]
         finally:
             server.stop()
+        with judging(root, bench.fresh_home("judge")) as judge:
+            by_kind: dict[str, list[Found]] = defaultdict(list)
+            for one, (lines, announced) in zip(sample, answers, strict=True):
+                for kind, found in _judged(root, judge, one, lines, announced):
+                    by_kind[kind].append(found)
+        silent = sum(not lines and not announced for lines, announced in answers)
+        yield from _rows(title, by_kind, silent)
 
 
-def _rows(title: str, root: Path, server: Server, sample: list[Defined]) -> Iterator[Row]:
-    by_kind: dict[str, list[Found]] = defaultdict(list)
-    silent = 0
-    for one in sample:
-        found = _found(root, server, one)
-        by_kind[one.kind].append(found)
-        silent += found.answered == found.announced == 0
-    for kind, found in [*sorted(by_kind.items()), ("all", [one for some in by_kind.values() for one in some])]:
-        uses, wrong = sum(one.uses for one in found), sum(one.wrong for one in found)
-        answered = sum(one.answered for one in found)
-        known = sum(min(one.answered + one.announced, one.uses) for one in found)
-        note = f"answered {100 * answered / uses:.1f} %; {len(found)} symbols, {uses} uses, {wrong} wrong"
-        if kind == "all":
-            note += f"; {silent} symbols with uses and without a word of them"
-        yield Row(
-            f"references of {title}, {kind}: answered or announced", "100 %", 100 * known / uses, unit="%", note=note
+def _rows(title: str, by_kind: dict[str, list[Found]], silent: int) -> Iterator[Row]:
+    everything = [one for some in by_kind.values() for one in some]
+    for kind, found in [*sorted(by_kind.items()), ("all", everything)]:
+        proven, answered = sum(one.proven for one in found), sum(one.answered for one in found)
+        known = answered + sum(min(one.announced, one.proven - one.answered) for one in found)
+        verdicts = sum((one.verdicts for one in found), Counter[Verdict]())
+        said = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
+        note = (
+            f"answered {_part(answered, proven):.1f} %; {len(found)} symbols, {proven} proven uses; "
+            f"of the answered lines, for basedpyright: {said}; {sum(one.doubted for one in found)} doubted"
         )
+        if kind == "all":
+            note += f"; {silent} symbols without a word"
+        yield Row(f"references of {title}, {kind}: known", "100 %", _part(known, proven), unit="%", note=note)
 
 
-def _found(root: Path, server: Server, one: Defined) -> Found:
-    arguments = {"name_path": one.name, "relative_path": one.at.path, "project": str(root)}
+def _part(of: int, whole: int) -> float:
+    return 100 * of / whole if whole else 100.0
+
+
+def _answer(root: Path, server: Server, one: Defined) -> tuple[set[Place], int]:
+    """The lines that are answered, and how many places are announced."""
+    symbol = {"name_path": one.name, "relative_path": one.at.path}
+    if not one.is_unique:  # another class of the same file may have one
+        symbol["name_path"] = _name_path(root, server, one)
+    arguments = {**symbol, "project": str(root)}
     answer, *notes = server.post("/api/tools/find_referencing_symbols", {"arguments": arguments})["blocks"]
     lines = {
         Place(path, int(line))
@@ -97,120 +96,58 @@ def _found(root: Path, server: Server, one: Defined) -> Found:
         for entry in entries
         for line in _LINE.findall(entry["content_around_reference"])
     }
-    wrong = sum(one.name not in (root / at.path).read_text().split("\n")[at.line0] for at in lines)
     announced = sum(int(match[1]) for form in (_POSSIBLE, _UNEXAMINED) if (match := form.search("\n".join(notes))))
-    return Found(len(one.uses & lines), announced, len(one.uses), wrong)
+    return lines, announced
 
 
-def _sample(root: Path) -> list[Defined]:
-    """Names with uses, drawn evenly over the kinds; the same in each run."""
-    by_kind: dict[str, list[Defined]] = defaultdict(list)
-    for one in _defined_once(root):
-        by_kind[one.kind].append(one)
-    draw = random.Random(SEED)
-    sample: list[Defined] = []
-    for kind in sorted(by_kind):
-        found = sorted(by_kind[kind])
-        sample += draw.sample(found, min(len(found), SAMPLE // len(by_kind)))
-    return sample
+def _name_path(root: Path, server: Server, one: Defined) -> str:
+    arguments = {"name_path_pattern": one.name, "relative_path": one.at.path, "project": str(root)}
+    answer = server.post("/api/tools/find_symbol", {"arguments": arguments})["blocks"][0]
+    found = json.loads(answer)
+    return next(
+        symbol["name_path"]
+        for symbol in found
+        if symbol["body_location"]["start_line"] <= one.at.line0 <= symbol["body_location"]["end_line"]
+    )
 
 
-def _defined_once(root: Path) -> Iterator[Defined]:
-    definitions: dict[str, list[tuple[str, Place]]] = defaultdict(list)
-    uses: dict[str, set[Place]] = defaultdict(set)
-    bound: set[str] = set()
-    for file in sorted(root.rglob("*.py")):
-        path = file.relative_to(root).as_posix()
-        try:
-            tree = ast.parse(file.read_bytes())
-        except SyntaxError:
-            continue  # Django's tests hold some on purpose
-        _Names(path, definitions, uses, bound).visit(tree)
-    bound |= _library_names()
-    for name, places in definitions.items():
-        if len(places) == 1 and name not in bound and not name.startswith("__") and uses[name]:
-            ((kind, at),) = places
-            yield Defined(name, kind, at, frozenset(uses[name]))
+def _judged(
+    root: Path, judge: Judge, one: Defined, lines: Collection[Place], announced: int
+) -> Iterator[tuple[str, Found]]:
+    """What the judges say of one symbol, by the kind of its uses."""
+    leads = {
+        use: judge.leads(use.path, use.line0, use.column) for use in one.uses if not one.is_unique or use.place in lines
+    }
+    groups: dict[str, set[Use]] = defaultdict(set)
+    for use in one.uses:
+        groups[_kind(one, use)].add(use)
+    strangers = [line for line in lines if one.name not in _line(root, line)]
+    for kind, uses in groups.items():
+        proven = {use.place for use in uses if one.is_unique or one.at in leads[use]}
+        verdicts = Counter[Verdict](
+            _verdict(one, leads[use]) for use in {use.place: use for use in uses if use.place in lines}.values()
+        )
+        doubted = 0 if one.is_unique else verdicts["elsewhere"]
+        if strangers:
+            verdicts["no such name"] += len(strangers)
+            doubted, strangers = doubted + len(strangers), []
+        yield kind, Found(len(proven), len(proven & set(lines)), announced, verdicts, doubted)
 
 
-@cache
-def _library_names() -> set[str]:
-    """What Python's libraries define, too: modules in Python by their text, those in C by what they hold."""
-    names: set[str] = set()
-    for file in Path(sysconfig.get_path("stdlib")).rglob("*.py"):
-        if not {"site-packages", "test", "tests"} & {*file.parts}:
-            names.update(_DEFINITION.findall(file.read_text(encoding="utf-8", errors="replace")))
-    for module in map(import_module, (*sys.builtin_module_names, "sqlite3", "tempfile")):
-        for name, value in vars(module).items():
-            names.update({name, *(dir(value) if isinstance(value, type) else ())})
-    return names
+def _kind(one: Defined, use: Use) -> str:
+    if one.kind == "method":
+        return "method, of self" if use.on_self else "method, of others"
+    return one.kind
 
 
-class _Names(ast.NodeVisitor):
-    """Takes note of what one file defines, uses and binds otherwise (variables, parameters, attributes)."""
+def _verdict(one: Defined, leads: Collection[Place]) -> Verdict:
+    if one.at in leads:
+        return "confirmed"
+    return "elsewhere" if leads else "open"
 
-    def __init__(
-        self,
-        path: str,
-        definitions: dict[str, list[tuple[str, Place]]],
-        uses: dict[str, set[Place]],
-        bound: set[str],
-    ) -> None:
-        self._path = path
-        self._definitions = definitions
-        self._uses = uses
-        self._bound = bound
-        self._in_class = False
 
-    def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        self._define(node, "class")
-        before, self._in_class = self._in_class, True
-        self.generic_visit(node)
-        self._in_class = before
-
-    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        decorated = {one.id for one in node.decorator_list if isinstance(one, ast.Name)}
-        attribute = decorated & {"property", "cached_property"}
-        self._define(node, "property" if attribute else "method" if self._in_class else "function")
-        before, self._in_class = self._in_class, False
-        self.generic_visit(node)
-        self._in_class = before
-
-    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815 - named by ast
-
-    def visit_Name(self, node: ast.Name) -> None:
-        self._use_or_bind(node.id, node)
-
-    def visit_Attribute(self, node: ast.Attribute) -> None:
-        self.generic_visit(node)
-        if isinstance(node.ctx, ast.Load):
-            self._uses[node.attr].add(Place(self._path, (node.end_lineno or 1) - 1))
-        else:
-            self._bound.add(node.attr)
-
-    def visit_arg(self, node: ast.arg) -> None:
-        self._bound.add(node.arg)
-        self.generic_visit(node)
-
-    def visit_keyword(self, node: ast.keyword) -> None:
-        if node.arg:
-            self._bound.add(node.arg)
-        self.generic_visit(node)
-
-    def visit_alias(self, node: ast.alias) -> None:
-        if node.asname:
-            self._bound.add(node.asname)
-        if "." not in node.name:
-            self._uses[node.name].add(Place(self._path, node.lineno - 1))
-
-    def _define(self, node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, kind: str) -> None:
-        self._definitions[node.name].append((kind, Place(self._path, node.lineno - 1)))
-
-    def _use_or_bind(self, name: str, node: ast.Name) -> None:
-        if isinstance(node.ctx, ast.Load):
-            self._uses[name].add(Place(self._path, node.lineno - 1))
-        else:
-            self._bound.add(name)
+def _line(root: Path, at: Place) -> str:
+    return (root / at.path).read_text().split("\n")[at.line0]
 
 
 def _rich() -> Path:

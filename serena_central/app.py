@@ -44,6 +44,7 @@ from serena_central.core.places import Places
 from serena_central.core.running import running_time
 from serena_central.editing.apply import Applier
 from serena_central.editing.journal import Journal
+from serena_central.files.shared_trees import SharedTrees
 from serena_central.files.watch import Watches
 from serena_central.lsp.installers.auto import AutoInstaller
 from serena_central.mcp_server.adapter import Adapter
@@ -51,6 +52,7 @@ from serena_central.mcp_server.asking import TrustQuestions
 from serena_central.mcp_server.endpoint import McpEndpoint
 from serena_central.mcp_server.transports import HandshakeTransports
 from serena_central.pool.pool import LanguageServerPool
+from serena_central.projects.arrivals import Arrivals
 from serena_central.projects.build import ProjectBuilder
 from serena_central.projects.history import EditHistory
 from serena_central.projects.record import ProjectRecorder
@@ -155,6 +157,7 @@ def build(
     super_repos = root_settings.super_repos
     syntax = SyntaxReader()
     watches = Watches()
+    shared_trees = SharedTrees(watches)
     builder = ProjectBuilder(
         settings=root_settings,
         pool=pool,
@@ -164,6 +167,7 @@ def build(
         installer=installer,
         applier=applier,
         watches=watches,
+        shared_trees=shared_trees,
         edited=history.applied,
     )
     projects = ProjectRegistry(
@@ -175,6 +179,7 @@ def build(
         own_folders=[places.home, serena_home()],
         known=[KnownProject(Path(root).name, root) for root in settings.projects],
     )
+    arrivals = Arrivals(projects.open_projects, places, bus)
     sessions = SessionManager(bus=bus, interest=projects, policy=settings.sessions, steady=running_time)
     collections = Collections(places.cache)
     validation = Validation(projects, super_repos, collections)
@@ -201,7 +206,7 @@ def build(
     project_recorder = ProjectRecorder(projects, store, bus)
     endpoint = McpEndpoint(adapter.server, HandshakeTransports(adapter.server, sessions=sessions, openings=recorder))
     presence = Presence(sessions, version, calls_once=called_once(CATALOGUE))
-    warm_up = WarmUp(projects, places)
+    warm_up = WarmUp(projects, places, memory_budget_bytes=pool.memory_budget_bytes)
     when = settings.warm_on_session_start
     on_start = WarmOnStart(
         bus, warm_up, lambda folder: choose(projects, super_repos, folder, only_default=when == "default")
@@ -283,7 +288,9 @@ def build(
             syntax.run,
             history.run,
             watches.run,
+            shared_trees.run,
             projects.run,
+            arrivals.run,
             project_recorder.run,
             warm_up.run,
             surveys.run,

@@ -2,14 +2,16 @@
 
 All uses of a symbol are one question. A server that searches all files for each such question (`searches_all_files`) is
 asked instead where each place leads that holds the name, if they are few: it compares no more than that itself.
+Places in code that lead nowhere are possible references.
 """
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import anyio
 
+from serena_central.analysis.doubts import NOWHERE, Doubtful, Doubts
 from serena_central.core.errors import LanguageServerError, PathError, RequestFailed, ServerBusy
 from serena_central.core.text import Range
 from serena_central.lsp.client import LanguageServer
@@ -22,22 +24,29 @@ FEW_PLACES = 12
 
 
 class Asked(NamedTuple):
-    """A symbol, the files that hold its name, and how many places in them do."""
+    """A symbol, and the files that hold its name: path → how many places in it do."""
 
     hit: Hit
-    holders: Sequence[str]
-    places: int
+    counts: Mapping[str, int]
+
+
+class Answered(NamedTuple):
+    """The uses of a symbol, the possible ones, and how many places were not looked at."""
+
+    uses: Uses
+    possible: Doubtful = NOWHERE
+    unexamined: int = 0
 
 
 async def uses_of(
-    project: Project, asked: Sequence[Asked], *, turn: Callable[[], Awaitable[None]], at_once: int
-) -> list[Uses]:
+    project: Project, asked: Sequence[Asked], doubts: Doubts, *, turn: Callable[[], Awaitable[None]], at_once: int
+) -> list[Answered]:
     """The uses of symbols that are all of one workplace.
 
     `at_once` of them are in flight, and before each `turn` is awaited. What the server refuses stands in its place as
     `failed`. Raises LanguageServerError when there is no server, or it keeps crashing.
     """
-    found = [Uses()] * len(asked)
+    found = [Answered(Uses())] * len(asked)
 
     async def work(server: LanguageServer) -> None:
         remark = await server.ready()
@@ -48,7 +57,7 @@ async def uses_of(
             for number, one in queue:
                 await turn()
                 try:
-                    found[number] = await _uses_of(project, server, one, remark)
+                    found[number] = await _uses_of(project, server, one, doubts, remark)
                 except LanguageServerError as error:
                     failures.append(error)
                     tasks.cancel_scope.cancel()
@@ -64,27 +73,74 @@ async def uses_of(
     return found
 
 
-async def _uses_of(project: Project, server: LanguageServer, asked: Asked, remark: str | None) -> Uses:
+async def _uses_of(
+    project: Project, server: LanguageServer, asked: Asked, doubts: Doubts, remark: str | None
+) -> Answered:
+    hit, counts = asked
     try:
-        if server.spec.searches_all_files and asked.places <= FEW_PLACES:
-            return Uses(await _where_places_lead(project, server, asked), remark=remark)
-        return await project.relations.bare_uses(server, asked.hit, asked.holders, remark)
+        if server.spec.searches_all_files and sum(counts.values()) <= FEW_PLACES:
+            found, nowhere = await _where_places_lead(project, server, hit, list(counts))
+            possible, unexamined = await doubts.in_code(hit, nowhere)
+            return Answered(Uses(found, remark=remark), possible, unexamined)
+        uses = await project.relations.bare_uses(server, hit, list(counts), remark)
+        return await _with_unlisted(project, server, asked, doubts, uses)
     except (RequestFailed, ServerBusy, PathError) as error:
-        return Uses(remark=str(error), failed=True)
+        return Answered(Uses(remark=str(error), failed=True))
 
 
-async def _where_places_lead(project: Project, server: LanguageServer, asked: Asked) -> dict[str, list[Range]]:
-    """Those places with the symbol's name that lead to it."""
-    hit = asked.hit
+async def _with_unlisted(
+    project: Project, server: LanguageServer, asked: Asked, doubts: Doubts, uses: Uses
+) -> Answered:
+    """Adds those of the places that the server did not list which lead nowhere, if they are few."""
+    hit, counts = asked
+    more = {path: count - len(uses.places.get(path, ())) for path, count in counts.items()}
+    more[hit.path] = more.get(hit.path, 0) - 1  # its own name
+    more = {path: count for path, count in more.items() if count > 0}
+    if sum(more.values()) > FEW_PLACES:
+        return Answered(uses, unexamined=sum(more.values()))
+    listed = {(path, span.start) for path, spans in uses.places.items() for span in spans}
+    places = [
+        (path, span)
+        for path, spans in (await _places_of(project, hit, list(more))).items()
+        for span in spans
+        if (path, span.start) not in listed
+    ]
+    code, unexamined = await doubts.in_code(hit, _by_path(places))
+    asking = [(path, span) for path, spans in code.items() for span in spans]
+    nowhere = [(path, span) for path, span in asking if not await server.definition(project.root / path, span.start)]
+    return Answered(uses, _by_path(nowhere), unexamined)
+
+
+async def _where_places_lead(
+    project: Project, server: LanguageServer, hit: Hit, holders: Sequence[str]
+) -> tuple[dict[str, list[Range]], Doubtful]:
+    """Those places with the symbol's name that lead to it, and those that lead nowhere."""
     own = project.root / hit.path, hit.symbol.name_position
+    found: list[tuple[str, Range]] = []
+    nowhere: list[tuple[str, Range]] = []
+    for path, spans in (await _places_of(project, hit, holders)).items():
+        for span in spans:
+            leads = await server.definition(project.root / path, span.start)
+            if not leads:
+                nowhere.append((path, span))
+            elif any((location.path, location.range.start) == own for location in leads):
+                found.append((path, span))
+    return _by_path(found), _by_path(nowhere)
+
+
+async def _places_of(project: Project, hit: Hit, holders: Sequence[str]) -> dict[str, list[Range]]:
+    """The places in files that hold a symbol's name, its own excepted."""
+    own = hit.path, hit.symbol.name_position
     word = re.compile(rf"\b{re.escape(hit.symbol.name)}\b")
+    places: dict[str, list[Range]] = {}
+    for path, read in (await project.relations.readings(holders)).items():
+        spans = (Range(*map(read.text.position, match.span())) for match in word.finditer(read.text.content))
+        places[path] = [span for span in spans if (path, span.start) != own]
+    return places
+
+
+def _by_path(places: Sequence[tuple[str, Range]]) -> dict[str, list[Range]]:
     found: dict[str, list[Range]] = {}
-    for path, read in (await project.relations.readings(asked.holders)).items():
-        for match in word.finditer(read.text.content):
-            place = Range(read.text.position(match.start()), read.text.position(match.end()))
-            if (project.root / path, place.start) == own:
-                continue
-            leads = await server.definition(project.root / path, place.start)
-            if any((location.path, location.range.start) == own for location in leads):
-                found.setdefault(path, []).append(place)
+    for path, span in places:
+        found.setdefault(path, []).append(span)
     return found

@@ -13,7 +13,13 @@ import anyio.to_thread
 import msgspec
 
 from serena_central.analysis.blindspots import caveats
-from serena_central.analysis.certainty import Certainty, PythonFile, Within, is_certain_elsewhere
+from serena_central.analysis.certainty import (
+    Certainty,
+    PythonFile,
+    Within,
+    is_certain_elsewhere,
+    is_certain_in_restricted_go,
+)
 from serena_central.analysis.outcome import Finding, Outcome
 from serena_central.core.errors import DeadlineExceeded, LanguageServerError, PathError, ServerBusy
 from serena_central.core.progress import report
@@ -121,8 +127,10 @@ async def broken_references(project: Project, paths: Sequence[str], changed: Col
                     queue.append(path)
                     continue
                 views, remark = [], str(error)
+                result.failed += 1
             except (LanguageServerError, PathError, DeadlineExceeded) as error:
                 views, remark = [], str(error)
+                result.failed += 1
             if remark:
                 problems[remark] = problems.get(remark, 0) + 1
             spec = project.languages.spec_for(path)
@@ -156,6 +164,8 @@ def _graded(project: Project, found: Sequence[Broken], changed: Collection[str])
     files = project.tree.files
     within = Within(project.root, files, [path for path in changed if path not in files], project.languages.read_text)
 
+    unloaded = {one.path.rpartition("/")[0] for one in found if one.code == "BrokenImport"}
+
     @cache
     def parsed(path: str) -> PythonFile:
         return PythonFile(path, within)
@@ -165,7 +175,8 @@ def _graded(project: Project, found: Sequence[Broken], changed: Collection[str])
         if spec is None or project.languages.caveat(one.path):
             return False
         if spec.name in project.languages.restricted and CODES[spec.name] is not _TYPESCRIPT:
-            return False  # TypeScript lacks types of packages alone, and those are told apart
+            # TypeScript lacks types of packages alone, and those are told apart
+            return spec.name == "gopls" and is_certain_in_restricted_go(one.message, one.path, within, unloaded)
         if project.languages.language_of(one.path) == "python":
             return parsed(one.path).is_certain(one.what, one.line, one.message)
         return is_certain_elsewhere(one.what, one.code, one.message, one.path, within)

@@ -41,7 +41,8 @@ class _Import(NamedTuple):
 
 
 class Within:
-    """What the files of a project say about where a module is; `known` are also places that were there before."""
+    """What the files of a project say about where a module is. `modules` are those of Python, by their places: packages
+    with an `__init__`, and files; `removed` those that a change took away."""
 
     def __init__(self, root: Path, files: Collection[str], gone: Collection[str], read: Callable[[Path], Text]) -> None:
         """`gone` are files that a change removed."""
@@ -49,7 +50,8 @@ class Within:
         self._root = root
         self._text_of = read
         self.places = {place for file in files for place in _places(file)}
-        self.known = self.places | {place for file in gone for place in _places(file)}
+        self.removed = {module for file in gone if (module := _module_of(file))}
+        self.modules = {module for file in files if (module := _module_of(file))} | self.removed
 
     def read(self, file: str) -> str:
         """The text of a file, "" if it can't be read."""
@@ -57,6 +59,11 @@ class Within:
             return self._text_of(self._root / file).content
         except PathError:
             return ""
+
+    @cached_property
+    def uses_cgo(self) -> bool:
+        """Whether any of the Go files does."""
+        return any(_CGO.search(self.read(file)) for file in self.files if file.endswith(".go"))
 
     def has_folder(self, path: str) -> bool:
         return (self._root / path).is_dir()
@@ -131,11 +138,21 @@ class PythonFile:
         )
 
     def _begin_of(self, imported: _Import) -> str | None:
-        """The folder in which a module's first part is, or was; None for one that is not the project's."""
+        """The folder in which a module's first part is, or was; None for one that is not the project's.
+
+        A folder without `__init__` may have the name of a package that is not installed.
+        """
         if imported.folder is not None:
             return imported.folder
-        top = imported.module.partition("/")[0]
-        return next((folder for folder in ("src/", *self._import_roots()) if folder + top in self._within.known), None)
+        top, within = imported.module.partition("/")[0], self._within
+        return next(
+            (
+                folder
+                for folder in ("src/", *self._import_roots())
+                if folder + top in within.modules or folder + imported.module in within.removed
+            ),
+            None,
+        )
 
     def _import_roots(self) -> list[str]:
         """Folders above the file that may be on Python's path: a package's own folder is not."""
@@ -159,6 +176,12 @@ def _folders(path: str) -> Iterator[str]:
 def _files_of(place: str) -> list[str]:
     inner = f"{place}/" if place else ""
     return [f"{place}.py", f"{place}.pyi", f"{inner}__init__.py", f"{inner}__init__.pyi"]
+
+
+def _module_of(file: str) -> str | None:
+    """The place of the module that a file is: of a package, its folder."""
+    place, dot, ending = file.rpartition(".")
+    return place.removesuffix("/__init__") if dot and ending in ("py", "pyi") else None
 
 
 def _places(file: str) -> Iterator[str]:
@@ -190,6 +213,31 @@ def is_certain_elsewhere(what: str, code: str, message: str, path: str, within: 
             return code not in _TYPESCRIPT_CONFIGURED and not _lacks_packages(path, within)
         case _:
             return True
+
+
+_CGO = re.compile(r'^\s*(?:import\s+)?"C"\s*$', re.MULTILINE)
+
+_GO_IMPORT = re.compile(r'^\s*(?:import\s+)?(?:([\w.]+)\s+)?"([^"\n]+)"', re.MULTILINE)
+
+_UNDEFINED = re.compile(r"undefined: (?:(\w+)\.)?\w+")
+
+
+def is_certain_in_restricted_go(message: str, path: str, within: Within, unloaded: Collection[str]) -> bool:
+    """Where gopls runs without cgo and without version control: an undefined name is one all the same, in a package
+    that loads, of it or of another of the project. `unloaded`: folders of packages with imports that can't be resolved.
+    """
+    found = _UNDEFINED.search(message)
+    if found is None or path.rpartition("/")[0] in unloaded or within.uses_cgo:
+        return False
+    return found[1] is None or _is_own_package(found[1], within.read(path), _go_modules(within))
+
+
+def _is_own_package(name: str, text: str, modules: Collection[str]) -> bool:
+    return any(
+        (alias or imported.rpartition("/")[2]) == name
+        and any(imported == module or imported.startswith(f"{module}/") for module in modules)
+        for alias, imported in _GO_IMPORT.findall(text)
+    )
 
 
 def _go_modules(within: Within) -> list[str]:

@@ -14,7 +14,8 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from serena_central.analysis.asking import Asked, uses_of
+from serena_central.analysis.asking import Answered, Asked, uses_of
+from serena_central.analysis.doubts import Doubtful, Doubts
 from serena_central.analysis.surroundings import Surroundings, state_of
 from serena_central.analysis.uses import Collected, Definition, Place, chosen
 from serena_central.core.errors import LanguageServerError, ServerNotInstalled
@@ -38,8 +39,9 @@ CONVENTIONAL = 50
 """A name that more files define than this is a convention (`Migration`, `urlpatterns`): it is found by those who load
 such files, and asking for the uses of each would take longer than all the rest."""
 
-Kept = tuple[dict[str, list[Place]], int]
-"""Of one symbol: path → places, and how many lie outside the project."""
+Kept = tuple[dict[str, list[Place]], int, dict[str, list[Place]], int]
+"""Of one symbol: path → places, and how many lie outside the project; path → possible ones, and how many places were
+not looked at."""
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Kept)
@@ -120,6 +122,7 @@ class _Run:
         self._project = project
         self._cache = cache
         self._around = around
+        self._doubts = Doubts(project)
         self._stamps = dict(project.tree.files)
         self.asked = self.reused = 0
         self._older = 0
@@ -150,7 +153,7 @@ class _Run:
             definition.asked = True
             row = kept.get((hit.path, definition.name_path))
             if row is not None and row.digest == self._around.digest(hit):
-                definition.uses, definition.outside = _decoder.decode(row.blob)
+                _restore(definition, _decoder.decode(row.blob))
                 self.reused += 1
                 self._older += row.world != self._around.world
             else:
@@ -195,22 +198,34 @@ class _Run:
             )
 
     async def _ask(self, batch: list[tuple[Hit, Definition]]) -> None:
-        asked = [Asked(hit, self._around.holders(hit), self._around.places(hit)) for hit, _ in batch]
-        answers = await uses_of(self._project, asked, turn=self._project.indexer.turns.give_way, at_once=AT_ONCE)
+        asked = [Asked(hit, self._around.counts(hit)) for hit, _ in batch]
+        meant = self._meaning(batch)
+        turn = self._project.indexer.turns.give_way
+        answers = await uses_of(self._project, asked, self._doubts, turn=turn, at_once=AT_ONCE)
         await self._project.tree.fresh()
+        self._project.languages.look_at_environment()
+        steady = self._meaning(batch) == meant
+        if not steady:
+            self._problem("the environment that imports are resolved in changed meanwhile", len(batch), passing=True)
         rows: list[CachedUses] = []
         for (hit, definition), answer in zip(batch, answers, strict=True):
-            definition.uses = self._uses(hit, answer)
-            definition.outside = answer.outside
-            if answer.remark:
-                self._problem(answer.remark, 1, passing=True)
+            uses = answer.uses
+            kept = self._uses(hit, uses), uses.outside, _places(answer.possible), answer.unexamined
+            _restore(definition, kept)
+            if uses.remark:
+                self._problem(uses.remark, 1, passing=True)
+                definition.known = False
+            elif not steady:
                 definition.known = False
             elif self._unchanged(hit, answer):
-                blob = _encoder.encode((definition.uses, definition.outside))
-                around = self._around
+                around, blob = self._around, _encoder.encode(kept)
                 rows.append(CachedUses(hit.path, definition.name_path, around.digest(hit), around.world, blob))
         with anyio.move_on_after(SAVE_S, shield=True):
             await anyio.to_thread.run_sync(self._cache.save, rows)
+
+    def _meaning(self, batch: list[tuple[Hit, Definition]]) -> str | None:
+        """What the answers for a batch, which is all of one server, depend on beside the files."""
+        return self._project.languages.meaning(batch[0][0].path)
 
     def _uses(self, hit: Hit, answer: Uses) -> dict[str, list[Place]]:
         """The places of uses; without those in files that define the same name, and don't import it from here.
@@ -231,9 +246,9 @@ class _Run:
         symbols = self._project.index.file(path).symbols
         return any(symbol.name == name and symbol.name_position in places for symbol in symbols)
 
-    def _unchanged(self, hit: Hit, answer: Uses) -> bool:
+    def _unchanged(self, hit: Hit, answer: Answered) -> bool:
         """Whether the answer is about the files as they were read; those that are not are noted."""
-        files = {hit.path, *self._around.holders(hit), *answer.places}
+        files = {hit.path, *self._around.holders(hit), *answer.uses.places}
         now = self._project.tree.files
         changed = {path for path in files if now.get(path) != self._stamps.get(path)}
         self._changed |= changed
@@ -265,6 +280,14 @@ class _Run:
                 f"{counted(self._older, 'answer')} from before other files changed; those with its name did not."
             )
         return said
+
+
+def _restore(definition: Definition, kept: Kept) -> None:
+    definition.uses, definition.outside, definition.possible, definition.unexamined = kept
+
+
+def _places(found: Doubtful) -> dict[str, list[Place]]:
+    return {path: [_place(span.start) for span in spans] for path, spans in found.items()}
 
 
 def _place(position: Position) -> Place:

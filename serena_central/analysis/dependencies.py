@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from serena_central.analysis.blindspots import blind_spots
 from serena_central.analysis.collect import Collections
+from serena_central.analysis.doubts import doubt_remarks
 from serena_central.analysis.graph import Granularity, folder_of, graph_of
 from serena_central.analysis.modules import Area, Part, collect_modules
 from serena_central.analysis.report import GraphReport, report_of
@@ -35,11 +36,12 @@ async def dependencies(
     else:
         collected = await collections.of(project).collect(path, kinds, within=within)
         collected.remarks += await blind_spots(project, collected.definitions)
+    remarks = [*collected.remarks, *doubt_remarks(collected.definitions)]
     parts = modules or [Part(Area("", ""), project)]
     holder = _holder(parts, collected) if within else None
     node_of = node_namer(granularity, inside, [part.area for part in modules])
     graph = graph_of(collected.definitions, collected.files, granularity, node_of=node_of, holder=holder)
-    return report_of(project.name, inside, graph, max_nodes=max_nodes, remarks=collected.remarks)
+    return report_of(project.name, inside, graph, max_nodes=max_nodes, remarks=remarks)
 
 
 def node_namer(granularity: Granularity, inside: str, areas: Sequence[Area]) -> Callable[[str], str]:

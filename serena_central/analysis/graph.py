@@ -30,15 +30,18 @@ class Use(msgspec.Struct, frozen=True):
     line: int
     name_path: str
     defined_in: str
+    possible: bool = False
 
 
 class Edge(msgspec.Struct):
-    """`count` uses of `target` in `source`, of `symbols` different ones."""
+    """`count` uses of `target` in `source`, of `symbols` different ones; and `possible` references, which make an edge
+    of their own where the count is 0."""
 
     source: str
     target: str
     count: int = 0
     symbols: int = 0
+    possible: int = 0
     samples: list[Use] = []
 
 
@@ -94,29 +97,35 @@ def graph_of(
         target = definition.id if holder else node_of(definition.path)
         if holder:
             nodes[target] = 1
-        for path, places in definition.uses.items():
+        # Confirmed uses come first, also among the samples.
+        for path, places, possible in [
+            *((*used, False) for used in definition.uses.items()),
+            *((*used, True) for used in definition.possible.items()),
+        ]:
             if path not in inside:
                 continue
             users = Counter(holder(path, place) for place in places) if holder else {node_of(path): len(places)}
-            first = places[0][0]
+            sample = Use(path, places[0][0], definition.name_path, definition.path, possible)
             for source, count in users.items():
                 if source == target:
                     continue
                 nodes.setdefault(source, 1)
-                _add(edges, source, target, count, Use(path, first, definition.name_path, definition.path))
+                _add(edges.setdefault((source, target), Edge(source, target, samples=[])), count, sample)
     return Graph(granularity, dict(nodes), _sorted(edges.values()))
 
 
-def _add(edges: dict[tuple[str, str], Edge], source: str, target: str, count: int, sample: Use) -> None:
-    edge = edges.setdefault((source, target), Edge(source, target, samples=[]))
-    edge.count += count
-    edge.symbols += 1
+def _add(edge: Edge, count: int, sample: Use) -> None:
+    if sample.possible:
+        edge.possible += count
+    else:
+        edge.count += count
+        edge.symbols += 1
     if len(edge.samples) < SAMPLES:
         edge.samples.append(sample)
 
 
 def _sorted(edges: Iterable[Edge]) -> list[Edge]:
-    return sorted(edges, key=lambda edge: (-edge.count, edge.source, edge.target))
+    return sorted(edges, key=lambda edge: (-edge.count, -edge.possible, edge.source, edge.target))
 
 
 def merged(graph: Graph, into: Callable[[str], str]) -> Graph:
@@ -132,16 +141,18 @@ def merged(graph: Graph, into: Callable[[str], str]) -> Graph:
         whole = edges.setdefault((source, target), Edge(source, target, samples=[]))
         whole.count += edge.count
         whole.symbols += edge.symbols
+        whole.possible += edge.possible
         whole.samples = [*whole.samples, *edge.samples][:SAMPLES]
     return Graph(graph.granularity, dict(files), _sorted(edges.values()))
 
 
 def analyse(graph: Graph) -> Analysis:
-    """Circles, the largest first, layers from the bottom up, and the rankings."""
+    """Circles, the largest first, layers from the bottom up, and the rankings: of what is confirmed."""
     # Imported by the first graph: it takes a quarter of a second, and most servers never draw one.
     networkx: Any = importlib.import_module("networkx")
     whole = networkx.DiGraph()
     whole.add_nodes_from(graph.files)
+    graph = confirmed(graph)
     whole.add_edges_from((edge.target, edge.source) for edge in graph.edges)
     condensed = networkx.condensation(whole)
     members: dict[int, list[str]] = {one: sorted(condensed.nodes[one]["members"]) for one in condensed}
@@ -155,6 +166,11 @@ def analyse(graph: Graph) -> Analysis:
         most_used=_ranked(graph.edges, lambda edge: edge.target),
         most_using=_ranked(graph.edges, lambda edge: edge.source),
     )
+
+
+def confirmed(graph: Graph) -> Graph:
+    """The graph without edges of which all uses are only possible."""
+    return Graph(graph.granularity, graph.files, [edge for edge in graph.edges if edge.count])
 
 
 def _circle(nodes: list[str], graph: Graph) -> Circle:

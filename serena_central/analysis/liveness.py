@@ -12,7 +12,9 @@ from typing import NamedTuple
 from serena_central.config.settings import ValidationPolicy
 from serena_central.core.text import Text
 from serena_central.lsp.answers import SymbolKind
+from serena_central.projects.common_names import is_common
 from serena_central.symbols.index import Hit
+from serena_central.symbols.kinds import CALLABLE
 
 _ENTRY_POINTS: Mapping[str, Collection[str]] = {
     "python": {"main", "setUp", "tearDown", "setUpClass", "tearDownClass", "setup", "teardown"},
@@ -25,6 +27,18 @@ _ENTRY_POINTS: Mapping[str, Collection[str]] = {
     "typescript": {"main", "constructor"},
     "javascript": {"main", "constructor"},
 }
+
+_CALLED_BY_SCRIPT = frozenset({"handleEvent", "next", "return", "throw", "toJSON", "toLocaleString"})
+_CALLED_BY_GO = """
+    Error Format GoString GobDecode GobEncode MarshalBinary MarshalJSON MarshalText MarshalXML MarshalYAML Scan String
+    UnmarshalBinary UnmarshalJSON UnmarshalText UnmarshalXML UnmarshalYAML Value
+"""
+_CALLED_BY_LIBRARIES: Mapping[str, Collection[str]] = {
+    "go": frozenset(_CALLED_BY_GO.split()),
+    "typescript": _CALLED_BY_SCRIPT,
+    "javascript": _CALLED_BY_SCRIPT,
+}
+"""Methods that are looked for in whatever is handed over, besides those that built-in types have."""
 
 _TEST_FILES = ("test_*", "*_test.*", "*.test.*", "*.spec.*", "conftest.py", "*Test.java", "*Tests.cs")
 _TEST_FOLDERS = frozenset({"test", "tests", "__tests__", "spec"})
@@ -94,6 +108,11 @@ def _by_name(hit: Hit, text: Text, language: Language, policy: ValidationPolicy)
     name = hit.symbol.name
     if name.startswith("__") and name.endswith("__"):
         return "the language calls it by its name"
+    if hit.symbol.container >= 0 or hit.symbol.kind == SymbolKind.METHOD:
+        if name in _CALLED_BY_LIBRARIES.get(language.name, ()) or name.startswith("["):
+            return "libraries call it by its name"
+        if hit.symbol.kind in CALLABLE and is_common(language.name, name):
+            return "built-in types have a member of its name, in place of which it may be called"
     return "an entry point" if name in _ENTRY_POINTS.get(language.name, ()) else None
 
 
@@ -153,7 +172,7 @@ def _exported_by_python(hit: Hit, text: Text, language: Language) -> bool:
 
 
 def _exported_by_script(hit: Hit, text: Text, language: Language) -> bool:
-    top = hit.file.symbols[_outermost(hit)]
+    top = hit.file.symbols[outermost(hit)]
     if PurePosixPath(hit.path).name.partition(".")[0] not in _PACKAGE_ENTRIES and not language.library:
         return False
     return text.line(top.name_line).lstrip().startswith("export")
@@ -190,7 +209,8 @@ _EXPORTED = {
 }
 
 
-def _outermost(hit: Hit) -> int:
+def outermost(hit: Hit) -> int:
+    """The place of the symbol at the top of the file that holds a symbol, or is it."""
     place = hit.place
     while hit.file.symbols[place].container >= 0:
         place = hit.file.symbols[place].container

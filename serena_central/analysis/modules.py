@@ -100,16 +100,18 @@ async def collect_modules(
 
 def _moved(definition: Definition, part: Part) -> Definition:
     uses = {part.area.outer(path): places for path, places in definition.uses.items()}
-    return msgspec.structs.replace(definition, path=part.area.outer(definition.path), uses=uses)
+    possible = {part.area.outer(path): places for path, places in definition.possible.items()}
+    return msgspec.structs.replace(definition, path=part.area.outer(definition.path), uses=uses, possible=possible)
 
 
 async def _world(project: Project) -> bytes:
     """A digest of all that a module's answers depend on."""
+    environment = project.languages.environment_of(await project.languages_in_use())
 
     def read() -> bytes:
         paths = [path for path in project.tree.files if project.languages.is_code(path)]
         paths += [path for path in project.tree.files if project.languages.is_marker(path)]
-        found = hashlib.blake2b(digest_size=16)
+        found = hashlib.blake2b(environment.encode("utf-8", "surrogateescape"), digest_size=16)
         for path, words in sorted(words_of(project.root, dict.fromkeys(paths), ()).items()):
             found.update(path.encode("utf-8", "surrogateescape") + b"\0" + words.digest)
         return found.digest()

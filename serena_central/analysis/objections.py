@@ -1,15 +1,32 @@
 """What speaks against deleting a symbol that its own project does not refer to: keep rules, and sibling projects."""
 
-from collections.abc import Collection, Sequence
-from pathlib import PurePosixPath
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path, PurePosixPath
 
+import anyio
+
+from serena_central.analysis.by_position import filled_by_position
+from serena_central.analysis.interfaces import Interfaces
 from serena_central.analysis.liveness import Kept, Language, kept
-from serena_central.analysis.siblings import Siblings, told_by_siblings
-from serena_central.analysis.uses import Definition
+from serena_central.analysis.named_elsewhere import Named, named_elsewhere
+from serena_central.analysis.published import Published
+from serena_central.analysis.siblings import Siblings
+from serena_central.core.errors import PathError, SerenaCentralError, listed
+from serena_central.core.progress import report
+from serena_central.core.quoting import quoted
 from serena_central.core.text import Text
-from serena_central.lsp.answers import SymbolKind
+from serena_central.projects.common_names import is_common, is_unusual
 from serena_central.projects.project import Project
+from serena_central.projects.superrepo.leads import Place
+from serena_central.projects.superrepo.sibling_places import SiblingPlaces, places_in, shown
+from serena_central.projects.superrepo.uses import Declaration
 from serena_central.symbols.index import Hit
+
+SIBLING_S = 60.0
+"""How long one sibling may take: its server may have to start, and to load it."""
+
+PLACES_LISTED = 10
+"""Places that one sentence names of each sibling."""
 
 
 class KeepRules:
@@ -18,34 +35,115 @@ class KeepRules:
     def __init__(self, project: Project) -> None:
         self._project = project
         self._libraries = _libraries(project.tree.files)
-        self._interface_methods = _interface_methods(project)
+        self._interfaces = Interfaces(project)
+        self._named: dict[tuple[str, int], Named] = {}
+        self._published = Published(project.tree.files, self._read)
 
     async def kept(self, hit: Hit, text: Text) -> Kept | None:
         """Why a symbol counts as used; None if no rule says so."""
         name = self._project.languages.language_of(hit.path) or ""
         overrides = await self._project.relations.may_override(hit)
-        language = Language(name, _below(hit.path, self._libraries), self._interface_methods, overrides)
-        return kept(hit, text, language, self._project.settings.validation)
+        methods = await self._interfaces.methods()
+        language = Language(name, _below(hit.path, self._libraries), methods, overrides)
+        found = kept(hit, text, language, self._project.settings.validation)
+        if found is None and name == "go" and (reason := await self._interfaces.implemented(hit)):
+            return Kept(reason)
+        if found is None and (files := (await self.named_elsewhere(hit)).certain):
+            return Kept(f"{listed(files)} names it")
+        return found
+
+    async def named_elsewhere(self, hit: Hit) -> Named:
+        """Files of other languages that name a symbol."""
+        key = hit.path, hit.place
+        if key not in self._named:
+            self._named[key] = await named_elsewhere(self._project, hit)
+        return self._named[key]
+
+    def is_public(self, hit: Hit, text: Text) -> bool:
+        """Whether others may use a symbol by its name, unless the settings say that nobody does."""
+        if self._project.settings.validation.exported == "report":
+            return False
+        return self._published.is_public(hit, text, self._project.languages.language_of(hit.path) or "")
+
+    def _read(self, file: str) -> str:
+        try:
+            return self._project.languages.read_text(self._project.root / file).content
+        except PathError:
+            return ""
 
 
 async def objections(project: Project, siblings: Siblings, hit: Hit) -> list[str]:
     """Sentences about why a symbol may be in use although nothing in its project refers to it. Raises PathError."""
-    reason = await KeepRules(project).kept(hit, (await project.read(hit.path)).text)
-    kept_for = [f"It may be used from elsewhere: {reason.reason}."] if reason else []
-    return [*kept_for, *await used_by_siblings(project, siblings, hit)]
+    reason = await reason_to_keep(project, hit)
+    against = [f"It may be used from elsewhere: {reason}."] if reason else []
+    named = (await named_elsewhere(project, hit)).possible if is_unusual(hit.symbol.name) else []
+    if named:
+        against.append(f"Its name stands in {listed(named)}, of another language, which may mean it.")
+    if filled := await filled_by_position(project, hit):
+        against.append(filled)
+    return [*against, *await used_by_siblings(project, siblings, hit)]
 
 
-async def used_by_siblings(project: Project, siblings: Siblings, hit: Hit) -> list[str]:
-    """Sentences about the modules of the super-repo that refer to a symbol, or that may."""
-    definition = Definition(hit.path, hit.name_path, hit.symbol.kind, hit.symbol.name_line)
-    told = await told_by_siblings(project, siblings, [definition])
-    found = list(told.remarks)
-    if (hit.path, hit.name_path) in told.used:
-        found.append(f"Other modules of the super-repo use it: {', '.join(sorted(told.users))}.")
-    elif told.untold:
-        where = ", ".join(sorted({sibling for places in told.untold.values() for sibling in places}))
-        found.append(f"Its name stands in {where}, where nobody can tell whether it means this symbol.")
-    return found
+async def reason_to_keep(project: Project, hit: Hit) -> str | None:
+    """Why a symbol may be used by its name from outside of its project. Raises PathError."""
+    rules, text = KeepRules(project), (await project.read(hit.path)).text
+    found = await rules.kept(hit, text)
+    if found is None and rules.is_public(hit, text):
+        return "the package hands it to whoever installs it"
+    return found.reason if found else None
+
+
+async def used_by_siblings(
+    project: Project, siblings: Siblings, hit: Hit, *, besides: Collection[Path] = ()
+) -> list[str]:
+    """Sentences about the modules of the super-repo that refer to a symbol, or that may; `besides` those of some
+    roots."""
+    found, sentences = await _asked(project, siblings, hit, besides)
+    common = is_common(project.languages.language_of(hit.path), hit.symbol.name)
+    used = {name: places.references for name, places in found.items() if places.references}
+    untold = {
+        name: [*places.possible, *places.unasked]
+        for name, places in found.items()
+        if name not in used and (places.mentions or not common) and (places.possible or places.unasked)
+    }
+    if used:
+        sentences.append(f"Other modules of the super-repo use it: {', '.join(used)} ({_some(used)}).")
+    if untold:
+        sentences.append(
+            f"Its name stands in {', '.join(untold)}, where nobody can tell whether it means this symbol "
+            f"({_some(untold)})."
+        )
+    return sentences
+
+
+async def _asked(
+    project: Project, siblings: Siblings, hit: Hit, besides: Collection[Path]
+) -> tuple[dict[str, SiblingPlaces], list[str]]:
+    """Where siblings name a symbol; and sentences about those that could not say, or not all."""
+    others, missing = await siblings.of(project, besides=besides)
+    sentences = [f"{root} can't be asked what it uses: {error}" for root, error in missing.items()]
+    found: dict[str, SiblingPlaces] = {}
+    for other in others:
+        report(f"asking {other.name} for uses")
+        try:
+            with anyio.fail_after(SIBLING_S):
+                places = found[other.name] = await places_in(other, Declaration(project, hit.name_path, hit.path))
+        except (SerenaCentralError, TimeoutError) as error:
+            why = str(error) or f"it took longer than {SIBLING_S:g} s"
+            sentences.append(f"{quoted(other.name)} can't say whether it uses it: {why}")
+            continue
+        if places.remark:
+            sentences.append(f"{quoted(other.name)}: {places.remark}.")
+    return found, sentences
+
+
+def _some(by_module: Mapping[str, Sequence[Place]]) -> str:
+    parts: list[str] = []
+    for name, places in by_module.items():
+        lines = shown(places)
+        more = f" and {len(lines) - PLACES_LISTED} more" if len(lines) > PLACES_LISTED else ""
+        parts.append(f"{quoted(name)}: {', '.join(lines[:PLACES_LISTED])}{more}")
+    return "; ".join(parts)
 
 
 def _libraries(files: Collection[str]) -> list[str]:
@@ -55,16 +153,3 @@ def _libraries(files: Collection[str]) -> list[str]:
 
 def _below(path: str, folders: Sequence[str]) -> bool:
     return any(PurePosixPath(path).is_relative_to(folder) for folder in folders)
-
-
-def _interface_methods(project: Project) -> set[str]:
-    """Names that interfaces of the project hold: in Go and others a method need not say that it implements one."""
-    names: set[str] = set()
-    for path in project.index.paths():
-        symbols = project.index.file(path).symbols
-        names.update(
-            symbol.name
-            for symbol in symbols
-            if symbol.container >= 0 and symbols[symbol.container].kind == SymbolKind.INTERFACE
-        )
-    return names

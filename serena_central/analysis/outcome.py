@@ -19,15 +19,18 @@ F = TypeVar("F", bound=Finding)
 
 
 class Outcome(msgspec.Struct, Generic[F]):
-    """`checked` counts what was looked at. `remarks` say what may lack, and why."""
+    """`checked` counts what was looked at, `failed` what of it no server answered for. `remarks` say what may lack, and
+    why."""
 
     found: list[F] = []
     checked: int = 0
+    failed: int = 0
     remarks: list[str] = []
 
     def add(self, of_module: "Outcome[F]", area: Area) -> None:
         """Adds what was found in a module, by its place in the super-repo."""
         self.found += [msgspec.structs.replace(one, path=area.outer(one.path)) for one in of_module.found]
         self.checked += of_module.checked
+        self.failed += of_module.failed
         before = f"{quoted(area.name)}: " if area.name else ""
         self.remarks += dict.fromkeys(before + remark for remark in of_module.remarks)

@@ -18,6 +18,7 @@ class GraphReport(msgspec.Struct):
     folder: str
     nodes: int
     uses: int
+    possible: int
     analysis: Analysis
     drawn: Graph
     drawn_analysis: Analysis
@@ -53,6 +54,7 @@ def report_of(
         folder=folder,
         nodes=len(graph.files),
         uses=sum(edge.count for edge in graph.edges),
+        possible=sum(edge.possible for edge in graph.edges),
         analysis=analysis,
         drawn=drawn,
         drawn_analysis=analysis if drawn is graph else analyse(drawn),

@@ -4,7 +4,8 @@ Asked about symbols that nothing else speaks for. Where a sibling holds the name
 it, nobody knows whether the symbol is used.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import anyio
@@ -29,19 +30,33 @@ class Siblings:
         self._super_repos = super_repos
         self._projects = projects
 
-    async def of(self, project: Project) -> tuple[list[Project], dict[str, str]]:
-        """Opens them. Those that can't be opened: root → why."""
+    async def of(self, project: Project, *, besides: Collection[Path] = ()) -> tuple[list[Project], dict[str, str]]:
+        """Opens them, but for those of the roots `besides`. Those that can't be opened: root → why."""
         found: list[Project] = []
         missing: dict[str, str] = {}
         repo = self._super_repos.of(project.root)
         roots = [repo.root, *(module.root for module in repo.modules.values())] if repo else []
         for root in dict.fromkeys(roots):
-            if root != project.root:
+            if root != project.root and root not in besides:
                 try:
                     found.append(await self._projects.open(self._projects.check(root)))
                 except SerenaCentralError as error:
                     missing[str(root)] = str(error)
         return found, missing
+
+    def opened(self, project: Project) -> tuple[list[Project], list[str]]:
+        """Those that are open, and the names of the modules that are not."""
+        found: list[Project] = []
+        unopened: list[str] = []
+        repo = self._super_repos.of(project.root)
+        modules = {module.root: name for name, module in repo.modules.items()} if repo else {}
+        for root, name in {**modules, **({repo.root: repo.name} if repo else {})}.items():
+            other = self._projects.opened(str(root))
+            if other is not None and other is not project:
+                found.append(other)
+            elif other is None and root in modules:
+                unopened.append(name)
+        return found, unopened
 
 
 class Told(NamedTuple):

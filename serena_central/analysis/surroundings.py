@@ -9,7 +9,7 @@ import hashlib
 import re
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from pathlib import PurePosixPath
 
@@ -102,9 +102,19 @@ class Surroundings:
         """Whether a file holds the word by which another is imported."""
         return self.count_in(path, imported_as(other)) > 0
 
-    def places(self, hit: Hit) -> int:
-        """How many places hold a symbol's name, its own among them."""
-        return sum(self.count_in(path, hit.symbol.name) for path in self.holders(hit))
+    def holds(self, path: str, names: Collection[str]) -> bool:
+        """Whether a file holds one of these words."""
+        found = self._words.get(path)
+        return found is not None and any(name in names for name in found.counts)
+
+    def hands_on(self, path: str) -> bool:
+        """Whether a file may hand on what it imports without naming it."""
+        found = self._words.get(path)
+        return found is not None and found.marked
+
+    def counts(self, hit: Hit) -> dict[str, int]:
+        """The files that hold a symbol's name → how many places in each do, its own among them."""
+        return {path: self.count_in(path, hit.symbol.name) for path in self.holders(hit)}
 
     def count_in(self, path: str, name: str) -> int:
         """How often a word stands in a file."""
@@ -117,10 +127,10 @@ class Surroundings:
         if key not in self._of_name:
             held = self._holders.get(key, ())
             self._of_name[key] = _digest([path.encode() + self._words[path].digest for path in held])
-        identity = self._project.languages.identity(hit.path) or ""
+        meaning = self._project.languages.meaning(hit.path) or ""
         place = f"{hit.path}\0{hit.symbol.name_line}:{hit.symbol.name_column}"
         own = self._words[hit.path].digest if hit.path in self._words else b""
-        return _digest([identity.encode(), place.encode(), own, self._common, self._built, self._of_name[key]])
+        return _digest([meaning.encode(), place.encode(), own, self._common, self._built, self._of_name[key]])
 
     def _spec(self, path: str) -> str:
         spec = self._project.languages.spec_for(path)
@@ -131,7 +141,7 @@ async def state_of(project: Project) -> bytes | None:
     """A digest of all that is asked and answered depends on, without reading a file; None if a change could be missed.
 
     Each file of code with its stamp, and who said when what it holds; the files that say how the project is built; the
-    language servers.
+    language servers, and the environment that imports are resolved in.
     """
     found = hashlib.blake2b(digest_size=16)
     for number, (path, stamp) in enumerate(sorted(project.tree.files.items())):
@@ -141,7 +151,7 @@ async def state_of(project: Project) -> bytes | None:
             entry = project.index.entry(path)
             # A file that changes under the same stamp is indexed anew (its event, or RACY_NS after a restart).
             known = (entry.stamp, entry.indexed_at_ns, entry.source) if entry else None
-            _add(found, repr((path, stamp, project.languages.identity(path), known)).encode("utf-8", "replace"))
+            _add(found, repr((path, stamp, project.languages.meaning(path), known)).encode("utf-8", "replace"))
         elif project.languages.is_marker(path):
             if time.time_ns() - max(stamp.mtime_ns, stamp.ctime_ns) < RACY_NS:
                 return None

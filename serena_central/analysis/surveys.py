@@ -19,6 +19,7 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from serena_central.analysis.blindspots import blind_spots
 from serena_central.analysis.collect import Collections
+from serena_central.analysis.doubts import doubt_remarks
 from serena_central.analysis.graph import Granularity
 from serena_central.analysis.modules import Part, collect_modules, open_modules
 from serena_central.analysis.report import GraphReport
@@ -162,8 +163,8 @@ class Surveys:
             at=began,
             worlds=worlds,
             areas=[part.area for part in parts],
-            remarks=[*remarks, *found.remarks],
-            definitions=[one for one in found.definitions if one.uses],
+            remarks=[*remarks, *found.remarks, *doubt_remarks(found.definitions)],
+            definitions=[one for one in found.definitions if one.uses or one.possible],
             files=found.files,
         )
 

@@ -5,7 +5,7 @@ an unused type its members are not told again.
 """
 
 from collections.abc import Collection, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -40,7 +40,7 @@ Confidence = Literal["high", "medium"]
 
 
 class Unused(Finding, frozen=True):
-    """A symbol. `high`: its name stands nowhere else in the code of its language."""
+    """A symbol. `high`: its name stands nowhere else in the project, and nobody else is handed it."""
 
     name_path: str
     kind: int
@@ -52,6 +52,15 @@ class UnusedFound(Outcome[Unused]):
     """Of symbols. `kept`: reason → how many symbols without a reference count as used."""
 
     kept: dict[str, int] = msgspec.field(default_factory=dict[str, int])
+
+
+class _Suspect(NamedTuple):
+    """What nothing in its project refers to. `public`: others may. `named`: files of other languages hold its name."""
+
+    hit: Hit
+    definition: Definition
+    public: bool
+    named: Sequence[str]
 
 
 async def unused_symbols(
@@ -67,11 +76,11 @@ async def unused_symbols(
     definitions = [one for one in collected.definitions if only is None or one.path in only]
     result = UnusedFound(found=[], checked=len(definitions), kept={}, remarks=remarks)
     suspects = await _suspects(project, definitions, result.kept)
-    told = await told_by_siblings(project, siblings, [definition for _, definition in suspects])
+    told = await told_by_siblings(project, siblings, [suspect.definition for suspect in suspects])
     found: list[Hit] = []
     open_names: set[str] = set()
     possibly_used: list[str] = []
-    for hit, definition in suspects:
+    for hit, definition, public, named in suspects:
         if (hit.path, hit.name_path) in told.used or any(_within(hit, other) for other in found):
             continue
         if definition.name in told.untold:
@@ -81,7 +90,8 @@ async def unused_symbols(
             possibly_used.append(hit.name_path)
             continue
         found.append(hit)
-        result.found.append(_finding(hit, elsewhere=definition.asked or definition.name in told.held))
+        elsewhere = definition.asked or definition.name in told.held
+        result.found.append(_finding(hit, elsewhere=elsewhere, public=public, named=named))
     result.remarks += told.remarks
     if open_names:
         result.remarks.append(_left_open(open_names, told))
@@ -113,9 +123,7 @@ def _left_open(names: Collection[str], told: Told) -> str:
     )
 
 
-async def _suspects(
-    project: Project, definitions: Sequence[Definition], reasons: dict[str, int]
-) -> list[tuple[Hit, Definition]]:
+async def _suspects(project: Project, definitions: Sequence[Definition], reasons: dict[str, int]) -> list[_Suspect]:
     """What nothing in its project refers to and no rule keeps, file by file; counts the `reasons` of what is kept."""
     unused: dict[str, list[tuple[Hit, Definition]]] = {}
     for definition in definitions:
@@ -123,7 +131,7 @@ async def _suspects(
         if hit is not None and _is_unused(hit, definition):
             unused.setdefault(definition.path, []).append((hit, definition))
     rules = KeepRules(project)
-    found: list[tuple[Hit, Definition]] = []
+    found: list[_Suspect] = []
     for file, pairs in unused.items():
         try:
             text = (await project.read(file)).text
@@ -132,7 +140,8 @@ async def _suspects(
         for hit, definition in pairs:
             reason = await rules.kept(hit, text)
             if reason is None:
-                found.append((hit, definition))
+                named = (await rules.named_elsewhere(hit)).possible
+                found.append(_Suspect(hit, definition, rules.is_public(hit, text), named))
             else:
                 reasons[reason.reason] = reasons.get(reason.reason, 0) + 1
     return found
@@ -164,11 +173,17 @@ def _within(hit: Hit, other: Hit) -> bool:
     return hit.path == other.path and other.symbol.range.contains(hit.symbol.name_position)
 
 
-def _finding(hit: Hit, *, elsewhere: bool) -> Unused:
-    confidence: Confidence = "medium" if elsewhere else "high"
+def _finding(hit: Hit, *, elsewhere: bool, public: bool, named: Sequence[str]) -> Unused:
+    confidence: Confidence = "medium" if elsewhere or public or named else "high"
     reason = (
         "its name stands elsewhere, and the language server finds no use of it"
         if elsewhere
+        else "its name stands nowhere else in its language"
+        if named
         else "its name stands nowhere else"
     )
+    if named:
+        reason += f", but in files of others: {_some(named)}"
+    if public:
+        reason += ", but the package hands it to whoever installs it"
     return Unused(hit.path, hit.symbol.name_line, hit.name_path, hit.symbol.kind, confidence, reason)

@@ -21,7 +21,8 @@ CALLABLE = frozenset({SymbolKind.FUNCTION, SymbolKind.METHOD, SymbolKind.CONSTRU
 class Definition(msgspec.Struct):
     """One symbol and its uses: path → places. Without `asked` its name stands nowhere else, and nobody was asked.
 
-    Without `known` nobody could tell where it is used, or not where everywhere.
+    Without `known` nobody could tell where it is used, or not where everywhere. `possible`: path → places of its name
+    in code of which the language server can't tell what they mean; `unexamined`: how many places were not looked at.
     """
 
     path: str
@@ -32,6 +33,8 @@ class Definition(msgspec.Struct):
     outside: int = 0
     asked: bool = False
     known: bool = True
+    possible: dict[str, list[Place]] = {}
+    unexamined: int = 0
 
     @property
     def id(self) -> str:

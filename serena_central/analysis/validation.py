@@ -3,18 +3,23 @@
 Paths, asked and told, are relative to that root.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
+import anyio.to_thread
+
+from serena_central.analysis.breakage import Breakage, broken_by
 from serena_central.analysis.broken import Checked, broken_references
 from serena_central.analysis.collect import Collections
 from serena_central.analysis.modules import Area, Part, open_modules
 from serena_central.analysis.objections import objections, used_by_siblings
-from serena_central.analysis.selection import code_below, with_users
+from serena_central.analysis.revised import Revised
+from serena_central.analysis.selection import code_below, dependents
 from serena_central.analysis.siblings import Siblings
 from serena_central.analysis.unused import UnusedFound, unused_symbols
 from serena_central.projects.project import Project
+from serena_central.projects.redeclared import Redeclared
 from serena_central.projects.registry import ProjectRegistry
 from serena_central.projects.superrepo.known import SuperRepos
 from serena_central.symbols.index import Hit
@@ -91,18 +96,35 @@ class Validation:
         """Why a symbol that its own project does not refer to may be in use all the same. Raises PathError."""
         return await objections(project, self.siblings, hit)
 
-    async def used_by_siblings(self, project: Project, hit: Hit) -> list[str]:
-        """Which other modules of the super-repo refer to a symbol, or may, in sentences."""
-        return await used_by_siblings(project, self.siblings, hit)
+    async def used_by_siblings(self, project: Project, hit: Hit, *, besides: Collection[Path] = ()) -> list[str]:
+        """Which other modules of the super-repo refer to a symbol, or may, in sentences; `besides` some roots."""
+        return await used_by_siblings(project, self.siblings, hit, besides=besides)
 
-    async def broken(self, where: Extent) -> Findings[Checked]:
-        """Names that lead nowhere; of changed files, in these and in those that import them. Raises PathError."""
+    async def broken_by(self, project: Project, edited: Mapping[str, Redeclared], seconds: float) -> Breakage:
+        """What an edit of a project's files may have broken there and in open siblings."""
+        return await broken_by(project, self.siblings, edited, seconds)
+
+    async def broken(self, where: Extent, since: str = "") -> Findings[Checked]:
+        """Names that lead nowhere; of changed files, in these and in those that may depend on them. With a git revision
+        `since`, what is new against it is marked. Raises PathError, InvalidArguments."""
+        project = where.parts[0].project
+        await project.fresh()
+        revised = await anyio.to_thread.run_sync(Revised, where.parts, since) if since else None
+        gone = revised.baseline.gone if revised else frozenset[str]()
 
         async def look(part: Part) -> Checked:
             await part.project.fresh()
             seen = {part.area.inner(path) if part.area.holds(path) else path for path in where.changed}
-            files = await with_users(part.project, seen) if seen else code_below(part.project, where.inside_of(part))
-            return await broken_references(part.project, files, seen)
+            if seen:
+                files, note = await dependents(part.project, seen, gone)
+            else:
+                files, note = code_below(part.project, where.inside_of(part)), None
+            found = await broken_references(part.project, files, seen)
+            if revised is not None:
+                found.found = await anyio.to_thread.run_sync(revised.marked, part, found.found)
+            if note:
+                found.remarks.append(note)
+            return found
 
         return await _in_all(where, look, Checked())
 

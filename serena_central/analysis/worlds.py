@@ -1,4 +1,7 @@
-"""Whether the code of open projects is as it was: a digest of each, by stamps, made anew when its code changes."""
+"""Whether the code of open projects is as it was: a digest of each, by stamps, made anew when its code changes.
+
+It covers the environment, too, in which servers resolve imports.
+"""
 
 import hashlib
 from collections.abc import Sequence
@@ -38,6 +41,15 @@ class Worlds:
         return {str(project.root): await self._of(project) for project in projects}
 
     async def _of(self, project: Project) -> str:
+        code = await self._of_code(project)
+        project.languages.look_at_environment()
+        environment = project.languages.environment_of(await project.languages_in_use())
+        if not environment:
+            return code
+        whole = f"{code} {environment}".encode("utf-8", "surrogateescape")
+        return hashlib.blake2b(whole, digest_size=16).hexdigest()
+
+    async def _of_code(self, project: Project) -> str:
         await project.tree.fresh()
         known = self._known.get(project)
         if known is None:

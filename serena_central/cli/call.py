@@ -97,11 +97,10 @@ def _from_json(text: str | None) -> dict[str, Any]:
 
 def _call(name: str, arguments: dict[str, Any], *, as_json: bool) -> None:
     project: str | list[str] | None = arguments.get("project")
-    if isinstance(project, list):
-        named = [_absolute(one) for one in project]
+    if project is not None:
+        given = [project] if isinstance(project, str) else project
+        named = [_absolute(name) for one in given for name in ([one] if Path(one).is_dir() else one.split(","))]
         arguments["project"] = named[0] if len(named) == 1 else named
-    elif project is not None:
-        arguments["project"] = _absolute(project)
     answer = Remote().post(f"/api/tools/{name}", {"arguments": arguments})
     blocks: list[str] = answer["blocks"]
     if as_json:
@@ -115,6 +114,7 @@ def _call(name: str, arguments: dict[str, Any], *, as_json: bool) -> None:
 
 def _absolute(project: str) -> str:
     """A folder that exists here is meant as a path; anything else is a name."""
+    project = project.strip()
     folder = Path(project).expanduser()
     return str(folder.absolute()) if folder.is_dir() and project != "*" else project
 

@@ -22,7 +22,7 @@ def command() -> None:
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 @json_option
 def init(folder: Path, *, dry_run: bool, force: bool, as_json: bool) -> None:
-    """Propose FOLDER's .serena/project.yml, from submodules, workspaces and pyproject files, for you to edit."""
+    """Propose FOLDER's .serena/project.yml, from submodules, workspaces and packages in it, for you to edit."""
     root = folder.resolve()
     file = root / PROJECT_FILE
     if file.exists() and not (force or dry_run):
@@ -30,8 +30,9 @@ def init(folder: Path, *, dry_run: bool, force: bool, as_json: bool) -> None:
     proposal = propose(root)
     if not proposal.modules:
         raise click.ClickException(
-            f"Nothing in {root} names modules: there is no .gitmodules, go.work, workspace of npm, pnpm or Cargo, "
-            "and no pyproject.toml below. `serena-central config init --project` writes a template."
+            f"Nothing in {root} names modules: there is no .gitmodules, go.work or workspace of npm, pnpm or Cargo, "
+            "and below it no repository and no package (go.mod, Cargo.toml, pyproject.toml, package.json and the like)."
+            f"\n{proposal.why_left_out('Left out: ')}`serena-central config init --project` writes a template."
         )
     if not dry_run:
         with as_user():
@@ -43,4 +44,6 @@ def init(folder: Path, *, dry_run: bool, force: bool, as_json: bool) -> None:
     elif dry_run:
         say(proposal.as_yaml(), nl=False)
     else:
-        click.echo(f"Wrote {file} with {len(proposal.modules)} modules. Please edit it.")
+        say(f"Wrote {file} with {len(proposal.modules)} modules. Please edit it.")
+        if proposal.left_out:
+            say(f"Left out:\n{proposal.why_left_out('  ')}", nl=False)

@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from serena_central.cli.git import changed_since
 from serena_central.cli.output import json_option, print_json, say
 from serena_central.cli.questions import ask_about
 from serena_central.config.load import load_server_config
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.places import Places
 from serena_central.core.words import counted
+from serena_central.files.revisions import changed_since
 from serena_central.projects.root_settings import RootSettings
 
 FOUND = 2
@@ -40,7 +40,7 @@ class _Command(click.Command):
 
 @click.command(
     cls=_Command,
-    epilog="Exit codes: 0 nothing found, 2 findings, 1 trouble. "
+    epilog="Exit codes: 0 nothing found, 2 findings, 1 trouble, like files that could not be checked. "
     "As a git hook: serena-central validate --broken-refs --since HEAD",
 )
 @click.option("--unused", is_flag=True, help="Functions, methods and types that nothing uses.")
@@ -48,7 +48,9 @@ class _Command(click.Command):
 @click.option(
     "--possible", is_flag=True, help="List possible broken references, too: what the server may only not see."
 )
-@click.option("--since", metavar="REV", help="Only what concerns files that differ from this git revision.")
+@click.option(
+    "--since", metavar="REV", help="Only what concerns files that differ from this git revision, which is the baseline."
+)
 @click.option(
     "--project", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path), show_default=True
 )
@@ -56,20 +58,26 @@ class _Command(click.Command):
 def command(*, unused: bool, broken: bool, possible: bool, since: str | None, project: Path, as_json: bool) -> None:
     """Look for unused symbols and broken references; without either option for both."""
     root = project.resolve()
-    paths = changed_since(root, since, trusted=_is_trusted(root)) if since else []
+    paths = _changed(root, since) if since else []
     answers: dict[str, Any] = {"unused": [], "broken": []}
     remarks: list[str] = []
+    failed = 0
     wanted = {"broken": broken or not unused, "unused": unused or not broken}
     for kind, tool in TOOLS.items():
         if wanted[kind] and (paths or not since):
-            arguments = {"paths": paths, **({"possible": possible} if kind == "broken" else {})}
-            answers[kind] = _ask(tool, root, arguments, remarks)[kind]
+            more = {"possible": possible, "since": since or ""} if kind == "broken" else {}
+            arguments = {"paths": paths, **more}
+            answer = _ask(tool, root, arguments, remarks)
+            answers[kind] = answer[kind]
+            failed += answer.get("failed", 0)
     if as_json:
-        print_json({**answers, "remarks": remarks})
+        print_json({**answers, "failed": failed, "remarks": remarks})
     else:
-        _print(answers, remarks)
-    if answers["unused"] or any(map(_counts, answers["broken"])):
+        _print(answers, [kind for kind in TOOLS if wanted[kind]], remarks)
+    if any(one["confidence"] == "high" for one in answers["unused"]) or any(map(_counts, answers["broken"])):
         sys.exit(FOUND)
+    if failed:
+        raise click.ClickException(f"{counted(failed, 'file')} could not be checked.")
 
 
 def _counts(one: dict[str, Any]) -> bool:
@@ -77,8 +85,12 @@ def _counts(one: dict[str, Any]) -> bool:
     return one["certainty"] == "certain" or one["new"]
 
 
-def _is_trusted(root: Path) -> bool:
-    return RootSettings(load_server_config({}), Places.of_user()).trust.is_trusted(root)
+def _changed(root: Path, since: str) -> list[str]:
+    trusted = RootSettings(load_server_config({}), Places.of_user()).trust.is_trusted(root)
+    try:
+        return [one.absolute for one in changed_since(root, since, trusted=trusted)]
+    except SerenaCentralError as error:
+        raise click.ClickException(str(error)) from error
 
 
 def _ask(tool: str, root: Path, arguments: dict[str, Any], remarks: list[str]) -> dict[str, Any]:
@@ -93,7 +105,7 @@ def _ask(tool: str, root: Path, arguments: dict[str, Any], remarks: list[str]) -
         raise click.ClickException(f"The answer is too long: {blocks[0][:300]}") from error
 
 
-def _print(answers: dict[str, Any], remarks: list[str]) -> None:
+def _print(answers: dict[str, Any], kinds: list[str], remarks: list[str]) -> None:
     for one in answers["broken"]:
         possible = "" if _counts(one) else "possible "
         say(f"{one['path']}:{one['line'] + 1}: {possible}{one['what']}: {one['message']}")
@@ -104,5 +116,5 @@ def _print(answers: dict[str, Any], remarks: list[str]) -> None:
         )
     for remark in remarks:
         say(remark, err=True)
-    found = [counted(len(answers[kind]), noun) for kind, noun in NOUNS.items()]
+    found = [counted(len(answers[kind]), NOUNS[kind]) for kind in kinds]
     click.echo(", ".join(found), err=True)

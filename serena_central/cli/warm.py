@@ -30,11 +30,11 @@ def command(project: Path, *, modules: str, background: bool, as_json: bool) -> 
     asked = {"folder": str(project.resolve()), "modules": names, "background": background}
     remote = Remote(answer_timeout_s=WARM_S)
     if background:
-        started: list[str] = remote.post("/api/warm", asked)["started"]
+        begun: dict[str, list[str]] = remote.post("/api/warm", asked)
         if as_json:
-            print_json({"started": started})
+            print_json(begun)
         else:
-            say(f"Warming up {len(started)} in the background: {', '.join(Path(root).name for root in started)}")
+            say(f"Warming up {len(begun['started'])} in the background: {', '.join(begun['names'])}")
         return
     with Progress() as progress:
         warmed: list[dict[str, Any]] = remote.followed("/api/warm", asked, progress.says)["modules"]

@@ -37,8 +37,16 @@ class Setting:
         """What a value may be, for people: "a whole number from 0 to 65535"."""
         return _allowed(inspect.type_info(self.type)) + (f", every text {NAME_RULE}" if self.names else "")
 
+    @property
+    def _knows_off(self) -> bool:
+        kind = inspect.type_info(self.type)
+        bare = kind.type if isinstance(kind, inspect.Metadata) else kind
+        return isinstance(bare, inspect.LiteralType) and "off" in bare.values
+
     def convert(self, value: Any, *, lenient: bool = False) -> Any:
         """The checked value; `lenient` reads numbers and booleans from text. Raises: msgspec.ValidationError."""
+        if value is False and self._knows_off:
+            value = "off"  # how YAML 1.1 reads the word
         checked = msgspec.convert(value, self.type, strict=not lenient)
         if isinstance(checked, float) and not math.isfinite(checked):  # bounds let NaN pass
             raise msgspec.ValidationError("not a finite number")

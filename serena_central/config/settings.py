@@ -218,7 +218,7 @@ class SharedSettings(msgspec.Struct, kw_only=True, frozen=True):
     ] = {}
     max_answer_chars: Annotated[
         int, Meta(ge=100, le=5_000_000, description="Longer answers are shortened, and say so. In characters.")
-    ] = 150_000
+    ] = 30_000
     edit_conflicts: Annotated[
         Literal["refuse", "warn"],
         Meta(description="What becomes of an edit of a symbol that changed since the session looked at it."),
@@ -325,7 +325,8 @@ class ProjectSettings(SharedSettings, kw_only=True, frozen=True):
     python: Annotated[
         str | None,
         Meta(
-            description="Python environment or interpreter in which third-party imports are resolved; it is not run. "
+            description="Python environment or interpreter in which third-party imports are resolved. It is run "
+            "by pyright, basedpyright and pyrefly alone, and only in projects that are trusted. "
             "Unset: .venv, venv, or what poetry, conda or pyenv made for the project."
         ),
     ] = None

@@ -25,6 +25,7 @@ Errors hold data and a message for the reader, who is often a language model. Th
     ├── EditError
     │   ├── EditConflict         a symbol changed since this session read it: by whom, when, and what it is now
     │   ├── EditRefused          what it would break, or can't be known completely
+    │   ├── JointEditRefused     one of several projects can't be edited, and so none was
     │   ├── UndoRefused          says why an edit can't be taken back
     │   ├── EditNotInTime        others edited the file until the call's time was over: which place in the queue it had
     │   ├── FileChanged          a file changed between the plan of an edit and its writing
@@ -46,6 +47,7 @@ Errors hold data and a message for the reader, who is often a language model. Th
     │   ├── ServerUnavailable    the pool refuses for now, and says why
     │   ├── ServerBusy           cancelled or content modified, after the retries
     │   ├── RequestFailed        the server answered with an error
+    │   │   └── Inapplicable     the question makes no sense for what it is about
     │   └── Unsupported          the server does not offer this
     ├── DeadlineExceeded         the call's deadline passed
     ├── NotReady                 the server was just started, and can't tell yet whether a call is a repetition
@@ -284,6 +286,19 @@ class EditRefused(EditError):
     """An edit that would break something, or of which not all consequences can be known; the message says what."""
 
 
+class JointEditRefused(EditError):
+    """An edit of several projects that one of them can't take part in. `error` is that one's."""
+
+    several_lines = True
+
+    def __init__(self, project: str, error: SerenaCentralError, projects: Sequence[str]) -> None:
+        others = [name for name in projects if name != project]
+        rest = f" Nothing was changed in {listed(others)} either." if others else ""
+        super().__init__(f"Nothing was changed, because of {quoted(project)}: {error}{rest}")
+        self.project = project
+        self.error = error
+
+
 class UndoRefused(EditError):
     """An edit can't be taken back: the message says why."""
 
@@ -459,6 +474,10 @@ class RequestFailed(LanguageServerError):
         self.method = method
         self.code = code
         self.message = message
+
+
+class Inapplicable(RequestFailed):
+    """The question makes no sense for the symbol, as the callees of a type."""
 
 
 class Unsupported(LanguageServerError):

@@ -5,6 +5,7 @@ blank line at least where its neighbour is a definition; blank lines that the ca
 """
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from serena_central.core.errors import InvalidArguments
@@ -15,6 +16,10 @@ from serena_central.editing.strings import lines_inside_strings
 _CLOSING = re.compile(r"\s*(?:[)\]}]|end\b)")
 """What ends a container: no blank line is wanted before it."""
 
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+
+_OPENING = re.compile(r":\s*(#.*)?$")
+"""How a line ends that opens a block in Python."""
 
 _DOCUMENTED_ABOVE = frozenset(
     {"go", "rust", "c", "cpp", "csharp", "java", "javascript", "kotlin", "php", "scala", "swift", "typescript"}
@@ -30,13 +35,34 @@ class Style(NamedTuple):
     set_apart: bool
 
 
-def replaced(span: Range, body: str, style: Style) -> TextEdit:
-    """The whole definition, from its first to its last character, becomes `body`; space around it stays.
+def replaced(text: Text, span: Range, body: str, style: Style) -> TextEdit:
+    """The whole definition, from its first to its last character, becomes `body`; space around it stays, also what
+    its server counts to it.
 
     Raises:
         InvalidArguments: the body is empty.
     """
-    return TextEdit(span, with_newlines(_stripped(body).strip(" \t"), style.newline))
+    end = text.position(text.offset(span.start) + len(text.slice(span).rstrip()))
+    return TextEdit(Range(span.start, end), with_newlines(_stripped(body).strip(" \t"), style.newline))
+
+
+def widened(text: Text, span: Range, statement: Range, name: str, body: str) -> Range:
+    """The range that a body replaces: with as much of what the statement has before and behind it as the body brings
+    itself (`export const` and `;` of `export const a = 1;`, where `a = 1` is the definition)."""
+    first, start, end = (text.offset(at) for at in (statement.start, span.start, span.end))
+    before = list(_TOKEN.finditer(text.content, first, start)) if first < start else []
+    head = re.split(rf"(?<!\w){re.escape(name)}(?!\w)", body, maxsplit=1)[0]
+    given = _TOKEN.findall(head)
+    for count, token in enumerate(before):
+        kept = [one[0] for one in before[count:]]
+        is_all = not count and given[:1] == kept[:1]
+        if is_all or any(given[at : at + len(kept)] == kept for at in range(len(given))):
+            start = token.start()
+            break
+    behind = text.line(span.end.line0)[span.end.column :].lstrip(" \t")[:1]
+    if behind and behind in ";," and body.rstrip().endswith(behind):
+        end = text.content.index(behind, end) + 1
+    return Range(text.position(start), text.position(end))
 
 
 def inserted_after(text: Text, span: Range, body: str, style: Style) -> TextEdit:
@@ -90,6 +116,32 @@ def removed(text: Text, span: Range) -> TextEdit:
         return TextEdit(Range(Position(first0, 0), Position(last0 + 1, 0)), "")
     start = Position(first0 - 1, len(text.line(first0 - 1))) if first0 else Position(0, 0)
     return TextEdit(Range(start, Position(last0, len(text.line(last0)))), "")
+
+
+def removed_in_python(text: Text, span: Range) -> TextEdit:
+    """The same, with `pass` in its place where it is the only statement of its block: a block may not be empty."""
+    first0, last0 = span.start.line0, span.end.line0
+    if span.end.column == 0 and last0 > first0:
+        last0 -= 1
+    column = _depth(text.line(first0))
+    above = _statement_line(text, range(first0 - 1, -1, -1))
+    below = _statement_line(text, range(last0 + 1, text.line_count))
+    opens = above is not None and (_depth(above) < column or _OPENING.search(above) is not None)
+    goes_on = below is not None and _depth(below) >= column
+    behind = text.line(last0)[span.end.column :] if last0 == span.end.line0 else ""
+    if not opens or goes_on or span.start.column > column or behind.strip():
+        return removed(text, span)
+    return TextEdit(Range(Position(first0, column), Position(last0, len(text.line(last0)))), "pass")
+
+
+def _statement_line(text: Text, lines: Iterable[int]) -> str | None:
+    """The first line that is neither blank nor a comment."""
+    told = (text.line(line0) for line0 in lines)
+    return next((line for line in told if line.strip() and not line.lstrip().startswith("#")), None)
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def with_doc_comment(text: Text, span: Range, language: str | None) -> Range:

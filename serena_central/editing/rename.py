@@ -2,31 +2,45 @@
 
 A proposal is never trusted blindly: it must cover every place that names the symbol by its own name, or the places it
 leaves out are added. A place that names it otherwise (an alias, a keyword such as `self` or `super`) stays as it is.
+Where the proposal writes both names (`{ new: old }`), the old one goes on as the name of something else.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from serena_central.core.errors import InvalidArguments
-from serena_central.core.text import Range, Text
+from serena_central.core.text import Position, Range, Text, whole_word
 from serena_central.editing.plan import TextEdit
 
 _IDENTIFIER = re.compile(r"[#$@]?[^\W\d][\w$]*[?!']?")
 """What is a name in some language; the language server knows better for its own."""
 
+_MODIFIERS = r"(?:(?:ref|mut)\s+)*"
+"""What stands in Rust between a field's name and the variable that is bound to it."""
+
 MAX_NAME = 500
 
 
 class Rename(NamedTuple):
-    """Edits per file, and the places that the server's proposal had left out."""
+    """Edits per file, the places that the server's proposal had left out, and those at which the old name stays beside
+    the new one."""
 
     edits: dict[str, list[TextEdit]]
     added: list[tuple[str, Range]]
+    kept: frozenset[tuple[str, Position]] = frozenset()
 
     @property
     def places(self) -> int:
         return sum(map(len, self.edits.values()))
+
+    def without(self, places: Collection[tuple[str, Range]]) -> "Rename":
+        """Leaves some of the added places as they are."""
+        edits = {path: [edit for edit in some if (path, edit.range) not in places] for path, some in self.edits.items()}
+        return self._replace(
+            edits={path: some for path, some in edits.items() if some},
+            added=[place for place in self.added if place not in places],
+        )
 
 
 def check_new_name(old: str, new: str) -> None:
@@ -49,15 +63,34 @@ def completed(
     """The proposal with the references that it does not cover. `references` holds the definition's own place, too;
     `texts` holds the text of every file in either of them."""
     edits = {path: list(dict.fromkeys(some)) for path, some in proposed.items() if some}
+    kept = frozenset((path, at) for path, some in edits.items() for at in _kept(some, texts[path], old, new))
     added: list[tuple[str, Range]] = []
     for path, spans in references.items():
         covered = edits.get(path, [])
         for span in dict.fromkeys(spans):
-            named = texts[path].slice(span) == old
+            named = texts[path].slice(span) == old and (path, span.start) not in kept
             if named and not any(_touch(edit.range, span) for edit in covered):
                 edits.setdefault(path, []).append(TextEdit(span, new))
                 added.append((path, span))
-    return Rename(edits, added)
+    return Rename(edits, added, kept)
+
+
+def _kept(edits: Sequence[TextEdit], text: Text, old: str, new: str) -> Iterator[Position]:
+    """Where the old name stays beside the new one: written by the edit itself, or left before or behind it."""
+    for start, end, written in ((*edit.range, edit.new_text) for edit in edits):
+        if not whole_word(new).search(written):
+            continue
+        if start != end:
+            place = whole_word(old).search(text.slice(Range(start, end)))
+            if place and whole_word(old).search(written):
+                yield text.position(text.offset(start) + place.start())
+            continue
+        line, behind = text.line(start.line0), start.column - len(old)
+        before = re.compile(rf"{_MODIFIERS}{re.escape(old)}(?![\w$])").match(line, start.column)
+        if before:
+            yield Position(start.line0, before.end() - len(old))
+        elif behind >= 0 and line[behind : start.column] == old:
+            yield Position(start.line0, behind)
 
 
 def _touch(one: Range, other: Range) -> bool:

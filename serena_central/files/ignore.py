@@ -8,6 +8,8 @@ can be taken back, as in git. At each part the first of these that says anything
 3. `.git/info/exclude`, then the user's own excludes file
 4. for roots outside of any repository: `USUAL`
 
+What a build tool has marked as its own (`output_by`) is ignored, too, unless one of these takes it back.
+
 Files that git tracks although a pattern matches them count as ignored: the index is not read. A root that its own
 repository ignores (a package inside a virtual environment) is treated as outside of it: whoever makes it a project
 wants its files.
@@ -16,7 +18,7 @@ The patterns are matched by this module: `pathspec` takes 33 µs per path for a 
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -52,12 +54,26 @@ class Patterns:
     before it for a file above the root.
     """
 
-    __slots__ = ("_above", "_file_names", "_file_paths", "_folder_names", "_folder_paths", "_ignored", "_skip")
+    __slots__ = (
+        "_above",
+        "_file_names",
+        "_file_paths",
+        "_folder_names",
+        "_folder_paths",
+        "_ignored",
+        "_lines",
+        "_skip",
+        "_where",
+    )
 
-    def __init__(self, lines: Iterable[str], *, skip: int = 0, above: str = "") -> None:
+    def __init__(self, lines: Iterable[str], *, skip: int = 0, above: str = "", where: str = "") -> None:
+        """`where` tells people what file or setting the patterns stand in."""
         self._skip = skip
         self._above = above
-        parsed = [pattern for line in lines if (pattern := _parse(line)) is not None]
+        self._where = where
+        read = [(pattern, number, line) for number, line in enumerate(lines, 1) if (pattern := _parse(line))]
+        parsed = [pattern for pattern, _, _ in read]
+        self._lines = [(number, line.rstrip()) for _, number, line in read]
         self._ignored = [not pattern.negated for pattern in parsed]
         numbered = list(enumerate(parsed))
         for_files = [(number, pattern) for number, pattern in numbered if not pattern.folders_only]
@@ -68,11 +84,20 @@ class Patterns:
 
     def verdict(self, path: str, name: str, is_folder: bool) -> bool | None:
         """True: ignored, False: taken back by a `!`, None: no pattern matches. `name` is the last part of `path`."""
+        number = self._deciding(path, name, is_folder)
+        return self._ignored[number] if number >= 0 else None
+
+    def line(self, path: str, name: str, is_folder: bool) -> str | None:
+        """The line that decides about an entry, as people are told of it; None if there is none."""
+        number = self._deciding(path, name, is_folder)
+        return f"line {self._lines[number][0]} of {self._where}, {self._lines[number][1]!r}" if number >= 0 else None
+
+    def _deciding(self, path: str, name: str, is_folder: bool) -> int:
         number = (self._folder_names if is_folder else self._file_names).find(name)
         paths = self._folder_paths if is_folder else self._file_paths
         if paths.matches_any:
             number = max(number, paths.find(self._above + path[self._skip :]))
-        return self._ignored[number] if number >= 0 else None
+        return number
 
 
 Rules = tuple[Patterns, ...]
@@ -81,13 +106,43 @@ Rules = tuple[Patterns, ...]
 
 def ignores(rules: Rules, path: str, name: str, is_folder: bool) -> bool:
     """Whether one entry of a folder that is not ignored itself is ignored; `path` is relative to the root."""
-    if name in ALWAYS:
-        return True
+    return name in ALWAYS or verdict(rules, path, name, is_folder) is True
+
+
+def verdict(rules: Rules, path: str, name: str, is_folder: bool) -> bool | None:
+    """What the first rule says that says anything: True: ignored, False: taken back by a `!`."""
     for patterns in rules:
-        verdict = patterns.verdict(path, name, is_folder)
-        if verdict is not None:
-            return verdict
-    return False
+        said = patterns.verdict(path, name, is_folder)
+        if said is not None:
+            return said
+    return None
+
+
+CACHE_TAG = "CACHEDIR.TAG"
+
+
+def output_by(has: Callable[[str], bool]) -> bool:
+    """Whether the names in a folder show that a tool fills it with what can be made again.
+
+    Cargo, uv and many others tag their folders as caches (bford.info/cachedir); CMake leaves its settings where it
+    builds, which may be in the midst of the sources.
+    """
+    return has(CACHE_TAG) or (has("CMakeCache.txt") and not has("CMakeLists.txt"))
+
+
+OUTPUT_MARKS = frozenset({CACHE_TAG, "CMakeCache.txt", "CMakeLists.txt"})
+"""Names that `output_by` asks for."""
+
+
+def ignored_by(rules: Rules, path: str, name: str, is_folder: bool) -> str | None:
+    """What ignores an entry, as people are told of it; None for one that is not ignored, or never part of a project."""
+    if name in ALWAYS:
+        return None
+    for patterns in rules:
+        said = patterns.verdict(path, name, is_folder)
+        if said is not None:
+            return patterns.line(path, name, is_folder) if said else None
+    return None
 
 
 def read_patterns(file: Path, *, skip: int = 0, above: str = "", opener: Opener = open_file) -> Patterns | None:
@@ -96,7 +151,8 @@ def read_patterns(file: Path, *, skip: int = 0, above: str = "", opener: Opener 
         data, _ = read_bytes(file, max_bytes=MAX_IGNORE_FILE_BYTES, opener=opener)
     except PathError:
         return None
-    return Patterns(data.decode("utf-8-sig", "surrogateescape").split("\n"), skip=skip, above=above)
+    lines = data.decode("utf-8-sig", "surrogateescape").split("\n")
+    return Patterns(lines, skip=skip, above=above, where=str(file))
 
 
 class _Pattern(NamedTuple):

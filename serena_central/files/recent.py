@@ -15,8 +15,9 @@ from serena_central.core.nofollow import Opener, open_file
 from serena_central.files.stamp import RACY_NS, Stamp
 from serena_central.files.text import FileText, read_text
 
-MOST_CHARS = 2_000_000
-"""Of all texts together: some 5 MB with their lines."""
+MOST_CHARS = 4_000_000
+"""Of all texts together: some 10 MB with their lines. The files that hold one name of Django have 2 MB, and are read
+for several answers in turn: with less room each of these would read all of them again."""
 
 
 class RecentTexts:

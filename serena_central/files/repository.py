@@ -39,8 +39,8 @@ class OuterRules:
         self._markers = [str(folder / ".git") for folder in (root, *root.parents)] if use_git else []
         self._marker = self._nearest_marker()
         self._files: list[str] = []
-        self.stronger: Rules = (Patterns(ignored_paths),) if ignored_paths else ()
-        self.weaker: Rules = (Patterns(USUAL),)
+        self.stronger: Rules = (Patterns(ignored_paths, where="the setting ignored_paths"),) if ignored_paths else ()
+        self.weaker: Rules = (Patterns(USUAL, where="the usual ignore rules"),)
         if self._marker is not None:
             self._read_git(Path(self._marker).parent)
         self._stamps = [_stamp(file) for file in self._files]

@@ -15,6 +15,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 import msgspec
+import regex
 from anyio.lowlevel import RunVar
 
 from serena_central.core.errors import InvalidArguments, PathError, PathNotFound
@@ -53,9 +54,9 @@ _limiter: RunVar[anyio.CapacityLimiter] = RunVar("search_limiter")
 
 
 class SearchRequest(msgspec.Struct, frozen=True):
-    """What to search for. Without `multiline` a match lies within one line; with it the pattern is matched against the
-    whole text and `.` matches line breaks. Globs know `**` and `{a,b}`; one that names a folder means all below it, one
-    without `/` is matched at any depth."""
+    """What to search for; `literal`: this very text. Without `multiline` a match lies within one line; with it the
+    pattern is matched against the whole text and `.` matches line breaks. Globs know `**` and `{a,b}`; one that names a
+    folder means all below it, one without `/` is matched at any depth."""
 
     pattern: str
     before: int = 0
@@ -63,6 +64,7 @@ class SearchRequest(msgspec.Struct, frozen=True):
     include: str = ""
     exclude: str = ""
     multiline: bool = False
+    literal: bool = False
     encoding: str | None = None
 
 
@@ -171,7 +173,8 @@ def _path_regex(glob: str) -> str:
 def _search(
     root: Path, paths: Sequence[str], request: SearchRequest, deadline_s: float, stopped: Callable[[], bool]
 ) -> SearchResult:
-    pattern = Pattern(request.pattern, dot_matches_newline=request.multiline, deadline=time.monotonic() + deadline_s)
+    source = regex.escape(request.pattern) if request.literal else request.pattern
+    pattern = Pattern(source, dot_matches_newline=request.multiline, deadline=time.monotonic() + deadline_s)
     wanted, unwanted = glob_filter(request.include), glob_filter(request.exclude)
     chosen = [p for p in paths if (wanted is None or wanted(p)) and (unwanted is None or not unwanted(p))]
     result = SearchResult()

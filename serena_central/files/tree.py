@@ -73,6 +73,8 @@ class FileTree:
         self.remark: str | None = None
         self.not_utf8: list[str] = []
         """Files and folders that are left out for their names, as of the last `fresh()`."""
+        self.ignored_by: str | None = None
+        """The line of an ignore file or setting that ignores all folders of the root, as of the last `fresh()`."""
         self._make_outer = partial(OuterRules, root, ignored_paths=ignored_paths, use_git=ignore_all_files_in_gitignore)
         self._use_git = ignore_all_files_in_gitignore
         self._files: dict[str, Stamp] = {}
@@ -91,6 +93,10 @@ class FileTree:
         """Every regular file of the root that is not ignored: path → stamp, as of the last `fresh()`. Live: copy it
         before awaiting anything or handing it to a thread."""
         return self._files
+
+    def outputs(self) -> list[str]:
+        """Folders that are left out because a tool marked them as its output, root-relative."""
+        return self._survey.outputs() if self._survey is not None else []
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Calls `listener` with every later batch of changes, one per file, in the event loop's thread and before the
@@ -114,8 +120,8 @@ class FileTree:
             end()
 
     def is_ignored(self, path: str) -> bool:
-        """Whether a root-relative POSIX path is ignored, or lies in a nested repository. It need not exist; one that
-        ends in `/` is taken for a folder."""
+        """Whether a root-relative POSIX path is ignored, or lies in a nested repository or a build tool's folder. It
+        need not exist; one that ends in `/` is taken for a folder."""
         survey = self._survey
         if survey is None or path in self._files:
             return False
@@ -127,11 +133,18 @@ class FileTree:
                 return False
             inside += name
             is_folder = depth < len(names) - 1 or path.endswith("/") or (self.root / inside).is_dir()
-            if folder.nested or ignores(folder.rules, inside, name, is_folder):
+            if folder.closed or ignores(folder.rules, inside, name, is_folder):
                 return True
             inside += "/"
             folder = survey.folders.get(inside, folder)
-        return folder is not None and folder.nested
+        return folder is not None and folder.closed
+
+    def holds_others(self, folder: str) -> bool:
+        """Whether nested repositories lie below a root-relative folder ("" for the root), hidden folders aside: their
+        files are not among these."""
+        prefix = f"{folder}/" if folder else ""
+        folders = list(self._survey.folders.values()) if self._survey else []
+        return any(one.nested and one.path.startswith(prefix) and "/." not in f"/{one.path}" for one in folders)
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Scans, then follows the changes until cancelled; `started()` when the first scan is complete."""
@@ -230,6 +243,7 @@ class FileTree:
         """
         assert self._survey is not None
         self.not_utf8 = self._survey.not_utf8()
+        self.ignored_by = self._survey.ignores_everything()
         with anyio.CancelScope(shield=True):
             found = iter(findings.items())
             while part := list(islice(found, TOLD_AT_ONCE)):

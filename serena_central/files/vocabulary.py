@@ -46,7 +46,11 @@ class Vocabulary:
         asked = [path for path in paths if path in files]
         await self._read({path: files[path] for path in asked if not self._is_known(path, files[path])})
         forms = [[hash(word) for word in _WORD.findall(form)] for form in encodings_of(name, self._encoding)]
-        return [path for path in asked if self._may_hold(path, forms)]
+        found = [self._with(asked, words) for words in forms]
+        if len(found) == 1:
+            return found[0]
+        either = {path for some in found for path in some}
+        return [path for path in asked if path in either]
 
     def forget(self, paths: Iterable[str]) -> None:
         """Drops what is known of files that are gone."""
@@ -57,12 +61,18 @@ class Vocabulary:
         known = self._filters.get(path)
         return known is not None and known[0] == stamp
 
-    def _may_hold(self, path: str, forms: Collection[Collection[int]]) -> bool:
-        known = self._filters.get(path)
-        if known is None:
-            return True  # it changed meanwhile, or can't be read: whoever looks closer will see
-        bits = known[1]
-        return any(all(_has(bits, word) for word in words) for words in forms)
+    def _with(self, paths: Iterable[str], words: Iterable[int]) -> list[str]:
+        """Those of `paths` that may hold all words, given by their hashes. Thousands of files are asked at a time."""
+        found = list(paths)
+        for word in words:
+            kept: list[str] = []
+            for path in found:
+                known = self._filters.get(path)
+                # Not known: it changed meanwhile, or can't be read. Whoever looks closer will see.
+                if known is None or _has(known[1], word):
+                    kept.append(path)
+            found = kept
+        return found
 
     async def _read(self, stamps: Mapping[str, Stamp]) -> None:
         if not stamps:

@@ -6,22 +6,43 @@ learns about changes by being told where to look (`examine`, `look`); who tells 
 
 Not part of a root: symlinks (their targets are listed where they are, or lie outside), what is no regular file, names
 that are not UTF-8 (no answer, no database and no message to a language server could carry them; they are noted), what
-edits put beside files, what is ignored, and nested repositories, submodules and worktrees (folders with a `.git` of
-their own), which are roots of their own.
+edits put beside files, what is ignored, what build tools have marked as theirs, and nested repositories, submodules and
+worktrees (folders with a `.git` of their own), which are roots of their own.
 """
 
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from serena_central.core.errors import PathError
 from serena_central.core.nofollow import OpenFolder, status_of
-from serena_central.files.ignore import Rules, ignores, read_patterns
+from serena_central.files.ignore import (
+    ALWAYS,
+    CACHE_TAG,
+    OUTPUT_MARKS,
+    Rules,
+    ignored_by,
+    ignores,
+    output_by,
+    read_patterns,
+    verdict,
+)
 from serena_central.files.repository import IGNORE_FILE, OuterRules
 from serena_central.files.stamp import Stamp
+from serena_central.files.text import read_bytes
 
 TEMPORARY = ".serena-central-"
 """What the names of files begin with that stand beside others while those are edited."""
+
+MAX_TAG_BYTES = 10_000
+
+CACHE_SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"
+"""How a cache's tag begins (bford.info/cachedir)."""
+
+ANY_NAME = "a-folder-of-no-special-name"
+"""Ignored only where everything is."""
 
 Findings = dict[str, Stamp | None]
 """Root-relative POSIX path → stamp of the file that is there, None when it is gone or ignored now."""
@@ -30,7 +51,7 @@ Findings = dict[str, Stamp | None]
 class Folder:
     """One folder of a root. `path` is "" for the root itself, else it ends in `/`."""
 
-    __slots__ = ("files", "folders", "ignore_stamp", "inode", "nested", "path", "rules", "watch_id")
+    __slots__ = ("files", "folders", "ignore_stamp", "inode", "nested", "output", "path", "rules", "watch_id")
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -40,9 +61,16 @@ class Folder:
         """Belongs to the watch; -1 while there is none."""
         self.nested = False
         """A repository of its own: empty, and known only because it may cease to be one."""
+        self.output = False
+        """Filled by a build tool: likewise."""
         self.ignore_stamp: Stamp | None = None
         self.files: set[str] = set()
         self.folders: set[str] = set()
+
+    @property
+    def closed(self) -> bool:
+        """Nothing below it belongs to the root."""
+        return self.nested or self.output
 
 
 class FolderWatch(Protocol):
@@ -76,6 +104,25 @@ class Survey:
     def not_utf8(self) -> list[str]:
         """Files and folders that are left out because their names are not UTF-8, root-relative."""
         return sorted(folder + name for folder, names in self._not_utf8.items() for name in names)
+
+    def outputs(self) -> list[str]:
+        """Folders that are left out because a tool marked them as its output, root-relative."""
+        return sorted(folder.path for folder in self.folders.values() if folder.output)
+
+    def ignores_everything(self) -> str | None:
+        """The line by which any folder in the root is ignored, if there are some and none is taken back."""
+        root = self.folders.get("")
+        if root is None or root.folders:
+            return None
+        line = ignored_by(root.rules, ANY_NAME, ANY_NAME, is_folder=True)
+        if line is None:
+            return None
+        try:
+            with os.scandir(self._root) as entries:
+                is_there = any(entry.is_dir(follow_symlinks=False) and entry.name not in ALWAYS for entry in entries)
+        except OSError:
+            return None
+        return line if is_there else None
 
     def stop_watching(self) -> None:
         """Goes on without the watch. Every folder has to be listed again to know what changed."""
@@ -124,7 +171,7 @@ class Survey:
             self._note_name(folder, name, there=False)
             return
         is_folder = stat.S_ISDIR(status.st_mode)
-        left_out = folder.nested or name.startswith(TEMPORARY) or ignores(folder.rules, path, name, is_folder)
+        left_out = folder.closed or name.startswith(TEMPORARY) or ignores(folder.rules, path, name, is_folder)
         self._note_name(folder, name, there=not left_out)
         if left_out or not is_utf8(name):
             self._drop(folder, path)
@@ -193,7 +240,8 @@ class Survey:
                 self._not_utf8.pop(folder.path, None)
                 names = {entry.name for entry in listed}
                 folder.nested = bool(folder.path) and ".git" in names
-                if folder.nested:
+                folder.output = not folder.nested and self._is_output(folder, names.__contains__)
+                if folder.closed:
                     return {}, set()
                 folder.rules = self._rules(folder, has_own=self._ignore_file in names)
                 for entry in listed:
@@ -238,12 +286,34 @@ class Survey:
         own = read_patterns(Path(file), skip=len(folder.path)) if folder.ignore_stamp else None
         return inherited if own is None else (*strongest, own, *inherited[len(strongest) :])
 
+    def _is_output(self, folder: Folder, has: Callable[[str], bool]) -> bool:
+        """Whether a folder below the root is a build tool's, and nobody's rule takes it back."""
+
+        def marked(mark: str) -> bool:
+            return has(mark) and (mark != CACHE_TAG or _is_cache_tag(f"{self._root}{folder.path}{mark}"))
+
+        if not folder.path or not output_by(marked):
+            return False
+        path = folder.path.rstrip("/")
+        return verdict(self.folders[_parent(folder.path)].rules, path, path.rpartition("/")[2], True) is not False
+
     def _rules_differ(self, folder: Folder, name: str) -> bool:
         """Whether what was heard of is an ignore file with new content, or makes or ends a nested repository."""
         path = f"{self._root}{folder.path}{name}"
         if name == ".git" and folder.path:
             return os.path.lexists(path) != folder.nested
-        return name == self._ignore_file and not folder.nested and _stamp(path) != folder.ignore_stamp
+        if name in OUTPUT_MARKS and not folder.nested:
+            there = f"{self._root}{folder.path}"
+            return self._is_output(folder, lambda mark: os.path.lexists(there + mark)) != folder.output
+        return name == self._ignore_file and not folder.closed and _stamp(path) != folder.ignore_stamp
+
+
+def _is_cache_tag(path: str) -> bool:
+    """Whether a file says what the convention wants it to, and not only is called like it."""
+    try:
+        return read_bytes(Path(path), max_bytes=MAX_TAG_BYTES)[0].startswith(CACHE_SIGNATURE)
+    except PathError:
+        return False
 
 
 def _stamp(path: str) -> Stamp | None:

@@ -37,7 +37,7 @@ _ENGLISH = _words("""
 """)
 _DECLARED = re.compile(
     rf"(?:(?:{_KEYWORDS}) +)+(?:\([^)]*\) *)?(?P<before>\*?)(?P<name>[A-Za-z_$][\w$]*)?(?P<after>\*?)"
-    r" *(?:$|[*({<:=;\[,].*|(?:extends|implements|for|where|from|as)\b.*)"
+    r" *(?:$|[*({<:=;\[,].*|(?:extends|implements|for|where|from|as|struct|interface)\b.*)"
 )
 """In a plain text: keywords, a Go method's receiver, and a name, of which a part may be left open."""
 _IMPORTS = re.compile(r"(?:from +[\w.*]+ +)?import\b|#include\b|require *\(|use +\w+::|export +[{*]")
@@ -54,6 +54,11 @@ LONGEST_PATTERN = 1000
 """Characters. Nothing is read off a longer one."""
 
 MOST_NAMES = 3
+
+_FILLER = "Zz9"
+"""Put before or behind a name, it makes another one."""
+
+_NO_CASE = re.compile(r"\(\?[a-zA-Z]*i")
 
 
 class Name(NamedTuple):
@@ -107,10 +112,50 @@ def names_in(pattern: str) -> list[Name]:
         return []
     found: dict[str, Name] = {}
     for part in _alternatives(pattern):
-        name = _name_of(_plain(part))
-        if name is not None:
-            found.setdefault(name.path, name)
+        read = _read(_plain(part))
+        if read is not None:
+            found.setdefault(read.name.path, read.name)
     return list(found.values())[:MOST_NAMES]
+
+
+def symbols_in(pattern: str) -> list[Name]:
+    """The symbols to be found instead of a pattern: every definition that it would find is one of these, or has one as
+    a part of its name. None where that can't be told, or there are too many."""
+    if len(pattern) > LONGEST_PATTERN or _NO_CASE.search(pattern):
+        return []
+    found: dict[str, Name] = {}
+    for part in _alternatives(pattern):
+        for name in _names_of(part):
+            known = found.get(name.path, name)
+            found[name.path] = known._replace(part=known.part or name.part)
+        if not found or _read(_plain(part)) is None:
+            return []
+    return list(found.values()) if len(found) <= MOST_NAMES else []
+
+
+def _names_of(part: str) -> list[Name]:
+    """What one alternative is about. Whether it may be part of a longer name is tried out: there a shell's `Foo` and
+    `Foo\\b` differ."""
+    text = _plain(part)
+    read = _read(text)
+    if read is None:
+        return []
+    try:
+        pattern = re.compile(part)
+    except (re.error, RecursionError, OverflowError):
+        return [read.name._replace(part=True)]
+
+    def goes_on(at: int) -> bool:
+        return pattern.search(f"{text[:at]}{_FILLER}{text[at:]}") is not None
+
+    if pattern.search(text) is None or goes_on(read.end) or goes_on(read.start):
+        named = read.name._replace(part=True)
+    else:
+        named = read.name
+    container, slash, last = named.path.rpartition("/")
+    if slash and (named.part or goes_on(text.index(container))):
+        return [named, Name(last, part=True, declared=named.declared)]
+    return [named]
 
 
 def is_import(pattern: str) -> bool:
@@ -124,12 +169,20 @@ def _plain(part: str) -> str:
     return _ESCAPED.sub(r"\1", text).strip()
 
 
-def _name_of(text: str) -> Name | None:
+class _Read(NamedTuple):
+    """A name, and where its last step stands in a text."""
+
+    name: Name
+    start: int
+    end: int
+
+
+def _read(text: str) -> _Read | None:
     declared = _DECLARED.fullmatch(text)
     if declared is not None and declared["name"] and declared["name"] not in _ENGLISH:
         name = declared["name"]
         is_part = bool(declared["before"] or declared["after"]) or name.endswith("_")
-        return Name(name, part=is_part, declared=True)
+        return _Read(Name(name, part=is_part, declared=True), *declared.span("name"))
     mentioned = _MENTIONED.fullmatch(text)
     if mentioned is None:
         return None
@@ -139,7 +192,8 @@ def _name_of(text: str) -> Name | None:
     if len(steps) > 1 and steps[-1].lower() in _NO_CODE | ENDINGS:
         return None
     in_type = len(steps) > 1 and steps[-2][:1].isupper()  # what stands before a dot is else a variable's name
-    return Name("/".join(steps[-2:]) if in_type else steps[-1])
+    end = mentioned.end("name")
+    return _Read(Name("/".join(steps[-2:]) if in_type else steps[-1]), end - len(steps[-1]), end)
 
 
 def _alternatives(pattern: str) -> list[str]:

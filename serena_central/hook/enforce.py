@@ -9,12 +9,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from serena_central.hook.code import SOURCE_FOLDERS, reason_of
-from serena_central.hook.instead import calls_instead, reason_text
+from serena_central.hook.instead import Instead, calls_instead, masks, reason_text
 from serena_central.hook.payload import ToolUse, searches_of
 from serena_central.hook.search import Search
 from serena_central.island.home import Home
 
 MODES = ("deny", "nudge", "ask", "off")
+MOST_SEARCHES = 3
+"""In one line: it is stopped if calls can stand in for all of them."""
+
 EVERY = 3
 """A nudge stops every third search of a session."""
 
@@ -32,28 +35,28 @@ def decide(
     """None lets the tool run. `now` in Unix seconds."""
     if mode == "off":
         return None
-    searches = [(search, why) for search in searches_of(use) if (why := reason_of(search, folders))]
-    if not searches:
+    searches = searches_of(use)
+    reasons = [reason_of(search, folders) for search in searches]
+    if not 0 < len(searches) <= MOST_SEARCHES or not all(reasons):
         return None
     from serena_central.hook.question import place_of
 
-    search, why = searches[0]
-    place = place_of(home, place_meant(search, use.folder), search.globs or _names(search))
-    if place is None or not _is_due(use, home, mode, now):
+    instead = Instead([], [])
+    for search in searches:
+        place = place_of(home, places_meant(search, use.folder), masks(search))
+        if place is None:
+            return None
+        for part, more in zip(instead, calls_instead(search, place, use.folder), strict=True):
+            part += [call for call in more if call not in part]
+    if not _is_due(use, home, mode, now):
         return None
-    calls = calls_instead(search, place, use.folder)
-    return Verdict("ask" if mode == "ask" else "deny", reason_text(why, calls))
+    return Verdict("ask" if mode == "ask" else "deny", reason_text(str(reasons[0]), instead))
 
 
-def place_meant(search: Search, folder: str) -> str:
-    """The absolute path of what a search goes through: of several paths, the folder that holds them."""
+def places_meant(search: Search, folder: str) -> list[str]:
+    """The absolute paths that a search goes through."""
     base = os.path.join(folder or os.getcwd(), os.path.expanduser(search.folder))
-    paths = [os.path.normpath(os.path.join(base, os.path.expanduser(path))) for path in search.paths or (".",)]
-    return os.path.commonpath(paths)
-
-
-def _names(search: Search) -> tuple[str, ...]:
-    return (search.pattern.rpartition("/")[2],) if search.by_name else ()
+    return [os.path.normpath(os.path.join(base, os.path.expanduser(path))) for path in search.paths or (".",)]
 
 
 def _is_due(use: ToolUse, home: Home, mode: str, now: float) -> bool:

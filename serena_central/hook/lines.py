@@ -68,7 +68,8 @@ def _search_of(pipeline: Pipeline) -> Search | None:
     if found is None or any(command.saved for command in pipeline):
         return None
     if found.by_name and rest and (handed := _handed_on(rest[0])):
-        found = handed._replace(paths=found.paths, globs=found.globs or (found.pattern,))
+        globs = () if found.no_case else found.globs or (found.pattern,)
+        found = handed._replace(paths=found.paths, globs=globs)
         rest = rest[1:]
     return found if all(_shows(command) for command in rest) else None
 

@@ -3,6 +3,7 @@ counts, tests, inverts, deletes or runs another program on what it finds.
 """
 
 import re
+import warnings
 from collections.abc import Callable, Sequence
 
 from serena_central.hook.options import Parsed, Syntax, parse
@@ -12,8 +13,8 @@ from serena_central.hook.shell import UNKNOWN
 TYPES: dict[str, tuple[str, ...]] = {
     "py": ("*.py", "*.pyi"),
     "python": ("*.py", "*.pyi"),
-    "js": ("*.js", "*.jsx", "*.mjs", "*.cjs"),
-    "javascript": ("*.js", "*.jsx", "*.mjs", "*.cjs"),
+    "js": ("*.js", "*.jsx", "*.mjs", "*.cjs", "*.vue"),
+    "javascript": ("*.js", "*.jsx", "*.mjs", "*.cjs", "*.vue"),
     "ts": ("*.ts", "*.tsx", "*.mts", "*.cts"),
     "typescript": ("*.ts", "*.tsx", "*.mts", "*.cts"),
     "tsx": ("*.tsx",),
@@ -22,23 +23,23 @@ TYPES: dict[str, tuple[str, ...]] = {
     "rust": ("*.rs",),
     "java": ("*.java",),
     "kotlin": ("*.kt", "*.kts"),
-    "scala": ("*.scala",),
-    "c": ("*.c", "*.h"),
-    "cpp": ("*.cpp", "*.cc", "*.cxx", "*.hpp", "*.h"),
+    "scala": ("*.scala", "*.sbt"),
+    "c": ("*.c", "*.h", "*.H", "*.cats"),
+    "cpp": ("*.cpp", "*.cc", "*.cxx", "*.C", "*.hpp", "*.hh", "*.hxx", "*.h", "*.H", "*.inl"),
     "cs": ("*.cs",),
     "csharp": ("*.cs",),
-    "rb": ("*.rb",),
-    "ruby": ("*.rb",),
+    "rb": ("*.rb", "*.rbw", "*.rake", "*.gemspec"),
+    "ruby": ("*.rb", "*.rbw", "*.rake", "*.gemspec"),
     "php": ("*.php",),
     "swift": ("*.swift",),
     "lua": ("*.lua",),
     "dart": ("*.dart",),
     "elixir": ("*.ex", "*.exs"),
-    "haskell": ("*.hs",),
+    "haskell": ("*.hs", "*.hsc", "*.lhs"),
     "zig": ("*.zig",),
     "vue": ("*.vue",),
     "svelte": ("*.svelte",),
-    "sh": ("*.sh", "*.bash"),
+    "sh": ("*.sh", "*.bash", "*.ksh", "*.zsh", "*.csh"),
 }
 """Names of file types, as ripgrep, ugrep, ag and ack have them."""
 
@@ -62,6 +63,18 @@ _AG = Syntax("GgmABC", ("file-search-regex", "ignore", "ignore-dir", "max-count"
 _GIT = Syntax("efmABCO", (*_GREP.long, "max-depth", "threads"))
 
 _NO_PLAIN_SEARCH = ("v", "invert-match", "q", "quiet", "silent", "c", "count", "f", "file", "L", "files-without-match")
+_LOOKS_EVERYWHERE = (
+    "u",
+    "uu",
+    "uuu",
+    "unrestricted",
+    "no-ignore",
+    "no-ignore-vcs",
+    "U",
+    "multiline",
+    "skip-vcs-ignores",
+)
+"""Of rg and ag: files that a project ignores, and matches over several lines."""
 _REPLACES = ("r", "replace")
 
 
@@ -101,12 +114,15 @@ def _ripgrep(words: list[str], fed: bool) -> Search | None:
     said = parse(words, _RIPGREP)
     globs = [*said.values("g", "glob", "iglob"), *_of_types(said.values("t", "type"))]
     if said.has("files"):
-        wanted = [glob for glob in globs if not glob.startswith("!")]
-        return Search(_base(wanted[0]), by_name=True, paths=tuple(said.rest)) if wanted and not fed else None
+        wanted = tuple(_base(glob) for glob in globs if not glob.startswith("!"))
+        if not wanted or fed or said.has(*_LOOKS_EVERYWHERE):
+            return None
+        return Search(wanted[0], by_name=True, paths=tuple(said.rest), globs=wanted[1:] and wanted)
     pattern, paths = _pattern_and_paths(said, basic=False)
-    if pattern is None or said.has(*_REPLACES) or (fed and not paths) or "-" in paths:
+    if pattern is None or said.has(*_REPLACES, *_LOOKS_EVERYWHERE) or (fed and not paths) or "-" in paths:
         return None
-    return _placed(pattern, paths, globs, said)
+    smart = said.has("S", "smart-case") and not said.has("s", "case-sensitive")
+    return _placed(pattern, paths, globs, said, smart=smart)
 
 
 def _ugrep(words: list[str], fed: bool) -> Search | None:
@@ -123,13 +139,15 @@ def _ag_or_ack(words: list[str], fed: bool) -> Search | None:
     said = parse(words, _AG)
     names = said.values("g")
     if names:
-        return Search(f"*{names[0].strip('^$')}*", by_name=True, paths=tuple(said.rest))
+        plain = names[0].strip("^$").replace("\\.", ".")
+        is_plain = re.fullmatch(r"[\w.-]+", plain) is not None
+        return Search(f"*{plain}*", by_name=True, paths=tuple(said.rest)) if is_plain else None
     pattern, paths = _pattern_and_paths(said, basic=False)
-    if pattern is None or (fed and not paths) or "-" in paths:
+    if pattern is None or said.has(*_LOOKS_EVERYWHERE) or (fed and not paths) or "-" in paths:
         return None
     types = [name for name, value in said.options if not value and name in TYPES] + said.values("type")
     endings = [f"*.{found[1]}" for value in said.values("G") if (found := re.search(r"\\?\.(\w+)\$?$", value))]
-    return _placed(pattern, paths, [*_of_types(types), *endings], said)
+    return _placed(pattern, paths, [*_of_types(types), *endings], said, smart=not said.has("s", "case-sensitive"))
 
 
 def _git(words: list[str], _fed: bool) -> Search | None:
@@ -160,9 +178,11 @@ def _pattern_and_paths(said: Parsed, *, basic: bool) -> tuple[str | None, list[s
         patterns = [paths.pop(0)]
     if said.has("F", "fixed-strings", "Q", "literal"):
         patterns = [re.escape(pattern) for pattern in patterns]
-    elif basic:
-        patterns = [from_basic(pattern) for pattern in patterns]
+    else:
+        patterns = [as_python(from_basic(pattern) if basic else pattern) for pattern in patterns]
     whole = "|".join(patterns)
+    if not is_valid(whole):
+        return None, []
     if said.has("w", "word-regexp"):
         whole = rf"\b(?:{whole})\b" if "|" in whole else rf"\b{whole}\b"
     return whole, paths
@@ -184,18 +204,63 @@ def from_basic(pattern: str) -> str:
     )
 
 
-def _placed(pattern: str, paths: Sequence[str], globs: Sequence[str], said: Parsed) -> Search:
-    """A path with wildcards, which the shell fills, is a folder and a glob."""
+_CLASSES = {
+    "alpha": "a-zA-Z",
+    "digit": "0-9",
+    "alnum": "a-zA-Z0-9",
+    "upper": "A-Z",
+    "lower": "a-z",
+    "space": r"\s",
+    "blank": r" \t",
+    "word": r"\w",
+    "xdigit": "0-9a-fA-F",
+    "punct": r"!-/:-@\[-`{-~",
+}
+"""POSIX's names of what a set of characters holds."""
+
+_POSIX = re.compile(r"(?P<kept>\\[^<>])|\\[<>]|\[:(?P<name>[a-z]+):\]", re.S)
+
+
+def as_python(pattern: str) -> str:
+    """A pattern of grep or rg in the words that Python has for it."""
+
+    def one(found: re.Match[str]) -> str:
+        if found["kept"]:
+            return found["kept"]
+        return _CLASSES.get(found["name"], found[0]) if found["name"] else r"\b"
+
+    return _POSIX.sub(one, pattern)
+
+
+def is_valid(pattern: str) -> bool:
+    """Whether Python reads it: what only other programs understand can't be handed over."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            re.compile(pattern)
+    except (re.error, RecursionError, OverflowError):
+        return False
+    return True
+
+
+def _placed(pattern: str, paths: Sequence[str], globs: Sequence[str], said: Parsed, *, smart: bool = False) -> Search:
+    """A path with wildcards, which the shell fills, is a folder and a glob. `smart`: a pattern without capitals is
+    about both."""
     names = [_base(glob) for glob in globs if glob and not glob.startswith("!")]
+    filled: list[str] = []
     places: list[str] = []
     for path in paths:
         if any(mark in path for mark in "*?["):
             folder, _, name = path.rpartition("/")
             places.append(re.split(r"/?[^/]*[*?\[]", folder)[0] or ("/" if path.startswith("/") else "."))
-            names.append(name)
+            filled.append(name)
         else:
             places.append(path)
-    no_case = said.has("i", "ignore-case", "y")
+    if len(filled) == len(paths):
+        names += filled
+    if any(re.search(r"[*?.\[]", name) is None for name in names):
+        names = []  # it names a folder, below which all files count
+    no_case = said.has("i", "ignore-case", "y") or (smart and re.search("[A-Z]", re.sub(r"\\.", "", pattern)) is None)
     return Search(pattern, paths=tuple(dict.fromkeys(places)), globs=tuple(dict.fromkeys(names)), no_case=no_case)
 
 
@@ -239,13 +304,14 @@ def _find(words: list[str], _fed: bool) -> Search | None:
     names: list[str] = []
     paths: list[str] = []
     left = list(words)
-    negated = False
+    negated = no_case = False
     while left:
         word = left.pop(0)
         if word in _FIND_TESTS and left:
             value = left.pop(0)
             if word in ("-name", "-iname") and not negated:
                 names.append(value)
+                no_case = no_case or word == "-iname"
             if word == "-type" and value != "f":
                 return None
             negated = False
@@ -255,7 +321,9 @@ def _find(words: list[str], _fed: bool) -> Search | None:
             return None
         else:
             paths.append(word)
-    return Search(names[0], by_name=True, paths=tuple(paths), globs=tuple(names)) if names else None
+    if not names:
+        return None
+    return Search(names[0], by_name=True, paths=tuple(paths), globs=tuple(names), no_case=no_case)
 
 
 def _find_and_grep(words: list[str]) -> Search | None:
@@ -266,7 +334,7 @@ def _find_and_grep(words: list[str]) -> Search | None:
     where = _find(words[:at], False) or Search("", paths=tuple(w for w in words[:at] if not w.startswith("-"))[:1])
     if found is None or found.by_name:
         return None
-    return found._replace(paths=where.paths, globs=(*where.globs, *found.globs))
+    return found._replace(paths=where.paths, globs=() if where.no_case else (*where.globs, *found.globs))
 
 
 _READERS: dict[str, Callable[[list[str], bool], Search | None]] = {

@@ -37,17 +37,27 @@ def wait_s() -> float:
     return min(int(said) / 1000, LONGEST_WAIT_S) if said.isdecimal() and len(said) < 9 else WAIT_S
 
 
-def place_of(home: Home, path: str, names: Sequence[str]) -> Place | None:
-    """Where an absolute path is in a known project whose symbols can be read there; None for anything else.
+MOST_PATHS = 20
+"""A shell fills `*` with many names; a search through more of them is left alone."""
+
+
+def place_of(home: Home, paths: Sequence[str], names: Sequence[str]) -> Place | None:
+    """Where absolute paths are in a known project or super-repo whose symbols can be read there, of several the place
+    that holds them; None for anything else.
 
     `names` are globs that limit the files.
     """
-    query = urlencode([("path", path), *(("name", name) for name in names)])
+    if len(paths) > MOST_PATHS:
+        return None
+    query = urlencode([*(("path", path) for path in paths), *(("name", name) for name in names)])
     answer = ask(home, "GET", f"/api/coverage?{query}", deadline=time.monotonic() + wait_s())
     if answer is None or answer.status != 200 or answer.value.get("covered") is not True:
         return None
     root, relative = answer.value.get("root"), answer.value.get("relative_path")
-    return Place(root, relative) if isinstance(root, str) and isinstance(relative, str) else None
+    unread = answer.value.get("unread", [])
+    if not (isinstance(root, str) and isinstance(relative, str) and isinstance(unread, list)):
+        return None
+    return Place(root, relative, tuple(map(str, cast("list[Any]", unread))))
 
 
 def ask(home: Home, method: str, target: str, *, deadline: float, body: Any = None) -> Answer | None:

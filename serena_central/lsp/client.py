@@ -4,7 +4,9 @@ How it is talked to is `conversation`'s business. It knows nothing of pools, ses
 """
 
 import logging
+import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -88,8 +90,10 @@ class LanguageServer:
         read_text: Callable[[Path], Text],
         folder: Path | None = None,
         temporary: Path | None = None,
+        on_watching: Callable[[], None] = lambda: None,
     ) -> None:
-        """`settings` are laid over the catalogue's. `read_text` is called from worker threads too.
+        """`settings` are laid over the catalogue's. `read_text` is called from worker threads too. `on_watching` is
+        called when `watched_folders` may be others.
 
         `folder` is the first workspace folder, None for the root. Below `temporary` it gets a temporary folder.
         """
@@ -106,7 +110,11 @@ class LanguageServer:
         self._ending = anyio.Event()
         self._reaped = anyio.Event()
         settings = merged(settings, launch.settings)
-        self._conversation = Conversation(spec, root, folder or root, settings=settings, read_text=read_text)
+        self._conversation = Conversation(
+            spec, root, folder or root, settings=settings, read_text=read_text, on_watching=on_watching
+        )
+        self.created_ns = time.time_ns()
+        """Before it read anything, by the clock that files are stamped with."""
 
     async def run(self, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
         """Spawns, initializes, calls started(), serves until `stop` or the end of the process; then the tree is reaped.
@@ -149,6 +157,11 @@ class LanguageServer:
     def alive(self) -> bool:
         """It is initialized, and its end has not begun."""
         return self._initialized and not self._ending.is_set()
+
+    @property
+    def watched_folders(self) -> frozenset[Path]:
+        """Folders whose files it wants to hear of, as it has registered; also outside of its root."""
+        return self._conversation.watchers.folders
 
     @property
     def proven(self) -> bool:
@@ -247,6 +260,28 @@ class LanguageServer:
 
     async def definition(self, path: Path, position: Position) -> list[Location]:
         return await self._locations(Question("definition", path, position))
+
+    async def definitions(self, path: Path, positions: Sequence[Position]) -> list[list[Location] | None]:
+        """Where several names of one file lead, asked in one go; None where the server could not tell."""
+        questions = [Question("definition", path, position) for position in positions]
+        try:
+            together = await self._conversation.ask_together(questions, list[LspLocation] | LspLocation | None)
+        except ConnectionLost as error:
+            raise await self._end() from error
+        convert = self._converter().locations
+        found: list[list[Location] | None] = [None if one is None else [] for one in together]
+        leading = {at: one.value for at, one in enumerate(together) if one is not None and one.value}
+        if leading:
+            located = await anyio.to_thread.run_sync(lambda: {at: convert(value) for at, value in leading.items()})
+            if self._conversation.are_outdated({place.path for places in located.values() for place in places}):
+                located = dict.fromkeys(located)
+            for at, places in located.items():
+                found[at] = places
+        for at, position in enumerate(positions):
+            if found[at] is None:
+                with suppress(RequestFailed, ServerBusy):
+                    found[at] = await self.definition(path, position)
+        return found
 
     async def declaration(self, path: Path, position: Position) -> list[Location]:
         return await self._locations(Question("declaration", path, position))

@@ -4,16 +4,17 @@ It joins connection, documents, callbacks and readiness. It knows no process and
 """
 
 import logging
+import re
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 import msgspec
 from anyio.abc import ByteReceiveStream, ByteSendStream
 
 from serena_central.core import tracing
-from serena_central.core.errors import DeadlineExceeded, RequestFailed, ServerBusy, Unsupported
+from serena_central.core.errors import DeadlineExceeded, Inapplicable, RequestFailed, ServerBusy, Unsupported
 from serena_central.core.text import Position, Text
 from serena_central.lsp import shortfalls
 from serena_central.lsp.answers import FileChange
@@ -23,6 +24,7 @@ from serena_central.lsp.catalogue.spec import Feature
 from serena_central.lsp.conversion import lsp_position, path_of, uri_of
 from serena_central.lsp.documents import Documents, Reading
 from serena_central.lsp.handshake import METHODS, Offer, initialize_params, merged, offer_of, workspace_folders
+from serena_central.lsp.patience import Patience
 from serena_central.lsp.readiness import ReadinessTracker
 from serena_central.lsp.settling import Settling
 from serena_central.lsp.types import LspInitializeResult, LspPublishedDiagnostics
@@ -51,9 +53,6 @@ CURRENT_TRIES = 4
 WITHIN_ONE_FILE: frozenset[Feature] = frozenset({"document_symbols", "hover", "signature", "diagnostics"})
 """Features whose answer needs no other file to be known."""
 
-PUBLISHED_S = 10.0
-"""How long diagnostics that the server sends by itself are waited for."""
-
 UNREADABLE_CODE = -32700
 """JSON-RPC's "parse error", for an answer that can't be read."""
 
@@ -70,6 +69,12 @@ class Question(msgspec.Struct, frozen=True):
     """Files that have to be open for a complete answer."""
 
 
+class Answered(NamedTuple):
+    """An answer, `None` being one, too."""
+
+    value: Any
+
+
 class Conversation:
     """One server's conversation. Its methods raise ConnectionLost when it ends, and the errors they name."""
 
@@ -81,11 +86,14 @@ class Conversation:
         *,
         settings: dict[str, Any],
         read_text: Callable[[Path], Text],
+        on_watching: Callable[[], None] = lambda: None,
     ) -> None:
+        """`on_watching` is called when the folders that it watches may be others."""
         self._spec = spec
         self._folders = [folder]
         """The workspace's; shared with `callbacks`."""
         self._settings = merged(spec.settings, settings)
+        self._inapplicable = re.compile(spec.inapplicable) if spec.inapplicable else None
         self._noted = anyio.Event()
         # Around "bring the documents up to date, then send": nothing may get in between.
         self._sending = anyio.Lock()
@@ -94,24 +102,26 @@ class Conversation:
         self._names_versions = False
         """The server says which version of a document its diagnostics are about."""
         self._diagnostics_moved = anyio.Event()
+        self._patience = Patience()
         self.offer = Offer()
         self.proven = False
         """It has answered a question since its handshake."""
         self.readiness = ReadinessTracker(spec.readiness, spec.title)
-        watchers = Watchers(root, spec.watch)
+        self.watchers = Watchers(root, spec.watch)
+        self._on_watching = on_watching
         self._callbacks = Callbacks(
             spec.name,
             self._folders,
             self._settings,
             readiness=self.readiness,
-            watchers=watchers,
+            watchers=self.watchers,
             on_diagnostics=self._take_diagnostics,
-            on_registered=self.wake,
+            on_registered=self._registered,
         )
         self.connection = Connection(
             spec.name, on_request=self._callbacks.request, on_notification=self._callbacks.notification
         )
-        self.documents = Documents(spec, self.connection, watchers, read_text)
+        self.documents = Documents(spec, self.connection, self.watchers, read_text)
 
     async def run(self, receive: ByteReceiveStream, send: ByteSendStream) -> None:
         """Reads and writes until the connection ends."""
@@ -207,6 +217,36 @@ class Conversation:
                 return reading, answer
         raise ServerBusy(self._spec.name, f"{question.path} keeps changing; ask again when it is at rest.")
 
+    async def ask_together(self, questions: Sequence[Question], shape: Any) -> list[Answered | None]:
+        """The answers to several questions about one file, which is prepared once and asked about in one go.
+
+        None stands for those that have to be asked by themselves: the server failed, it was or became unready, or the
+        file changed meanwhile. Raises: Unsupported, PathNotFound, PathRefused.
+        """
+        first = questions[0]
+        self._check_offered(first.feature)
+        await self._warm_up(first)
+        if self.readiness.pending or self._spec.documents.takes_in_s or self._spec.documents.open_candidates:
+            return [None] * len(questions)
+        sent: list[Pending] = []
+        try:
+            async with self._sending:
+                await self.documents.tell_changes()
+                opened = first.feature not in self._spec.documents.unopened
+                reading = await self.documents.prepare(first.path, opened=opened)
+                for one in questions:
+                    params = self._params(one, reading.text)
+                    sent.append(await self.connection.request(METHODS[one.feature][0], params))
+            with self.documents.held(first.path):
+                answers = [await _answered(pending, shape) for pending in sent]
+        finally:
+            for pending in sent:
+                self.connection.abandon(pending)
+        if self.readiness.pending or not self.documents.still_current(reading):
+            return [None] * len(questions)
+        self.proven = True
+        return answers
+
     def pulls_diagnostics(self) -> bool:
         return self.offer.has("diagnostics", self._callbacks.registered)
 
@@ -218,7 +258,8 @@ class Conversation:
         async with self._sending:
             await self.documents.tell_changes()
             reading = await self.documents.prepare(path, opened=True)
-        with self.documents.held(path), anyio.move_on_after(PUBLISHED_S):
+        patience_s = self._patience.left_s(path)
+        with self.documents.held(path), anyio.move_on_after(patience_s), self._patience.waiting(path):
             while not self.pulls_diagnostics():
                 if self.connection.closed:
                     raise ConnectionLost
@@ -227,19 +268,30 @@ class Conversation:
                     return reading, published
                 await self._diagnostics_moved.wait()
             return None
-        raise DeadlineExceeded(f"{self._spec.title}: diagnostics of {path.name}", PUBLISHED_S)
+        raise DeadlineExceeded(f"{self._spec.title}: diagnostics of {path.name}", patience_s)
 
     def wake(self) -> None:
         """Lets those who wait for diagnostics look again: some came, the offer changed, or the connection ended."""
         self._diagnostics_moved.set()
         self._diagnostics_moved = anyio.Event()
 
+    def _registered(self) -> None:
+        self.wake()
+        self._on_watching()
+
     async def read_again(self, paths: Collection[Path]) -> bool:
         """Makes the server read those of `paths` that changed since it did; whether there were any."""
-        outdated = self._settling.outdated(paths) if self._settling is not None else []
+        outdated = self._outdated(paths)
         if outdated:
             await self._let_read(outdated)
         return bool(outdated)
+
+    def are_outdated(self, paths: Collection[Path]) -> bool:
+        """Whether some of `paths` changed since the server read them."""
+        return bool(self._outdated(paths))
+
+    def _outdated(self, paths: Collection[Path]) -> list[Path]:
+        return self._settling.outdated(paths) if self._settling is not None else []
 
     async def _let_read(self, paths: Collection[Path]) -> None:
         """Makes a server read files that it may know as they were; notes how many it did not get to."""
@@ -286,7 +338,9 @@ class Conversation:
                 if error.code == METHOD_NOT_FOUND:
                     raise Unsupported(self._spec.name, method) from error
                 if error.code not in self._spec.retry_codes:
-                    raise RequestFailed(self._spec.name, method, error.code, error.message) from error
+                    refused = self._inapplicable is not None and self._inapplicable.search(error.message)
+                    failure = Inapplicable if refused else RequestFailed
+                    raise failure(self._spec.name, method, error.code, error.message) from error
             except AnswerUnreadable as error:
                 raise RequestFailed(self._spec.name, method, UNREADABLE_CODE, str(error)) from error
             if pause is not None:
@@ -343,8 +397,16 @@ class Conversation:
             self._names_versions = True
         elif self._names_versions:
             return  # it takes back what it said of a document that was closed
+        self._patience.heard(path)
         # A server that names no version means the newest that it was told.
         published.version = published.version or version
         self._published = {known: kept for known, kept in self._published.items() if self.documents.version_of(known)}
         self._published[path] = published
         self.wake()
+
+
+async def _answered(pending: Pending, shape: Any) -> Answered | None:
+    try:
+        return Answered(await pending.answer(shape))
+    except (ErrorAnswer, AnswerUnreadable):
+        return None

@@ -6,6 +6,7 @@ Pure but for `text_of`, by which the texts of other files are read; whoever conv
 import logging
 import os
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -23,6 +24,7 @@ from serena_central.lsp.answers import (
     Location,
     Replacement,
     Signature,
+    SymbolKind,
     WorkspaceEdit,
 )
 from serena_central.lsp.catalogue import Naming
@@ -92,7 +94,7 @@ class Converter:
     def symbols(self, text: Text, symbols: Sequence[LspSymbol]) -> list[DocumentSymbol]:
         if any(symbol.range is None for symbol in symbols):
             return self._nested(text, symbols)
-        found = [self._symbol(text, symbol) for symbol in symbols]
+        found = self._symbols(text, symbols)
         return without_imports(found, text, self._names.imports) if self._names.imports else found
 
     def locations(self, found: Sequence[LspLocation] | LspLocation | None) -> list[Location]:
@@ -163,13 +165,33 @@ class Converter:
             for item in found
         ]
 
-    def _symbol(self, text: Text, symbol: LspSymbol) -> DocumentSymbol:
-        assert symbol.range is not None
-        whole = self.range(text, symbol.range)
-        name = self.range(text, symbol.selection_range) if symbol.selection_range else whole
-        children = [self._symbol(text, child) for child in symbol.children or () if child.range is not None]
+    def _symbols(self, text: Text, symbols: Iterable[LspSymbol]) -> list[DocumentSymbol]:
+        """Without recursion: sources nest deeper than Python calls."""
+        found: list[DocumentSymbol] = []
+        levels = [found]
+        pending = deque([(found, symbols)])
+        while pending:
+            level, nested = pending.popleft()
+            for symbol in nested:
+                if symbol.range is not None:
+                    made = self._symbol(text, symbol, symbol.range)
+                    level.append(made)
+                    if symbol.children:
+                        levels.append(made.children)
+                        pending.append((made.children, symbol.children))
+        for level in reversed(levels):  # the innermost first
+            if any(map(_is_of_tables, level)):
+                level[:] = [one for made in level for one in (_tables(text, made) if _is_of_tables(made) else [made])]
+        return found
+
+    def _symbol(self, text: Text, symbol: LspSymbol, span: LspRange) -> DocumentSymbol:
+        """Without its children."""
+        whole = self.range(text, span)
         bare, scope = scoped_name(symbol.name, self._names)
-        return DocumentSymbol(bare, symbol.kind, whole, name, symbol.detail or "", children, scope)
+        name = self.range(text, symbol.selection_range) if symbol.selection_range else whole
+        if name == whole:  # servers that know one range send it twice
+            name = _name_in(text, whole, bare)
+        return DocumentSymbol(bare, symbol.kind, whole, name, symbol.detail or "", [], scope)
 
     def _nested(self, text: Text, symbols: Sequence[LspSymbol]) -> list[DocumentSymbol]:
         """The tree that a flat list of SymbolInformation means: by enclosing ranges, else by the container's name."""
@@ -209,6 +231,22 @@ class Converter:
                 logger.debug("left out what was found in %s: %s", path, error)
                 self._texts[path] = None
         return self._texts[path]
+
+
+def _is_of_tables(symbol: DocumentSymbol) -> bool:
+    """Whether a symbol is an array of tables that stand apart (TOML's `[[bin]]`): it begins with its first item."""
+    if symbol.kind != SymbolKind.ARRAY or not symbol.children:
+        return False
+    numbered = all(item.name in (str(place), f"[{place}]") for place, item in enumerate(symbol.children))
+    return numbered and symbol.range.start == symbol.children[0].range.start
+
+
+def _tables(text: Text, array: DocumentSymbol) -> list[DocumentSymbol]:
+    """The items of an array of tables, each by the array's name, which stands in each of them."""
+    return [
+        msgspec.structs.replace(item, name=array.name, selection=_name_in(text, item.range, array.name))
+        for item in array.children
+    ]
 
 
 def _name_in(text: Text, whole: Range, name: str) -> Range:

@@ -7,6 +7,7 @@ and by file until the tree reports a change: whoever looks at all of 100,000 fil
 
 import fnmatch
 import os
+import re
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from serena_central.core.nofollow import open_file
 from serena_central.lsp.catalogue import Catalogue, Claim
 
 FIRST_LINE_BYTES = 128
+
+BEGINNING_BYTES = 2048
+"""Of a file whose name may be wrong: it may begin with a long path."""
 
 _GLOB = frozenset("*?[")
 
@@ -30,6 +34,7 @@ class Detection:
         self._contested: dict[str, None] = {}
         """Files about which markers decide, as far as they were asked about."""
         self._scripts: dict[str, str | None] = {}
+        """Files of which their text decides, as far as they were asked about."""
         self._marked: dict[tuple[str, tuple[str, ...]], int] = {}
         """(folder, markers) → depth of the nearest folder above, itself included, that holds one; -1: none."""
 
@@ -48,15 +53,18 @@ class Detection:
         else:
             self._contested[path] = None
             claim = self._decide(path, claims)
-        return claim.language if claim and self._serves(claim.language) else None
+        if claim is None or not self._serves(claim.language):
+            return None
+        return self._script(path) if self._catalogue.languages[claim.language].unless else claim.language
 
     def is_searched(self, language: str) -> bool:
         """Whether its files' symbols are found by name in the whole project; data's only where it was asked for."""
         return language in self._only or not self._catalogue.languages[language].data
 
     def read_scripts(self, paths: Iterable[str]) -> dict[str, str | None]:
-        """First lines of those files whose names say nothing, for `remember`. Reads the disk."""
-        return {path: self._read_script(path) for path in paths if _says_nothing(path)}
+        """What the text says of those files whose names say nothing or may be wrong, for `remember`. Reads the disk."""
+        doubtful = self._catalogue.doubtful
+        return {path: self._read_script(path) for path in paths if _says_nothing(path) or path.endswith(doubtful)}
 
     def remember(self, scripts: dict[str, str | None]) -> None:
         self._scripts |= scripts
@@ -118,17 +126,26 @@ class Detection:
         return language if language and self._serves(language) else None
 
     def _read_script(self, path: str) -> str | None:
+        claims = self._catalogue.claims(path)
+        start = self._beginning(path, BEGINNING_BYTES if claims else FIRST_LINE_BYTES)
+        if start is None:
+            return None
+        if not claims:
+            return self._catalogue.language_of_shebang(start.partition("\n")[0])
+        language = claims[0].language
+        return None if re.match(self._catalogue.languages[language].unless, start) else language
+
+    def _beginning(self, path: str, most_bytes: int) -> str | None:
         try:
             descriptor = open_file(f"{self._root}/{path}")
         except (OSError, ValueError):
             return None
         try:
-            start = os.read(descriptor, FIRST_LINE_BYTES)
+            return os.read(descriptor, most_bytes).decode("latin-1")
         except OSError:
             return None
         finally:
             os.close(descriptor)
-        return self._catalogue.language_of_shebang(start.decode("latin-1").partition("\n")[0])
 
 
 def _says_nothing(path: str) -> bool:

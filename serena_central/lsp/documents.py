@@ -26,6 +26,7 @@ from serena_central.files.stamp import Stamp
 from serena_central.lsp.answers import FileChange
 from serena_central.lsp.catalogue import ServerSpec, catalogue
 from serena_central.lsp.conversion import uri_of
+from serena_central.lsp.links import Links
 from serena_central.lsp.watching import Watchers
 from serena_central.lsp.wire import Connection
 
@@ -85,6 +86,8 @@ class Documents:
         self._open: OrderedDict[Path, _Document] = OrderedDict()
         self._unopened: dict[str, Stamp] = {}
         """Files that the server was asked about without opening them: what they were like then."""
+        self._importing: set[Path] = set()
+        """Folders of files that were open."""
         self._news: dict[Path, FileChange] = {}
         self.encoding: Encoding = "utf-16"
         self.sync_kind = 1
@@ -123,8 +126,20 @@ class Documents:
                 await self._refresh(change.path, self._open[change.path])
             except (PathError, OSError) as error:
                 logger.debug("closed, since it can't be read any more: %s", error)
-        await self._tell_watched(list(news.values()))
+        await self._tell_watched(await self._by_all_names(list(news.values())))
         await self._poke(poked)
+
+    async def _by_all_names(self, changes: list[FileChange]) -> list[FileChange]:
+        """With the names of links, for a server that knows files by those."""
+        moved = [change for change in changes if change.kind != "changed"] if self._spec.watch.linked else []
+        if not moved:
+            return changes
+        links = Links(self._importing)
+
+        def find() -> list[FileChange]:
+            return [FileChange(name, change.kind) for change in moved for name in links.names(change.path)]
+
+        return changes + await anyio.to_thread.run_sync(find)
 
     def _must_be_poked(self, change: FileChange, known: Stamp | None) -> bool:
         """Whether the server would miss a change. `known`: what the file was like when it was asked about it."""
@@ -239,6 +254,7 @@ class Documents:
             "text": _sendable(text),
         }
         self._open[path] = document
+        self._importing.add(path.parent)
         await self._connection.notify("textDocument/didOpen", {"textDocument": item})
         return document
 

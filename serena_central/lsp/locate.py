@@ -1,7 +1,8 @@
 """Finds the program of a catalogue entry on this machine, and fills the placeholders of its command.
 
-Looks into the product's own `servers` folder, beside the running Python (a bundled or pip-installed server), then along
-PATH. It starts nothing: a version is read from the path or from installed metadata, or learnt later from the server.
+Looks into the product's own `servers` folder, beside the running Python (a bundled or pip-installed server), along
+PATH, then where `go install` puts a user's programs. It starts nothing: a version is read from the path, from installed
+metadata or from the program, or learnt later from the server.
 """
 
 import hashlib
@@ -22,9 +23,11 @@ import msgspec
 from serena_central.core.errors import ServerNotDriven, ServerNotInstalled
 from serena_central.core.places import Places
 from serena_central.lsp.catalogue import ServerSpec, Untrusted
+from serena_central.lsp.go_binary import module_version
 from serena_central.lsp.handshake import merged
 from serena_central.lsp.installers.record import installation_in
 from serena_central.lsp.restriction import SHIMS, environment, restriction, without
+from serena_central.lsp.search_path import outside
 
 _PROGRAM = re.compile(r"\{bin:([^}]+)\}")
 RELAY = Path(__file__).with_name("relay.py")
@@ -86,9 +89,10 @@ def locate(
         host, _, port = spec.launch.connect.rpartition(":")
         return Launch([sys.executable, "-I", "-S", str(RELAY), host, port])
     folders = [prefix] if prefix else newest_first(places.servers / spec.name)
+    own = [] if prefix else users_folders(spec, untrusted)
     found: dict[str, _Found] = {}
     for name in _PROGRAM.findall(" ".join(spec.launch.command)):
-        one = _find(spec, name, folders, path)
+        one = _find(spec, name, folders, path, own)
         if one is None:
             raise ServerNotInstalled(spec.name, ", ".join(spec.languages), spec.how_to_get)
         found[name] = one
@@ -118,8 +122,10 @@ def newest_first(home: Path) -> list[Path]:
     return sorted(versions, key=lambda folder: _sortable(folder.name), reverse=True)
 
 
-def _find(spec: ServerSpec, program: str, folders: Sequence[Path], path: str | None) -> _Found | None:
-    for found in _candidates(spec, program, folders, path):
+def _find(
+    spec: ServerSpec, program: str, folders: Sequence[Path], path: str | None, own: Sequence[str]
+) -> _Found | None:
+    for found in _candidates(spec, program, folders, path, own):
         package = _npm_package(spec, Path(found.program))
         version = found.version or (_npm_version(package) if package else "")
         if _is_too_old(spec, version):
@@ -129,7 +135,9 @@ def _find(spec: ServerSpec, program: str, folders: Sequence[Path], path: str | N
     return None
 
 
-def _candidates(spec: ServerSpec, program: str, folders: Sequence[Path], path: str | None) -> Iterator[_Found]:
+def _candidates(
+    spec: ServerSpec, program: str, folders: Sequence[Path], path: str | None, own: Sequence[str]
+) -> Iterator[_Found]:
     for folder in folders:
         for inside in _inside(spec):
             if found := shutil.which(program, path=str(folder / inside)):
@@ -141,6 +149,20 @@ def _candidates(spec: ServerSpec, program: str, folders: Sequence[Path], path: s
     found = shutil.which(program, path=path)
     if found and not _is_empty_proxy(Path(found)):
         yield _Found(str(Path(found).absolute()))
+    # What PATH does not have may be forgotten: it counts if its version is known, and is no older than it must be.
+    found = shutil.which(program, path=os.pathsep.join(own)) if own else None
+    if found and (version := module_version(Path(found))):
+        yield _Found(found, version)
+
+
+def users_folders(spec: ServerSpec, untrusted: Path | None = None) -> list[str]:
+    """Where `go install` puts a user's programs, for servers that it gets; none in a project that nobody trusts."""
+    if not any(recipe.via == "go" for recipe in spec.install):
+        return []
+    path = os.environ.get("GOPATH") or str(Path.home() / "go")
+    folders = [os.environ.get("GOBIN", ""), *(f"{one}/bin" for one in path.split(os.pathsep) if one)]
+    folders = [folder for folder in folders if Path(folder).is_absolute()]
+    return outside(os.pathsep.join(folders), untrusted).split(os.pathsep) if untrusted else folders
 
 
 def _is_empty_proxy(program: Path) -> bool:

@@ -19,6 +19,8 @@ _TYPE: dict[Literal["created", "changed", "deleted"], int] = {"created": 1, "cha
 
 _ALL_KINDS = 7
 
+_WILD = frozenset("*?{[")
+
 
 class _Watcher(msgspec.Struct):
     """One glob. `base` is None for patterns that match from the root or the file system's; `kinds` is LSP's bit set."""
@@ -34,8 +36,10 @@ class Watchers:
     def __init__(self, root: Path, spec: Watching) -> None:
         self._root = root
         self._deaf = spec.by_itself
-        self._always = [_Watcher(pattern, root, _ALL_KINDS) for pattern in spec.globs]
+        self._always = [_Watcher(pattern, None, _ALL_KINDS) for pattern in spec.globs]
         self._registered: dict[str, list[_Watcher]] = {}
+        self.folders: frozenset[Path] = frozenset()
+        """Folders that the server registered for with all that lies in them: it reads their files."""
 
     def register(self, registration: LspRegistration) -> None:
         """Takes DidChangeWatchedFilesRegistrationOptions; what can't be read is left out."""
@@ -52,9 +56,15 @@ class Watchers:
                 uri = cast("dict[str, Any]", base).get("uri", "") if isinstance(base, dict) else base
                 watchers.append(_Watcher(str(relative.get("pattern", "")), path_of(str(uri)), kinds))
         self._registered[registration.id] = watchers
+        self._note_folders()
 
     def unregister(self, registration_id: str) -> None:
         self._registered.pop(registration_id, None)
+        self._note_folders()
+
+    def _note_folders(self) -> None:
+        found = (_folder(watcher) for watchers in self._registered.values() for watcher in watchers)
+        self.folders = frozenset(folder for folder in found if folder is not None)
 
     def events(self, changes: Iterable[FileChange]) -> list[dict[str, Any]]:
         """The FileEvents for those changes that somebody wants."""
@@ -77,3 +87,13 @@ class Watchers:
             return True
         base = watcher.base or self._root
         return path.is_relative_to(base) and matches(watcher.pattern, path.relative_to(base).as_posix())
+
+
+def _folder(watcher: _Watcher) -> Path | None:
+    """The folder of which a glob means everything below."""
+    parts = watcher.pattern.split("/")
+    fixed = next((number for number, part in enumerate(parts) if not _WILD.isdisjoint(part)), len(parts))
+    if "**" not in parts[fixed : fixed + 1]:
+        return None
+    folder = (watcher.base or Path()) / "/".join(parts[:fixed])
+    return folder if folder.is_absolute() else None

@@ -44,14 +44,18 @@ class WantedServer(msgspec.Struct, frozen=True, dict=True, eq=False):
     untrusted: Path | None
     folder: Path | None = None
     env: dict[str, str] = {}
+    state: str = ""
+    """Of what else its answers depend on and it reads only once: in another state it is another server."""
 
     @cached_property
     def key(self) -> ServerKey:
-        digest = digest_of(self.spec, self.settings, self.env)
+        digest = digest_of(self.spec, self.settings, self.env, self.state)
         return ServerKey(self.root, self.spec.name, digest, self.untrusted)
 
 
-def digest_of(spec: ServerSpec, settings: Mapping[str, Any], env: Mapping[str, str] | None = None) -> str:
+def digest_of(
+    spec: ServerSpec, settings: Mapping[str, Any], env: Mapping[str, str] | None = None, state: str = ""
+) -> str:
     """Tells apart all that can be set of a server: settings, environment, and its entry, which users may change."""
-    canonical = msgspec.json.encode([spec, settings, env or {}], order="deterministic")
+    canonical = msgspec.json.encode([spec, settings, env or {}, state], order="deterministic")
     return hashlib.blake2b(canonical, digest_size=_DIGEST_BYTES).hexdigest()

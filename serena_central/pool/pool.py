@@ -7,7 +7,7 @@ projects; what they want of it they tell it.
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
@@ -117,6 +117,7 @@ class LanguageServerPool:
             ledger=self._ledger,
             clock=clock,
         )
+        self._watching_moved = anyio.Event()
         self._orders: MemoryObjectSendStream[Work] | None = None  # while the pool runs
         self._shield = anyio.CancelScope(shield=True)
         self._open = False
@@ -183,6 +184,25 @@ class LanguageServerPool:
         for root in roots.difference(own):
             self.files_changed(root, changes)
 
+    def watched_folders(self, roots: Collection[Path]) -> set[Path]:
+        """Folders that the servers of these roots have asked to hear of, inside and outside of them."""
+        return {folder for run in self._runs_of(roots) for folder in run.watched_folders}
+
+    def oldest_ns(self, roots: Collection[Path]) -> int | None:
+        """Since when the servers of these roots may have read files, by the clock that those are stamped with."""
+        return min((run.created_ns for run in self._runs_of(roots) if run.created_ns is not None), default=None)
+
+    async def watching_moved(self) -> None:
+        """Returns when a server asks to hear of other folders than before."""
+        await self._watching_moved.wait()
+
+    def _runs_of(self, roots: Collection[Path]) -> Iterator[Run]:
+        return (run for slot in self._slots.values() if slot.key.root in roots for run in slot.runs)
+
+    def _watching(self) -> None:
+        self._watching_moved.set()
+        self._watching_moved = anyio.Event()
+
     def attach(self, root: Path) -> None:
         """One more session is interested in the root's servers."""
         self._interests.attach(root)
@@ -227,6 +247,12 @@ class LanguageServerPool:
         if slot is not None:
             await slot.stop(cause, reason)
         return slot is not None
+
+    def replace(self, key: ServerKey, reason: str) -> None:
+        """Begins the end of the key's runs, for another key takes their place; running calls may end first."""
+        slot = self._slots.get(key)
+        if slot is not None:
+            slot.expire(Cause.SETTINGS_CHANGED, reason)
 
     def close_breaker(self, key: ServerKey, reason: str) -> bool:
         """Lets the key start again at once. False when the pool knows no such key."""
@@ -286,6 +312,7 @@ class LanguageServerPool:
             settings=wanted.settings,
             read_text=wanted.read_text,
             temporary=self._places.temporary,
+            on_watching=self._watching,
         )
 
     async def _own_work(self, *, task_status: TaskStatus[None]) -> None:

@@ -6,6 +6,7 @@ and its last call has ended, notices its end. Knows no key, no other run and no 
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 
 import anyio
 import anyio.to_thread
@@ -135,6 +136,16 @@ class Run:
         """Before the server object exists nothing was read from disk, and there is nobody to tell."""
         if self._server is not None:
             self._server.files_changed(changes)
+
+    @property
+    def watched_folders(self) -> frozenset[Path]:
+        """Folders that the server has asked to hear of."""
+        return self._server.watched_folders if self._server is not None else frozenset()
+
+    @property
+    def created_ns(self) -> int | None:
+        """When its server object was made, by the clock that files are stamped with; None before."""
+        return self._server.created_ns if self._server is not None else None
 
     async def answers(self) -> bool:
         """False when the server keeps silent. One that has crashed is no matter of health, and is noticed elsewhere."""

@@ -24,6 +24,7 @@ from serena_central.editing.plan import changed_span
 from serena_central.files.text import FileText
 from serena_central.projects.guard import WHOLE_FILE, BodyChange
 from serena_central.projects.languages import ProjectLanguages
+from serena_central.projects.redeclared import Redeclared, all_gone, redeclared
 from serena_central.projects.relations import Relations
 from serena_central.projects.views import DiagnosticView
 from serena_central.symbols.bodies import body_hashes
@@ -42,17 +43,21 @@ SYMBOLS_S = 1.0
 REMEMBERED_FILES = 256
 """Files whose errors are remembered for the next edit."""
 
+NO_SYMBOLS = FileSymbols(())
+
 ERROR = 1
 """LSP DiagnosticSeverity."""
 
 
 class Consequences(msgspec.Struct, frozen=True, kw_only=True):
     """`bodies`: symbols that the edit touched, as far as they are known. `unknown`: files whose symbols are not.
-    `errors`: those that the edit brought, by root-relative path. `remarks`: what may be missing."""
+    `errors`: those that the edit brought, by root-relative path. `redeclared`: what it did to the names that its files
+    declare, by old path. `remarks`: what may be missing."""
 
     bodies: list[BodyChange] = []
     unknown: list[str] = []
     errors: dict[str, list[DiagnosticView]] = {}
+    redeclared: dict[str, Redeclared] = {}
     remarks: list[str] = []
 
 
@@ -72,9 +77,10 @@ class Effect(NamedTuple):
     followed: dict[str, FileChange]
     before: dict[str, Before]
     code: int
+    redeclared: dict[str, Redeclared]
 
 
-NO_EFFECT = Effect([], [], {}, {}, 0)
+NO_EFFECT = Effect([], [], {}, {}, 0, {})
 
 
 _Key = tuple[str, str, str]
@@ -109,7 +115,7 @@ class Aftermath:
         """Has it known which errors files have that are about to be changed, if that is known soon."""
 
         async def learn(path: str) -> None:
-            with suppress(PathError):
+            with suppress(PathError, DeadlineExceeded):
                 read = await self._read(path)
                 if (path, read.digest) in self._known_errors:
                     return
@@ -148,20 +154,30 @@ class Aftermath:
             for path, one in written.items()
         ]
         unknown = [path for path in written if path not in followed]
+        names = {
+            path: all_gone(before[path].symbols or NO_SYMBOLS)
+            for one in changes
+            if one.after is None and (path := self._inside(one.path)) in before
+        }
         for path in followed:
             change = written[path]
             symbols = self._index.of_text(path, outcome[self._root / path].stamp)
             if symbols is None:  # the server is slow, or somebody has written the file again
                 unknown.append(path)
             else:
-                bodies += _bodies(path, change, symbols, before.get(self._inside(change.path)))
-        return Effect(bodies, unknown, {path: written[path] for path in followed}, before, len(of_code))
+                known = before.get(self._inside(change.path))
+                bodies += _bodies(path, change, symbols, known)
+                if known is not None and known.symbols is not None and change.before is not None:
+                    new = Text(change.after or "")
+                    names[self._inside(change.path)] = redeclared(change.before.text, known.symbols, new, symbols)
+        return Effect(bodies, unknown, {path: written[path] for path in followed}, before, len(of_code), names)
 
     async def consequences(self, effect: Effect, edited_again: Callable[[str], bool]) -> Consequences:
         """The errors that an edit brought, within the bound. Those of a file that is `edited_again` meanwhile would not
         be this edit's alone, and are left out."""
         news = _News({}, [])
         if self._diagnostics_s:
+            news.remarks.extend(self._uncompared(effect))
             with anyio.move_on_after(self._diagnostics_s) as scope:
                 async with anyio.create_task_group() as tasks:
                     for path, change in effect.followed.items():
@@ -172,7 +188,28 @@ class Aftermath:
                 news.remarks.append(
                     f"Errors that this edit may cause were looked for in {len(effect.followed)} of {effect.code} files."
                 )
-        return Consequences(bodies=effect.bodies, unknown=effect.unknown, errors=news.errors, remarks=news.remarks)
+        return Consequences(
+            bodies=effect.bodies,
+            unknown=effect.unknown,
+            errors=news.errors,
+            redeclared=effect.redeclared,
+            remarks=news.remarks,
+        )
+
+    def _uncompared(self, effect: Effect) -> list[str]:
+        """Says of which files it is not known what the edit did to the names that they declare."""
+        paths = [
+            path
+            for path, change in effect.followed.items()
+            if change.before is not None
+            and self._inside(change.path) not in effect.redeclared
+            and self._languages.is_searched(path)
+            and self._languages.has_references(path)
+        ]
+        if not paths:
+            return []
+        where = paths[0] if len(paths) == 1 else f"{len(paths)} files"
+        return [f"Which names this edit changed in {where} was not known at once: who uses them was not looked for."]
 
     async def _look_for_errors(
         self,
@@ -182,7 +219,11 @@ class Aftermath:
         news: "_News",
         edited_again: Callable[[str], bool],
     ) -> None:
-        found = None if edited_again(path) else await self._errors(path)
+        found = None
+        try:
+            found = None if edited_again(path) else await self._errors(path)
+        except DeadlineExceeded as error:
+            news.remarks.append(f"Errors that this edit may cause in {path} are not known: {error}")
         try:
             read = await self._read(path)
         except PathError:
@@ -208,9 +249,11 @@ class Aftermath:
             self._known_errors.popitem(last=False)
 
     async def _errors(self, path: str) -> list[DiagnosticView] | None:
+        """None where there are none to be had. Raises DeadlineExceeded: the server sends none in the time that is
+        left to it."""
         try:
             found, _ = await self._relations.diagnostics(path)
-        except (LanguageServerError, PathError, DeadlineExceeded) as error:
+        except (LanguageServerError, PathError) as error:
             logger.debug("no diagnostics of %s after an edit: %s", path, error)
             return None
         return [view for view in found if view.diagnostic.severity == ERROR]

@@ -20,7 +20,8 @@ class ChangedFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AppliedEdit(msgspec.Struct, frozen=True, kw_only=True):
-    """An edit that was made: what history keeps of it. `at` is Unix time."""
+    """An edit that was made: what history keeps of it. `at` is Unix time. An operation on several roots is one edit
+    for each of them, which are made, and taken back, together."""
 
     id: str
     at: float
@@ -34,9 +35,26 @@ class AppliedEdit(msgspec.Struct, frozen=True, kw_only=True):
     """The name path of a symbol that its author wrote as a whole; empty: the file."""
 
 
-def edit_in(past: Past) -> AppliedEdit | None:
-    """The edit that the journal has a record of; None if it has none, or one of another version."""
+_RECORD: msgspec.msgpack.Decoder[AppliedEdit | list[AppliedEdit]] = msgspec.msgpack.Decoder(
+    AppliedEdit | list[AppliedEdit]
+)
+
+
+def edits_in(past: Past) -> list[AppliedEdit]:
+    """The edits that the journal has a record of, one for each root of the operation; none if it has none, or one of
+    another version."""
     try:
-        return msgspec.msgpack.decode(past.entry.record, type=AppliedEdit)
+        found = _RECORD.decode(past.entry.record)
     except msgspec.DecodeError:
-        return None
+        return []
+    return found if isinstance(found, list) else [found]
+
+
+def part_id(operation: str, number: int) -> str:
+    """The id of one root's part of an operation: the first has the operation's own."""
+    return f"{operation}.{number + 1}" if number else operation
+
+
+def operation_of(edit_id: str) -> str:
+    """The id of the operation that an edit is a part of."""
+    return edit_id.partition(".")[0]

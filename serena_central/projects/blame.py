@@ -12,7 +12,7 @@ from serena_central.core.text import Position, Range, Text
 from serena_central.editing.journal import Past
 from serena_central.editing.patch import ChangedLines, FilePatch, MovedOn, changed_lines, taken_back
 from serena_central.files.text import FileText
-from serena_central.projects.applied_edit import AppliedEdit, edit_in
+from serena_central.projects.applied_edit import AppliedEdit, edits_in
 from serena_central.symbols.bodies import hash_of
 
 MOST_EDITS = 1000
@@ -43,7 +43,8 @@ def edits_of(past: Iterable[Past], root: str, path: str) -> list[FileEdit]:
     found: list[FileEdit] = []
     for one in reversed(list(past)):
         step = next((step for step in one.entry.steps if step.path == f"{root}/{path}"), None)
-        if step is None or not one.applied or (edit := edit_in(one)) is None or edit.root != root:
+        edit = next((edit for edit in edits_in(one) if edit.root == root), None) if step and one.applied else None
+        if step is None or edit is None:
             continue
         patch = next((patch for patch in edit.patches if patch.path == path and patch.moved_to is None), None)
         if patch is not None:

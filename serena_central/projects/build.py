@@ -9,6 +9,7 @@ from serena_central.config.settings import ProjectSettings
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.places import Places
 from serena_central.editing.apply import Applier
+from serena_central.files.shared_trees import SharedTrees
 from serena_central.files.watch import Watches
 from serena_central.lsp.installers.auto import AutoInstaller
 from serena_central.pool.pool import LanguageServerPool
@@ -35,6 +36,7 @@ class ProjectBuilder:
     installer: AutoInstaller
     applier: Applier
     watches: Watches
+    shared_trees: SharedTrees
     edited: Callable[[AppliedEdit], None]
 
     def stamp(self, root: Path) -> object:
@@ -65,7 +67,14 @@ class ProjectBuilder:
             self._say(root, Problem("wrong", key, text, origins[-1]))
         cache = IndexCache(self.places.cache, root)
         project = Project(
-            root, settings, languages, cache, watches=self.watches, applier=self.applier, edited=self.edited
+            root,
+            settings,
+            languages,
+            cache,
+            watches=self.watches,
+            applier=self.applier,
+            edited=self.edited,
+            shared_trees=self.shared_trees,
         )
         project.settings_stamp = seen
         held_back = [problem.key for problem in found.problems if problem.kind == "untrusted"]

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -24,21 +24,22 @@ from serena_central.core.ids import new_edit_id
 from serena_central.core.locks import Holder
 from serena_central.core.text import Range, Text
 from serena_central.editing.apply import Applier
-from serena_central.editing.change import Author, FileChange, Operation
-from serena_central.editing.patch import FilePatch, hunks_of
-from serena_central.editing.plan import Difference, TextEdit, apply_edits, difference, unified_diff, with_newlines
+from serena_central.editing.change import Author, FileChange
+from serena_central.editing.plan import TextEdit, apply_edits, with_newlines
 from serena_central.editing.replacing import Mode
-from serena_central.files.boundary import in_git
 from serena_central.files.text import DEFAULT_ENCODING, MARK, FileText, read_text
 from serena_central.files.tree import FileTree
-from serena_central.files.walk import is_utf8
 from serena_central.projects.aftermath import NO_EFFECT, Aftermath, Consequences, Effect
 from serena_central.projects.applied_edit import AppliedEdit, ChangedFile
 from serena_central.projects.blame import Blame, edits_of
 from serena_central.projects.bulk import Found, Occurrence, changes_of, check_count, find
+from serena_central.projects.edit_records import Recorded, check_targets, differs
 from serena_central.projects.guard import WHOLE_FILE, Guard
+from serena_central.projects.joint import write_edit
 from serena_central.projects.queue import EditQueue
 from serena_central.symbols.index import Hit
+from serena_central.symbols.symbol import Symbol
+from serena_central.symbols.syntax.messages import Declared, Edit
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +63,8 @@ class Site(NamedTuple):
 
     hit: Hit
     read: FileText
+    declared: Declared | None = None
+    """What the syntax says of the symbol's range."""
 
     @property
     def text(self) -> Text:
@@ -74,12 +77,19 @@ class Site(NamedTuple):
         """
         symbol, (start, end) = self.hit.symbol, self.hit.symbol.range
         before = self.text.line(start.line0)[: start.column]
-        if symbol.flat and (before.strip() or self.text.slice(Range(start, end)) == symbol.name):
-            raise EditRefused(
-                f"Nothing was changed: it is not known where the definition of {self.hit.name_path} begins. The "
-                f"language server places it in {self.hit.path}:{start.line0}, column {start.column}. "
-                "Edit it as text (replace_content)."
-            )
+        is_name_alone = self.text.slice(Range(start, end)) == symbol.name
+        # fortls ends a definition where its last line begins, which others mean to be the one behind it.
+        is_end_open = end.column == 0 and bool(self.text.line(end.line0).strip())
+        if symbol.flat and (before.strip() or is_name_alone or is_end_open):
+            raise self.no_declaration()
+
+    def no_declaration(self) -> EditRefused:
+        start = self.hit.symbol.range.start
+        return EditRefused(
+            f"Nothing was changed: it is not known where the definition of {self.hit.name_path} begins and ends. The "
+            f"language server places it in {self.hit.path}:{start.line0}, column {start.column}. "
+            "Edit it as text (replace_content)."
+        )
 
 
 class Edited(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,17 +132,25 @@ class Edits:
         encoding: str | None,
         read: Callable[[str], Awaitable[FileText]],
         settled: Callable[[str, str], Awaitable[tuple[Hit, FileText]]],
+        declared: Callable[[str, Text, Symbol], Awaitable[Declared | None]],
+        damage: Callable[[str, Text, Edit], Awaitable[str]],
         applied: Callable[[AppliedEdit], None],
+        written_outside: Callable[[Sequence[Path]], None],
     ) -> None:
         """`read` reads a root-relative file; `settled` gives the symbol of a path and name path together with the text
-        that it stands in; `applied` is told of every edit, and must neither wait nor raise."""
+        that it stands in; `declared` gives what the syntax of such a text says of a symbol's range (None: nothing);
+        `damage` what an edit breaks in that syntax; `applied` is told of every edit, and `written_outside` of the files
+        that other projects' parts of it wrote, before what it broke is asked for. Both must neither wait nor raise."""
         self._root = root
         self._tree = tree
         self._applier = applier
         self._aftermath = aftermath
         self._read = read
         self._settled = settled
+        self._declared = declared
+        self._damage = damage
         self._applied = applied
+        self._written_outside = written_outside
         self._refuses = refuses_conflicts
         self._encoding = encoding or DEFAULT_ENCODING
         self._guard = Guard()
@@ -142,19 +160,19 @@ class Edits:
         self,
         within: str | None,
         find: Callable[[], Awaitable[Meant]],
-        plan: Callable[[Site], Sequence[TextEdit]],
+        plan: Callable[[Site], TextEdit],
         author: Author,
         *,
-        whole: bool = False,
+        way: Literal["insert", "replace", "delete"] = "insert",
         dry_run: bool = False,
     ) -> tuple[Meant, Edited]:
-        """Changes the file of one symbol by edits that are planned on its place; tells which it was. `find` looks for
-        it, after the barrier, in the file `within` if there is one; `plan` may raise, to refuse. `whole`: the author
-        writes all of the symbol.
+        """Changes the file of one symbol by an edit that is planned on its place; tells which it was. `find` looks for
+        it, after the barrier, in the file `within` if there is one; `plan` may raise, to refuse.
 
         Raises:
             SymbolNotFound: it is gone.
             EditConflict: it is not any more what the author knows, and the settings say to refuse.
+            EditRefused: by syntax, its range is no whole declaration, or what stands around it would be broken.
             PathError, EditError, InvalidArguments: the file can't be changed.
         """
         found: list[Meant] = []
@@ -163,15 +181,33 @@ class Edits:
         async def changes() -> list[FileChange]:
             found[:] = [meant := await find()]
             site = await self.site(meant.path, meant.name_path)
+            site = site._replace(declared=await self._declared(meant.path, site.text, site.hit.symbol))
+            if site.declared is not None and not site.declared.is_whole:
+                raise site.no_declaration()
             conflicts[:] = await self.conflicts(site, meant.seen, author)
-            after = apply_edits(site.text, plan(site))
-            return [FileChange(self._root / meant.path, site.read, after)]
+            edit = plan(site)
+            if way != "insert":
+                await self._check_rest(site, edit, is_deletion=way == "delete")
+            return [FileChange(self._root / meant.path, site.read, apply_edits(site.text, [edit]))]
 
         path = (await find()).path if within is None else within
         edited = await self.change_files(
-            [path], changes, author, dry_run=dry_run, wrote=lambda: found[0].name_path if whole else None
+            [path], changes, author, dry_run=dry_run, wrote=lambda: found[0].name_path if way == "replace" else None
         )
         return found[0], msgspec.structs.replace(edited, conflicts=conflicts)
+
+    async def _check_rest(self, site: Site, edit: TextEdit, *, is_deletion: bool) -> None:
+        """Raises EditRefused for an edit that would break the syntax of what stands around it."""
+        if "\0" in edit.new_text:
+            return  # what writes it refuses it
+        problem = await self._damage(site.hit.path, site.text, Edit(*edit, is_deletion))
+        if problem:
+            what = "deleted" if is_deletion else "replaced"
+            raise EditRefused(
+                f"Nothing was changed: if {site.hit.name_path} were {what} in {site.hit.path}:"
+                f"{site.hit.symbol.range.start.line0}, {problem}. Look at what stands around it, and edit it as text "
+                "(replace_content)."
+            )
 
     async def site(self, path: str, name_path: str) -> Site:
         """A symbol and its file's text as it is on disk, both of the same moment. Raises SymbolNotFound, PathError."""
@@ -326,8 +362,8 @@ class Edits:
         for _ in range(ATTEMPTS):
             await self._tree.fresh()
             try:
-                changes = [change for change in await plan() if _differs(change)]
-                _check_targets(changes)
+                changes = [change for change in await plan() if differs(change)]
+                check_targets(changes)
                 if intent.dry_run or not changes:
                     return self._planned(changes)
                 files = self._files_of(changes)
@@ -361,34 +397,28 @@ class Edits:
         return frozenset(map(self._shown, both))
 
     def _planned(self, changes: Sequence[FileChange]) -> Edited:
-        differences = [(change, _difference(change)) for change in changes]
-        return Edited(
-            id=None,
-            files=[self._changed(*one) for one in differences],
-            diff="".join(self._diff(*one) for one in differences),
-        )
+        recorded = Recorded.of(self._root, changes)
+        return Edited(id=None, files=recorded.files(), diff=recorded.diff())
 
     async def _make(self, changes: Sequence[FileChange], intent: "_Intent") -> "_Made":
         """Writes, and lets everybody who plans on these files next know what became of them."""
         author = intent.author
-        differences = [(change, _difference(change)) for change in changes]
+        recorded = Recorded.of(self._root, changes)
         edit = AppliedEdit(
             id=new_edit_id(),
             at=time.time(),
             author=author,
             root=str(self._root),
-            files=[self._changed(*one) for one in differences],
-            patches=[self._patch(*one) for one in differences],
+            files=recorded.files(),
+            patches=recorded.patches(),
             undoes=intent.undoes,
             wrote=intent.wrote(),
         )
         before, effect = self._aftermath.before(changes), NO_EFFECT
         with anyio.CancelScope(shield=True):  # from the first file on, until it is known what became of it
-            written = await self._applier.apply(
-                Operation(edit.id, tuple(changes), msgspec.msgpack.encode(edit), author.repeat)
-            )
+            edit, written = await write_edit(self._applier, self._applied, changes, edit)
+            self._written_outside([path for path in written if not path.is_relative_to(self._root)])
             await self._tree.fresh()
-            self._applied(edit)
             effect = await self._aftermath.effect(changes, before, written)
             self._guard.note(author, edit.at, effect.bodies)
         return _Made(edit, effect)
@@ -399,39 +429,6 @@ class Edits:
         with anyio.CancelScope(shield=True):  # bounded by the wait for diagnostics
             consequences = await self._aftermath.consequences(made.effect, lambda path: self.queued(path) > 0)
         return Edited(id=made.edit.id, files=made.edit.files, consequences=consequences)
-
-    def _changed(self, change: FileChange, difference: Difference) -> ChangedFile:
-        counts = difference.counts
-        return ChangedFile(
-            path=self._shown(change.path),
-            moved_to=self._shown(change.moved_to) if change.moved_to else None,
-            created=change.before is None,
-            deleted=change.after is None,
-            added=counts.added,
-            removed=counts.removed,
-        )
-
-    def _patch(self, change: FileChange, difference: Difference) -> FilePatch:
-        read = change.before
-        return FilePatch(
-            path=self._shown(change.path),
-            moved_to=self._shown(change.moved_to) if change.moved_to else None,
-            old_hash=read.digest if read else None,
-            encoding=read.encoding if read else change.encoding,
-            bom=bool(read and read.bom),
-            created=read is None,
-            deleted=change.after is None,
-            hunks=hunks_of(difference),
-        )
-
-    def _diff(self, change: FileChange, difference: Difference) -> str:
-        return unified_diff(
-            self._shown(change.path),
-            _content(change),
-            change.after,
-            new_path=self._shown(change.moved_to) if change.moved_to else None,
-            known=difference,
-        )
 
     def _shown(self, path: Path) -> str:
         return path.relative_to(self._root).as_posix()
@@ -451,26 +448,3 @@ class _Made(NamedTuple):
 
     edit: AppliedEdit
     effect: Effect
-
-
-def _content(change: FileChange) -> str | None:
-    return change.before.text.content if change.before else None
-
-
-def _difference(change: FileChange) -> Difference:
-    return difference(_content(change), change.after)
-
-
-def _check_targets(changes: Sequence[FileChange]) -> None:
-    """The one place that every edit passes. Raises PathRefused for what is git's own, which says what git runs, and for
-    names that neither journal nor history could keep."""
-    for change in changes:
-        for path in (change.path, change.moved_to):
-            if path is not None and not is_utf8(str(path)):
-                raise PathRefused(f"{str(path)!r} is not UTF-8, and not edited here; nothing was changed.")
-            if path is not None and in_git(str(path)):
-                raise PathRefused(f"{str(path)!r} is git's own, and never edited here; nothing was changed.")
-
-
-def _differs(change: FileChange) -> bool:
-    return change.moved_to is not None or _content(change) != change.after

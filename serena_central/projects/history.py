@@ -20,7 +20,7 @@ from serena_central.core.errors import OutcomeUnknown, SerenaCentralError, Store
 from serena_central.core.events import EventBus
 from serena_central.editing.apply import Applier
 from serena_central.editing.journal import Entry, Journal, Past
-from serena_central.projects.applied_edit import AppliedEdit, edit_in
+from serena_central.projects.applied_edit import AppliedEdit, edits_in, operation_of
 from serena_central.store.answers import EDIT_PATCHES_KEPT_S, EditAnswer, EditFilter
 from serena_central.store.rows import EditRow
 from serena_central.store.store import Store
@@ -117,6 +117,11 @@ class EditHistory:
             found = await self._store.ask(lambda queries: queries.edit(edit_id))
         return found
 
+    async def parts(self, edit_id: str) -> list[EditRow]:
+        """All edits of the operation that one belongs to, with their patches, by id. Raises StoreError."""
+        await self._store.writer.flush()
+        return await self._store.ask(lambda queries: queries.edits_of_operation(operation_of(edit_id)))
+
     async def undone_by(self, edit_id: str) -> str | None:
         """The edit that took this one back, unless that was taken back itself. Raises StoreError."""
         await self._store.writer.flush()
@@ -172,8 +177,8 @@ def _outcomes(past: Iterable[Past]) -> dict[str, str | SerenaCentralError]:
 
 
 def _edits_in(past: Iterable[Past], *, without: Collection[str]) -> list[AppliedEdit]:
-    found = (edit_in(one) for one in past if one.applied and one.entry.record and one.entry.id not in without)
-    return [edit for edit in found if edit is not None]
+    made = (one for one in past if one.applied and one.entry.record and one.entry.id not in without)
+    return [edit for one in made for edit in reversed(edits_in(one))]
 
 
 def _row(edit: AppliedEdit) -> EditRow:

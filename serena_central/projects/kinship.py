@@ -25,6 +25,9 @@ HEAD_LINES = 12
 _HEAD_WORDS = frozenset({"class", "extends", "implements", "interface", "metaclass", "object", "public", "struct"})
 """Words in heads that are no bases."""
 
+_TRAIT_IMPLEMENTED = re.compile(r"impl\b.+\bfor\b", re.DOTALL)
+"""How a block of Rust is called that implements a trait: its members are called through that, wherever it is."""
+
 _WORD = re.compile(r"[^\W\d]\w*")
 _HEAD_END = re.compile(r"[{]|:\s*(?:#.*)?$", re.MULTILINE)
 
@@ -48,6 +51,8 @@ class Kinship:
     async def may_override(self, member: Hit) -> bool:
         """Whether a base of a member's type has a member of its name, or is not known in this project."""
         own = _type_of(member)
+        if own is not None and _TRAIT_IMPLEMENTED.match(own.symbol.name):
+            return True
         todo, seen = ([own] if own else []), set[str]()
         while todo:
             one = todo.pop()

@@ -5,7 +5,7 @@ tree saw to every server that was ever asked for this project. It knows no symbo
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -26,21 +26,32 @@ from serena_central.core.text import Text
 from serena_central.files.recent import RecentTexts
 from serena_central.files.text import FileText
 from serena_central.files.tree import Change
-from serena_central.lsp.answers import DocumentSymbol, FileChange
+from serena_central.lsp.answers import DocumentSymbol, FileChange, SymbolKind
 from serena_central.lsp.catalogue import ServerSpec, catalogue
 from serena_central.lsp.catalogue.choices import Problem
 from serena_central.lsp.catalogue.permitted import Permitted
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.detection import Detection
+from serena_central.lsp.installers.underway import Underway, underway_of
 from serena_central.lsp.locate import locate
-from serena_central.lsp.roots import ProjectPython, ServerRoot, is_unmarked, server_root, users_elsewhere
+from serena_central.lsp.roots import (
+    ProjectDependencies,
+    ProjectPython,
+    ServerRoot,
+    is_unmarked,
+    server_root,
+    users_elsewhere,
+)
 from serena_central.pool.key import ServerKey, WantedServer, digest_of
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.pool.state import Cause
+from serena_central.symbols import identity
+from serena_central.symbols.comparison import Comparison
 from serena_central.symbols.flat import completed, is_flat
 from serena_central.symbols.source import Lent, Outline
+from serena_central.symbols.symbol import Symbol
 from serena_central.symbols.syntax.grammars import Grammar, grammar_of
-from serena_central.symbols.syntax.messages import Occurrence
+from serena_central.symbols.syntax.messages import Claimed, Declared, Edit, Occurrence
 from serena_central.symbols.syntax.reader import SyntaxReader
 
 logger = logging.getLogger(__name__)
@@ -54,8 +65,17 @@ NOT_RUN = "not-trusted"
 """Likewise, where it would execute what a project brings that nobody trusts."""
 
 
-REBINDING = frozenset({"python"})
-"""Languages without overloads of their own: who defines a name again adds to its symbol, or replaces it."""
+_VALUES = frozenset({SymbolKind.VARIABLE, SymbolKind.CONSTANT})
+
+REBINDING: Mapping[str, frozenset[int]] = {
+    "python": frozenset(),
+    "ruby": frozenset(),
+    "typescript": _VALUES,
+    "deno": _VALUES,
+}
+"""Languages in which definitions of one name in one scope are one symbol (a name that is bound again, a property's
+accessors, signatures, declarations that merge), but for those of these kinds: variables of several blocks. In all
+other languages they are overloads."""
 
 
 class Installations(Protocol):
@@ -114,11 +134,21 @@ class ProjectLanguages:
         self._roots: set[Path] = {root}
         self._specs: dict[str, ServerSpec | None] = {}
         self._identities: dict[str, str] = {}
+        self._missing: dict[str, ServerSpec] = {}
+        """Servers that were not there when they were looked for, until it is told that they are."""
+        self._comparisons: dict[str, Comparison] = {}
+        self._unmarked: dict[tuple[str, str], bool] = {}
+        """(server, folder of a file) → whether it can't know how files there are built; thrown away likewise."""
         self._wanted: dict[tuple[str, str], WantedServer] = {}
         """(server, folder of a file) → the pool's order; thrown away when a file that marks roots changes."""
         self.restricted: dict[str, str] = {}
         """Servers that were asked and are kept from executing what the project brings → what answers lack for it."""
         self.python = ProjectPython(root, [around] if around and around != root else [], python)
+        self._dependencies = ProjectDependencies(root)
+        self._imports_with: set[ServerKey] = set()
+        """Servers that were started with the Python environment as it is."""
+        self._named_folders: set[Path] = set()
+        """Folders that the manifests behind `_wanted` lead to; thrown away likewise."""
         self._users: dict[tuple[str, Path], list[str]] = {}
         """(server, its folder) → folders that use it and are not loaded with it; thrown away likewise."""
 
@@ -129,19 +159,29 @@ class ProjectLanguages:
     def is_searched(self, path: str) -> bool:
         """Whether the symbols of a root-relative path are found by name in the whole project.
 
-        Those of data and markup are read when their file is asked for, unless the settings name their language.
+        Those of data and markup are read when their file is asked for, unless the settings name their language; go.mod
+        and its like hold none.
         """
         language = self.language_of(path)
-        return language is not None and self._detection.is_searched(language)
+        if language is None or not self._detection.is_searched(language):
+            return False
+        configuration = catalogue().languages[language].configuration
+        return not configuration or self.identifier(path) not in configuration
+
+    def has_references(self, path: str) -> bool:
+        """Whether other files refer to what a root-relative path declares: not so of data and markup."""
+        language = self.language_of(path)
+        return language is not None and not catalogue().languages[language].data
 
     def is_code(self, path: str) -> bool:
-        """Whether a root-relative path is searched and a language server reads it as code: go.mod it does not."""
-        identifier = self._identifier(path)
-        return bool(identifier) and "." not in identifier and self.is_searched(path)
+        """Whether a root-relative path is searched, and so read as code."""
+        return self.is_searched(path)
 
-    def rebinds(self, path: str) -> bool:
-        """Whether definitions of one name in one scope of a root-relative path are one symbol."""
-        return self.language_of(path) in REBINDING
+    def rebinds(self, path: str, kind: int) -> bool:
+        """Whether definitions of one name in one scope of a root-relative path, such as one of this kind, are one
+        symbol."""
+        others = REBINDING.get(self.language_of(path) or "")
+        return others is not None and kind not in others
 
     async def look_at_scripts(self, paths: Iterable[str]) -> None:
         """Reads the first lines of files whose names say nothing: many at once, before they are asked for."""
@@ -160,7 +200,60 @@ class ProjectLanguages:
     def identity(self, path: str) -> str | None:
         """Server, version and settings digest that answer for a path: what a cached answer must agree with."""
         spec = self.spec_for(path)
-        return None if spec is None else self._identity_of(spec)
+        if spec is None:
+            return None
+        compared = self._comparisons.get(spec.name)
+        preferred = compared is not None and compared.decided and compared.prefers_syntax
+        return (self.instead(path) if preferred else None) or self._identity_of(spec)
+
+    def instead(self, path: str) -> str | None:
+        """What reads a file by syntax in place of a server that can't know how it is built; None where one can."""
+        spec, grammar = self.spec_for(path), self.grammar(path)
+        if spec is None or grammar is None or not self._is_unmarked(spec, path):
+            return None
+        return identity.instead(grammar, self._identity_of(spec))
+
+    def _is_unmarked(self, spec: ServerSpec, path: str) -> bool:
+        if spec.roots.unmarked is None:
+            return False
+        place = spec.name, path.rpartition("/")[0]
+        if place not in self._unmarked:
+            self._unmarked[place] = is_unmarked(spec, self._root, self._root / path)
+        return self._unmarked[place]
+
+    def read_instead(self) -> dict[str, str]:
+        """Servers in whose place files are read by syntax → what they lack for these files."""
+        return {
+            name: spec.roots.unmarked or ""
+            for name, compared in self._comparisons.items()
+            if compared.decided and compared.prefers_syntax
+            for spec in (catalogue().servers[name],)
+        }
+
+    def meaning(self, path: str) -> str | None:
+        """As `identity`, for answers that depend on what is imported, as references do and a file's symbols don't."""
+        spec = self.spec_for(path)
+        if spec is None or not spec.environment:
+            return self.identity(path)
+        return f"{self._identity_of(spec)} {self._environment(spec)}"
+
+    def environment_of(self, languages: Iterable[str]) -> str:
+        """The state of the environment that servers of these languages resolve imports in; empty where none does."""
+        specs = map(self._choices.server_for, languages)
+        return next(filter(None, (self._environment(spec) for spec in specs if spec)), "")
+
+    def _environment(self, spec: ServerSpec) -> str:
+        if spec.environment and not self.python.state:
+            self.python.look()
+        return self.python.state if spec.environment else ""
+
+    def look_at_environment(self) -> None:
+        """Sees whether the Python environment has changed, if it is in use: what was started with it before ends."""
+        if self.python.state and self.python.look():
+            for key in self._imports_with:
+                self._pool.replace(key, "the Python environment has changed")
+            self._imports_with = set()
+            self._wanted.clear()
 
     def _identity_of(self, spec: ServerSpec) -> str:
         if spec.name not in self._identities:
@@ -170,6 +263,7 @@ class ProjectLanguages:
                 version = NOT_RUN
             except ServerNotInstalled:
                 version = MISSING
+                self._missing[spec.name] = spec
             digest = digest_of(spec, self._choices.settings_of(spec.name))
             trust = " untrusted" if self._untrusted else ""
             self._identities[spec.name] = f"{spec.name} {version} {digest}{trust}"
@@ -200,21 +294,25 @@ class ProjectLanguages:
     def wanted(self, spec: ServerSpec, path: str) -> WantedServer:
         """The pool's order for the server that answers for a root-relative path. Raises NoServerRoot."""
         place = spec.name, path.rpartition("/")[0]
-        if spec.environment and self.python.look():
-            self._wanted.clear()
         known = self._wanted.get(place)
         if known is None:
             found = server_root(spec, self._root, self._root / path)
             self._roots.add(found.root)
+            self._named_folders |= found.reads
+            state = self._environment(spec)
+            told = self.python.tell(spec, self._choices.settings_of(spec.name))
             known = self._wanted[place] = WantedServer(
                 spec=spec,
                 root=found.root,
-                settings=self._choices.settings_of(spec.name),
+                settings=told.settings,
                 read_text=self.read_text,
                 untrusted=self._untrusted,
                 folder=found.folder,
-                env={**found.env, **(self.python.environment.env if spec.environment else {})},
+                env={**found.env, **told.env},
+                state=state,
             )
+            if spec.environment:
+                self._imports_with.add(known.key)
         return known
 
     async def users_elsewhere(self, path: str, files: Collection[str]) -> list[str]:
@@ -235,7 +333,7 @@ class ProjectLanguages:
     def caveat(self, path: str) -> str | None:
         """What the uses of a path's symbols may lack, since the project doesn't say how it is built."""
         spec = self.spec_for(path)
-        if spec is None or spec.roots.unmarked is None or not is_unmarked(spec, self._root, self._root / path):
+        if spec is None or not self._is_unmarked(spec, path):
             return None
         return spec.roots.unmarked
 
@@ -247,11 +345,22 @@ class ProjectLanguages:
         """
         wanted = self._wanted_for(path)
 
+        self._dependencies.asked(wanted.spec.name, wanted.spec.dependencies, path)
+
         async def inside(server: LanguageServer) -> T:
             await server.enter(wanted.folder or wanted.root)
             return await question(server)
 
         return await self._read(wanted, inside)
+
+    def lacking(self) -> dict[tuple[str, Path], str]:
+        """(server that was asked, folder) → which packages of others answers lack there, and how to get them."""
+        return self._dependencies.notes(self._dependencies_arrived)
+
+    def _dependencies_arrived(self, manifest: Path) -> None:
+        """They lie where no tree looks: servers read the manifest again."""
+        for root in self._roots:
+            self._pool.files_changed(root, [FileChange(manifest, "changed")])
 
     def _wanted_for(self, path: str) -> WantedServer:
         spec = self.spec_for(path)
@@ -263,12 +372,11 @@ class ProjectLanguages:
         self._see_to(wanted.spec)
         if self._untrusted and wanted.spec.untrusted and wanted.spec.untrusted.lacks:
             self.restricted[wanted.spec.name] = wanted.spec.untrusted.lacks
-        if wanted.spec.environment:
-            self.python.asked(wanted.spec.name)
+        self.python.asked(wanted.spec)
         try:
             return await self._pool.read(wanted, question)
         except ServerNotInstalled:
-            self.installed(wanted.spec.name)  # it was removed
+            self._identities.pop(wanted.spec.name, None)  # it was removed
             self._see_to(wanted.spec)
             raise
 
@@ -278,7 +386,7 @@ class ProjectLanguages:
         Raises: ServerBeingInstalled, ServerNotTrusted.
         """
         if NOT_RUN in self._identity_of(spec):
-            self.installed(spec.name)  # what kept it from running may be gone
+            self._identities.pop(spec.name)  # what kept it from running may be gone
             locate(spec, self._root, self._places, untrusted=self._untrusted)
         being_done = self._being_done(spec)
         if being_done is not None:
@@ -288,7 +396,7 @@ class ProjectLanguages:
         """What is done about a server that is missing; None where it is there, or only a person can get it."""
         if MISSING not in self._identity_of(spec):
             return None
-        self.installed(spec.name)  # since then, perhaps
+        self._identities.pop(spec.name)  # since then, perhaps
         if self._installations is None or MISSING not in self._identity_of(spec) or not self._may_install(spec):
             return None
         return self._installations.want(spec)
@@ -304,9 +412,25 @@ class ProjectLanguages:
             return False
         return await self._installations.settled(spec)
 
+    def missing(self) -> list[ServerSpec]:
+        """Servers that were looked for in vain, also those that some question has found since: the index of their
+        files knows nothing of that yet."""
+        return [spec for spec in self._missing.values() if not spec.undriven]
+
+    def installing(self) -> list[Underway]:
+        """Installations of servers that are missing here, by whatever process."""
+        found = (underway_of(spec.name, self._places) for spec in self.missing())
+        return [one for one in found if one is not None]
+
+    @property
+    def untrusted(self) -> Path | None:
+        """The root, where nobody trusts the project: nothing of it is executed."""
+        return self._untrusted
+
     def installed(self, server: str) -> None:
         """A server is there now, or another version of it."""
         self._identities.pop(server, None)
+        self._missing.pop(server, None)
 
     async def retire(self, successor: "ProjectLanguages") -> None:
         """Ends the servers that were started for this, and that the same root's new settings would start otherwise."""
@@ -319,12 +443,17 @@ class ProjectLanguages:
         for language in wanted.spec.languages:
             spec = self._choices.server_for(language)
             if spec is not None and spec.name == wanted.spec.name:
-                digest = digest_of(spec, self._choices.settings_of(spec.name), wanted.env)
+                state = self._environment(spec)
+                told = self.python.tell(spec, self._choices.settings_of(spec.name))
+                digest = digest_of(spec, told.settings, {**wanted.env, **told.env}, state)
                 return ServerKey(wanted.root, spec.name, digest, self._untrusted)
         return None
 
     def server_of(self, path: str) -> Hashable:
-        """Paths with equal answers share one language server, or have none for the same reason."""
+        """Paths with equal answers share one language server, have none for the same reason, or are read by syntax."""
+        said = self.identity(path)
+        if said is not None and identity.is_instead(said):
+            return said
         try:
             return self._wanted_for(path).key
         except LanguageServerError as error:
@@ -345,14 +474,31 @@ class ProjectLanguages:
             LanguageServerError: no server, or it failed.
         """
 
+        said = self.identity(path)
+        if said is not None and identity.is_instead(said):
+            await work(Lent(self.by_syntax, self._syntax))
+            return
+
         async def with_server(server: LanguageServer) -> None:
             async def ask(file: str) -> Outline:
-                return Outline(await self._whole(file, await server.document_symbols(self._root / file)))
+                outline = Outline(await self._whole(file, await server.document_symbols(self._root / file)))
+                return outline if self.instead(file) is None else await self._better(file, outline)
 
             await work(Lent(ask, server))
 
         # A file's own symbols need none of the folder around it.
         await self._read(self._wanted_for(path), with_server)
+
+    async def _better(self, path: str, by_server: Outline) -> Outline:
+        """The better of two outlines of a file that its server can't know; it is one of the sample."""
+        spec = self.spec_for(path)
+        try:
+            by_syntax = await self.by_syntax(path)
+        except LanguageServerError as error:
+            logger.warning("what %s holds by syntax is not known: %s", path, error)
+            return by_server
+        compared = self._comparisons.setdefault(spec.name if spec else "", Comparison())
+        return by_syntax if compared.add(by_server.symbols, by_syntax.symbols) else by_server
 
     async def _whole(self, path: str, symbols: Sequence[DocumentSymbol]) -> Sequence[DocumentSymbol]:
         """A server's symbols with whole definitions, as far as the syntax tells what a flat answer does not."""
@@ -366,9 +512,9 @@ class ProjectLanguages:
 
     def grammar(self, path: str) -> Grammar | None:
         """The grammar that reads a root-relative path by syntax, if this project serves its language."""
-        return None if self._syntax is None else grammar_of(self._identifier(path))
+        return None if self._syntax is None else grammar_of(self.identifier(path))
 
-    def _identifier(self, path: str) -> str:
+    def identifier(self, path: str) -> str:
         """LSP's identifier of a file's language; empty where this project serves none."""
         language = self.language_of(path)
         return catalogue().identifier_of(path, [language]) if language else ""
@@ -382,7 +528,7 @@ class ProjectLanguages:
         """
         assert self._syntax is not None, "grammar() found none"
         text = await anyio.to_thread.run_sync(self.read_text, self._root / path)
-        return await self._syntax.outline(self._identifier(path), text.content)
+        return await self._syntax.outline(self.identifier(path), text.content)
 
     async def occurrences(self, path: str, name: str) -> list[Occurrence]:
         """Where a name stands in a file, and in what, by syntax; nothing where its language has no grammar.
@@ -394,7 +540,28 @@ class ProjectLanguages:
         if self._syntax is None or self.grammar(path) is None:
             return []
         text = await anyio.to_thread.run_sync(self.read_text, self._root / path)
-        return await self._syntax.occurrences(self._identifier(path), text.content, name)
+        return await self._syntax.occurrences(self.identifier(path), text.content, name)
+
+    async def declared(self, path: str, text: Text, symbol: Symbol) -> Declared | None:
+        """What the syntax says of a symbol's range in a text of a root-relative path; None where it says nothing."""
+        if self._syntax is None or self.grammar(path) is None:
+            return None
+        claimed = Claimed(symbol.name, symbol.range, symbol.name_position)
+        try:
+            return await self._syntax.declared(self.identifier(path), text.content, claimed)
+        except LanguageServerError as error:
+            logger.warning("it is not known whether %s of %s is whole: %s", symbol.name, path, error)
+            return None
+
+    async def damage(self, path: str, text: Text, edit: Edit) -> str:
+        """What an edit of a text of a root-relative path breaks in its syntax; empty if nothing, or not known."""
+        if self._syntax is None or self.grammar(path) is None:
+            return ""
+        try:
+            return await self._syntax.damage(self.identifier(path), text.content, edit)
+        except LanguageServerError as error:
+            logger.warning("it is not known what an edit of %s breaks: %s", path, error)
+            return ""
 
     def changed(self, changes: Sequence[Change]) -> Collection[str]:
         """Tells every server of this project what happened on disk, before anybody asks again.
@@ -402,15 +569,45 @@ class ProjectLanguages:
         Returns files that did not change and may have another language, and so another server, now.
         """
         if any(self.is_marker(change.path) for change in changes):
-            self._wanted.clear()
+            self._forget_places()
             self.python.forget()
-            self._users = {}
+            self._dependencies.forget()
         told = [FileChange(self._root / change.path, change.kind) for change in changes]
         for root in self._roots:
             self._pool.files_changed(root, told)
         if self._around is not None:
             self._pool.files_changed_near(self._around, self._roots, told)
         return self._detection.changed([change.path for change in changes])
+
+    def external_folders(self) -> set[Path]:
+        """Folders that this project's servers read, as they or manifests say; also such as lie in the root."""
+        return self._pool.watched_folders(self._roots) | self._named_folders
+
+    async def external_folders_moved(self) -> None:
+        """Returns when servers may read other folders than before."""
+        await self._pool.watching_moved()
+
+    def changed_outside(self, changes: Sequence[FileChange]) -> None:
+        """Tells every server of this project what happened to files that are not the project's."""
+        if any(self.is_marker(change.path.name) for change in changes):
+            self._forget_places()
+        for root in self._roots:
+            self._pool.files_changed(root, changes)
+
+    def written_outside(self, paths: Sequence[Path]) -> None:
+        """Tells every server of this project of files of others that this server wrote."""
+        if paths:
+            self.changed_outside([FileChange(path, "changed") for path in paths])
+
+    def asked_since_ns(self) -> int | None:
+        """Since when servers may have read files; None while there is none."""
+        return self._pool.oldest_ns(self._roots)
+
+    def _forget_places(self) -> None:
+        self._wanted.clear()
+        self._unmarked.clear()
+        self._named_folders.clear()
+        self._users = {}
 
     def is_marker(self, path: str) -> bool:
         """Whether a file may say where a server's root is."""

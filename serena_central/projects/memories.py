@@ -2,14 +2,16 @@
 
 They lie in the project's `.serena/memories`; names that begin with `global/` lie in the user's own folder and are seen
 by all projects. Nothing is overwritten that its author has not seen: that is given as the digest of what was last seen.
-Which session saw what is not known here.
+Which session saw what is not known here. What is written goes the way of edits: by the journal, so that a crash leaves
+no half of it and a repetition of the call is known; and into history.
 """
 
 import hashlib
 import os
 import stat
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager, suppress
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -20,6 +22,7 @@ import regex
 from serena_central.config.settings import ProjectSettings
 from serena_central.core.errors import (
     ConfigError,
+    FileChanged,
     InvalidArguments,
     MemoryChanged,
     MemoryNotFound,
@@ -28,13 +31,19 @@ from serena_central.core.errors import (
     PathRefused,
     ToolRefused,
 )
+from serena_central.core.ids import new_edit_id
 from serena_central.core.nofollow import OpenFolder
 from serena_central.core.patterns import BoundedMatcher
 from serena_central.core.quoting import NAME_CHARS, is_visible, quoted
+from serena_central.editing.apply import Applier
+from serena_central.editing.change import Author, FileChange
 from serena_central.editing.replacing import Mode, replaced, replacements
-from serena_central.files.atomic import make_folders, write_in
+from serena_central.files.atomic import make_folders
 from serena_central.files.boundary import resolve_inside
-from serena_central.files.text import read_text
+from serena_central.files.text import FileText, read_text
+from serena_central.projects.applied_edit import AppliedEdit
+from serena_central.projects.edit_records import Recorded, differs
+from serena_central.projects.joint import write_edit
 
 GLOBAL = "global/"
 
@@ -42,6 +51,9 @@ MAX_BYTES = 1024 * 1024
 """Of one memory: it is read into an agent's context."""
 
 MAX_LISTED = 10_000
+
+ATTEMPTS = 4
+"""How often a change is planned because something else changed the memory meanwhile."""
 
 MAX_PATTERN_CHARS = 20_000
 """Of all patterns of a setting: compiling takes 10 µs for each. More of them fit everything."""
@@ -71,8 +83,17 @@ class Names(NamedTuple):
 class Memories:
     """The memories of one project. Safe from any task: each change is checked and made in one go."""
 
-    def __init__(self, root: Path, home: Path, settings: ProjectSettings) -> None:
-        """`home` is the user's SERENA_HOME."""
+    def __init__(
+        self,
+        root: Path,
+        home: Path,
+        settings: ProjectSettings,
+        applier: Applier,
+        applied: Callable[[AppliedEdit], None],
+    ) -> None:
+        """`home` is the user's SERENA_HOME; `applied` is told of every change, and must neither wait nor raise."""
+        self._applier = applier
+        self._applied = applied
         claudes = not (root / ".serena").is_dir() and (root / ".claude/.serena").is_dir()
         self._root = root
         self._own = ".claude/.serena/memories/" if claudes else ".serena/memories/"
@@ -99,7 +120,7 @@ class Memories:
         """Raises: MemoryNotFound, PathError, InvalidArguments (the name can't be one)."""
         return await anyio.to_thread.run_sync(self._read, checked_name(name))
 
-    async def write(self, name: str, content: str, *, seen: str | None) -> Memory:
+    async def write(self, name: str, content: str, author: Author, *, seen: str | None) -> Memory:
         """Makes a memory, or replaces it if it is still what its author has `seen` (the digest; None: nothing).
 
         Raises:
@@ -107,53 +128,90 @@ class Memories:
             ToolRefused: it can't be changed here.
         """
         name = self._checked_for_change(name)
-        async with self._changing:
-            return await anyio.to_thread.run_sync(self._replace, name, content, seen)
 
-    async def edit(self, name: str, needle: str, repl: str, mode: Mode, *, several: bool, seen: str | None) -> Memory:
+        def plan() -> FileChange:
+            now = self._text(name)
+            if now is not None:
+                _check_seen(_memory(name, now), seen)
+            return self._with(name, now, content)
+
+        await self._change(plan, author)
+        return Memory(name, content, _digest(content))
+
+    async def edit(
+        self, name: str, needle: str, repl: str, mode: Mode, author: Author, *, several: bool, seen: str | None
+    ) -> Memory:
         """Replaces text inside a memory. What it does is said by the needle, so that it need not have been seen before.
 
         Raises: InvalidArguments (see editing/replacing.py), MemoryChanged, MemoryNotFound, ToolRefused.
         """
         name = self._checked_for_change(name)
 
-        def change() -> Memory:
-            now = self._read(name)
-            _check_seen(now, seen or now.digest)
-            new = replaced(now.content, replacements(now.content, needle, repl, mode, several=several))
-            return self._replace(name, new, now.digest)
+        def plan() -> FileChange:
+            now = self._there(name)
+            _check_seen(_memory(name, now), seen or _digest(now.text.content))
+            content = now.text.content
+            return self._with(name, now, replaced(content, replacements(content, needle, repl, mode, several=several)))
 
-        async with self._changing:
-            return await anyio.to_thread.run_sync(change)
+        content = (await self._change(plan, author)).after or ""
+        return Memory(name, content, _digest(content))
 
-    async def delete(self, name: str, *, seen: str | None) -> None:
+    async def delete(self, name: str, author: Author, *, seen: str | None) -> None:
         """Raises: MemoryNotFound, MemoryChanged (it changed since it was seen), ToolRefused."""
         name = self._checked_for_change(name)
 
-        def change() -> None:
-            now = self._read(name)
-            _check_seen(now, seen or now.digest)
-            with self._folder(name) as (folder, file):
-                folder.unlink(file)
+        def plan() -> FileChange:
+            now = self._there(name)
+            _check_seen(_memory(name, now), seen or _digest(now.text.content))
+            return FileChange(self._path(name), now, None)
 
-        async with self._changing:
-            await anyio.to_thread.run_sync(change)
+        await self._change(plan, author)
 
-    async def rename(self, name: str, new_name: str) -> None:
+    async def rename(self, name: str, new_name: str, author: Author) -> None:
         """Raises: MemoryNotFound, InvalidArguments (the new name is taken), ToolRefused."""
         name, new_name = self._checked_for_change(name), self._checked_for_change(new_name)
 
-        def change() -> None:
-            self._read(name)
-            with self._folder(name) as (folder, file), self._folder(new_name) as (to, new_file):
-                try:
-                    folder.link(file, to, new_file)  # unlike a rename, it never replaces what is there
-                except FileExistsError as error:
-                    raise InvalidArguments(f"A memory named {quoted(new_name)} exists already.") from error
-                folder.unlink(file)
+        def plan() -> FileChange:
+            now = self._there(name)
+            if os.path.lexists(self._path(new_name)):
+                raise InvalidArguments(f"A memory named {quoted(new_name)} exists already.")
+            return FileChange(self._path(name), now, now.text.content, moved_to=self._path(new_name))
 
+        await self._change(plan, author)
+
+    async def _change(self, plan: Callable[[], FileChange], author: Author) -> FileChange:
+        """Makes the change that is planned, in a thread, on what is there; planned again if that changes meanwhile."""
         async with self._changing:
-            await anyio.to_thread.run_sync(change)
+            for _ in range(ATTEMPTS):
+                change = await anyio.to_thread.run_sync(plan)
+                if not differs(change):
+                    return change
+                with suppress(FileChanged):
+                    await write_edit(self._applier, self._applied, [change], self._edit(change, author))
+                    return change
+        raise PathRefused("This memory keeps changing, or its folder can't be used. Nothing was changed.")
+
+    def _edit(self, change: FileChange, author: Author) -> AppliedEdit:
+        """What history keeps: of a memory of all projects only that it was changed, by its absolute path, since no
+        project can take that back."""
+        own = change.path.is_relative_to(self._root) and (change.moved_to or self._root).is_relative_to(self._root)
+        recorded = Recorded.of(self._root if own else Path("/"), [change])
+        files = recorded.files()
+        if not own:
+            files = [
+                msgspec.structs.replace(
+                    file, path=f"/{file.path}", moved_to=f"/{file.moved_to}" if file.moved_to else None
+                )
+                for file in files
+            ]
+        return AppliedEdit(
+            id=new_edit_id(),
+            at=time.time(),
+            author=author,
+            root=str(self._root),
+            files=files,
+            patches=recorded.patches() if own else [],
+        )
 
     def _path(self, name: str) -> Path:
         """Where a memory lies. Raises PathRefused where something on the way is a link: it may lead anywhere."""
@@ -165,37 +223,30 @@ class Memories:
             raise PathRefused(f"Memory {quoted(name)} is a link, or lies behind one; memories are plain files.")
         return resolve_inside(base, relative, must_exist=False)
 
-    @contextmanager
-    def _folder(self, name: str) -> Generator[tuple[OpenFolder, str]]:
-        """The folder in which a memory lies, made if need be, and its file's name. Raises PathRefused."""
-        path = self._path(name)
-        try:
-            with OpenFolder.made(str(path.parent)) as folder:
-                yield folder, path.name
-        except OSError as error:
-            raise PathRefused(f"Memory {quoted(name)} can't be changed: {error.strerror}.") from error
-
     def _read(self, name: str) -> Memory:
-        if _fits(self._ignored, name):
-            raise MemoryNotFound(name, self._listed().names)
-        try:
-            content = read_text(self._path(name), max_bytes=MAX_BYTES).text.content
-        except PathNotFound as error:
-            raise MemoryNotFound(name, self._listed().names) from error
-        return Memory(name, content, _digest(content))
+        return _memory(name, self._there(name))
 
-    def _replace(self, name: str, content: str, seen: str | None) -> Memory:
+    def _there(self, name: str) -> FileText:
+        """The text of a memory. Raises MemoryNotFound."""
+        found = None if _fits(self._ignored, name) else self._text(name)
+        if found is None:
+            raise MemoryNotFound(name, self._listed().names)
+        return found
+
+    def _text(self, name: str) -> FileText | None:
+        try:
+            return read_text(self._path(name), max_bytes=MAX_BYTES)
+        except PathNotFound:
+            return None
+
+    def _with(self, name: str, now: FileText | None, content: str) -> FileChange:
         try:
             data = content.encode()
         except UnicodeEncodeError as error:
             raise InvalidArguments(f"The content of memory {quoted(name)} is no valid text: {error}.") from error
         if len(data) > MAX_BYTES:
             raise InvalidArguments(f"Memory {quoted(name)} would have {len(data)} bytes; {MAX_BYTES} are the most.")
-        with suppress(MemoryNotFound):
-            _check_seen(self._read(name), seen)
-        with self._folder(name) as (folder, file):
-            write_in(folder, file, data, shared=True)
-        return Memory(name, content, _digest(content))
+        return FileChange(self._path(name), now, content)
 
     def _checked_for_change(self, name: str) -> str:
         name = checked_name(name)
@@ -224,6 +275,10 @@ def checked_name(name: str) -> str:
             'no empty parts, no leading dots or slashes, nothing invisible, none of \\ : * ? " < > |.'
         )
     return plain
+
+
+def _memory(name: str, read: FileText) -> Memory:
+    return Memory(name, read.text.content, _digest(read.text.content))
 
 
 def _check_seen(now: Memory, seen: str | None) -> None:

@@ -7,7 +7,6 @@ after all. Elsewhere: then it is none, unless it calls the same method through a
 it is a possible reference.
 """
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby, islice
@@ -15,16 +14,14 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import anyio
-import anyio.to_thread
 import msgspec
 
-from serena_central.core.errors import LanguageServerError, PathError, RequestFailed, ServerBusy
-from serena_central.core.text import Position, Range, Text
-from serena_central.files.search import find_containing
+from serena_central.core.errors import LanguageServerError, PathError
+from serena_central.core.text import Position, Range
 from serena_central.files.tree import Change, FileTree
-from serena_central.files.vocabulary import Vocabulary
 from serena_central.lsp.answers import Location
 from serena_central.lsp.client import LanguageServer
+from serena_central.projects.candidates import Candidate, Candidates, CandidateSearch
 from serena_central.projects.kinship import Kinship
 from serena_central.projects.languages import ProjectLanguages
 from serena_central.projects.views import Uses
@@ -32,7 +29,10 @@ from serena_central.symbols.index import Hit, SymbolIndex
 from serena_central.symbols.syntax.messages import Kind
 
 AT_ONCE = 4
-"""Questions in flight at one server."""
+"""Files that one server is asked about at a time."""
+
+PLACES_AT_ONCE = 16
+"""Places of a file that are asked about in one go: where the time ends, their answers are lost together."""
 
 FILES_AT_ONCE = 20
 """Files that are parsed before their places are asked about."""
@@ -81,7 +81,7 @@ class Examined(msgspec.Struct):
     strings: list[Place] = []
     comments: list[Place] = []
     code: dict[str, list[Place]] = {}
-    """Path → its places in code, of the files that were parsed."""
+    """Path → its places in code, of the files of which it is known what the places stand in."""
 
     @property
     def is_clear(self) -> bool:
@@ -94,28 +94,32 @@ class Possible:
 
     def __init__(self, root: Path, tree: FileTree, index: SymbolIndex, languages: ProjectLanguages) -> None:
         self._root = root
-        self._tree = tree
         self._index = index
         self._languages = languages
-        self._vocabulary = Vocabulary(root, languages.encoding)
+        self._search = CandidateSearch(root, tree, languages)
 
     def changed(self, changes: Iterable[Change]) -> None:
-        """Forgets files that are gone."""
-        self._vocabulary.forget(change.path for change in changes if change.kind == "deleted")
+        """Forgets what these changes made wrong."""
+        self._search.changed(changes)
 
-    async def examine(self, hit: Hit, known: Uses, limits: Limits = BRIEF) -> Examined:
-        """What stands of the name of `hit` besides the uses that are `known`.
+    async def candidates(self, hit: Hit) -> Candidates:
+        """Every place of the name of `hit`; may be asked for while the server is asked for the references."""
+        return await self._search.places_of(hit)
+
+    async def examine(
+        self, hit: Hit, known: Uses, limits: Limits = BRIEF, candidates: Candidates | None = None
+    ) -> Examined:
+        """What stands of the name of `hit` besides the uses that are `known`; `candidates` if they are known, too.
 
         What a language server fails to say leaves a place a possible reference, and no answer fails for it.
         """
         found = Examined()
-        word = _word(hit.symbol.name)
-        if word is None:
-            return found
-        holders = await self._holders(hit)
-        places = await anyio.to_thread.run_sync(self._unlisted, hit, word, known, holders, abandon_on_cancel=True)
+        places = _unlisted(hit, known, await self.candidates(hit) if candidates is None else candidates)
+        for path, spans in places.items():
+            if all(one.kind is not None for one in spans):
+                found.code[path] = self._in_code(path, spans, {}, found)
         answers: dict[Place, Sequence[Location] | None] = {}
-        todo = [Place(path, span) for path, spans in places.items() for span in spans]
+        todo = [Place(path, one.range) for path, spans in places.items() for one in spans]
         first = dict(islice(places.items(), FILES_AT_ONCE))
         with anyio.move_on_after(FIRST_S):
             await self._look(hit, first, answers, found, min(FIRST_PLACES, limits.places))
@@ -134,61 +138,40 @@ class Possible:
 
     async def files_elsewhere(self, hit: Hit) -> list[str]:
         """Files that another language server, or none, reads, and that hold the name of `hit` as a word."""
-        spec = self._languages.spec_for(hit.path)
-        paths = [path for path in self._tree.files if self._languages.spec_for(path) is not spec]
-        maybe = await self._vocabulary.holding(dict(self._tree.files), paths, hit.symbol.name)
-        return sorted(await find_containing(self._root, maybe, hit.symbol.name, encoding=self._languages.encoding))
+        return await self._search.files_elsewhere(hit)
 
-    async def _holders(self, hit: Hit) -> list[str]:
-        """Files of the same language server that may hold the name, those near to the definition first."""
-        spec = self._languages.spec_for(hit.path)
-        paths = [path for path in self._tree.files if self._languages.spec_for(path) is spec]
-        folder = hit.path.rpartition("/")[0]
-        holders = await self._vocabulary.holding(dict(self._tree.files), paths, hit.symbol.name)
-        return sorted(holders, key=lambda path: (path != hit.path, path.rpartition("/")[0] != folder, path))
-
-    def _unlisted(self, hit: Hit, word: re.Pattern[str], known: Uses, holders: Iterable[str]) -> dict[str, list[Range]]:
-        """Where the word stands, by file, without the definition and what is known. Reads; runs in a thread."""
-        own = hit.symbol.name_position
-        found: dict[str, list[Range]] = {}
-        for path in holders:
-            try:
-                text = self._languages.read_text(self._root / path)
-            except PathError:
-                continue
-            listed = {span.start for span in known.places.get(path, ())}
-            if path == hit.path:
-                listed.add(own)
-            spans = [span for span in _matches(word, text) if span.start not in listed]
-            if spans:
-                found[path] = spans
-        return found
+    async def holding(self, paths: Collection[str], name: str) -> list[str]:
+        """Those of some files that may hold a name as a word."""
+        return await self._search.holding(paths, name)
 
     async def _look(
         self,
         hit: Hit,
-        places: Mapping[str, Sequence[Range]],
+        places: Candidates,
         answers: dict[Place, Sequence[Location] | None],
         found: Examined,
         most: int,
     ) -> None:
         """Sorts places by what they stand in, and asks where those in code lead: some files at a time."""
-        paths = list(places)
-        while paths and len(answers) < most:
-            batch, paths = paths[:FILES_AT_ONCE], paths[FILES_AT_ONCE:]
+        for batch in _batches(places, found.code):
             for path in batch:
                 if path not in found.code:
-                    found.code[path] = await self._in_code(hit, path, places[path], found)
+                    kinds = await self._kinds(path, hit.symbol.name)
+                    found.code[path] = self._in_code(path, places[path], kinds, found)
             code = [place for path in batch for place in found.code[path] if place not in answers]
             await self._ask(code[: most - len(answers)], answers)
+            if len(answers) >= most:
+                return
 
-    async def _in_code(self, hit: Hit, path: str, spans: Sequence[Range], found: Examined) -> list[Place]:
-        """Those places of a file that are neither in a string nor in a comment, nor another symbol's definition."""
-        kinds = await self._kinds(path, hit.symbol.name)
+    def _in_code(
+        self, path: str, spans: Iterable[Candidate], kinds: Mapping[Position, Kind], found: Examined
+    ) -> list[Place]:
+        """Those places of a file that are neither in a string nor in a comment, nor another symbol's definition; the
+        others are noted. `kinds` of those that were not known."""
         defined = self._defined_in(path)
         code: list[Place] = []
-        for span in spans:
-            place, kind = Place(path, span), kinds.get(span.start, "code")
+        for span, known in spans:
+            place, kind = Place(path, span), known or kinds.get(span.start, "code")
             if kind == "string":
                 found.strings.append(place)
             elif kind == "comment":
@@ -224,16 +207,18 @@ class Possible:
     async def _ask_server(
         self, places: Sequence[Place], answers: dict[Place, Sequence[Location] | None], server: LanguageServer
     ) -> None:
-        queue = iter([place for place in places if place not in answers])
+        todo = groupby((place for place in places if place not in answers), key=lambda place: place.path)
+        queue = iter([(path, some) for path, group in todo for some in _pieces(list(group))])
         failures: list[LanguageServerError] = []
         await server.ready()
 
         async def worker() -> None:
-            for place in queue:
+            for path, some in queue:
                 try:
-                    answers[place] = await server.definition(self._root / place.path, place.range.start)
-                except (RequestFailed, ServerBusy, PathError):
-                    answers[place] = None
+                    found = await server.definitions(self._root / path, [place.range.start for place in some])
+                    answers.update(zip(some, found, strict=True))
+                except PathError:
+                    answers.update(dict.fromkeys(some))
                 except LanguageServerError as error:
                     failures.append(error)
                     tasks.cancel_scope.cancel()
@@ -251,12 +236,18 @@ class Possible:
         own = self._root / hit.path, hit.symbol.name_position
         if locations is None:
             found.possible[place] = "not asked"
-        elif not locations:
+        elif not locations or self._is_made_up(place, locations):
             found.possible[place] = "unresolved"
         elif any((location.path, location.range.start) == own for location in locations):
             found.references.append(place)
         elif await self._among_kin(hit, place, locations, kinship):
             found.possible[place] = "same hierarchy"
+
+    def _is_made_up(self, place: Place, locations: Sequence[Location]) -> bool:
+        """Whether a server that can't know a file takes a place in it for a declaration: C's implicit ones."""
+        here = self._root / place.path, place.range.start
+        made_up = all((location.path, location.range.start) == here for location in locations)
+        return made_up and self._languages.instead(place.path) is not None
 
     async def _among_kin(self, hit: Hit, place: Place, locations: Sequence[Location], kinship: Kinship) -> bool:
         for location in locations:
@@ -283,11 +274,32 @@ class Possible:
         )
 
 
-def _word(name: str) -> re.Pattern[str] | None:
-    """A name as a whole word; None for one without a letter, such as an operator."""
-    return re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])") if re.search(r"\w", name) else None
+def _unlisted(hit: Hit, known: Uses, candidates: Candidates) -> dict[str, list[Candidate]]:
+    """Where the name stands, by file, without the definition and what is known."""
+    found: dict[str, list[Candidate]] = {}
+    for path, places in candidates.items():
+        listed = {span.start for span in known.places.get(path, ())}
+        if path == hit.path:
+            listed.add(hit.symbol.name_position)
+        if unlisted := [one for one in places if one.range.start not in listed]:
+            found[path] = unlisted
+    return found
 
 
-def _matches(word: re.Pattern[str], text: Text) -> Iterator[Range]:
-    for match in word.finditer(text.content):
-        yield Range(text.position(match.start()), text.position(match.end()))
+def _batches(paths: Iterable[str], sorted_out: Collection[str]) -> Iterator[list[str]]:
+    """Paths in their order, in batches of which each has few files that must be parsed first."""
+    batch: list[str] = []
+    to_parse = 0
+    for path in paths:
+        batch.append(path)
+        to_parse += path not in sorted_out
+        if to_parse == FILES_AT_ONCE:
+            yield batch
+            batch, to_parse = [], 0
+    if batch:
+        yield batch
+
+
+def _pieces(places: Sequence[Place]) -> Iterator[Sequence[Place]]:
+    for start in range(0, len(places), PLACES_AT_ONCE):
+        yield places[start : start + PLACES_AT_ONCE]

@@ -5,7 +5,9 @@ than the call that asked for it; then the index or a language server answers. It
 """
 
 import logging
+import math
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -20,15 +22,19 @@ from serena_central.core.pacing import paced
 from serena_central.core.quoting import as_name
 from serena_central.editing.apply import Applier
 from serena_central.files.boundary import from_shown, relative, resolve_inside
+from serena_central.files.shared_trees import SharedTrees
 from serena_central.files.text import FileText
 from serena_central.files.tree import Change, FileTree
 from serena_central.files.walk import is_utf8
 from serena_central.files.watch import Watches
+from serena_central.lsp.catalogue import catalogue
 from serena_central.projects.aftermath import Aftermath
 from serena_central.projects.applied_edit import AppliedEdit
 from serena_central.projects.edits import Edits
+from serena_central.projects.external_folders import ExternalFolders
 from serena_central.projects.languages import ProjectLanguages
 from serena_central.projects.memories import Memories
+from serena_central.projects.naming import Naming
 from serena_central.projects.possible import Possible
 from serena_central.projects.refactoring import Refactoring
 from serena_central.projects.relations import Relations
@@ -36,7 +42,7 @@ from serena_central.projects.views import SymbolView, view_of
 from serena_central.projects.warming import Warmed, warm
 from serena_central.store.index_cache import IndexCache
 from serena_central.symbols.bodies import below, body_hashes
-from serena_central.symbols.gap import Gap
+from serena_central.symbols.gap import PATIENT_S, Gap
 from serena_central.symbols.index import Hit, SymbolIndex
 from serena_central.symbols.indexer import Indexer
 from serena_central.symbols.namepath import parse_pattern
@@ -65,8 +71,10 @@ class Project:
         watches: Watches,
         applier: Applier,
         edited: Callable[[AppliedEdit], None],
+        shared_trees: SharedTrees | None = None,
     ) -> None:
-        """`applier` writes what is edited, and `edited` is told of it; it must neither wait nor raise."""
+        """`applier` writes what is edited, and `edited` is told of it; it must neither wait nor raise. Without
+        `shared_trees` language servers do not hear of files outside of the root."""
         self.root = root
         self.name = settings.project_name or as_name(root.name)
         self.settings = settings
@@ -77,6 +85,7 @@ class Project:
             ignored_paths=settings.ignored_paths,
             ignore_all_files_in_gitignore=settings.ignore_all_files_in_gitignore,
         )
+        self._external = ExternalFolders(root, self.tree, languages, shared_trees) if shared_trees else None
         self.index = SymbolIndex()
         self.indexer = Indexer(root, self.tree, self.index, languages, cache)
         self._finder = Finder(
@@ -84,7 +93,7 @@ class Project:
         )
         self._possible = Possible(root, self.tree, self.index, languages)
         self.relations = Relations(root, self.tree, self.index, self.indexer, languages, self._possible)
-        self.memories = Memories(root, serena_home(), settings)
+        self.memories = Memories(root, serena_home(), settings, applier, edited)
         self.edits = Edits(
             root,
             self.tree,
@@ -100,11 +109,15 @@ class Project:
             ),
             read=self.read,
             settled=self.settled,
+            declared=languages.declared,
+            damage=languages.damage,
             applied=edited,
+            written_outside=languages.written_outside,
             refuses_conflicts=settings.edit_conflicts == "refuse",
             encoding=settings.encoding,
         )
-        self.refactoring = Refactoring(root, self.tree, self.edits, self.relations)
+        naming = Naming(self.tree, self.index, self.indexer, languages, self._possible)
+        self.refactoring = Refactoring(root, self.tree, self.edits, self.relations, naming)
         self.restrictions: list[str] = []
         """What is held back since nobody trusts the root: sentences without their end, for notes."""
         self.settings_stamp: object = settings_stamp(root)
@@ -124,6 +137,8 @@ class Project:
             await self.languages.look_at_scripts(self.tree.files)
             await self.indexer.load()
             tasks.start_soon(self.indexer.run)
+            if self._external is not None:
+                tasks.start_soon(self._external.run)
             task_status.started()
             try:
                 await anyio.sleep_forever()
@@ -138,6 +153,8 @@ class Project:
         self.indexer.changed(changes)
         if moved:
             self.indexer.doubt(moved)
+        if self.languages.read_instead() and any(self.languages.is_marker(change.path) for change in changes):
+            self.indexer.doubt(self.tree.files)  # how they are built may be known now
         self._finder.changed(changes)
         self._possible.changed(changes)
 
@@ -161,6 +178,9 @@ class Project:
         """The barrier: afterwards all that was on disk before this call has been seen."""
         self.last_used = time.time()
         await self.tree.fresh()
+        if self._external is not None:
+            await self._external.fresh()
+        self.languages.look_at_environment()
 
     def locate(self, path: str) -> str:
         """The root-relative form of a path in a call (relative, absolute, or `~/…`); `""` for the root itself.
@@ -220,6 +240,19 @@ class Project:
             self._languages_in_use = batches, found
         return found
 
+    async def read_by_name_alone(self, within: str) -> Counter[str]:
+        """Language → how many files of it at or below a path have symbols that no search of the project finds."""
+        inside = self.locate(within) if within else ""
+        prefix = inside + "/" if inside else ""
+        count: Counter[str] = Counter()
+        async for path in paced(list(self.tree.files), FILES_AT_ONCE):
+            if path.startswith(prefix) and not self.languages.is_searched(path):
+                readable = self.languages.spec_for(path) is not None or self.languages.grammar(path) is not None
+                language = self.languages.language_of(path) if readable else None
+                if language is not None:
+                    count[catalogue().languages[language].title] += 1
+        return count
+
     async def servers_not_run(self) -> set[str]:
         """Servers of the languages in use that are not run, since they would execute what nobody trusts."""
         return self.languages.not_run(await self.languages_in_use())
@@ -237,9 +270,11 @@ class Project:
 
     # --- symbols -------------------------------------------------------------------------------------------------
 
-    async def symbols_of(self, paths: Sequence[str]) -> tuple[dict[str, FileSymbols], list[Gap]]:
-        """Symbols per root-relative file, for those that could be had; and what could not."""
-        gaps = await self.indexer.ensure(paths)
+    async def symbols_of(
+        self, paths: Sequence[str], *, most_s: float = math.inf
+    ) -> tuple[dict[str, FileSymbols], list[Gap]]:
+        """Symbols per root-relative file, for those that could be had in time; and what could not."""
+        gaps = await self.indexer.ensure(paths, most_s=most_s)
         return {path: self.index.file(path) for path in paths if path in self.index}, gaps
 
     async def overview(self, path: str) -> tuple[dict[str, FileSymbols], list[Gap]]:
@@ -252,7 +287,7 @@ class Project:
         inside = self.locate(path)
         if (self.root / inside).is_file():
             self._check_indexable(inside)
-            files, gaps = await self.symbols_of([inside])
+            files, gaps = await self.symbols_of([inside], most_s=PATIENT_S)
             if not files and not gaps:
                 raise PathNotFound(path)  # gone since it was located
             if not files:
@@ -267,7 +302,7 @@ class Project:
             raise PathRefused(f"{path!r} has a name that is not UTF-8; read_file can still read it.")
         if path not in self.tree.files:
             raise PathRefused(
-                f"{path!r} is ignored (by git, by ignored_paths, or as a nested repository). "
+                f"{path!r} is ignored (by git, by ignored_paths, as a nested repository or a build folder). "
                 "read_file can still read it."
             )
         self.locate_code(path)

@@ -12,7 +12,6 @@ import msgspec
 from serena_central.core.errors import EditConflict, EditRefused, FileChanged
 from serena_central.core.text import Position, Range
 from serena_central.editing.change import Author, FileChange
-from serena_central.editing.placement import removed, with_doc_comment
 from serena_central.editing.plan import TextEdit, apply_edits
 from serena_central.editing.rename import Rename, check_new_name, completed
 from serena_central.files.stamp import Stamp
@@ -20,7 +19,10 @@ from serena_central.files.text import FileText
 from serena_central.files.tree import FileTree
 from serena_central.lsp.answers import WorkspaceEdit
 from serena_central.projects.common_names import is_unusual
+from serena_central.projects.deleting import deletion
 from serena_central.projects.edits import NOTHING_SEEN, Edited, Edits, Meant, Site
+from serena_central.projects.kept_names import KeptNames
+from serena_central.projects.naming import Naming
 from serena_central.projects.possible import THOROUGH, Examined, Place
 from serena_central.projects.relations import Relations
 from serena_central.projects.views import Uses
@@ -48,6 +50,10 @@ class Renamed(msgspec.Struct, frozen=True, kw_only=True):
     places: int
     added: list[str]
     left: LeftOver
+    objections: list[str] = []
+    """Sentences about what forbade the new name, in spite of which the symbol has it."""
+    standing: list[str] = []
+    """Where the new name stood in code already (`path:line`): it may be captured or shadowed there."""
 
 
 class Refactoring:
@@ -59,39 +65,53 @@ class Refactoring:
         tree: FileTree,
         edits: Edits,
         relations: Relations,
+        naming: Naming,
     ) -> None:
         self._root = root
         self._tree = tree
         self._edits = edits
         self._relations = relations
+        self._naming = naming
 
     async def rename(
-        self, hit: Hit, new_name: str, author: Author, *, seen: str | None = None, dry_run: bool = False
+        self,
+        hit: Hit,
+        new_name: str,
+        author: Author,
+        *,
+        seen: str | None = None,
+        force: bool = False,
+        dry_run: bool = False,
     ) -> Renamed:
         """Renames a symbol everywhere in the project, or nowhere. `seen` is the hash of the body that the author knows:
-        what stands in it is kept, whoever changed it.
+        what stands in it is kept, whoever changed it. With `force` it gets a name that something objects to.
 
         Raises:
             InvalidArguments: the new name can't be one.
-            EditRefused: uses are not known completely, or lie where nothing can be changed.
+            EditRefused: the new name is taken or a keyword; uses are not known completely, or lie where nothing can be
+                changed.
             EditConflict, PathError, LanguageServerError.
         """
         check_new_name(hit.symbol.name, new_name)
         plans: list[Rename] = []
         conflicts: list[EditConflict] = []
         left: list[LeftOver] = []
+        objections: list[str] = []
+        standing: list[str] = []
 
         async def plan() -> list[FileChange]:
             stamps = dict(self._tree.files)
             site = await self._edits.site(hit.path, hit.name_path)
             _check_named(site)
+            objections[:] = await self._naming.objections(site.hit, new_name)
+            _check_free(site.hit, objections, force=force)
             conflicts[:] = await self._edits.conflicts(site, {hit.name_path: seen} if seen else NOTHING_SEEN, author)
-            known, proposal = await self._relations.renaming(site.hit, new_name)
+            known, proposal, candidates = await self._relations.renaming(site.hit, new_name)
             _check_complete(site.hit, known)
             _check_usable(site.hit, proposal)
             moves = {self._inside(old): new for old, new in proposal.moves}
             proposed = {self._inside(path): edits for path, edits in proposal.replacements.items() if edits}
-            examined = await self._relations.examine(site.hit, known, THOROUGH)
+            examined = await self._relations.examine(site.hit, known, THOROUGH, candidates)
             places = _places(site.hit, known, examined.references)
             texts = await self._texts({*proposed, *places, *moves}, stamps)
             rename = completed(
@@ -101,6 +121,7 @@ class Refactoring:
                 site.hit.symbol.name,
                 new_name,
             )
+            rename = rename.without(await KeptNames(self._relations, rename).added())
             plans[:] = [rename]
             changes = [
                 FileChange(
@@ -112,6 +133,8 @@ class Refactoring:
                 for path in sorted({*rename.edits, *moves})
             ]
             left[:] = [await self._left(site.hit, examined, rename)]
+            changed = {path: texts[path].text for path in rename.edits}
+            standing[:] = await self._naming.standing(site.hit, new_name, changed)
             return changes
 
         edited = await self._edits.change_files([], plan, author, dry_run=dry_run)
@@ -121,6 +144,8 @@ class Refactoring:
             places=rename.places,
             added=list(dict.fromkeys(f"{path}:{span.start.line0}" for path, span in rename.added)),
             left=left[0],
+            objections=objections,
+            standing=standing,
         )
 
     async def safe_delete(
@@ -151,7 +176,7 @@ class Refactoring:
             return meant
 
         _, edited = await self._edits.change_symbol(
-            hit.path, find, lambda site: [_without(site, language)], author, dry_run=dry_run
+            hit.path, find, lambda site: deletion(site, language, force=force), author, way="delete", dry_run=dry_run
         )
         remarks = [f"Deleted in spite of: {' '.join(against)}"] if against else []
         return _with_remarks(self._with_caveat(edited, hit), remarks)
@@ -234,6 +259,15 @@ def _incomplete(hit: Hit, known: Uses) -> str | None:
     return None
 
 
+def _check_free(hit: Hit, objections: Sequence[str], *, force: bool) -> None:
+    """Raises EditRefused for a name that something objects to, unless it is forced."""
+    if objections and not force:
+        raise EditRefused(
+            f"Nothing was changed: {hit.name_path} can't have that name. {' '.join(objections)} Choose another one, or "
+            "pass force=true to rename it all the same."
+        )
+
+
 def _check_complete(hit: Hit, known: Uses) -> None:
     """Raises EditRefused for uses that are not known completely, or lie where nothing can be changed."""
     problem = _incomplete(hit, known)
@@ -271,11 +305,6 @@ def _check_named(site: Site) -> None:
             f"Nothing was changed: the language server says that the name of {site.hit.name_path} stands in "
             f"{site.hit.path}:{site.hit.symbol.name_line}, where {found!r} stands. Edit it as text (replace_content)."
         )
-
-
-def _without(site: Site, language: str | None) -> TextEdit:
-    site.check_whole()
-    return removed(site.text, with_doc_comment(site.text, site.hit.symbol.range, language))
 
 
 def _listed(places: Sequence[str], total: int) -> str:

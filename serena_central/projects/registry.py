@@ -25,6 +25,7 @@ from serena_central.core.quoting import as_name, quoted
 from serena_central.core.repeating import follow, repeat
 from serena_central.core.running import Steps, running_time
 from serena_central.lsp.installers.auto import FINISHED as INSTALLED
+from serena_central.lsp.installers.underway import Underway
 from serena_central.projects.project import Project
 from serena_central.projects.roots import Opener, RootPolicy, has_marker
 
@@ -51,9 +52,14 @@ class ProjectSnapshot(msgspec.Struct, frozen=True):
     files: int = 0
     indexed: int = 0
     pending: int = 0
+    """Files that wait to be indexed."""
+    seconds_left: float | None = None
+    """Until all are indexed, by the rate of the last seconds; None where nothing tells."""
     opened_at: float | None = None
     last_used: float | None = None
     remark: str | None = None
+    installing: list[Underway] = []
+    """Language servers that it misses and that are being installed."""
 
 
 class Interest(Protocol):
@@ -213,10 +219,13 @@ class ProjectRegistry:
         """The project of a checked root, opened if need be.
 
         Raises:
+            ProjectRefused: its folder is gone.
             SerenaCentralError: its settings can't be used, or its files can't be read.
         """
         opening = self._openings.get(root)
         before = opening.project if opening else None
+        if before is not None:
+            _check_there(root)
         if before is not None and before.settings_stamp != self._stamp(root):
             self.close(root, "its settings changed")
             opening = None
@@ -301,17 +310,28 @@ class ProjectRegistry:
     def _snapshot(self, root: Path, name: str, project: Project | None) -> ProjectSnapshot:
         if project is None:
             return ProjectSnapshot(name, str(root), open=False, sessions=self._attached[root])
+        progress = project.indexer.progress
         return ProjectSnapshot(
             name,
             str(root),
             open=True,
             sessions=self._attached[root],
             files=len(project.tree.files),
-            indexed=len(project.index),
-            pending=project.indexer.pending,
+            indexed=progress.indexed,
+            pending=progress.waiting,
+            seconds_left=progress.seconds_left,
             opened_at=project.opened_at,
             last_used=project.last_used,
             remark=project.tree.remark,
+            installing=project.languages.installing(),
+        )
+
+
+def _check_there(root: Path) -> None:
+    """Raises ProjectRefused for an open project whose folder is gone, which may come back."""
+    if not os.path.isdir(root):  # noqa: PTH112 - as in `check`
+        raise ProjectRefused(
+            f"The folder {quoted(root)} is gone: it was moved or deleted. Pass project= with its present path."
         )
 
 

@@ -7,12 +7,13 @@ passed the tree's barrier and hold a symbol or a position.
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import anyio
 import msgspec
 
 from serena_central.core.errors import (
+    Inapplicable,
     PathNotFound,
     RequestFailed,
     Unsupported,
@@ -27,6 +28,7 @@ from serena_central.lsp import shortfalls
 from serena_central.lsp.answers import Diagnostic, HierarchyItem, Location, WorkspaceEdit
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.documents import MAX_CANDIDATES
+from serena_central.projects.candidates import Candidates
 from serena_central.projects.common_names import is_common
 from serena_central.projects.languages import ProjectLanguages
 from serena_central.projects.possible import BRIEF, Examined, Limits, Place, Possible
@@ -50,6 +52,9 @@ T = TypeVar("T")
 
 Direction = Literal["incoming", "outgoing", "supertypes", "subtypes"]
 
+UPWARD: frozenset[Direction] = frozenset({"incoming", "subtypes"})
+"""Directions that lead to those who use a symbol, and so to other projects."""
+
 CONTEXT_LINES = 1
 """Lines shown before and after a reference."""
 
@@ -58,6 +63,27 @@ POSSIBLE_LISTED = 20
 
 NODES_LIMIT = 500
 """Symbols in one hierarchy answer: more can't be read, and a call graph may hold all of a project."""
+
+
+class Foreign(NamedTuple):
+    """A symbol, maybe of another project, as the server for the file `via` of this one is asked about it."""
+
+    via: str
+    path: Path
+    position: Position
+    name: str
+    home: Path
+    """The root of the project that it belongs to."""
+
+
+class _Walk(NamedTuple):
+    """One hierarchy: the file whose server is asked, and the root of the project that its symbol belongs to. `budget`
+    holds how many symbols may still be shown."""
+
+    asked: str
+    direction: Direction
+    home: Path
+    budget: list[int]
 
 
 class Relations:
@@ -74,6 +100,7 @@ class Relations:
     ) -> None:
         self._possible = possible
         self._root = root
+        self._prefix = f"{root}/"
         self._tree = tree
         self._index = index
         self._indexer = indexer
@@ -90,16 +117,17 @@ class Relations:
         shown, unsteady = await self._steady.ask(hit, ask)
         return None if unsteady else shown
 
-    async def references(self, hit: Hit) -> References:
-        """Uses of a symbol, its own definition excepted, by file and position."""
+    async def references(self, hit: Hit, within: str = "") -> References:
+        """Uses of a symbol, its own definition excepted, by file and position; possible ones at or below `within`."""
 
         async def ask(hit: Hit) -> tuple[References, Collection[str]]:
-            uses = await self._named(hit, *await self._candidates(hit.path, hit.symbol.name))
-            examined = await self._possible.examine(hit, uses)
+            shown, unopened = await self._candidates(hit.path, hit.symbol.name)
+            uses, candidates = await self._named_and_candidates(hit, shown, unopened)
+            examined = await self._possible.examine(hit, uses, candidates=candidates)
             places = [(path, span) for path, spans in uses.places.items() for span in spans]
             found_in = sorted({*places, *examined.references})
             references, gaps = await self.views([place for place in found_in if not is_definition(hit, *place)])
-            possible = await self._possible_references(hit, examined)
+            possible = await self._possible_references(hit, examined, within)
             found = References(references, uses.outside, gaps, uses.remark, self.caveat(hit), possible)
             return found, {*uses.places, *(place.path for place in (*examined.references, *examined.possible))}
 
@@ -124,6 +152,10 @@ class Relations:
         """Files that another language server, or none, reads, and that hold the name of a symbol as a word."""
         return await self._possible.files_elsewhere(hit)
 
+    async def holding(self, paths: Collection[str], name: str) -> list[str]:
+        """Those of some files that may hold a name as a word."""
+        return await self._possible.holding(paths, name)
+
     def language_of(self, path: str) -> str | None:
         """The language of a root-relative path, if this project serves it."""
         return self._languages.language_of(path)
@@ -137,12 +169,18 @@ class Relations:
             said.append(f"{path}:{span.start.line0}" + (f" in {holder.name_path}" if holder else ""))
         return list(dict.fromkeys(said))
 
-    async def examine(self, hit: Hit, known: Uses, limits: Limits = BRIEF) -> Examined:
+    async def examine(
+        self, hit: Hit, known: Uses, limits: Limits = BRIEF, candidates: Candidates | None = None
+    ) -> Examined:
         """What else may refer to a symbol than the uses that are `known`."""
-        return await self._possible.examine(hit, known, limits)
+        return await self._possible.examine(hit, known, limits, candidates)
 
-    async def _possible_references(self, hit: Hit, examined: Examined) -> PossibleReferences:
-        first = list(examined.possible.items())[:POSSIBLE_LISTED]
+    async def _possible_references(self, hit: Hit, examined: Examined, within: str) -> PossibleReferences:
+        def inside(places: Iterable[Place]) -> list[Place]:
+            return [place for place in places if is_below(place.path, within)]
+
+        possible = inside(examined.possible)
+        first = [(place, examined.possible[place]) for place in possible[:POSSIBLE_LISTED]]
         await self._indexer.ensure({place.path for place, _ in first})
         shown: list[PossibleReference] = []
         for (path, span), why in first:
@@ -151,30 +189,31 @@ class Relations:
         return PossibleReferences(
             hit.symbol.name,
             shown,
-            len(examined.possible),
-            len(examined.unexamined),
+            len(possible),
+            len(inside(examined.unexamined)),
             is_common(self._languages.language_of(hit.path), hit.symbol.name),
-            len(examined.strings),
-            len(examined.comments),
+            len(inside(examined.strings)),
+            len(inside(examined.comments)),
         )
 
-    async def renaming(self, hit: Hit, new_name: str) -> tuple[Uses, WorkspaceEdit]:
-        """The bare places of a symbol's uses, and what the server would change to rename it: nothing, if it can't, and
-        maybe too little. Both are asked at once. Raises LanguageServerError."""
-        candidates, unopened = await self._candidates(hit.path, hit.symbol.name)
+    async def renaming(self, hit: Hit, new_name: str) -> tuple[Uses, WorkspaceEdit, Candidates]:
+        """The bare places of a symbol's uses, what the server would change to rename it (nothing, if it can't, and
+        maybe too little), and every place of its name. All are asked at once. Raises LanguageServerError."""
+        shown, unopened = await self._candidates(hit.path, hit.symbol.name)
         uses, proposal = Uses(failed=True), WorkspaceEdit(unusable=True)
+        candidates: Candidates = {}
 
         async def propose() -> None:
             nonlocal proposal
-            proposal = await self._proposed(hit, new_name, candidates)
+            proposal = await self._proposed(hit, new_name, shown)
 
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(propose)
-                uses = await self._named(hit, candidates, unopened)
+                uses, candidates = await self._named_and_candidates(hit, shown, unopened)
         except BaseExceptionGroup as group:
             raise only_cause(group) from group
-        return uses, proposal
+        return uses, proposal, candidates
 
     def caveat(self, hit: Hit) -> str | None:
         """What answers about a symbol may lack as long as the project doesn't say how it is built."""
@@ -187,6 +226,25 @@ class Relations:
         )
         uses = self._uses(locations)
         return msgspec.structs.replace(uses, remark=_joined(remark or unopened, await self._elsewhere(hit)))
+
+    async def _named_and_candidates(
+        self, hit: Hit, shown: Sequence[Path], unopened: str | None
+    ) -> tuple[Uses, Candidates]:
+        """What the server lists, and while it looks, every place of the name. Raises LanguageServerError."""
+        uses = Uses(failed=True)
+        candidates: Candidates = {}
+
+        async def look() -> None:
+            nonlocal candidates
+            candidates = await self._possible.candidates(hit)
+
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(look)
+                uses = await self._named(hit, shown, unopened)
+        except BaseExceptionGroup as group:
+            raise only_cause(group) from group
+        return uses, candidates
 
     async def _proposed(self, hit: Hit, new_name: str, candidates: Sequence[Path]) -> WorkspaceEdit:
         path, position = self._root / hit.path, hit.symbol.name_position
@@ -295,6 +353,16 @@ class Relations:
         (hits, outside, remark), unsteady = await self._steady.ask(hit, ask)
         return hits, outside, await self._with_blind_spots(hit, _joined(remark, unsteady))
 
+    async def implementations_of(self, foreign: Foreign) -> tuple[list[Hit], str | None]:
+        """Symbols of this project that implement one of another project; a remark."""
+        candidates, unopened = await self._candidates(foreign.via, foreign.name)
+        locations, remark = await self._when_ready(
+            foreign.via,
+            lambda server: server.implementation(foreign.path, foreign.position, candidates=candidates),
+        )
+        hits, _ = await self._defined_at(locations)
+        return hits, remark or unopened
+
     async def definition(self, path: str, position: Position) -> tuple[list[Hit], list[Location], str | None]:
         """Symbols that are defined where the name at `position` leads; places outside the project; a remark."""
         locations, remark = await self.leads(path, position)
@@ -321,40 +389,43 @@ class Relations:
 
     async def hierarchy(self, hit: Hit, direction: Direction, depth: int) -> tuple[list[HierarchyNode], str | None]:
         """Callers, callees, super- or subtypes of a symbol, `depth` levels deep; a remark."""
-        calls = direction in ("incoming", "outgoing")
 
         async def prepare(hit: Hit) -> tuple[tuple[list[HierarchyItem], str | None], Collection[str]]:
-            path, position = self._root / hit.path, hit.symbol.name_position
-            return await self._when_ready(
-                hit.path,
-                lambda server: (
-                    server.prepare_call_hierarchy(path, position)
-                    if calls
-                    else server.prepare_type_hierarchy(path, position)
-                ),
-            ), ()
+            place = Foreign(hit.path, self._root / hit.path, hit.symbol.name_position, hit.symbol.name, self._root)
+            return await self._prepared(place, direction), ()
 
         (prepared, remark), unsteady = await self._steady.ask(hit, prepare)
         remark = _joined(remark, unsteady)
-        budget = [NODES_LIMIT]
-        nodes: list[HierarchyNode] = []
-        for item in prepared:
-            nodes += await self._below(hit.path, item, direction, depth, (_key(item),), budget)
-        if direction in ("incoming", "subtypes"):
+        nodes = await self._trees(prepared, depth, _Walk(hit.path, direction, self._root, [NODES_LIMIT]))
+        if direction in UPWARD:
             remark = await self._with_blind_spots(hit, remark)
         return nodes, remark
 
+    async def hierarchy_of(
+        self, foreign: Foreign, direction: Direction, depth: int
+    ) -> tuple[list[HierarchyNode], str | None]:
+        """As `hierarchy`, of a symbol of another project: what leads to symbols of this one."""
+        prepared, remark = await self._prepared(foreign, direction)
+        nodes = await self._trees(prepared, depth, _Walk(foreign.via, direction, foreign.home, [NODES_LIMIT]))
+        return _leading_inside(nodes), remark
+
+    async def _prepared(self, place: Foreign, direction: Direction) -> tuple[list[HierarchyItem], str | None]:
+        def ask(server: LanguageServer) -> Awaitable[list[HierarchyItem]]:
+            if direction in ("incoming", "outgoing"):
+                return server.prepare_call_hierarchy(place.path, place.position)
+            return server.prepare_type_hierarchy(place.path, place.position)
+
+        return await self._when_ready(place.via, ask)
+
+    async def _trees(self, prepared: Sequence[HierarchyItem], depth: int, walk: _Walk) -> list[HierarchyNode]:
+        return [node for item in prepared for node in await self._below(item, depth, (_key(item),), walk)]
+
     async def _below(
-        self,
-        asked: str,
-        item: HierarchyItem,
-        direction: Direction,
-        depth: int,
-        above: tuple[object, ...],
-        budget: list[int],
+        self, item: HierarchyItem, depth: int, above: tuple[object, ...], walk: _Walk
     ) -> list[HierarchyNode]:
+        asked, direction, home, budget = walk
         candidates: list[Path] = []
-        if direction in ("incoming", "subtypes"):
+        if direction in UPWARD:
             candidates, _ = await self._candidates(asked, item.name)
         nodes: dict[object, HierarchyNode] = {}
         for next_item in await self._languages.ask(asked, lambda server: _step(server, item, direction, candidates)):
@@ -368,8 +439,9 @@ class Relations:
             budget[0] -= 1
             nodes[shown] = node
             node.cycle = key in above
-            if depth > 1 and budget[0] > 0 and not node.cycle and not node.outside:
-                node.below = await self._below(asked, next_item, direction, depth - 1, (*above, key), budget)
+            followed = not node.cycle and (not node.outside or next_item.path.is_relative_to(home))
+            if depth > 1 and budget[0] > 0 and followed:
+                node.below = await self._below(next_item, depth - 1, (*above, key), walk)
         return list(nodes.values())
 
     def _node(self, item: HierarchyItem) -> HierarchyNode:
@@ -422,7 +494,7 @@ class Relations:
                 with shortfalls.noting() as lacks:
                     answer = await question(server)
             except RequestFailed as error:
-                if remark is None:
+                if remark is None or isinstance(error, Inapplicable):
                     raise
                 # Likely the cause, and what can be done about.
                 raise RequestFailed(error.server, error.method, error.code, f"{error.message}; {remark}") from error
@@ -452,10 +524,10 @@ class Relations:
 
     def inside(self, path: Path) -> str | None:
         """The root-relative form of a path that this project's tree holds."""
-        if not path.is_relative_to(self._root):
-            return None
-        inside = path.relative_to(self._root).as_posix()
-        return inside if inside in self._tree.files else None
+        # Thousands of places are asked about at a time, and both paths are normal: as strings in a tenth of the time.
+        whole = str(path)
+        inside = whole.removeprefix(self._prefix)
+        return inside if inside != whole and inside in self._tree.files else None
 
 
 def is_definition(hit: Hit, path: str, span: Range) -> bool:
@@ -486,6 +558,13 @@ def _key(item: HierarchyItem) -> object:
     return item.name, item.path, item.selection
 
 
+def _leading_inside(nodes: Sequence[HierarchyNode]) -> list[HierarchyNode]:
+    """Without branches in which nothing is this project's own."""
+    for node in nodes:
+        node.below = _leading_inside(node.below)
+    return [node for node in nodes if node.below or not node.outside]
+
+
 async def _step(
     server: LanguageServer, item: HierarchyItem, direction: Direction, candidates: Sequence[Path]
 ) -> list[HierarchyItem]:
@@ -498,3 +577,8 @@ async def _step(
             return await server.supertypes(item)
         case "subtypes":
             return await server.subtypes(item, candidates=candidates)
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Whether a root-relative path is, or lies in, another; all lie in the root, which is empty."""
+    return not folder or path == folder or path.startswith(f"{folder}/")

@@ -1,6 +1,6 @@
 """Which projects one tool call means, and why: the rules of precedence, in their order, and nothing else.
 
-1. the `project` argument: a name, a path, several of them, or `*`;
+1. the `project` argument: a name, a path, several of them, or `*`; a super-repo's root means the super-repo;
 2. a path among the call's arguments: the project that contains it, if it is absolute or leads into a module;
 3. in a super-repo: the module that the call's free words are about;
 4. the session's active project;
@@ -9,6 +9,7 @@
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, NamedTuple
@@ -23,7 +24,7 @@ from serena_central.projects.registry import ProjectRegistry, opener_in, real_pa
 from serena_central.projects.superrepo.configuration import Module, SuperRepo
 from serena_central.projects.superrepo.guard import check_path
 from serena_central.projects.superrepo.known import SuperRepos
-from serena_central.projects.superrepo.router import Score, is_certain, route
+from serena_central.projects.superrepo.router import Score, is_certain
 
 EVERYTHING = "*"
 
@@ -41,7 +42,9 @@ RUNNERS_UP = 3
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
     """What a call says about the projects that it means. `paths` are its path arguments, as given.
 
-    `edits`: it changes files. `person`: somebody typed it, or clicked it (roots.py).
+    `edits`: it changes files. `spans`: of a super-repo's root it looks at all modules by itself. `together`: it asks
+    several projects about one symbol, of which a path tells the declaration. `person`: somebody typed it, or clicked it
+    (roots.py).
     """
 
     project: str | list[str] | None = None
@@ -51,6 +54,8 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     working_folder: str | None = None
     about: About = "code"
     edits: bool = False
+    spans: bool = False
+    together: bool = False
     person: bool = False
 
 
@@ -93,8 +98,8 @@ class _Rules:
 
     async def apply(self) -> Scope:
         if self._ask.project:
-            scope = await self._named(self._ask.project)
-            return scope._replace(paths=self._from_the_super_repo(scope.projects))
+            scope = await self._named(listed_names(self._ask.project))
+            return scope._replace(paths={**self._from_the_super_repo(scope.projects), **scope.paths})
         return (
             await self._by_path()
             or await self._by_words()
@@ -109,8 +114,71 @@ class _Rules:
         if asked in (EVERYTHING, [EVERYTHING]):
             return await self._everything()
         if isinstance(asked, str):
-            return Scope([await self._registry.open(self._find(asked))], "named by the call")
-        return await self._several({self._find(name): name for name in asked}, "named by the call")
+            root = self._find(asked)
+            repo = self._repos.at(root)
+            named = await self._super_repo(repo) if repo and repo.modules and not self._ask.spans else None
+            return named or Scope([await self._registry.open(root)], "named by the call")
+        roots = {root: label for name in asked for root, label in self._roots_of(name).items()}
+        return await self._several(roots, "named by the call")
+
+    def _roots_of(self, name: str) -> dict[Path, str]:
+        """What one name of several means, with labels: of a super-repo its modules, too, where a call only reads."""
+        root = self._find(name)
+        repo = None if self._ask.edits or self._ask.spans or self._ask.about == "notes" else self._repos.at(root)
+        modules = {module.root: one for one, module in repo.modules.items()} if repo else {}
+        return {**modules, root: name}
+
+    async def _super_repo(self, repo: SuperRepo) -> Scope | None:
+        """What a call means that names a super-repo's root: the module that its path leads into; of a reading one
+        without a path, all modules and what lies beside them. None for the root's own notes and files."""
+        path = next((path for path in self._ask.paths if path), "")
+        place = _from(repo.root, path)
+        module = repo.module_at(place)
+        below = {one.root: name for name, one in repo.modules.items() if one.root.is_relative_to(place)}
+        in_one = module is not None or not below
+        if in_one and self._ask.together and not self._ask.edits and _is_at(place, ""):
+            return (await self._all_of(repo))._replace(paths={path: str(place)})
+        if module is not None:
+            opened = await self._registry.open(module.root)
+            return Scope([opened], f"{path} lies in the module {module.name}", paths={path: str(place)})
+        if self._ask.about == "notes" or not below:
+            return None
+        if self._ask.edits:
+            return await self._edited(repo)
+        scope = await self._several(below | {repo.root: repo.name}, f"all of {repo.name}")
+        scope = scope._replace(paths={path: "."} if path else {})
+        own = next((one for one in scope.projects if one.root == repo.root), None)
+        if own is not None and (place != repo.root or not self._has_own(own)):
+            scope.projects.remove(own)
+            if self._has_own(own, f"{place.relative_to(repo.root)}/"):
+                remark = f"Modules alone were asked; {quoted(path)} holds files beside them, to be named one by one."
+                return scope._replace(remark=remark)
+        return scope
+
+    async def _all_of(self, repo: SuperRepo) -> Scope:
+        """All modules, and the root where it has files of its own: a path of the call tells only a declaration."""
+        modules = {module.root: name for name, module in repo.modules.items()}
+        scope = await self._several(modules | {repo.root: repo.name}, f"all of {repo.name}")
+        own = next((one for one in scope.projects if one.root == repo.root), None)
+        if own is not None and not self._has_own(own):
+            scope.projects.remove(own)
+        return scope
+
+    async def _edited(self, repo: SuperRepo) -> Scope:
+        """Raises ToolRefused where words don't tell the module that is to be changed."""
+        self._repo = repo
+        scope = await self._by_words()
+        if scope is None:
+            raise ToolRefused(
+                f"{quoted(repo.root)} is a super-repo, and nothing says which of its modules is meant. Nothing was "
+                f"changed: pass project= with one of {listed(repo.modules)}, or a path in one."
+            )
+        return scope
+
+    def _has_own(self, root: Project, folder: str = "") -> bool:
+        """Whether a super-repo's root has files of its own, beside its modules, that the call is about."""
+        wanted = root.languages.is_searched if self._ask.about == "code" else bool
+        return any(wanted(path) for path in root.tree.files if path.startswith(folder))
 
     async def _everything(self) -> Scope:
         if self._repo is not None and self._repo.modules:
@@ -198,7 +266,7 @@ class _Rules:
 
     async def _by_words(self) -> Scope | None:
         repo, words = self._repo, self._ask.semantic_context
-        scores = route(words, repo.routed(), repo.hints) if repo and words else []
+        scores = repo.scores(words) if repo and words else []
         if repo is None or not scores:
             return None
         if self._ask.edits and not is_certain(scores):
@@ -258,6 +326,30 @@ class _Rules:
             remark=f"Nothing said which module of {quoted(repo.name)} is meant: {quoted(module.name)} is its "
             "default_module. Name another by project=, a path in it, or semantic_context.",
         )
+
+
+def listed_names(asked: str | list[str]) -> str | list[str]:
+    """Names of projects as a call gives them, with `a,b` and `["a", "b"]` taken apart; a folder whose name has a comma
+    stays whole."""
+    if isinstance(asked, str):
+        names = _parts(asked)
+        return names[0] if len(names) == 1 else names
+    return [name for one in asked for name in _parts(one)]
+
+
+def _parts(asked: str) -> list[str]:
+    if asked.lstrip().startswith("["):
+        # What models send for a list, where a parameter is told as a string.
+        with suppress(msgspec.DecodeError):
+            return msgspec.json.decode(asked, type=list[str])
+    if "," not in asked or (asked.startswith(("/", "~")) and _is_at(Path(asked).expanduser(), "")):
+        return [asked]
+    return [name for part in asked.split(",") if (name := part.strip())] or [asked]
+
+
+def _from(root: Path, path: str) -> Path:
+    """Where a path of a call leads that is meant from a root."""
+    return real_path(root / Path(path).expanduser())
 
 
 def _is_at(root: Path, path: str) -> bool:

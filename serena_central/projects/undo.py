@@ -6,17 +6,21 @@ obstacle, nor that lines have moved.
 
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
 
 import msgspec
 
-from serena_central.core.errors import PathError, PathNotFound, UndoRefused
+from serena_central.core.errors import PathError, PathNotFound, SerenaCentralError, UndoRefused
 from serena_central.core.ids import new_call_id
 from serena_central.editing.change import Author, FileChange
 from serena_central.editing.patch import FilePatch, Hunk, MovedOn, taken_back
 from serena_central.files.text import MARK
+from serena_central.projects.applied_edit import operation_of
 from serena_central.projects.edits import Edited
 from serena_central.projects.history import PATCHES_KEPT_S, EditHistory
+from serena_central.projects.joint import PartFailed, jointly
 from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectRegistry
 from serena_central.projects.roots import PERSON
@@ -24,30 +28,56 @@ from serena_central.store.rows import EditRow
 
 
 async def undo(edit_id: str, history: EditHistory, projects: ProjectRegistry, *, by: str) -> Edited:
-    """Takes an edit back. `by` names who wants it.
+    """Takes an edit back, in all projects that it changed. `by` names who wants it.
 
     Raises:
         UndoRefused: no such edit, none that can be taken back any more, or the text moved on.
         UnknownProject, EditError, PathError: its files can't be changed.
     """
-    row = await history.edit(edit_id)
-    if row is None:
+    rows = await history.parts(edit_id)
+    if all(row.id != edit_id for row in rows):
         raise UndoRefused(edit_id, "there is no edit of this id; `serena-central history` lists them")
-    patches = patches_of(row)
-    project = await projects.open(projects.find(row.project_root, PERSON))
     author = Author(session=by, client="serena-central undo", tool="undo", call=new_call_id())
+    works = {Path(row.project_root): partial(_undo, row, history, projects, author) for row in rows}
+    try:
+        if len(rows) == 1:
+            return await _undo(rows[0], history, projects, author)
+        done = await jointly(works)
+    except PartFailed as failed:
+        raise failed.error from failed
+    finally:
+        history.answered(author.call, None)
+    return _as_one(done)
+
+
+async def _undo(row: EditRow, history: EditHistory, projects: ProjectRegistry, author: Author) -> Edited:
+    patches = patches_of(row)
+    if not patches:
+        raise UndoRefused(row.id, "it changed a memory of all projects, of which history keeps no text")
+    project = await projects.open(projects.find(row.project_root, PERSON))
     paths = [path for patch in patches for path in (patch.path, patch.moved_to) if path]
 
     async def plan() -> Sequence[FileChange]:
-        undoer = await history.undone_by(edit_id)
+        undoer = await history.undone_by(row.id)
         if undoer is not None:  # where lines are alike, others would go now
-            raise UndoRefused(edit_id, f"it is undone already, by {undoer}")
-        return [await _reversed(edit_id, project, patch) for patch in patches]
+            raise UndoRefused(row.id, f"it is undone already, by {undoer}")
+        return [await _reversed(row.id, project, patch) for patch in patches]
 
-    try:
-        return await project.edits.change_files(paths, plan, author, undoes=edit_id)
-    finally:
-        history.answered(author.call, None)
+    return await project.edits.change_files(paths, plan, author, undoes=row.id)
+
+
+def _as_one(done: Mapping[Path, Edited | SerenaCentralError]) -> Edited:
+    """What was taken back in several projects, by absolute paths."""
+    edits = {root: one for root, one in done.items() if isinstance(one, Edited)}
+    files = [
+        msgspec.structs.replace(
+            file, path=str(root / file.path), moved_to=str(root / file.moved_to) if file.moved_to else None
+        )
+        for root, one in edits.items()
+        for file in one.files
+    ]
+    first = next((one.id for one in edits.values() if one.id is not None), None)
+    return Edited(id=operation_of(first) if first else None, files=files)
 
 
 def patches_of(row: EditRow) -> list[FilePatch]:

@@ -27,6 +27,11 @@ class SymbolView(msgspec.Struct, frozen=True, kw_only=True):
     digest: str | None = None
     """Of the file's content, where `body` is given."""
 
+    @property
+    def bare(self) -> "SymbolView":
+        """Its name and place alone."""
+        return SymbolView(name=self.name, name_path=self.name_path, kind=self.kind, path=self.path, range=self.range)
+
 
 class ReferenceView(msgspec.Struct, frozen=True, kw_only=True):
     """One use of a symbol: the innermost symbol that holds it (None: top level of the file), and the place."""
@@ -96,7 +101,8 @@ class DiagnosticView(msgspec.Struct, frozen=True):
 class HierarchyNode(msgspec.Struct, kw_only=True):
     """One symbol in a call or type hierarchy. `cycle`: it stands above itself, and is not followed again.
 
-    `outside`: it belongs to a library or another project; its path is absolute, and it is not followed either.
+    `outside`: it belongs to a library or another project; its path is absolute, and it is followed in the project alone
+    that the question was about.
     """
 
     name: str

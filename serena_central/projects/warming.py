@@ -48,16 +48,27 @@ async def warm(name: str, paths: Iterable[str], languages: ProjectLanguages, ind
 async def _language(
     name: str, language: str, files: Sequence[str], languages: ProjectLanguages, indexer: Indexer
 ) -> Warmed:
-    began, error, success = time.monotonic(), None, True
+    began = time.monotonic()
     report(f"{name}: starting {language}")
-    try:
-        if await languages.until_installed(files[0]):
-            indexer.doubt(files)  # what they failed of is over
-        error = await languages.ask(files[0], lambda server: server.ready())
-        gaps = await indexer.ensure(files)
-        error = "; ".join(filter(None, [error, *map(str, gaps)])) or None
-    except LanguageServerError as failure:
-        error, success = str(failure), False
+    if await languages.until_installed(files[0]):
+        indexer.doubt(files)  # what they failed of is over
+    ready, lacks = await _ready({languages.server_of(path): path for path in reversed(files)}.values(), languages)
+    if ready:
+        lacks = [*lacks, *map(str, await indexer.ensure(files))]
     took = round(time.monotonic() - began, 3)
-    report(f"{name}: {language} {'is warm' if success else 'failed'} after {took:.1f} s")
-    return Warmed(name, language, took, success, error)
+    report(f"{name}: {language} {'is warm' if ready else 'failed'} after {took:.1f} s")
+    return Warmed(name, language, took, ready, "; ".join(dict.fromkeys(lacks)) or None)
+
+
+async def _ready(files: Iterable[str], languages: ProjectLanguages) -> tuple[bool, list[str]]:
+    """Waits for the servers of files; whether there is one that answers, and what is said of any."""
+    ready, said = False, list[str]()
+    for path in files:
+        try:
+            remark = await languages.ask(path, lambda server: server.ready())
+            ready = True
+        except LanguageServerError as failure:
+            remark = str(failure)
+        if remark:
+            said.append(remark)
+    return ready, said

@@ -21,6 +21,7 @@ from serena_central.core.places import Places
 from serena_central.core.progress import report, reporting_to
 from serena_central.files.atomic import write_whole
 from serena_central.projects.registry import ProjectRegistry
+from serena_central.projects.superrepo.choice import Chosen
 from serena_central.projects.warming import Warmed
 
 logger = logging.getLogger(__name__)
@@ -28,8 +29,11 @@ logger = logging.getLogger(__name__)
 MODULE_S = 900.0
 """How long one module may take: rust-analyzer and jdtls load large projects for minutes."""
 
-MODULES_AT_ONCE = 2
-"""Starting language servers is hard work for the machine, and nobody waits for a warm-up."""
+MODULE_BYTES = 1 << 30
+"""What the language servers of one module take while they load it, of the larger kind (rust-analyzer, tsserver)."""
+
+NOTHING = "It has no files whose symbols a language server reads."
+"""What is told of a module that needs no warming up."""
 
 LOG_BYTES = 1_000_000
 """A log that has grown beyond this is begun anew."""
@@ -38,9 +42,8 @@ LOG_BYTES = 1_000_000
 class WarmUpJob:
     """One warm-up: what it said so far, and its outcome once it is done. Anybody may follow it, or nobody."""
 
-    def __init__(self, roots: Sequence[Path], default: Path | None) -> None:
-        self.roots = roots
-        self.default = default
+    def __init__(self, chosen: Chosen) -> None:
+        self.chosen = chosen
         self.modules: list[Warmed] = []
         self.done = False
         self._said: list[str] = []
@@ -72,11 +75,12 @@ class WarmUpJob:
 class WarmUp:
     """All warm-ups of this server. Belongs to the event loop's thread."""
 
-    def __init__(self, projects: ProjectRegistry, places: Places) -> None:
+    def __init__(self, projects: ProjectRegistry, places: Places, *, memory_budget_bytes: int) -> None:
         self._projects = projects
         self._places = places
         self._running: dict[Path, anyio.Event] = {}
         self._tasks: TaskGroup | None = None
+        self._turns = anyio.Semaphore(modules_at_once(memory_budget_bytes, usable_cores()))
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Owns the warm-ups until it is cancelled."""
@@ -85,28 +89,31 @@ class WarmUp:
             task_status.started()
             await anyio.sleep_forever()
 
-    def start(self, roots: Sequence[Path], default: Path | None) -> WarmUpJob:
-        """Begins to warm checked roots up; `default` is the one whose languages scripts look for."""
+    def start(self, chosen: Chosen) -> WarmUpJob:
+        """Begins to warm checked roots up; the default one is that whose languages scripts look for."""
         assert self._tasks is not None, "it runs before anything is warmed up"
-        job = WarmUpJob(roots, default)
+        job = WarmUpJob(chosen)
         self._tasks.start_soon(self._work, job)
         return job
 
     async def _work(self, job: WarmUpJob) -> None:
-        places = anyio.CapacityLimiter(MODULES_AT_ONCE)
-        outcome: dict[Path, tuple[str, list[Warmed]]] = {}
+        roots, default_root = job.chosen.roots, job.chosen.default
+        outcome: dict[Path, list[Warmed]] = {}
 
         async def one(root: Path) -> None:
-            async with places:
-                outcome[root] = await self._module(root)
+            name = job.chosen.name_of(root)
+            async with self._turns:
+                outcome[root] = await self._module(root, name)
+            if len(roots) > 1:
+                report(f"{name}: done, {len(outcome)} of {len(roots)} modules")
 
         try:
             with reporting_to(job.say):
                 async with anyio.create_task_group() as tasks:
-                    for root in job.roots:
+                    for root in roots:
                         tasks.start_soon(one, root)
-            job.modules = [warmed for root in job.roots for warmed in outcome[root][1]]
-            default = outcome[job.default][1] if job.default in outcome else []
+            job.modules = [warmed for root in roots for warmed in outcome[root]]
+            default = outcome.get(default_root, []) if default_root else []
             await anyio.to_thread.run_sync(_write, self._places, job.modules, default)
         except Exception:
             logger.exception("a warm-up failed")
@@ -114,25 +121,39 @@ class WarmUp:
         finally:
             job.finish()
 
-    async def _module(self, root: Path) -> tuple[str, list[Warmed]]:
+    async def _module(self, root: Path, name: str) -> list[Warmed]:
         """Warms one root up; after another warm-up of it that is on its way, so that nothing is done twice."""
         while root in self._running:
             await self._running[root].wait()
         mine = self._running[root] = anyio.Event()
         began = time.monotonic()
-        failure: SerenaCentralError = DeadlineExceeded(f"Warming {root.name} up", MODULE_S)
+        failure: SerenaCentralError = DeadlineExceeded(f"Warming {name} up", MODULE_S)
         try:
             with anyio.move_on_after(MODULE_S):
                 project = await self._projects.open(root)
-                return project.name, await project.warm()
+                took = round(time.monotonic() - began, 3)
+                return await project.warm() or [Warmed(name, "", took, success=True, error=NOTHING)]
         except SerenaCentralError as error:
             failure = error
         finally:
             del self._running[root]
             mine.set()
-        report(f"{root.name}: {failure}")
+        report(f"{name}: {failure}")
         took = round(time.monotonic() - began, 3)
-        return root.name, [Warmed(root.name, "", took, success=False, error=str(failure))]
+        return [Warmed(name, "", took, success=False, error=str(failure))]
+
+
+def modules_at_once(memory_budget_bytes: int, cores: int) -> int:
+    """How many modules load at the same time: each keeps a core busy, and all have to fit into the memory budget."""
+    return max(1, min(cores, memory_budget_bytes // MODULE_BYTES))
+
+
+def usable_cores() -> int:
+    """What this process may use of the machine's."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS, Windows
+        return os.cpu_count() or 1
 
 
 def _write(places: Places, modules: Sequence[Warmed], default: Sequence[Warmed]) -> None:

@@ -121,6 +121,8 @@ class Session:
         """(root, server) of which it was told that the server is restricted there."""
         self.pythons_told: dict[tuple[str, str], str] = {}
         """(root, server) → what it was told of the Python environment there."""
+        self.dependencies_told: dict[tuple[str, str], str] = {}
+        """(folder of a manifest, server) → what it was told of packages that are missing there."""
         self.tools: dict[str, ToolStatistics] = {}
         self.minutes = Minutes()
         self.running: dict[str, RunningCall] = {}

@@ -42,4 +42,4 @@ class WarmOnStart:
             logger.info("nothing to warm up: %s", error, extra={"session": event.session})
             return
         if chosen.roots:
-            self._warm_up.start(chosen.roots, chosen.default)
+            self._warm_up.start(chosen)

@@ -134,6 +134,12 @@ class Queries:
         found = self._rows(EditRow, select(_EDIT).where(_EDIT.columns.id == edit_id))
         return found[0] if found else None
 
+    def edits_of_operation(self, operation: str) -> list[EditRow]:
+        """The edit of this id, and those of the other roots of its operation: `e-1`, `e-1.2`."""
+        own = _EDIT.columns.id
+        both = (own == operation) | own.startswith(f"{operation}.", autoescape=True)
+        return self._rows(EditRow, select(_EDIT).where(both).order_by(own))
+
     def edit_answers(self, ids: Sequence[str]) -> dict[str, EditAnswer]:
         """Those of these edits that are on record, by id."""
         found: dict[str, EditAnswer] = {}

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from serena_central.store.cache_file import FAILURES, CacheFile, name_of
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 _CREATE = """
 CREATE TABLE uses (

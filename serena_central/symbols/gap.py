@@ -12,6 +12,20 @@ SLOW_START = (
     f"its language server has said nothing for {PATIENCE_S:g} s; it may be starting. Call again for its answer."
 )
 
+ANSWER_S = 5.0
+"""How long a caller waits for all that servers can say of its files, where symbols can be had by syntax."""
+
+SLOW_ANSWERS = (
+    f"its language server takes longer than {ANSWER_S:g} s for all files that may hold an answer; it goes on in the "
+    "background."
+)
+
+PATIENT_S = 45.0
+"""How long a caller waits at most, also where there is no grammar: less than a call may take, so that what is known is
+told."""
+
+NOT_READ_YET = f"its language server did not come to it within {PATIENT_S:g} s. Call again, or name a file or folder."
+
 DEEPEST = 256
 """Levels of a syntax tree that are looked at: sources nest 100 deep, hostile ones 200,000, in quadratic time."""
 

@@ -9,10 +9,20 @@ from serena_central.symbols.source import SymbolSource
 from serena_central.symbols.syntax.grammars import REVISION, Grammar
 
 _BY_SYNTAX = "tree-sitter "
+_INSTEAD = "by syntax "
 
 
 def is_by_syntax(identity: str) -> bool:
     return identity.startswith(_BY_SYNTAX)
+
+
+def instead(grammar: Grammar, server: str) -> str:
+    """The syntax, for files that it knows better than their server does: final, as a server's own word is."""
+    return f"{_INSTEAD}{grammar.query} {REVISION} for {server}"
+
+
+def is_instead(identity: str) -> bool:
+    return identity.startswith(_INSTEAD)
 
 
 def by_syntax(source: SymbolSource, path: str) -> str | None:
@@ -23,6 +33,8 @@ def by_syntax(source: SymbolSource, path: str) -> str | None:
 
 def today(source: SymbolSource, path: str, identity: str) -> str | None:
     """What a source of this kind would be called for a file today."""
+    if is_instead(identity):
+        return source.instead(path)
     return by_syntax(source, path) if is_by_syntax(identity) else source.identity(path)
 
 

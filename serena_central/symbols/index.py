@@ -206,7 +206,7 @@ class SymbolIndex:
     def _names_for(self, pattern: Pattern, within: str | None) -> set[str]:
         """The names that a symbol must have one of."""
         if not pattern.substring:
-            return {pattern.last.name}
+            return pattern.names
         known: Iterable[str] = self.names()
         if within is not None and within in self._entries:
             known = (symbol.name for symbol in self.file(within).symbols)

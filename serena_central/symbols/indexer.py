@@ -30,16 +30,26 @@ from serena_central.core.errors import (
     ServerStartFailed,
 )
 from serena_central.core.pacing import paced
-from serena_central.core.progress import report
 from serena_central.files.stamp import Stamp
 from serena_central.files.tree import Change, FileTree
 from serena_central.store.index_cache import IndexCache
 from serena_central.symbols import failures, identity
 from serena_central.symbols.failures import Failures
 from serena_central.symbols.flights import Flights
-from serena_central.symbols.gap import CUT, FROM_CACHE, PATIENCE_S, SLOW_START, BySyntax, Gap
+from serena_central.symbols.gap import (
+    ANSWER_S,
+    CUT,
+    FROM_CACHE,
+    NOT_READ_YET,
+    PATIENCE_S,
+    SLOW_ANSWERS,
+    SLOW_START,
+    BySyntax,
+    Gap,
+)
 from serena_central.symbols.index import SymbolIndex
 from serena_central.symbols.keeper import FILES_AT_ONCE, IndexKeeper
+from serena_central.symbols.progress import IndexProgress, Rate, telling
 from serena_central.symbols.source import AskSymbols, Lent, Outline, SymbolSource
 from serena_central.symbols.symbol import flatten
 from serena_central.symbols.turns import Turns
@@ -53,7 +63,7 @@ FILLED_AT_ONCE = 2
 """Requests in flight for the background fill, which must not be felt by anybody."""
 
 RETRIED_AT_LEAST_EVERY_S = 600.0
-"""The longest pause of the background: nothing tells of a server that a person has installed or repaired elsewhere."""
+"""The longest pause of the background: nothing tells of a server that a person has repaired."""
 
 SAVE_EVERY_FILES = 500
 
@@ -90,16 +100,25 @@ class Indexer:
         """Files of which is not known who answers for them now."""
         self._failures = Failures()
         self._by_syntax = BySyntax()
+        self._unread: set[str] = set()
+        """Pending files that a caller waited for in vain."""
         self._flights = Flights()
+        self._rate = Rate()
         self.turns = Turns()
         self.on_demand: set[str] = set()
         """Files that somebody asked for and that are no part of project-wide answers, indexed or pending."""
         self._wakeup = anyio.Event()
 
     @property
-    def pending(self) -> int:
-        """Files whose symbols are not known yet."""
-        return len(self._pending) + len(self._doubted)
+    def is_complete(self) -> bool:
+        """Whether the symbols of all files are known."""
+        return not self._pending and not self._doubted
+
+    @property
+    def progress(self) -> IndexProgress:
+        """Each file is counted once. Of some it is not known yet whether anybody reads them: those wait, too."""
+        doubted = sum(path not in self._pending and path not in self._index for path in self._doubted)
+        return IndexProgress(len(self._index), len(self._pending) + doubted, self._rate.per_s)
 
     def pending_paths(self) -> list[str]:
         return list(self._pending)
@@ -138,6 +157,7 @@ class Indexer:
             self._index.drop(path)
             self._keeper.changed(path)
         self._pending.pop(path, None)
+        self._unread.discard(path)
         self.on_demand.discard(path)
         self._failures.succeeded(path)
         self._by_syntax.drop(path)
@@ -184,9 +204,16 @@ class Indexer:
         if not self._source.is_searched(path):
             self.on_demand.add(path)
 
-    async def ensure(self, paths: Iterable[str]) -> list[Gap]:
-        """Indexes those of `paths` that are not; returns what could not be, or by syntax only."""
+    async def ensure(self, paths: Iterable[str], *, most_s: float = math.inf) -> list[Gap]:
+        """Indexes those of `paths` that are not; returns what could not be, not in `most_s`, or by syntax only."""
         wanted = list(paths)
+        with anyio.move_on_after(most_s) as bound:
+            await self._ensure(wanted)
+        if bound.cancelled_caught:
+            self._unread.update(path for path in wanted if path in self._pending)
+        return self.gaps(wanted)
+
+    async def _ensure(self, wanted: list[str]) -> None:
         await self.settle()
         for path in wanted:
             self._ask_for(path)
@@ -195,14 +222,17 @@ class Indexer:
             if not waiting:
                 break
             # Again: a file that was done may have changed while another server was asked about the rest.
-            await self._work(waiting, ASKED_AT_ONCE)
-        return self.gaps(wanted)
+            async with telling(len(wanted), lambda: sum(path in self._pending for path in wanted)):
+                await self._work(waiting, ASKED_AT_ONCE)
 
     def gaps(self, paths: Iterable[str]) -> list[Gap]:
         """Those of `paths` whose symbols are not known, or by syntax only. True of what `ensure` was asked for."""
         asked = list(paths)
         missing = [path for path in asked if path in self._pending]
-        reasons = self._failures.reasons(missing)
+        unread = {path for path in missing if path in self._unread and self._failures.reason(path) is None}
+        reasons = self._failures.reasons(path for path in missing if path not in unread)
+        if unread:
+            reasons[NOT_READ_YET] = len(unread)
         return [*(Gap(reason, files) for reason, files in reasons.items()), *self._by_syntax.gaps(asked)]
 
     def gaps_within(self, within: str | None, asked: Iterable[str]) -> list[Gap]:
@@ -297,14 +327,18 @@ class Indexer:
 
     async def _read_group(self, server: Hashable, group: list[str], at_once: int, gives_way: bool) -> None:
         patient = gives_way or self._source.grammar(group[0]) is None
+        began, answered = anyio.current_time(), False
         with anyio.move_on_after(None if patient else PATIENCE_S) as patience:
 
             async def read(lent: Lent) -> None:
                 self._failures.started(server)
 
                 async def ask(path: str) -> Outline:
+                    nonlocal answered
                     outline = await lent.ask(path)
-                    patience.deadline = math.inf
+                    if not patient and not answered:
+                        patience.deadline = began + max(ANSWER_S, PATIENCE_S)
+                    answered = True
                     return outline
 
                 await self._read(group, at_once, gives_way, Lent(ask, lent.server))
@@ -316,17 +350,17 @@ class Indexer:
                     self._failures.refuse(server, str(error))
                 self._fail((path for path in group if path in self._pending), str(error))
         if patience.cancelled_caught:
-            self._fail((path for path in group if path in self._pending), SLOW_START)
+            reason = SLOW_ANSWERS if answered else SLOW_START
+            self._fail((path for path in group if path in self._pending), reason)
 
     async def _read(self, paths: list[str], at_once: int, gives_way: bool, lent: Lent) -> None:
         """Asks one server about files, several at a time. Raises ServerCrashed."""
         queue = iter(paths)
-        done = 0
         asking: set[str] = set()
         crash: ServerCrashed | None = None
 
         async def worker() -> None:
-            nonlocal done, crash
+            nonlocal crash
             for path in queue:
                 if gives_way:
                     await self.turns.give_way()
@@ -338,9 +372,6 @@ class Indexer:
                     tasks.cancel_scope.cancel()
                     return
                 asking.discard(path)
-                done += 1
-                if done % 100 == 0:
-                    report(f"reading symbols: {done} of {len(paths)} files", done / len(paths))
 
         async with anyio.create_task_group() as tasks:
             for _ in range(min(at_once, len(paths))):
@@ -385,8 +416,10 @@ class Indexer:
             if not flight.stale:
                 file = flatten(outline.symbols, cut=outline.cut)
                 self._index.put(path, file, stamp=stamp, indexed_at_ns=now, source=source)
+                self._rate.count()
                 self._mark(path, source, self._failures.reason(path) or "")
                 self._pending.pop(path, None)
+                self._unread.discard(path)
                 self._failures.succeeded(path)
                 self._keeper.changed(path)
         except ServerCrashed:

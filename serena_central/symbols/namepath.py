@@ -9,7 +9,8 @@ siblings of one name) carries its place among them: `Class/method[1]`. A pattern
 - `method[1]`: fits that overload, and overloaded symbols only; without an index any overload fits;
 - with substring matching, the last part fits any name that contains it.
 
-Names are compared case-sensitively. Names that hold a `/` of their own are split like any other, on both sides.
+Names are compared case-sensitively. Names that hold a `/` of their own (headings, keys) are split like any other, on
+both sides; one that ends like an index (`Notes [1]`) is found by it, too.
 """
 
 import re
@@ -38,7 +39,14 @@ class Part(msgspec.Struct, frozen=True):
         return self.name if self.overload is None else f"{self.name}[{self.overload}]"
 
     def fits(self, asked: "Part") -> bool:
-        return self.name == asked.name and asked.overload in (None, self.overload)
+        if self.name == asked.name:
+            return asked.overload in (None, self.overload)
+        return asked.overload is not None and self.name == str(asked)
+
+
+def split_name(name: str) -> list[str]:
+    """The parts of a name that holds a `/`; never empty."""
+    return [part for part in name.split("/") if part] or [name]
 
 
 class Pattern(msgspec.Struct, frozen=True):
@@ -55,14 +63,27 @@ class Pattern(msgspec.Struct, frozen=True):
 
     def fits_name(self, name: str) -> bool:
         """Whether a symbol of this name can fit, overloads and containers aside."""
-        return self.last.name in name if self.substring else self.last.name == name
+        return self.last.name in name if self.substring else name in self.names
+
+    @property
+    def names(self) -> set[str]:
+        """Names of symbols that can fit: the last part, and what a name with a `/` in it may be."""
+        names = {str(self.last), self.last.name}
+        if len(self.parts) > 1 or self.absolute:
+            parts = [*(str(part) for part in self.parts[:-1]), ""]
+            joined = ["/".join(parts[first:]) for first in range(len(parts))]
+            names.update(head + name for head in [*joined, *("/" + one for one in joined)] for name in tuple(names))
+        return names
+
+    def _is_in(self, own: Part) -> bool:
+        return self.last.name in own.name and self.last.overload in (None, own.overload)
 
     def fits(self, path: Sequence[Part]) -> bool:
         """Whether a symbol whose path is `path` (from the file's top) fits."""
         if len(path) < len(self.parts) or (self.absolute and len(path) != len(self.parts)):
             return False
         own = path[-1]
-        if not self.fits_name(own.name) or self.last.overload not in (None, own.overload):
+        if not (own.fits(self.last) or (self.substring and self._is_in(own))):
             return False
         containers = path[-len(self.parts) : -1]
         return all(_contains(part, asked) for part, asked in zip(containers, self.parts[:-1], strict=True))

@@ -16,7 +16,7 @@ import anyio
 from serena_central.core.errors import AmbiguousSymbol, SymbolNotFound
 from serena_central.files.search import find_containing
 from serena_central.files.tree import Change, FileTree
-from serena_central.symbols.gap import Gap
+from serena_central.symbols.gap import PATIENT_S, Gap
 from serena_central.symbols.index import Hit, SymbolIndex
 from serena_central.symbols.indexer import Indexer
 from serena_central.symbols.namepath import Pattern
@@ -54,10 +54,10 @@ class Finder:
         indexer: Indexer,
         *,
         encoding: str | None = None,
-        rebinds: Callable[[str], bool] = lambda _: False,
+        rebinds: Callable[[str, int], bool] = lambda _path, _kind: False,
     ) -> None:
-        """`rebinds`: whether definitions of one name in one scope of a file are one symbol, not overloads to tell
-        apart."""
+        """`rebinds`: whether definitions of one name, and of a kind, in one scope of a file are one symbol, not
+        overloads to tell apart."""
         self._root = root
         self._tree = tree
         self._index = index
@@ -74,7 +74,8 @@ class Finder:
             await self._indexer.map_names()
         looked_at: set[str] = set()
         asked = {within} if within is not None and within in self._tree.files else set[str]()
-        await self._indexer.ensure(asked)
+        until = anyio.current_time() + PATIENT_S
+        await self._indexer.ensure(asked, most_s=PATIENT_S)
         for _ in range(ROUNDS):
             await self._indexer.settle()
             # A file that was indexed may change while another is asked about, and is then pending like any other.
@@ -84,7 +85,10 @@ class Finder:
             candidates = await self._candidates(pattern, pending)
             looked_at.update(set(pending).difference(candidates))
             asked.update(candidates)
-            await self._indexer.ensure(candidates)
+            left_s = until - anyio.current_time()
+            await self._indexer.ensure(candidates, most_s=left_s)
+            if anyio.current_time() >= until:
+                break
             looked_at.update(path for path in candidates if self._indexer.gave_up(path))
         else:
             asked.update(path for path in self._pending(within) if path not in looked_at)
@@ -98,7 +102,7 @@ class Finder:
 
     def _pending(self, within: str | None) -> list[str]:
         """Files of the search that are not indexed."""
-        if not self._indexer.pending:
+        if self._indexer.is_complete:
             return []
         paths = [path for path in self._indexer.pending_paths() if self._reaches(within, path)]
         return paths if within is None else [path for path in paths if path == within or path.startswith(within + "/")]
@@ -130,7 +134,12 @@ class Finder:
         """Whether these are the definitions of one symbol."""
         first = hits[0]
         others = first.file.others(first.place)
-        return self._rebinds(first.path) and all(hit.path == first.path and hit.place in others for hit in hits[1:])
+        return all(
+            self._rebinds(hit.path, hit.symbol.kind)
+            and hit.path == first.path
+            and (hit is first or hit.place in others)
+            for hit in hits
+        )
 
     def changed(self, changes: Sequence[Change]) -> None:
         """Takes note of what happened to files; to be called for every batch of the tree's changes."""

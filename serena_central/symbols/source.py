@@ -32,6 +32,10 @@ class SymbolSource(Protocol):
         """What would answer for this file (server, version, settings digest); None where no language is known."""
         ...
 
+    def instead(self, path: str) -> str | None:
+        """What `identity` is called where the syntax is asked instead of a server that can't know the file."""
+        ...
+
     def is_searched(self, path: str) -> bool:
         """Whether the file belongs to the index before somebody asks for it."""
         ...

@@ -11,7 +11,7 @@ import msgspec
 
 from serena_central.core.text import Position, Range
 from serena_central.lsp.answers import DocumentSymbol
-from serena_central.symbols.namepath import Part
+from serena_central.symbols.namepath import Part, split_name
 
 
 class Symbol(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -46,8 +46,12 @@ class Symbol(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return Position(self.name_line, self.name_column)
 
     @property
-    def part(self) -> Part:
-        return Part(self.name, self.overload)
+    def parts(self) -> list[Part]:
+        """Its own part of the name path: several where its name or its scope hold a `/`."""
+        if not self.scope and "/" not in self.name:
+            return [Part(self.name, self.overload)]
+        *containers, own = split_name(f"{self.scope}/{self.name}")
+        return [*map(Part, containers), Part(own, self.overload)]
 
 
 class FileSymbols(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -62,9 +66,7 @@ class FileSymbols(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         parts: list[Part] = []
         while place >= 0:
             symbol = self.symbols[place]
-            parts.append(symbol.part)
-            if symbol.scope:
-                parts.extend(map(Part, reversed(symbol.scope.split("/"))))
+            parts.extend(reversed(symbol.parts))
             place = symbol.container
         parts.reverse()
         return parts
@@ -76,7 +78,7 @@ class FileSymbols(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         """The place of the symbol with exactly this name path."""
         last = name_path.rpartition("/")[2]
         for place, symbol in enumerate(self.symbols):
-            if last.startswith(symbol.name) and self.name_path(place) == name_path:
+            if last.startswith(symbol.name.rpartition("/")[2]) and self.name_path(place) == name_path:
                 return place
         return None
 
@@ -155,7 +157,7 @@ def _brought_home(siblings: Sequence[DocumentSymbol]) -> Sequence[DocumentSymbol
         return siblings
     kept: list[DocumentSymbol] = []
     for sibling in siblings:
-        home = _container_named(siblings, sibling.scope) if sibling.scope else None
+        home = _container_of(sibling, siblings, sibling.scope) if sibling.scope else None
         if home is None:
             kept.append(sibling)
         else:
@@ -163,10 +165,14 @@ def _brought_home(siblings: Sequence[DocumentSymbol]) -> Sequence[DocumentSymbol
     return kept
 
 
-def _container_named(siblings: Sequence[DocumentSymbol], scope: Sequence[str]) -> DocumentSymbol | None:
-    for sibling in siblings:
-        if sibling.name == scope[0] and not sibling.scope:
-            found = _container_named(sibling.children, scope[1:]) if len(scope) > 1 else sibling
-            if found is not None:
-                return found
+def _container_of(
+    symbol: DocumentSymbol, siblings: Sequence[DocumentSymbol], scope: Sequence[str]
+) -> DocumentSymbol | None:
+    """The last one so named before the symbol, as in TOML's arrays of tables; else the first one."""
+    named = [sibling for sibling in siblings if sibling.name == scope[0] and not sibling.scope]
+    before = [sibling for sibling in named if sibling.range.start < symbol.range.start]
+    for sibling in (*reversed(before), *named):
+        found = _container_of(symbol, sibling.children, scope[1:]) if len(scope) > 1 else sibling
+        if found is not None:
+            return found
     return None

@@ -8,7 +8,8 @@ import msgspec
 from serena_central.core.text import Position, Range
 from serena_central.projects.views import SymbolView
 from serena_central.symbols.kinds import kind_numbers
-from serena_central.tools.answer import MAX_CHARS, Answer, fit
+from serena_central.tools.answer import MAX_CHARS, Answer
+from serena_central.tools.fitting import fit
 from serena_central.tools.guidance import onboarding_state
 from serena_central.tools.symbols import as_json
 

@@ -15,7 +15,7 @@ from serena_central.symbols.kinds import kind_numbers
 from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
-from serena_central.tools.symbols import Kinds
+from serena_central.tools.symbols import Kinds, remark_tree
 
 LONG_S = 600.0
 """A large project's first collection takes minutes. What was found stays found: a call that is cut short goes on."""
@@ -26,7 +26,7 @@ SMALL = 15
 NARROW = "Ask for a smaller folder, a coarser granularity or fewer max_nodes."
 
 
-@tool("Dependency graph", shown="optional", timeout_s=LONG_S, gives_way=True)
+@tool("Dependency graph", shown="optional", timeout_s=LONG_S, gives_way=True, spans=True)
 async def dependency_graph(
     call: ToolCall,
     target: Project,
@@ -52,6 +52,9 @@ async def dependency_graph(
         max_nodes=max_nodes,
         modules=modules,
     )
+    remark_tree(call, target)
+    for module in modules:
+        remark_tree(call, module.project)
     for remark in [*missing, *report.remarks]:
         call.remark(remark)
     render = RENDERERS[format]

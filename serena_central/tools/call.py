@@ -21,6 +21,7 @@ from serena_central.core import tracing
 from serena_central.core.errors import (
     CallCancelled,
     DeadlineExceeded,
+    InvalidArguments,
     SerenaCentralError,
     ToolRefused,
     UnknownTool,
@@ -29,7 +30,7 @@ from serena_central.core.events import Severity
 from serena_central.core.groups import told_by
 from serena_central.core.ids import new_call_id
 from serena_central.core.progress import Listener, reporting_to
-from serena_central.core.quoting import quoted
+from serena_central.core.quoting import escaped, quoted
 from serena_central.core.running import running_time
 from serena_central.projects.project import Project
 from serena_central.projects.scope import Ask, Scope, resolve_scope
@@ -50,12 +51,15 @@ from serena_central.tools import (
     validation,
     workflow,
 )
-from serena_central.tools.answer import Answer, fit
+from serena_central.tools.answer import MAX_CHARS, Answer
 from serena_central.tools.catalogue import CATALOGUE, PATH_PARAMETERS, Tool
 from serena_central.tools.context import Services, ToolCall
 from serena_central.tools.edits import refactorings, symbol_edits, text_edits
+from serena_central.tools.fitting import fit
+from serena_central.tools.joining import edit_all
+from serena_central.tools.listing import page
 from serena_central.tools.once import Once, repeat_key
-from serena_central.tools.trust import note_python, note_restrictions
+from serena_central.tools.trust import note_dependencies, note_instead, note_python, note_restrictions
 
 logger = logging.getLogger(__name__)
 
@@ -208,6 +212,8 @@ class ToolCaller:
                 working_folder=session.working_folder,
                 about=tool.about,
                 edits=tool.edits,
+                spans=tool.spans,
+                together=tool.together is not None,
                 person=call.person,
             ),
         )
@@ -220,33 +226,48 @@ class ToolCaller:
 
     async def _run(self, tool: Tool, call: ToolCall, scope: Scope, parsed: dict[str, Any]) -> Answer:
         settings = scope.projects[0].settings if len(scope.projects) == 1 else self._services.settings
-        limit: int = parsed.pop("max_answer_chars", -1)
+        asked: int = parsed.pop("max_answer_chars", -1)
+        limit = settings.max_answer_chars if asked < 0 else asked
+        if tool.paged:
+            call.page = page(parsed.pop("cursor"), parsed.pop("limit"), min(limit, MAX_CHARS))
+            _continued(tool, call, scope)
         if tool.on_project:
             results = await self._on_projects(tool, call, scope, parsed)
         else:
             with _until(call, _timeout_of(tool, settings), tool.name):
                 results = {"": await tool.function(call, **parsed)}
-        text, shortened = fit(results, settings.max_answer_chars if limit < 0 else limit, grouped=scope.grouped)
-        answer = Answer([text, "\n".join(call.remarks)] if call.remarks else [text], shortened)
+        remarks = "\n".join(call.remarks)
+        text, shortened = fit(results, max(limit - len(remarks), limit // 2), grouped=scope.grouped)
+        answer = Answer([text, remarks] if remarks else [text], shortened)
         call.answer_chars = sum(map(len, answer.blocks))
         return answer
 
     async def _on_projects(self, tool: Tool, call: ToolCall, scope: Scope, parsed: dict[str, Any]) -> dict[str, Any]:
-        """Results by project name; with several projects, one's failure stands in its group and spoils no other."""
+        """Results by project name. With several projects, one's failure stands in its group and spoils no other; but of
+        an edit, which is made in all or none."""
         if not scope.grouped:
             (project,) = scope.projects
             return {project.name: await _on_project(tool, call, project, parsed)}
+        most_s = math.inf if tool.edits else PART_S
         if tool.together is not None:
-            with _until(call, PART_S, tool.name):
+            with _until(call, min(_timeout_of(tool, self._services.settings), most_s), tool.name):
                 call.together = await tool.together(call, scope.projects, parsed)
+        scope = _of_group(call, scope)
         results: dict[str, Any] = dict.fromkeys(_labels(scope.projects))
-        calls = {label: call.part() for label in results}
+        calls = {label: call.part(label) for label in results}
+        if tool.journaled and not parsed.get("dry_run"):
+            parts = list(zip(calls, scope.projects, strict=True))
+            done = await edit_all(
+                parts, scope.failures, lambda label, one: _on_project(tool, calls[label], one, parsed)
+            )
+            _gather_remarks(call, calls)
+            return {label: _failure(one) if isinstance(one, SerenaCentralError) else one for label, one in done.items()}
         places = anyio.CapacityLimiter(PROJECTS_AT_ONCE)
 
         async def one(label: str, project: Project) -> None:
             async with places:
                 try:
-                    results[label] = await _on_project(tool, calls[label], project, parsed, most_s=PART_S)
+                    results[label] = await _on_project(tool, calls[label], project, parsed, most_s=most_s)
                 except SerenaCentralError as error:
                     results[label] = _failure(error)
                 except Exception:
@@ -258,9 +279,7 @@ class ToolCaller:
         async with anyio.create_task_group() as tasks:
             for label, project in zip(calls, scope.projects, strict=True):
                 tasks.start_soon(one, label, project)
-        for label, part in calls.items():
-            for remark in part.remarks:
-                call.remark(f"{quoted(label)}: {remark}")
+        _gather_remarks(call, calls)
         return results | {name: _failure(error) for name, error in scope.failures.items()}
 
     def _record(
@@ -315,7 +334,32 @@ async def _on_project(
     if tool.about == "code":
         note_restrictions(call, project)
         note_python(call, project)
+        note_dependencies(call, project)
+        note_instead(call, project)
     return result
+
+
+def _continued(tool: Tool, call: ToolCall, scope: Scope) -> None:
+    """Raises InvalidArguments where a cursor is not one of an answer about these projects."""
+    page, labels = call.page, _labels(scope.projects)
+    if not page.group:
+        if scope.grouped and page.start:
+            raise InvalidArguments("This cursor continues the list of one project: name it in `project`.")
+        return
+    # Alone, a project is asked the same as among others, but for what they declare.
+    if page.group not in map(escaped, labels) or (tool.together is not None and not scope.grouped):
+        raise InvalidArguments(
+            f"This cursor continues the list of {quoted(page.group)} in an answer about several projects: pass it with "
+            "the same `project` as before."
+        )
+
+
+def _of_group(call: ToolCall, scope: Scope) -> Scope:
+    """The project alone whose list is continued, if one is."""
+    if not call.page.group:
+        return scope
+    pairs = zip(_labels(scope.projects), scope.projects, strict=True)
+    return scope._replace(projects=[one for label, one in pairs if escaped(label) == call.page.group], failures={})
 
 
 def _timeout_of(tool: Tool, settings: SharedSettings) -> float:
@@ -330,6 +374,12 @@ def _until(call: ToolCall, seconds: float, what: str) -> Generator[None]:
         yield
     if scope.cancelled_caught:
         raise DeadlineExceeded(what, seconds)
+
+
+def _gather_remarks(call: ToolCall, parts: Mapping[str, ToolCall]) -> None:
+    for label, part in parts.items():
+        for remark in part.remarks:
+            call.remark(f"{quoted(label)}: {remark}")
 
 
 def _failure(error: SerenaCentralError) -> dict[str, str]:

@@ -3,7 +3,8 @@
 A tool is an `async def` whose parameters are typed and described by `Annotated[…, msgspec.Meta(description=…)]`; from
 that one signature come the JSON schema, the validation of arguments and the names in error messages. The first
 parameter is always `call: ToolCall`; a second one named `target: Project` makes it a tool that runs on every project of
-the call's scope. What all tools have in common (`project`, `semantic_context`, `max_answer_chars`) is added here, once.
+the call's scope. What all tools have in common (`project`, `semantic_context`, `max_answer_chars`; for
+lists `limit` and `cursor`) is added here, once.
 """
 
 import inspect
@@ -22,9 +23,13 @@ from serena_central.projects.scope import About
 Shown = Literal["always", "optional", "super-repo"]
 """`super-repo`: in sessions that work in one."""
 
-ProjectArgument = Annotated[str | list[str] | None, Meta(description='Name or path, a list of them, or "*": all open')]
+ProjectArgument = Annotated[str | list[str] | None, Meta(description='Name or path, several ("a,b"), or "*": all open')]
 ContextArgument = Annotated[str | None, Meta(description="Task in words; picks the project")]
 LimitArgument = Annotated[int, Meta(ge=-1, description="Longest answer; -1: the setting")]
+ItemsArgument = Annotated[Annotated[int, Meta(ge=1, le=10_000)] | None, Meta(description="Most items")]
+CursorArgument = Annotated[str, Meta(description="Continues an answer that was too long")]
+
+LIST_OF_STRINGS = {"type": "array", "items": {"type": "string"}}
 
 ALIASES: Mapping[str, str] = {
     "semanticContext": "semantic_context",
@@ -58,6 +63,8 @@ class Tool:
     read_only: bool
     edits: bool
     """It changes files of the project; `read_only` is false as well for tools that change a session."""
+    journaled: bool
+    """What it changes stands in the journal of edits, so that a repetition of its call is known after a crash."""
     destructive: bool
     idempotent: bool
     shown: Shown
@@ -65,6 +72,10 @@ class Tool:
     """Name of the server's setting that must be switched on for it; such a tool is listed where that is so."""
     gives_way: bool
     """A call works in the background of other callers: it waits for them, and nobody waits for it."""
+    paged: bool
+    """It answers a list, of which a call may ask for a page."""
+    spans: bool
+    """Of a super-repo's root it looks at all modules by itself."""
     timeout_s: float | None
     """Seconds that a call may take, where that is not the setting tool_timeout_s."""
     aliases: Mapping[str, str]
@@ -126,8 +137,11 @@ class Tool:
 
 
 def _plain(part: dict[str, Any]) -> dict[str, Any]:
-    """One parameter's schema without `null` alternatives and empty defaults: what is left out is empty, 0 or false."""
+    """One parameter's schema without `null` alternatives and empty defaults: what is left out is empty, 0 or false. Nor
+    is a list of strings told beside a string, which may hold several with commas: both are taken."""
     choices = [choice for choice in part.get("anyOf", ()) if choice != {"type": "null"}]
+    if any(choice.get("type") == "string" for choice in choices):
+        choices = [choice for choice in choices if choice != LIST_OF_STRINGS]
     if len(choices) == 1:
         part = {**choices[0], **{key: value for key, value in part.items() if key != "anyOf"}}
     elif choices:
@@ -169,12 +183,15 @@ class Catalogue:
         *,
         reads: bool = True,
         edits: bool = False,
+        journaled: bool | None = None,
         about: About = "code",
         destructive: bool = False,
         idempotent: bool | None = None,
         shown: Shown = "always",
         needs: str | None = None,
         gives_way: bool = False,
+        paged: bool = False,
+        spans: bool = False,
         timeout_s: float | None = None,
         also: tuple[str, ...] = (),
         aliases: Mapping[str, str] | None = None,
@@ -192,17 +209,20 @@ class Catalogue:
                 title=title,
                 description=inspect.cleandoc(function.__doc__ or ""),
                 function=function,
-                params=_params(function, signature, limited=on_project and reads),
+                params=_params(function, signature, limited=on_project and reads, paged=paged),
                 on_project=on_project,
                 about=about,
                 names_project="project" in signature.parameters,
                 read_only=reads and not edits,
                 edits=edits,
+                journaled=edits if journaled is None else journaled,
                 destructive=destructive,
                 idempotent=reads if idempotent is None else idempotent,
                 shown=shown,
                 needs=needs,
                 gives_way=gives_way,
+                paged=paged,
+                spans=spans,
                 timeout_s=timeout_s,
                 aliases={**ALIASES, **(aliases or {})},
                 ignored=frozenset(ignored),
@@ -214,7 +234,9 @@ class Catalogue:
         return register
 
 
-def _params(function: Callable[..., Any], signature: inspect.Signature, *, limited: bool) -> type[msgspec.Struct]:
+def _params(
+    function: Callable[..., Any], signature: inspect.Signature, *, limited: bool, paged: bool
+) -> type[msgspec.Struct]:
     hints = get_type_hints(function, include_extras=True)
     fields: list[Any] = []
     for name, parameter in signature.parameters.items():
@@ -222,6 +244,8 @@ def _params(function: Callable[..., Any], signature: inspect.Signature, *, limit
             continue
         default = parameter.default
         fields.append((name, hints[name]) if default is parameter.empty else (name, hints[name], default))
+    if paged:
+        fields += [("limit", ItemsArgument, None), ("cursor", CursorArgument, "")]
     if limited:
         fields.append(("max_answer_chars", LimitArgument, -1))
     if "project" not in signature.parameters:

@@ -22,6 +22,7 @@ from serena_central.sessions.session import Session
 from serena_central.sessions.views import SymbolViews
 from serena_central.tools.answer import Answer
 from serena_central.tools.baselines import Baselines
+from serena_central.tools.listing import Page
 from serena_central.tools.offer import Offer
 
 
@@ -65,6 +66,8 @@ class ToolCall:
     """What the tool found out about all projects of a grouped call before each was asked (`Tool.together`)."""
     edits: list[str] = field(default_factory=list[str])
     """Ids of the edits that it made, known when it has ended."""
+    page: Page = field(default_factory=Page)
+    """Which items of a long list it asks for."""
     answer_chars: int = 0
     """Length of the answer, once there is one."""
 
@@ -84,9 +87,9 @@ class ToolCall:
         """On whose word a folder becomes a project."""
         return opener_in(self.session.working_folder, person=self.person)
 
-    def part(self) -> "ToolCall":
-        """This call as one of several projects sees it: with remarks of its own."""
-        return replace(self, remarks=[])
+    def part(self, label: str) -> "ToolCall":
+        """This call as one of several projects sees it, whose group has this label: with remarks of its own."""
+        return replace(self, remarks=[], page=self.page._replace(group=label))
 
     def remark(self, text: str) -> None:
         """Adds a line to the answer's second block, once; it is one line whatever names it repeats."""

@@ -7,9 +7,9 @@ from msgspec import Meta
 
 from serena_central.projects.project import Project
 from serena_central.projects.views import DiagnosticView
-from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
+from serena_central.tools.listing import Listing
 from serena_central.tools.symbols import remark_answer, remark_references
 
 SEVERITIES = {1: "Error", 2: "Warning", 3: "Information", 4: "Hint"}
@@ -18,10 +18,13 @@ MinSeverity = Annotated[
     int, Meta(ge=1, le=4, description="Least severe shown: 1 error, 2 warning, 3 information, 4 hint")
 ]
 
+DIAGNOSTIC_CHARS = 80
+"""None of an answer is shorter."""
+
 Grouped = dict[str, dict[str, dict[str, list[dict[str, Any]]]]]
 
 
-@tool("Diagnostics of a file")
+@tool("Diagnostics of a file", paged=True)
 async def get_diagnostics_for_file(
     call: ToolCall,
     target: Project,
@@ -29,15 +32,15 @@ async def get_diagnostics_for_file(
     start_line: Annotated[int, Meta(ge=0, description="First line, 0-based")] = 0,
     end_line: Annotated[int, Meta(ge=-1, description="Last line, 0-based; -1: to the end")] = -1,
     min_severity: MinSeverity = 4,
-) -> Shaped:
+) -> Listing:
     """Errors and warnings in a file, by severity and symbol."""
     await target.fresh()
     path = target.locate_code(relative_path)
     found = await _diagnostics(call, target, path)
-    return _shape({path: _selected(found, start_line, end_line, min_severity)})
+    return _shape(call, {path: _selected(found, start_line, end_line, min_severity)})
 
 
-@tool("Diagnostics of a symbol", shown="optional", aliases={"relative_path": "reference_file"})
+@tool("Diagnostics of a symbol", shown="optional", paged=True, aliases={"relative_path": "reference_file"})
 async def get_diagnostics_for_symbol(
     call: ToolCall,
     target: Project,
@@ -45,7 +48,7 @@ async def get_diagnostics_for_symbol(
     reference_file: Annotated[str, Meta(description="File that defines it")] = "",
     check_symbol_references: Annotated[bool, Meta(description="Check the symbols that use it as well")] = False,
     min_severity: MinSeverity = 4,
-) -> Shaped:
+) -> Listing:
     """Errors and warnings inside a symbol, and on request inside the symbols that use it."""
     hit = await target.find_one(name_path, reference_file)
     spans = {hit.path: [hit.symbol.range]}
@@ -58,7 +61,7 @@ async def get_diagnostics_for_symbol(
     for path, ranges in spans.items():
         found = _selected(await _diagnostics(call, target, path), 0, -1, min_severity)
         answer[path] = [view for view in found if any(span.contains(view.diagnostic.range.start) for span in ranges)]
-    return _shape(answer)
+    return _shape(call, answer)
 
 
 async def _diagnostics(call: ToolCall, target: Project, path: str) -> list[DiagnosticView]:
@@ -77,13 +80,23 @@ def _selected(found: list[DiagnosticView], first: int, last: int, min_severity: 
     ]
 
 
-def _shape(found: dict[str, list[DiagnosticView]]) -> Shaped:
-    total = sum(map(len, found.values()))
-    return shaped(
-        lambda: grouped(found),
-        Form("as counts per file", lambda: {path: len(views) for path, views in found.items()}),
-        Form("as a total", lambda: f"{total} diagnostics"),
+def _shape(call: ToolCall, found: dict[str, list[DiagnosticView]]) -> Listing:
+    every = [(path, view) for path, views in found.items() for view in views]
+
+    def build(first: int, last: int) -> Grouped:
+        part: dict[str, list[DiagnosticView]] = {path: [] for path in found} if last - first == len(every) else {}
+        for path, view in every[first:last]:
+            part[path] = [*part.get(path, ()), view]
+        return grouped(part)
+
+    return Listing(
+        page=call.page,
+        total=len(every),
+        window=call.page.window(len(every), DIAGNOSTIC_CHARS),
+        noun="diagnostic",
+        build=build,
         narrow="Give start_line and end_line, or a stricter min_severity.",
+        per_file={path: len(views) for path, views in found.items()},
     )
 
 

@@ -1,6 +1,9 @@
 """Tools on files and text, for what is no symbol: lists, names, contents, patterns."""
 
-from fnmatch import fnmatchcase
+import fnmatch
+import re
+from collections import Counter
+from collections.abc import Callable
 from typing import Annotated
 
 import anyio
@@ -9,71 +12,100 @@ from msgspec import Meta
 from serena_central.core.errors import InvalidArguments
 from serena_central.core.words import counted
 from serena_central.files.boundary import shown
+from serena_central.files.glob import expand_braces
 from serena_central.files.listing import leads_out, list_folder
 from serena_central.files.search import SearchRequest, glob_filter, search
 from serena_central.files.walk import is_utf8
 from serena_central.projects.project import Project
-from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
+from serena_central.tools.listing import Listing
 from serena_central.tools.seen import saw_lines
-from serena_central.tools.symbols import remark_names
+from serena_central.tools.symbols import NAME_CHARS, per_file, remark_ignored, remark_names
+
+_HAS_LINE_BREAK = re.compile(r"\n|\\n|\\r|\[\\s\\S\]|\[\\S\\s\]")
+
+BRIEF_CHARS = 200
+"""Of a line that is too long for an answer."""
 
 Folder = Annotated[str, Meta(description='Folder in the project; "." is its root')]
 SkipIgnored = Annotated[bool, Meta(description="Leave out ignored files")]
 
 
-@tool("List a folder", about="files")
+@tool("List a folder", about="files", spans=True, paged=True)
 async def list_dir(
     call: ToolCall,
     target: Project,
     relative_path: Folder,
     recursive: Annotated[bool, Meta(description="Include everything below")] = False,
     skip_ignored_files: SkipIgnored = False,
-) -> Shaped:
+) -> Listing:
     """Folders and files in a folder."""
     await target.fresh()
     folder = target.locate_folder(relative_path)
     ignored = target.tree.is_ignored if skip_ignored_files else None
+    if skip_ignored_files:
+        remark_ignored(call, target)
     listed = await anyio.to_thread.run_sync(
         lambda: list_folder(target.root, folder, recursive=recursive, ignored=ignored)
     )
     if listed.truncated:
         call.remark(f"Truncated: only the first {len(listed.files) + len(listed.folders)} entries are listed.")
     folders, files = list(map(shown, listed.folders)), list(map(shown, listed.files))
-    return shaped(
-        lambda: {"dirs": folders, "files": files},
-        Form("with folders only", lambda: {"dirs": folders, "files": len(files)}),
-        Form("as counts", lambda: {"dirs": len(folders), "files": len(files)}),
+    entries = [*folders, *files]
+
+    def build(first: int, last: int) -> dict[str, list[str]]:
+        return {"dirs": folders[first:last], "files": entries[max(first, len(folders)) : last]}
+
+    return Listing(
+        page=call.page,
+        total=len(entries),
+        window=call.page.window(len(entries), NAME_CHARS),
+        noun="entry",
+        plural="entries",
+        build=build,
         narrow="List a smaller folder, or not recursively.",
+        per_file=Counter(files),
     )
 
 
-@tool("Find files", about="files")
+@tool("Find files", about="files", paged=True)
 async def find_file(
     call: ToolCall,
     target: Project,
-    file_mask: Annotated[str, Meta(description="File name or pattern with * and ?")],
+    file_mask: Annotated[
+        str, Meta(description="File name or pattern with *, ? and {a,b}; with / a path, ** for folders")
+    ],
     relative_path: Folder = ".",
-) -> Shaped:
-    """Files whose name fits, in a folder and below; ignored files are left out."""
+) -> Listing:
+    """Files whose name (or path) fits, in a folder and below; ignored files are left out."""
     await target.fresh()
     remark_names(call, target)
     folder = target.locate_folder(relative_path)
     prefix = folder + "/" if folder else ""
-    found = sorted(
-        path
-        for path in target.tree.files
-        if path.startswith(prefix) and fnmatchcase(path.rpartition("/")[2], file_mask)
-    )
-    return shaped(
-        lambda: {"files": found},
-        Form("as a total", lambda: f"{len(found)} files"),
+    fits = _fitting(file_mask, prefix)
+    found = sorted(path for path in target.tree.files if path.startswith(prefix) and fits(path))
+    return Listing(
+        page=call.page,
+        total=len(found),
+        window=call.page.window(len(found), NAME_CHARS),
+        noun="file",
+        build=lambda first, last: {"files": found[first:last]},
         narrow="Give a stricter mask or a smaller folder.",
+        per_file=Counter(found),
     )
 
 
-@tool("Read a file", about="files")
+def _fitting(mask: str, prefix: str) -> Callable[[str], bool]:
+    """Tells whether a path fits: its name; of a mask with a `/`, all of it, from the project or from `prefix` on."""
+    if "/" in mask:
+        by_path = glob_filter(mask.lstrip("/"))
+        return lambda path: by_path is None or by_path(path) or by_path(path.removeprefix(prefix))
+    by_name = re.compile("|".join(map(fnmatch.translate, expand_braces(mask)))).match
+    return lambda path: by_name(path.rpartition("/")[2]) is not None
+
+
+@tool("Read a file", about="files", paged=True)
 async def read_file(
     call: ToolCall,
     target: Project,
@@ -82,7 +114,7 @@ async def read_file(
     end_line: Annotated[
         Annotated[int, Meta(ge=0)] | None, Meta(description="Last line, 0-based, included; none: to the end")
     ] = None,
-) -> Shaped:
+) -> Listing:
     """Text of a file or of some of its lines. Prefer symbol tools for code."""
     await target.fresh()
     path = target.locate_file(relative_path)
@@ -95,18 +127,29 @@ async def read_file(
         raise InvalidArguments(f"start_line {start_line} lies behind end_line {last}.")
     if read.invalid:
         call.remark(f"{path} holds bytes that are no {read.encoding}; they are shown as replacement characters.")
-    if is_utf8(path):
-        saw_lines(call, target, path, read, start_line, last)
-    whole = start_line == 0 and last >= text.line_count - 1
-    content = text.content if whole else text.lines(start_line, last)
-    return shaped(
-        lambda: content,
-        Form("as a count of its lines", lambda: f"{text.line_count} lines, {len(text.content)} characters"),
+    last = min(last, text.line_count - 1)
+    total = last - start_line + 1
+
+    def build(first: int, end: int) -> str:
+        whole = first == start_line == 0 and end == text.line_count
+        return text.content if whole else text.lines(start_line + first, start_line + end - 1) if end > first else ""
+
+    def saw(first: int, end: int) -> None:
+        if is_utf8(path):
+            saw_lines(call, target, path, read, start_line + first, start_line + end - 1)
+
+    return Listing(
+        page=call.page,
+        total=total,
+        window=call.page.window(total, 1),
+        noun="line",
+        build=build,
         narrow="Give start_line and end_line.",
+        shown=saw,
     )
 
 
-@tool("Search for a pattern", about="files")
+@tool("Search for a pattern", about="files", paged=True)
 async def search_for_pattern(
     call: ToolCall,
     target: Project,
@@ -119,7 +162,8 @@ async def search_for_pattern(
     restrict_search_to_code_files: Annotated[bool, Meta(description="Only source code, no data or markup")] = False,
     skip_ignored_files: SkipIgnored = True,
     multiline: Annotated[bool, Meta(description="Match across lines; . matches line breaks")] = False,
-) -> Shaped:
+    literal: Annotated[bool, Meta(description="The pattern is plain text")] = False,
+) -> Listing:
     """Lines that match a regular expression, by file. For code, find_symbol and find_referencing_symbols know more."""
     await target.fresh()
     request = SearchRequest(
@@ -128,7 +172,8 @@ async def search_for_pattern(
         after=context_lines_after,
         include=paths_include_glob,
         exclude=paths_exclude_glob,
-        multiline=multiline,
+        multiline=multiline or (literal and "\n" in substring_pattern),
+        literal=literal,
         encoding=target.settings.encoding,
     )
     paths = await _paths_to_search(call, target, relative_path, ignored=not skip_ignored_files)
@@ -140,11 +185,18 @@ async def search_for_pattern(
         remark_names(call, target)
     for remark in found.remarks:
         call.remark(remark)
-    return shaped(
-        lambda: hits,
-        Form("as counts of lines per file", lambda: {path: len(lines) for path, lines in hits.items()}),
-        Form("as a total", lambda: f"{found.matches} matches in {len(hits)} files"),
+    if not hits and not request.multiline and _HAS_LINE_BREAK.search(substring_pattern):
+        call.remark("Lines are matched one by one, and the pattern holds a line break: pass multiline: true.")
+    lines = [(path, line) for path, some in hits.items() for line in some]
+    return Listing(
+        page=call.page,
+        total=len(lines),
+        window=call.page.window(len(lines), NAME_CHARS),
+        noun="line",
+        build=lambda first, last: per_file(lines[first:last]),
+        brief=lambda first, last: per_file((path, line[:BRIEF_CHARS]) for path, line in lines[first:last]),
         narrow="Give relative_path, paths_include_glob or a stricter pattern.",
+        per_file={path: len(some) for path, some in hits.items()},
     )
 
 

@@ -5,18 +5,20 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from serena_central.projects.project import Project
-from serena_central.projects.relations import NODES_LIMIT, Direction
+from serena_central.projects.relations import NODES_LIMIT, UPWARD, Direction
+from serena_central.projects.superrepo.users import hierarchy_in
+from serena_central.projects.superrepo.uses import Declarations
 from serena_central.projects.views import HierarchyNode
 from serena_central.symbols.kinds import kind_name
 from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
-from serena_central.tools.symbols import InFile, NamePath, remark_answer
+from serena_central.tools.symbols import InFile, NamePath, find_declarations, remark_alone, remark_answer
 
 Depth = Annotated[int, Meta(ge=1, le=10, description="Levels to follow")]
 
 
-@tool("Call hierarchy", shown="optional", aliases={"name_path_pattern": "name_path"})
+@tool("Call hierarchy", shown="optional", aliases={"name_path_pattern": "name_path"}, together=find_declarations)
 async def get_call_hierarchy(
     call: ToolCall,
     target: Project,
@@ -29,7 +31,7 @@ async def get_call_hierarchy(
     return await _hierarchy(call, target, name_path, relative_path, direction, depth)
 
 
-@tool("Type hierarchy", shown="optional", aliases={"name_path_pattern": "name_path"})
+@tool("Type hierarchy", shown="optional", aliases={"name_path_pattern": "name_path"}, together=find_declarations)
 async def get_type_hierarchy(
     call: ToolCall,
     target: Project,
@@ -45,12 +47,18 @@ async def get_type_hierarchy(
 async def _hierarchy(
     call: ToolCall, target: Project, name_path: str, relative_path: str, direction: Direction, depth: int
 ) -> Shaped:
-    hit = await target.find_one(name_path, relative_path)
-    nodes, remark = await target.relations.hierarchy(hit, direction, depth)
+    if isinstance(call.together, Declarations):
+        nodes, remark = await hierarchy_in(target, call.together, direction, depth)
+        top = {"name_path": name_path}
+    else:
+        hit = await target.find_one(name_path, relative_path)
+        nodes, remark = await target.relations.hierarchy(hit, direction, depth)
+        top = {"name_path": hit.name_path, "relative_path": hit.path}
+        if direction in UPWARD:
+            remark_alone(call, target)
     remark_answer(call, remark)
     if _count(nodes) >= NODES_LIMIT:
         call.remark(f"Truncated: more than {NODES_LIMIT} symbols; ask with a smaller depth.")
-    top = {"name_path": hit.name_path, "relative_path": hit.path}
     return shaped(
         lambda: {**top, direction: [_as_json(node, direction) for node in nodes]},
         Form("without deeper levels", lambda: {**top, direction: [node.in_short for node in nodes]}),
@@ -66,8 +74,9 @@ def _count(nodes: list[HierarchyNode]) -> int:
 def _as_json(node: HierarchyNode, direction: Direction) -> dict[str, Any]:
     answer: dict[str, Any] = {"name": node.name, "kind": kind_name(node.kind)}
     if node.outside:
-        return {**answer, "outside_project": f"{node.path}:{node.line}"}
-    answer |= {"relative_path": node.path, "line": node.line}
+        answer["outside_project"] = f"{node.path}:{node.line}"
+    else:
+        answer |= {"relative_path": node.path, "line": node.line}
     if node.cycle:
         answer["cycle"] = True
     if node.below:

@@ -18,7 +18,7 @@ from serena_central.tools.context import ToolCall
 Name = Annotated[str, Meta(description="Name, e.g. backend/conventions; global/… for all projects")]
 
 
-@tool("Write a memory", about="notes", reads=False)
+@tool("Write a memory", about="notes", reads=False, journaled=True)
 async def write_memory(
     call: ToolCall,
     target: Project,
@@ -28,7 +28,7 @@ async def write_memory(
     """Writes down what later conversations about this project should know. Short, one topic each."""
     name = checked_name(memory_name)
     with _seeing(call, target):
-        written = await target.memories.write(name, content, seen=_seen(call, target, name))
+        written = await target.memories.write(name, content, call.author, seen=_seen(call, target, name))
     _note(call, target, name, written.digest)
     return f"Memory {quoted(name)} is written."
 
@@ -57,17 +57,17 @@ async def list_memories(
     return {"memories": names, **({"read_only_memories": kept} if kept else {})}
 
 
-@tool("Delete a memory", about="notes", reads=False, destructive=True)
+@tool("Delete a memory", about="notes", reads=False, journaled=True, destructive=True)
 async def delete_memory(call: ToolCall, target: Project, memory_name: Name) -> str:
     """Deletes a memory. Only if the person asks for it, or what it says is no longer so."""
     name = checked_name(memory_name)
     with _seeing(call, target):
-        await target.memories.delete(name, seen=_seen(call, target, name))
+        await target.memories.delete(name, call.author, seen=_seen(call, target, name))
     call.session.memories_seen.pop((str(target.root), name), None)
     return f"Memory {quoted(name)} is deleted."
 
 
-@tool("Rename a memory", about="notes", reads=False)
+@tool("Rename a memory", about="notes", reads=False, journaled=True)
 async def rename_memory(
     call: ToolCall,
     target: Project,
@@ -76,14 +76,14 @@ async def rename_memory(
 ) -> str:
     """Renames a memory, or moves it to another topic."""
     old, new = checked_name(old_name), checked_name(new_name)
-    await target.memories.rename(old, new)
+    await target.memories.rename(old, new, call.author)
     seen = call.session.memories_seen.pop((str(target.root), old), None)
     if seen is not None:
         _note(call, target, new, seen)
     return f"Memory {quoted(old)} is now {quoted(new)}."
 
 
-@tool("Edit a memory", about="notes", reads=False)
+@tool("Edit a memory", about="notes", reads=False, journaled=True)
 async def edit_memory(
     call: ToolCall,
     target: Project,
@@ -97,7 +97,7 @@ async def edit_memory(
     name = checked_name(memory_name)
     with _seeing(call, target):
         written = await target.memories.edit(
-            name, needle, repl, mode, several=allow_multiple_occurrences, seen=_seen(call, target, name)
+            name, needle, repl, mode, call.author, several=allow_multiple_occurrences, seen=_seen(call, target, name)
         )
     _note(call, target, name, written.digest)
     return f"Memory {quoted(name)} is changed."

@@ -33,9 +33,6 @@ ALREADY = "This edit was made already, as {}, before the server was restarted. I
 
 CUT_OFF = "This edit was made already, as {}; its call was cut off before it was answered. It was not made again."
 
-_WITHOUT_JOURNAL = frozenset({"execute_shell_command"})
-"""Nobody can know what a command has done by the time its server dies."""
-
 _PASSING = (CallCancelled, DeadlineExceeded, LanguageServerError)
 
 
@@ -141,8 +138,9 @@ class Once:
 
 def called_once(tools: Iterable[Tool]) -> list[str]:
     """Names of the tools that change something and whose calls are made once though sent again, even if the server
-    died meanwhile: they leave a journal, or making them twice is making them once."""
-    return [tool.name for tool in tools if tool.idempotent or (tool.edits and tool.name not in _WITHOUT_JOURNAL)]
+    died meanwhile: they leave a journal, or making them twice is making them once. What a shell command has done by
+    then nobody can know."""
+    return [tool.name for tool in tools if tool.idempotent or tool.journaled]
 
 
 def repeat_key(session: str, request: str, tool: str, arguments: Mapping[str, Any]) -> str:

@@ -1,26 +1,40 @@
 """The tool that finds who uses a symbol: in one project, or in all of those that a call names."""
 
+import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from serena_central.projects.project import Project
-from serena_central.projects.superrepo.uses import Declarations, declarations
-from serena_central.projects.views import ReferenceView
+from serena_central.projects.registry import real_path
+from serena_central.projects.relations import is_below
+from serena_central.projects.superrepo.uses import Declarations
+from serena_central.projects.views import References, ReferenceView
 from serena_central.symbols.kinds import kind_name, kind_numbers
-from serena_central.tools.answer import Form, Shaped, shaped
+from serena_central.tools.answer import Form
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
+from serena_central.tools.listing import Listing
 from serena_central.tools.seen import saw_uses
-from serena_central.tools.symbols import InFile, Kinds, NamePath, NotKinds, is_wanted, location, remark_references
+from serena_central.tools.symbols import (
+    InFile,
+    Kinds,
+    NamePath,
+    NotKinds,
+    find_declarations,
+    is_wanted,
+    location,
+    remark_references,
+)
+from serena_central.tools.unasked import remark_others, remark_unasked
+
+USE_CHARS = 80
+"""No use in an answer is shorter."""
 
 
-async def _declarations(_call: ToolCall, projects: Sequence[Project], arguments: Mapping[str, Any]) -> Declarations:
-    """Over several projects: which of them declares the symbol, so that all can be asked for its uses."""
-    return await declarations(projects, arguments["name_path"], arguments["relative_path"])
-
-
-@tool("Find references", aliases={"name_path_pattern": "name_path"}, together=_declarations)
+@tool("Find references", aliases={"name_path_pattern": "name_path"}, together=find_declarations, paged=True)
 async def find_referencing_symbols(
     call: ToolCall,
     target: Project,
@@ -28,24 +42,57 @@ async def find_referencing_symbols(
     relative_path: InFile = "",
     include_kinds: Kinds = [],  # noqa: B006
     exclude_kinds: NotKinds = [],  # noqa: B006
-) -> Shaped:
+    used_in: Annotated[str, Meta(description="Only uses in this file or folder")] = "",
+) -> Listing:
     """Symbols that use a symbol, each use with a line around it; of several projects, in all."""
     include, exclude = kind_numbers(include_kinds), kind_numbers(exclude_kinds)
+    below = _below(call, target, used_in)
     if isinstance(call.together, Declarations):
-        found = await call.together.uses_in(target)
+        found = References([]) if below is None else await call.together.uses_in(target, below)
+        await remark_others(call, target, call.together)
     else:
-        found = await target.relations.references(await target.find_one(name_path, relative_path))
+        hit = await target.find_one(name_path, relative_path)
+        found = await target.relations.references(hit, below or "")
+        await remark_unasked(call, target, hit)
     remark_references(call, found)
-    used = [use for use in found.references if is_wanted(use.holder.kind if use.holder else 1, include, exclude)]
-    saw_uses(call, target, used)
-    per_file = Counter(use.path for use in used)
-    return shaped(
-        lambda: _references(used, context=True),
-        Form("without context", lambda: _references(used, context=False)),
-        Form("as counts per file", lambda: per_file),
-        Form("as a total", lambda: f"{len(used)} references in {len(per_file)} files"),
-        narrow="Filter by include_kinds or exclude_kinds.",
+    used = [
+        use
+        for use in found.references
+        if is_wanted(use.holder.kind if use.holder else 1, include, exclude) and is_below(use.path, below or "")
+    ]
+    window = call.page.window(len(used), USE_CHARS)
+    bare = Form("without context", lambda: _references(used, context=False))
+    return Listing(
+        page=call.page,
+        total=len(used),
+        window=window,
+        noun="reference",
+        build=lambda first, last: _references(used[first:last], context=True),
+        narrow="Give used_in, include_kinds or exclude_kinds to narrow it.",
+        per_file=Counter(use.path for use in used),
+        shorter=(bare,) if len(window) == len(used) else (),
+        brief=lambda first, last: _references(used[first:last], context=False),
+        shown=lambda first, last: saw_uses(call, target, used[first:last]),
     )
+
+
+def _below(call: ToolCall, target: Project, used_in: str) -> str | None:
+    """What a path means in one project of a call: one of its own, or one from the super-repo's root; empty for all of
+    the project, None for a place in another one that is asked. Raises PathError for any other."""
+    if not used_in:
+        return ""
+    asked = call.together.asked if isinstance(call.together, Declarations) else [target]
+    repo = call.services.super_repos.of(target.root)
+    bases = [target.root, *(one.root for one in asked), *([repo.root] if repo else [])]
+    roots = {*bases, *(module.root for module in repo.modules.values())} if repo else {*bases}
+    places = [real_path(base / used_in) for base in bases if os.path.exists(base / used_in)]  # noqa: PTH110 - never raises
+    owners = [max((root for root in roots if place.is_relative_to(root)), default=None) for place in places]
+    for place, owner in zip(places, owners, strict=True):
+        if owner == target.root:
+            return target.locate(str(place))
+    if any(target.root.is_relative_to(place) for place in places):
+        return ""
+    return None if any(one.root in owners for one in asked) else target.locate(used_in)
 
 
 def _references(used: Sequence[ReferenceView], *, context: bool) -> dict[str, dict[str, list[dict[str, Any]]]]:

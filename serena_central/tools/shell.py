@@ -22,7 +22,7 @@ from serena_central.projects.project import Project
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
 
-OUTPUT_BYTES = 100 * 1024
+OUTPUT_BYTES = 20 * 1024
 """Kept of what a command prints, so that it fits into an answer; the rest is read and dropped: nothing is blocked."""
 
 MAX_COMMAND = 100_000
@@ -52,9 +52,11 @@ class CommandResult(msgspec.Struct):
     "Run a shell command",
     reads=False,
     edits=True,
+    journaled=False,
     destructive=True,
     idempotent=False,
     shown="optional",
+    spans=True,
     needs="execute_shell",
     timeout_s=240,
 )

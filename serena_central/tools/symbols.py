@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 import anyio
@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from serena_central.core.errors import (
     DeadlineExceeded,
+    Inapplicable,
     InvalidArguments,
     LanguageServerError,
     PathNotFound,
@@ -18,10 +19,13 @@ from serena_central.core.errors import (
     Unsupported,
     listed,
 )
+from serena_central.core.quoting import quoted
 from serena_central.core.text import Range
 from serena_central.core.words import counted
 from serena_central.files.pattern import Pattern
 from serena_central.projects.project import Project
+from serena_central.projects.superrepo.users import implementations_in
+from serena_central.projects.superrepo.uses import Declarations, declarations
 from serena_central.projects.views import PossibleReferences, References, SymbolView
 from serena_central.symbols.gap import Gap
 from serena_central.symbols.index import Hit
@@ -30,7 +34,9 @@ from serena_central.symbols.symbol import FileSymbols
 from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
+from serena_central.tools.listing import Listing
 from serena_central.tools.seen import saw_bodies, saw_names
+from serena_central.tools.unasked import remark_unasked
 
 NESTED_LANGUAGES = frozenset({"java", "kotlin"})
 """Languages where a file's top level says nothing: one class, named like the file."""
@@ -42,6 +48,15 @@ FEW = 10
 """Callers and callees shown by get_symbol_context."""
 
 FILES_LISTED = 500
+
+SYMBOL_CHARS = 100
+"""No symbol of an answer is shorter: its keys alone are as long."""
+
+NAME_CHARS = 4
+"""Nor a name, with its quotes and comma."""
+
+FEW_LANGUAGES = 5
+"""Of those that were not searched."""
 
 FEW_NAMES = 3
 """Of names that are not UTF-8."""
@@ -70,13 +85,39 @@ def remark_tree(call: ToolCall, project: Project) -> None:
     remark_names(call, project)
 
 
+def remark_ignored(call: ToolCall, project: Project) -> None:
+    """Says that next to all that there is is left out."""
+    if project.tree.ignored_by:
+        call.remark(
+            f"Left out: all folders right in the project, ignored by {project.tree.ignored_by}. To have them, put "
+            "`ignored_paths: ['!/*']` into .serena/project.yml."
+        )
+
+
 def remark_names(call: ToolCall, project: Project) -> None:
-    """Says that files are left out for their names."""
+    """Says what is left out: next to all that there is, or files for their names."""
+    remark_ignored(call, project)
     if names := project.tree.not_utf8:
         entries = counted(len(names), "entry", "entries")
         call.remark(
             f"Left out: {entries} whose names are not UTF-8 ({listed(names[:FEW_NAMES])}); list_dir shows them, and "
             "read_file reads a file by such a name."
+        )
+
+
+async def remark_data(call: ToolCall, project: Project, within: str) -> None:
+    """Says of an empty answer which files were not searched: those of data or markup, and what tools have built."""
+    if outputs := project.tree.outputs():
+        call.remark(
+            f"Left out: {listed(outputs[:FEW_NAMES])}{' and more' if len(outputs) > FEW_NAMES else ''}, marked as "
+            "output by the tool that fills it (CACHEDIR.TAG, CMakeCache.txt). `ignored_paths: ['!FOLDER']` includes it."
+        )
+    if found := await project.read_by_name_alone(within):
+        files = ", ".join(f"{number} {title}" for title, number in found.most_common(FEW_LANGUAGES))
+        more = f" and {len(found) - FEW_LANGUAGES} more languages" if len(found) > FEW_LANGUAGES else ""
+        call.remark(
+            f"Not searched: files of data and markup ({files}{more}). Their symbols are found with relative_path set "
+            "to one file, or once the project's setting `languages` names their language."
         )
 
 
@@ -137,25 +178,7 @@ def _children(views: Sequence[SymbolView]) -> dict[str, list[dict[str, Any]]]:
     return by_kind
 
 
-def _shape_symbols(views: Sequence[SymbolView]) -> Shaped:
-    per_file: dict[str, list[str]] = defaultdict(list)
-    for view in views:
-        per_file[view.path].append(view.name_path)
-
-    def bare(view: SymbolView) -> SymbolView:
-        return SymbolView(name=view.name, name_path=view.name_path, kind=view.kind, path=view.path, range=view.range)
-
-    return shaped(
-        lambda: [as_json(view) for view in views],
-        Form("without bodies, information and children", lambda: [as_json(bare(view)) for view in views]),
-        Form("as names per file", lambda: per_file),
-        Form("as counts per file", lambda: {path: len(names) for path, names in per_file.items()}),
-        Form("as a total", lambda: f"{len(views)} symbols in {len(per_file)} files"),
-        narrow="Give relative_path or a longer name path to narrow it.",
-    )
-
-
-@tool("Symbols overview")
+@tool("Symbols overview", paged=True)
 async def get_symbols_overview(
     call: ToolCall,
     target: Project,
@@ -182,12 +205,32 @@ async def get_symbols_overview(
             narrow="Ask for one symbol by find_symbol with depth=1.",
         )
     filled = {path: file for path, file in files.items() if file.symbols}
-    return shaped(
-        lambda: {path: overview(path, file) for path, file in filled.items()},
+    if not filled:
+        await remark_data(call, target, relative_path)
+    return _per_file(
+        call,
+        filled,
+        overview,
         Form("without nested symbols", lambda: {path: _overview(file, -1, 0) for path, file in filled.items()}),
-        Form("as counts per file", lambda: {path: len(file.symbols) for path, file in filled.items()}),
-        Form("as a total", lambda: f"{len(filled)} files"),
-        narrow="Ask for a smaller folder or one file.",
+    )
+
+
+def _per_file(
+    call: ToolCall,
+    files: Mapping[str, FileSymbols],
+    build: Callable[[str, FileSymbols], Any],
+    *shorter: Form,
+) -> Listing:
+    paths = list(files)
+    return Listing(
+        page=call.page,
+        total=len(paths),
+        window=call.page.window(len(paths), NAME_CHARS),
+        noun="file",
+        build=lambda first, last: {path: build(path, files[path]) for path in paths[first:last]},
+        narrow="Give a smaller folder or one file.",
+        per_file=dict.fromkeys(paths, 1),
+        shorter=shorter if len(paths) * NAME_CHARS <= call.page.chars else (),
     )
 
 
@@ -196,13 +239,14 @@ def _overview(file: FileSymbols, container: int, depth: int) -> dict[str, list[A
     for place in file.children(container):
         below = _overview(file, place, depth - 1) if depth > 0 else {}
         symbol = file.symbols[place]
-        name = f"{symbol.scope}/{symbol.part}" if symbol.scope else str(symbol.part)
+        name = "/".join(map(str, symbol.parts))
         by_kind[kind_name(file.symbols[place].kind)].append({name: below} if below else name)
     return by_kind
 
 
 @tool(
     "Find symbols",
+    paged=True,
     aliases={"name_path": "name_path_pattern", "symbol": "name_path_pattern", "name": "name_path_pattern"},
 )
 async def find_symbol(
@@ -219,7 +263,7 @@ async def find_symbol(
     exclude_kinds: NotKinds = [],  # noqa: B006
     substring_matching: Annotated[bool, Meta(description="The pattern's last name may be part of a name")] = False,
     max_matches: Annotated[int, Meta(ge=-1, description="More are an error; -1: no limit")] = -1,
-) -> Shaped:
+) -> Listing:
     """Finds definitions by name path in the whole project, a folder or a file."""
     include, exclude = kind_numbers(include_kinds), kind_numbers(exclude_kinds)
     found = await target.find(name_path_pattern, relative_path, substring=substring_matching)
@@ -229,14 +273,47 @@ async def find_symbol(
         raise TooManyMatches(len(hits), max_matches, dict(counts.most_common(FILES_LISTED)))
     remark_gaps(call, found.gaps)
     remark_tree(call, target)
-    views: list[SymbolView] = []
-    for hit in hits:
+    if not hits and not target.named_file(relative_path):
+        await remark_data(call, target, relative_path)
+    return await _listed(call, target, hits, body=include_body, info=include_info, depth=depth)
+
+
+async def _listed(
+    call: ToolCall, target: Project, hits: Sequence[Hit], *, body: bool = False, info: bool = False, depth: int = 0
+) -> Listing:
+    """An answer of symbols. Those that this page can't show are counted, and not looked at."""
+    window = call.page.window(len(hits), SYMBOL_CHARS)
+    views: list[SymbolView | None] = []
+    for hit in hits[window.start : window.stop]:
         try:
-            views.append(await _view(call, target, hit, body=include_body, info=include_info, depth=depth))
+            views.append(await _view(call, target, hit, body=body, info=info, depth=depth))
         except (SymbolNotFound, PathNotFound):
-            continue  # it was taken out while the answer was made
-    saw_bodies(call, target, views)
-    return _shape_symbols(views)
+            views.append(None)  # it was taken out while the answer was made
+
+    def seen(first: int, last: int) -> list[SymbolView]:
+        return [view for view in views[first - window.start : last - window.start] if view is not None]
+
+    def bare() -> list[dict[str, Any]]:
+        return [as_json(view.bare) for view in views if view is not None]
+
+    shorter: list[Form] = []
+    if len(views) == len(hits):
+        shorter.append(Form("without bodies, information and children", bare))
+    if len(hits) * NAME_CHARS <= call.page.chars:
+        shorter.append(Form("as names per file", lambda: per_file((hit.path, hit.name_path) for hit in hits)))
+
+    return Listing(
+        page=call.page,
+        total=len(hits),
+        window=window,
+        noun="symbol",
+        build=lambda first, last: [as_json(view) for view in seen(first, last)],
+        narrow="Give relative_path or a longer name path to narrow it.",
+        per_file=Counter(hit.path for hit in hits),
+        shorter=shorter,
+        brief=lambda first, last: [as_json(view.bare) for view in seen(first, last)],
+        shown=lambda first, last: saw_bodies(call, target, seen(first, last)),
+    )
 
 
 async def _view(call: ToolCall, target: Project, hit: Hit, *, body: bool, info: bool, depth: int) -> SymbolView:
@@ -248,20 +325,36 @@ async def _view(call: ToolCall, target: Project, hit: Hit, *, body: bool, info: 
         return await target.view(hit, body=body, depth=depth)
 
 
+async def find_declarations(_call: ToolCall, projects: Sequence[Project], arguments: Mapping[str, Any]) -> Declarations:
+    """Over several projects: which of them declares the symbol, so that all can be asked for its users."""
+    return await declarations(projects, arguments["name_path"], arguments["relative_path"])
+
+
+def remark_alone(call: ToolCall, target: Project) -> None:
+    """Says that an answer about one module is not about its siblings."""
+    repo = call.services.super_repos.of(target.root)
+    if repo is not None and any(module.root != target.root for module in repo.modules.values()):
+        call.remark(f'Only {quoted(target.name)} was asked: project="*" asks the other modules of the super-repo, too.')
+
+
 def is_wanted(kind: int, include: frozenset[int], exclude: frozenset[int]) -> bool:
     return kind not in exclude and (not include or kind in include)
 
 
-@tool("Find implementations", aliases={"name_path_pattern": "name_path"})
+@tool("Find implementations", aliases={"name_path_pattern": "name_path"}, together=find_declarations, paged=True)
 async def find_implementations(
     call: ToolCall, target: Project, name_path: NamePath, relative_path: InFile = "", include_info: Info = False
-) -> Shaped:
-    """Symbols that implement an interface, abstract class or method."""
-    hit = await target.find_one(name_path, relative_path)
-    hits, outside, remark = await target.relations.implementations(hit)
+) -> Listing:
+    """Symbols that implement an interface, abstract class or method; of several projects, in all."""
+    if isinstance(call.together, Declarations):
+        hits, outside, remark = await implementations_in(target, call.together)
+    else:
+        hit = await target.find_one(name_path, relative_path)
+        found, outside, remark = await target.relations.implementations(hit)
+        hits = [other for other in found if (other.path, other.place) != (hit.path, hit.place)]
+        remark_alone(call, target)
     remark_answer(call, remark, outside)
-    own = [other for other in hits if (other.path, other.place) != (hit.path, hit.place)]
-    return _shape_symbols([await target.view(other, info=include_info) for other in own])
+    return await _listed(call, target, hits, info=include_info)
 
 
 @tool("Find declaration")
@@ -321,6 +414,7 @@ async def get_symbol_context(
     info = await target.relations.hover(hit)
     used = await target.relations.references(hit)
     remark_references(call, used)
+    await remark_unasked(call, target, hit)
     callers = list(dict.fromkeys(f"{use.path}: {use.holder.name_path}" for use in used.references if use.holder))
     context = {
         **as_json(view),
@@ -343,37 +437,52 @@ async def _callees(call: ToolCall, target: Project, hit: Hit) -> list[str]:
     spec = target.languages.spec_for(hit.path)
     try:
         nodes, remark = await target.relations.hierarchy(hit, "outgoing", 1)
+    except Inapplicable:
+        return []
     except Unsupported:
         call.remark(f"{spec.name if spec else 'The language server'} does not tell callees.")
+        return []
+    except LanguageServerError as error:
+        call.remark(f"Without callees: {error}")
         return []
     remark_answer(call, remark)
     return list(dict.fromkeys(node.in_short for node in sorted(nodes, key=lambda node: node.outside)))[:FEW]
 
 
-@tool("All symbols of a folder", shown="optional")
+@tool("All symbols of a folder", shown="optional", paged=True)
 async def find_all_symbols(
     call: ToolCall,
     target: Project,
     relative_path: Annotated[str, Meta(description="File or folder; empty: the whole project")] = "",
     include_kinds: Kinds = [],  # noqa: B006
-) -> Shaped:
+) -> Listing:
     """Name paths of all symbols per file."""
     include = kind_numbers(include_kinds)
     files, gaps = await target.overview(relative_path)
     remark_gaps(call, gaps)
     remark_tree(call, target)
-    names = {
-        path: [
-            file.name_path(place)
-            for place, symbol in enumerate(file.symbols)
-            if is_wanted(symbol.kind, include, frozenset())
-        ]
+    names = [
+        (path, file.name_path(place))
         for path, file in files.items()
-    }
-    names = {path: found for path, found in names.items() if found}
-    return shaped(
-        lambda: names,
-        Form("as counts per file", lambda: {path: len(found) for path, found in names.items()}),
-        Form("as a total", lambda: f"{sum(map(len, names.values()))} symbols in {len(names)} files"),
-        narrow="Ask for a smaller folder, or filter by include_kinds.",
+        for place, symbol in enumerate(file.symbols)
+        if is_wanted(symbol.kind, include, frozenset())
+    ]
+    if not names and not target.named_file(relative_path):
+        await remark_data(call, target, relative_path)
+    return Listing(
+        page=call.page,
+        total=len(names),
+        window=call.page.window(len(names), NAME_CHARS),
+        noun="symbol",
+        build=lambda first, last: per_file(names[first:last]),
+        narrow="Give a smaller folder or one file, or include_kinds.",
+        per_file=Counter(path for path, _ in names),
     )
+
+
+def per_file(entries: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Path → what belongs to it."""
+    grouped: dict[str, list[str]] = {}
+    for path, entry in entries:
+        grouped.setdefault(path, []).append(entry)
+    return grouped

@@ -1,4 +1,5 @@
-"""What is said once in a session and project: what answers lack since it is not trusted, and whose Python is used."""
+"""What is said once in a session and project: what answers lack since it is not trusted, whose Python is
+used, and which packages are missing."""
 
 from serena_central.projects.project import Project
 from serena_central.tools.context import ToolCall
@@ -22,4 +23,22 @@ def note_python(call: ToolCall, project: Project) -> None:
         place = str(project.root), server
         if note and call.session.pythons_told.get(place) != note:
             call.session.pythons_told[place] = note
+            call.remark(note)
+
+
+def note_instead(call: ToolCall, project: Project) -> None:
+    """Adds a remark on servers in whose place files are read by syntax."""
+    for server, lacks in project.languages.read_instead().items():
+        place = str(project.root), f"{server} instead"
+        if call.session.dependencies_told.get(place) != lacks:
+            call.session.dependencies_told[place] = lacks
+            call.remark(f"Symbols are read by syntax (tree-sitter) where it tells more than {server} does: {lacks}.")
+
+
+def note_dependencies(call: ToolCall, project: Project) -> None:
+    """Adds a remark on packages that a server which was asked does not find; again if others are missing."""
+    for (server, folder), note in project.languages.lacking().items():
+        place = str(folder), server
+        if call.session.dependencies_told.get(place) != note:
+            call.session.dependencies_told[place] = note
             call.remark(note)

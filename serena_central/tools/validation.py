@@ -17,6 +17,7 @@ from serena_central.tools.analysis import LONG_S
 from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
+from serena_central.tools.symbols import remark_tree
 
 NARROW = "Ask for a smaller folder, or name the paths that changed."
 
@@ -38,7 +39,7 @@ def _broken_key(one: Broken) -> str:
     return f"{one.path}: {one.what}: {one.message}"
 
 
-@tool("Unused symbols", shown="optional", timeout_s=LONG_S, gives_way=True)
+@tool("Unused symbols", shown="optional", timeout_s=LONG_S, gives_way=True, spans=True)
 async def find_unused_symbols(
     call: ToolCall,
     target: Project,
@@ -70,20 +71,21 @@ def _finding(one: Unused) -> dict[str, Any]:
     }
 
 
-@tool("Broken references", shown="optional", timeout_s=LONG_S, gives_way=True)
+@tool("Broken references", shown="optional", timeout_s=LONG_S, gives_way=True, spans=True)
 async def check_references(
     call: ToolCall,
     target: Project,
     relative_path: Where = "",
     paths: Changed = [],  # noqa: B006
     possible: Annotated[bool, Meta(description="List those that are only possible, too")] = False,
+    since: Annotated[str, Meta(description="Git revision to compare with; empty: this session's first answer")] = "",
 ) -> Shaped:
     """Names that lead nowhere: undefined names, imports that can't be resolved, missing members. Listed are those that
-    are certain, or new since this session first asked about the whole project; possible ones, which the server may only
-    not see, are counted. With paths, in these files and in those that import them."""
+    are certain, or new against the baseline; possible ones, which the server may only not see, are counted. With
+    paths, in these files and in those that import them."""
     where = await call.services.validation.extent(target, relative_path, paths)
-    found = await call.services.validation.broken(where)
-    result = _compared(call, where, found)
+    found = await call.services.validation.broken(where, since)
+    result = _compared(call, where, found, by_session=not since)
     if where.is_whole:
         for root, one in found.by_root.items():
             call.services.baselines.note(call.session.id, root, "broken", broken_keys(one))
@@ -98,28 +100,35 @@ async def check_references(
     return _told(call, where, result, "broken references", lambda: _broken(result, hidden))
 
 
-def _compared(call: ToolCall, where: Extent, found: Findings[Checked]) -> Checked:
-    """The whole, with what is new against what this session was told at first."""
-    result = Checked(found=[], checked=found.whole.checked, remarks=found.whole.remarks)
+def _compared(call: ToolCall, where: Extent, found: Findings[Checked], *, by_session: bool) -> Checked:
+    """The whole; `by_session` with what is new against what this session was told at first."""
+    result = msgspec.structs.replace(found.whole, found=[])
     for part in where.parts:
         one = found.by_root[part.project.root]
-        baseline = call.services.baselines.of(call.session.id, part.project.root, "broken")
+        baseline = call.services.baselines.of(call.session.id, part.project.root, "broken") if by_session else None
         left = Counter(baseline.found if baseline else ())
         for finding in one.found:
             key = _broken_key(finding)
             left[key] -= 1
-            is_new = baseline is not None and left[key] < 0
+            is_new = finding.new or (baseline is not None and left[key] < 0)
             result.found.append(msgspec.structs.replace(finding, path=part.area.outer(finding.path), new=is_new))
     return result
 
 
 def _broken(checked: Checked, hidden: int) -> dict[str, Any]:
-    return {"broken": msgspec.to_builtins(checked.found), "checked": checked.checked, "possible": hidden}
+    return {
+        "broken": msgspec.to_builtins(checked.found),
+        "checked": checked.checked,
+        "failed": checked.failed,
+        "possible": hidden,
+    }
 
 
 def _told(
     call: ToolCall, where: Extent, result: UnusedFound | Checked, what: str, in_full: Callable[[], dict[str, Any]]
 ) -> Shaped:
+    for part in where.parts:
+        remark_tree(call, part.project)
     for remark in [*where.missing, *result.remarks]:
         call.remark(remark)
     return shaped(

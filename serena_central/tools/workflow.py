@@ -1,5 +1,6 @@
 """Tools about the session and its projects: activate, list, switch modes, restart."""
 
+import time
 from typing import Annotated, Any
 
 import msgspec
@@ -8,11 +9,13 @@ from msgspec import Meta
 from serena_central.core.errors import InvalidArguments, ToolRefused
 from serena_central.core.quoting import quoted
 from serena_central.projects.project import Project
+from serena_central.projects.registry import ProjectSnapshot
 from serena_central.sessions.session import ActiveProject
 from serena_central.tools.catalogue import CATALOGUE, tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.guidance import project_prompt
 from serena_central.tools.modules import as_json, introduction
+from serena_central.tools.symbols import remark_tree
 
 
 @tool("Activate project", reads=False, idempotent=True, ignored=("session",))
@@ -39,6 +42,7 @@ async def activate_project(
     if repo is not None:
         return f"{introduction(repo)}{prompt}"
     await opened.fresh()
+    remark_tree(call, opened)
     languages = ", ".join(sorted(await opened.languages_in_use())) or "none that is known"
     what = f"{quoted(opened.root)}, {len(opened.tree.files)} files, languages: {languages}"
     return f"{quoted(opened.name)} is active: {what}.{prompt}"
@@ -68,9 +72,10 @@ async def get_current_config(call: ToolCall) -> dict[str, Any]:
 
 @tool("List projects")
 async def list_projects(call: ToolCall) -> list[Any]:
-    """Known projects: name, root, whether open, how many files are indexed, and the state of their language servers."""
+    """Known projects: name, root, whether open, files indexed, and their language servers: state, installation."""
     repo = call.services.offer.super_repo(call.session)
     modules = {str(module.root): repo.name for module in repo.modules.values()} if repo else {}
+    now = time.time()
     servers: dict[str, list[dict[str, str]]] = {}
     for server in call.services.pool.snapshot():
         servers.setdefault(str(server.root), []).append({"server": server.server, "state": str(server.state)})
@@ -81,12 +86,22 @@ async def list_projects(call: ToolCall) -> list[Any]:
             "open": known.open,
             "files": known.files,
             "indexed": known.indexed,
+            **_waiting(known),
             "sessions": known.sessions,
             "servers": servers.get(known.root, []),
+            **({"installing": [one.text(now) for one in known.installing]} if known.installing else {}),
             **({"module_of": modules[known.root]} if known.root in modules else {}),
         }
         for known in call.services.projects.snapshots()
     ]
+
+
+def _waiting(known: ProjectSnapshot) -> dict[str, int | None]:
+    """Files that are not indexed yet, if there are any, and when they will be."""
+    if not known.pending:
+        return {}
+    left = known.seconds_left
+    return {"waiting": known.pending, "seconds_left": None if left is None else round(left)}
 
 
 @tool("Route words to a module", shown="super-repo")

@@ -15,7 +15,7 @@ from serena_central.sessions.claim import Claim
 from serena_central.sessions.manager import SessionManager
 from serena_central.web.answers import body_of
 
-MOST_GLOBS = 50
+MOST_GLOBS = MOST_PATHS = 50
 
 
 class CloseConversation(msgspec.Struct):
@@ -33,12 +33,12 @@ class Hooks:
     sessions: SessionManager
 
     async def coverage(self, request: Request) -> Any:
-        """`path` is absolute; each `name` is a glob of file names that are meant."""
-        path = request.query_params.get("path", "")
-        if not path.startswith("/"):
+        """Each `path` is absolute; each `name` is a glob of file names that are meant."""
+        paths = request.query_params.getlist("path")[:MOST_PATHS]
+        if not paths or not all(path.startswith("/") for path in paths):
             raise InvalidArguments("path must be an absolute path.")
         globs = request.query_params.getlist("name")[:MOST_GLOBS]
-        return await coverage(self.projects, self.repos, path, globs)
+        return await coverage(self.projects, self.repos, paths, globs)
 
     async def close_conversation(self, request: Request) -> Any:
         """The goodbye of a client that is recognised by its conversation's id alone. Raises SessionNotFound."""

@@ -35,7 +35,8 @@ class Warming:
     super_repos: SuperRepos
 
     async def warm(self, request: Request) -> Any:
-        """In the background: the roots that were begun with. Else `Lines` of progress, the outcome `{"modules": …}`.
+        """In the background: roots and names of what was begun with. Else `Lines` of progress, the outcome
+        `{"modules": …}`.
 
         The warm-up goes on when its caller hangs up.
         """
@@ -44,9 +45,10 @@ class Warming:
             raise InvalidArguments("folder must be an absolute path.")
         folder = Path(asked.folder)
         chosen = choose(self.projects, self.super_repos, folder, asked.modules, only_default=asked.only_default)
-        job = self.warm_up.start(chosen.roots, chosen.default)
+        job = self.warm_up.start(chosen)
         if asked.background:
-            return {"started": [str(root) for root in chosen.roots]}
+            names = [chosen.name_of(root) for root in chosen.roots]
+            return {"started": [str(root) for root in chosen.roots], "names": names}
 
         async def follow(say: Listener) -> Any:
             async for message in job.follow():

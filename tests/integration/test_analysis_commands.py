@@ -123,6 +123,20 @@ async def test_what_a_server_may_only_not_see_closes_no_gate_and_is_listed_when_
     }
 
 
+async def test_what_a_package_hands_to_others_is_listed_as_unused_and_closes_no_gate(
+    serving: Child, project: Path
+) -> None:
+    (project / "pyproject.toml").write_text("[project]\nname = 'shop'\nversion = '1'\n")
+    (project / "shop").mkdir()
+    (project / "shop/__init__.py").write_text("")
+    (project / "shop/saw.py").write_text("def cut() -> None: ...\n")
+    ended = await run_command(serving.folder, "validate", "--unused", "--json", cwd=project)
+    assert ended.code == 0, ended.err
+    assert [(one["name_path"], one["confidence"]) for one in ended.json["unused"]] == [("cut", "medium")]
+    (project / "shop/saw.py").write_text("def _cut() -> None: ...\n")
+    assert (await run_command(serving.folder, "validate", "--unused", cwd=project)).code == 2
+
+
 async def test_validate_since_a_revision_looks_at_what_changed(serving: Child, project: Path) -> None:
     (project / "lost.py").write_text("print(undefined_name)\n")
     changed = await run_command(serving.folder, "validate", "--broken-refs", "--since", "HEAD", cwd=project)
@@ -130,6 +144,27 @@ async def test_validate_since_a_revision_looks_at_what_changed(serving: Child, p
     commit(project)
     nothing = await run_command(serving.folder, "validate", "--broken-refs", "--since", "HEAD", "--json", cwd=project)
     assert (nothing.code, nothing.json["broken"]) == (0, [])
+
+
+async def test_what_is_only_possible_counts_since_a_revision_if_the_revision_did_not_have_it(
+    serving: Child, project: Path
+) -> None:
+    (project / "stone.py").write_text("class Stone:\n    def cut(self): ...\n\n    def grind(self): ...\n")
+    (project / "ring.py").write_text(
+        "from stone import Stone\n\n\ndef work(stone: Stone):\n    stone.cut()\n    stone.dynamic\n\n\nwork(Stone())\n"
+    )
+    commit(project)
+    since = ("validate", "--broken-refs", "--json", "--since", "HEAD")
+    (project / "stone.py").write_text("class Stone:\n    def cut(self): ...\n")
+    ended = await run_command(serving.folder, *since, cwd=project)
+    assert (ended.code, ended.json["broken"]) == (0, []), ended.err
+    (project / "stone.py").write_text("class Stone:\n    def grind(self): ...\n")
+    ended = await run_command(serving.folder, *since, cwd=project)
+    assert ended.code == 2, ended.err
+    assert [(one["path"], one["line"], one["certainty"], one["new"]) for one in ended.json["broken"]] == [
+        ("ring.py", 4, "possible", True)
+    ]
+    assert "1 possible broken reference not listed" in ended.err + "".join(ended.json["remarks"])
 
 
 async def test_a_folder_of_a_project_is_asked_about_with_what_all_of_the_project_uses(

@@ -39,7 +39,7 @@ async def test_the_first_question_begins_it_and_the_next_ones_are_answered(tmp_p
                     if event.kind == FINISHED:
                         break
                 # Nobody opens the project again: it hears of the installation, and its index is filled.
-                while opening.indexer.gaps(["a.ts"]) or opening.indexer.pending:
+                while opening.indexer.gaps(["a.ts"]) or opening.indexer.progress.waiting:
                     await anyio.sleep(0.01)
                 symbols, gaps = await opening.symbols_of(["a.ts"])
                 assert not gaps
@@ -56,7 +56,7 @@ async def test_a_warm_up_waits_for_the_installation_and_says_so(tmp_path: Path, 
                 (warmed,) = await opening.warm()
             assert (warmed.language, warmed.success, warmed.error) == ("typescript", True, None)
             assert "installing typescript, which is missing" in said
-            assert not opening.indexer.pending
+            assert not opening.indexer.progress.waiting
 
 
 async def test_without_the_setting_the_answer_says_how_to_get_it(tmp_path: Path, project: Path) -> None:

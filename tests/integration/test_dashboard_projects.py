@@ -53,7 +53,7 @@ def visit(central: RunningCentral, **query: str) -> Visit:
 def row(root: Path, name: str) -> projects.ProjectRow:
     """Of a project that is not open."""
     where = link("/projects/one", root=str(root))
-    return projects.ProjectRow(where, name, str(root), False, 0, 0, 0, 0, 100.0, None, "")
+    return projects.ProjectRow(where, name, str(root), False, 0, 0, 0, 0, None, 100.0, None, "")
 
 
 async def test_projects_in_the_table_exactly(central: RunningCentral, repo: Path) -> None:

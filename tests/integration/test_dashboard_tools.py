@@ -72,12 +72,18 @@ def test_a_forms_words_become_arguments_of_their_kind() -> None:
     form = {
         "arg-name_path_pattern": ["[x"],
         "arg-depth": ["2"],
-        "arg-project": ['["a", "b"]'],
+        "arg-include_kinds": ['["class", 6]'],
+        "arg-project": ["a, b"],
         "arg-relative_path": [" "],
         "arg-nonsense": ["1"],
         "csrf": ["1"],
     }
-    assert tool.arguments_of(find, form) == {"name_path_pattern": "[x", "depth": "2", "project": ["a", "b"]}
+    assert tool.arguments_of(find, form) == {
+        "name_path_pattern": "[x",
+        "depth": "2",
+        "include_kinds": ["class", 6],
+        "project": "a, b",
+    }
 
 
 async def test_every_tool_has_a_page(visitor: Visitor) -> None:

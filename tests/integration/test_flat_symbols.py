@@ -135,6 +135,38 @@ async def test_what_may_be_a_part_of_a_definition_is_not_overwritten(tmp_path: P
             assert "  local where=$1\n  local again=$2\n" in (root / "deploy.sh").read_text()
 
 
+FLAT = {
+    "fortls": ("a.f90", "module hello\nend module hello\n", "hello", 2, (0, 0, 1, 0), False),
+    "buf": ("a.proto", 'syntax = "proto3";\nmessage Hello {\n}\n', "Hello", 5, (1, 8, 1, 13), False),
+    "docker-langserver": ("Dockerfile", "FROM scratch AS hello\nRUN ls\n", "FROM", 12, (0, 0, 0, 4), False),
+    "vscode-html-language-server": ("a.html", "<p>\n</p>\n<b>\n</b>\n", "p", 8, (0, 0, 1, 4), True),
+}
+"""Program → a file, its text, and the one symbol that the real server tells of it, flat; whether its range is whole."""
+
+
+@pytest.mark.parametrize("program", FLAT)
+async def test_other_flat_servers_overwrite_whole_definitions_or_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
+    file, text, name, kind, place, is_whole = FLAT[program]
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    root = tmp_path / "project"
+    (root / ".git").mkdir(parents=True)
+    (root / file).write_text(text)
+    answers = {"textDocument/documentSymbol": [told((root / file).as_uri(), name, kind, span(*place))]}
+    write_server(tmp_path / "bin", program, answers=answers)
+    with anyio.fail_after(60):
+        async with running_parts(tmp_path) as central:
+            change = {"name_path": name, "relative_path": file, "body": "<i>\n</i>"}
+            if is_whole:
+                await ask(central, root, "replace_symbol_body", **change)
+                assert (root / file).read_text() == text.replace("<p>\n</p>", change["body"])
+            else:
+                with pytest.raises(EditRefused, match="not known where the definition"):
+                    await ask(central, root, "replace_symbol_body", **change)
+                assert (root / file).read_text() == text
+
+
 @pytest.mark.skipif(shutil.which("bash-language-server") is None, reason="bash-language-server is not in the PATH")
 async def test_the_real_bash_server_knows_who_calls_a_function(tmp_path: Path) -> None:
     root = tmp_path / "project"

@@ -215,7 +215,7 @@ async def _use_by_turns(world: World, tmp_path: Path, rounds: int) -> None:
     memories.mkdir(parents=True)
     (others / f"{CANARY}.md").write_text(f"word = '{CANARY}'\n")
     (memories / "own.md").write_text("inside\n")
-    async with running_central(tmp_path, {"edit_diagnostics_s": 0}, patience_s=600) as central:
+    async with running_central(tmp_path, {"edit_diagnostics_s": 0}, patience_s=600 + 5 * rounds) as central:
         with world.flipping(), flipped(memories, others, seed=1):
             answers, refusals = await _call_by_turns(central, world, rounds)
     assert any("inside" in answer for answer in answers)

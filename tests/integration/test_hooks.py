@@ -84,8 +84,9 @@ async def test_a_search_for_a_class_is_stopped_and_the_call_handed_over_finds_it
     assert verdict == "deny"
     tool, arguments = handed_over(reason)
     assert (tool, arguments["name_path_pattern"], arguments["relative_path"]) == ("find_symbol", "Cart", "src")
+    assert arguments["project"] == str(shop)
     assert {"Cart", "*.py", "shop"} <= set(arguments["semantic_context"].split())
-    (found,) = await child.call(tool, {"project": str(shop), **arguments})
+    (found,) = await child.call(tool, arguments)
     assert found["relative_path"] == "src/cart.py"
 
 
@@ -120,7 +121,7 @@ async def test_what_is_no_symbol_is_handed_over_as_a_search_that_finds_the_same(
     verdict, reason = verdict_of(await run_hook(child.folder, use(shop, tool, given), "enforce"))
     assert verdict == "deny"
     called, arguments = handed_over(reason)
-    found = await child.call(called, {"project": str(shop), **arguments})
+    found = await child.call(called, arguments)
     assert (found["files"] if isinstance(answer, list) else set(found)) == answer
 
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import AsyncGenerator, Generator, Iterable
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
 from pathlib import Path
+from typing import Any
 
 import anyio
 import httpx
@@ -22,6 +23,9 @@ DYING = (sys.executable, "-m", "tests.support.dying")
 IN_SHORT = ("begin:after", "replace:before", "replace:after", "end:after", "answer:before")
 """The steps between which something changes for who asks again."""
 
+IN_SEVERAL_FILES = ("begin:after:1", "link:after:2", "replace:after:1", "replace:after:2")
+"""The same for an edit of two files, one of each project."""
+
 OF_SEVERAL_FILES = ("link", "remove")
 """What an edit of one file does not do."""
 
@@ -37,8 +41,9 @@ def file(tmp_path: Path) -> Path:
 class Repeating:
     """One session that keeps its requests and sends them again, byte for byte, to whatever server there is."""
 
-    def __init__(self, file: Path, *, call_header: bool) -> None:
-        self.file = file
+    def __init__(self, *files: Path, call_header: bool) -> None:
+        """`files`: one of each project that is edited, of one name."""
+        self.files = files
         self.sent: list[tuple[bytes, dict[str, str]]] = []
         self._bridge = {"x-serena-session": "bridge"} if call_header else {}
         self._client = RawClient(httpx.AsyncClient(base_url="http://nowhere"), "modern" if call_header else "handshake")
@@ -50,9 +55,15 @@ class Repeating:
     def insertion(self) -> int:
         """Makes a request that inserts a function of its own; its number."""
         number = len(self.sent)
-        arguments = {"name_path": "first", "body": f"def added{number}():\n    return 2"}
-        arguments |= {"relative_path": self.file.name, "project": str(self.file.parent)}
-        request = self._client.request("tools/call", {"name": "insert_after_symbol", "arguments": arguments})
+        arguments: dict[str, Any] = {"name_path": "first", "body": f"def added{number}():\n    return 2"}
+        projects = [str(file.parent) for file in self.files]
+        arguments |= {"relative_path": self.files[0].name, "project": projects if len(projects) > 1 else projects[0]}
+        return self.ask("insert_after_symbol", arguments)
+
+    def ask(self, tool: str, arguments: dict[str, Any]) -> int:
+        """Makes a request; its number."""
+        number = len(self.sent)
+        request = self._client.request("tools/call", {"name": tool, "arguments": arguments})
         headers = {name: value for name, value in request.headers.items() if name not in ("host", "authorization")}
         if self._bridge:
             headers |= self._bridge | {"x-serena-call": f"c-{number}"}
@@ -70,9 +81,9 @@ class Repeating:
         return text_of(messages[-1]["result"])
 
     def counts(self) -> list[int]:
-        """How often each function stands in the file."""
-        text = self.file.read_text()
-        return [text.count(f"def added{number}(") for number in range(len(self.sent))]
+        """How often each function stands in each file."""
+        texts = [file.read_text() for file in self.files]
+        return [text.count(f"def added{number}(") for text in texts for number in range(len(self.sent))]
 
 
 @asynccontextmanager
@@ -83,17 +94,18 @@ async def served(folder: Path, die_at: str = "", **more: str) -> AsyncGenerator[
         yield child, http
 
 
-async def killed_at_each(folder: Path, client: Repeating, points: Iterable[str]) -> None:
+async def killed_at_each(folder: Path, client: Repeating, points: Iterable[str], *, made: str = "e-") -> None:
     """A server for each point, which dies there in the first edit that it makes; each is asked all over again."""
     async with served(folder) as (_, http):
         await client.open(http)
         await client.send(http, client.insertion())
     for point in points:
-        async with served(folder, f"{point}:1") as (child, http):
+        async with served(folder, point if point.count(":") > 1 else f"{point}:1") as (child, http):
+            assert len({file.read_text() for file in client.files}) == 1, point
             try:
                 for number in range(len(client.sent)):
                     answer = await client.send(http, number)
-                    assert "e-" in answer, (point, answer)
+                    assert made in answer or "e-" in answer, (point, answer)
                 await client.send(http, client.insertion())
             except httpx.TransportError:
                 pass
@@ -102,19 +114,53 @@ async def killed_at_each(folder: Path, client: Repeating, points: Iterable[str])
         assert all(count <= 1 for count in client.counts()), (point, client.counts())
 
 
-async def all_made_once(folder: Path, client: Repeating) -> None:
+async def all_made_once(folder: Path, client: Repeating, *, made: str = "e-") -> None:
     for _ in range(2):
         async with served(folder) as (child, http):
             for number in range(len(client.sent)):
                 answer = await client.send(http, number)
-                assert "e-" in answer, answer
+                assert made in answer or "e-" in answer, answer
             await child.end(signal.SIGKILL)
-        assert client.counts() == [1] * len(client.sent)
+        assert client.counts() == [1] * len(client.sent) * len(client.files)
 
 
 async def test_an_edit_killed_between_its_steps_and_asked_for_again_is_made_once(tmp_path: Path, file: Path) -> None:
     client = Repeating(file, call_header=False)
     await killed_at_each(tmp_path, client, IN_SHORT)
+    await all_made_once(tmp_path, client)
+
+
+class Remembering(Repeating):
+    """Appends a line of its own to a memory with each request."""
+
+    def insertion(self) -> int:
+        arguments = {"memory_name": "plan", "needle": "end", "mode": "literal", "project": str(self.files[0].parent)}
+        return self.ask("edit_memory", arguments | {"repl": f"def added{len(self.sent)}()\nend"})
+
+    def counts(self) -> list[int]:
+        text = (self.files[0].parent / ".serena/memories/plan.md").read_text()
+        return [text.count(f"def added{number}()") for number in range(len(self.sent))]
+
+
+@pytest.mark.parametrize("points", [("begin:after", "replace:after"), ("replace:before", "end:after", "answer:before")])
+async def test_an_edit_of_a_memory_killed_between_its_steps_and_asked_for_again_is_made_once(
+    tmp_path: Path, file: Path, points: tuple[str, ...]
+) -> None:
+    (file.parent / ".serena/memories").mkdir(parents=True)
+    (file.parent / ".serena/memories/plan.md").write_text("end\n")
+    client = Remembering(file, call_header=True)
+    await killed_at_each(tmp_path, client, points, made="plan")
+    await all_made_once(tmp_path, client, made="plan")
+
+
+async def test_an_edit_of_two_projects_killed_between_its_steps_is_made_in_both_or_in_neither(
+    tmp_path: Path, file: Path
+) -> None:
+    other = tmp_path / "other" / file.name
+    (other.parent / ".git").mkdir(parents=True)
+    other.write_text(file.read_text())
+    client = Repeating(file, other, call_header=False)
+    await killed_at_each(tmp_path, client, IN_SEVERAL_FILES)
     await all_made_once(tmp_path, client)
 
 

@@ -1,11 +1,17 @@
 """Third-party imports are resolved in the environment of the project, never in the one that this server runs in."""
 
 import json
+import re
+import shutil
+import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import Any
 
+import anyio
 import pytest
 
+from serena_central.analysis.surveys import Job, Surveys
 from serena_central.app import Central
 from tests.support.central import running_parts, session_of
 
@@ -14,7 +20,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 async def central(tmp_path: Path) -> AsyncGenerator[Central]:
-    async with running_parts(tmp_path / "home") as central:
+    async with running_parts(tmp_path / "home", {"trusted_roots": [str(tmp_path)]}) as central:
         yield central
 
 
@@ -73,3 +79,171 @@ async def test_the_setting_names_an_environment_by_its_interpreter(
     assert "anyio" not in text
     assert f"ty resolves third-party imports in {tmp_path / 'elsewhere'} (the setting `python`)." in notes
     assert not (tmp_path / "was-run").exists()
+
+
+SERVERS = ("ty", "basedpyright", "pyrefly")
+
+UNRESOLVED = re.compile(
+    r'(?:Cannot resolve imported|Cannot find) module `(\w+)`|Import \\"(\w+)\\" could not be resolved'
+)
+
+
+def packages_in(folder: Path) -> Path:
+    (packages,) = folder.glob("lib/python3*/site-packages")
+    return packages
+
+
+def make_usable(folder: Path) -> None:
+    """An environment with an interpreter, which knows its packages and no others."""
+    make_environment(folder)
+    (folder / "bin").mkdir()
+    (folder / "bin" / "python").write_text(
+        f'#!/bin/sh\nPYTHONPATH={packages_in(folder)} exec {sys._base_executable} -S "$@"\n'
+    )
+    (folder / "bin" / "python").chmod(0o755)
+
+
+async def unresolved(central: Central, root: Path) -> tuple[set[str], list[str]]:
+    text, notes = await diagnosed(central, root)
+    return {name for match in UNRESOLVED.findall(text) for name in match if name}, notes
+
+
+@pytest.mark.parametrize("server", SERVERS)
+async def test_what_happens_to_an_environment_counts_at_the_next_call(
+    central: Central, root: Path, server: str
+) -> None:
+    """It is made, gets a package, loses one, and is deleted, as by `uv sync`, while its server runs."""
+    (root / ".serena").mkdir()
+    (root / ".serena" / "project.yml").write_text(f"language_servers: {{python: {server}}}\n")
+    (root / "cart.py").write_text("import anyio\nimport attrs_like\n\nprint(anyio.only_here, attrs_like.x)\n")
+    # There is the environment of this server, and a Python on PATH that may have packages: neither is the project's.
+    missing, notes = await unresolved(central, root)
+    assert missing == {"anyio", "attrs_like"}
+    assert any("no Python environment was found" in note for note in notes)
+
+    make_usable(root / ".venv")
+    missing, notes = await unresolved(central, root)
+    assert missing == {"attrs_like"}
+    assert notes == [f"{server} resolves third-party imports in {root / '.venv'} (of the project)."]
+
+    (packages_in(root / ".venv") / "attrs_like.py").write_text("x = 1\n")
+    (packages_in(root / ".venv") / "anyio.py").unlink()
+    assert await unresolved(central, root) == ({"anyio"}, [])
+
+    shutil.rmtree(root / ".venv")
+    missing, notes = await unresolved(central, root)
+    assert missing == {"anyio", "attrs_like"}
+    assert any("no Python environment was found" in note for note in notes)
+
+
+async def test_servers_of_the_environment_that_was_do_not_stay(central: Central, root: Path) -> None:
+    await diagnosed(central, root)
+    make_environment(root / ".venv")
+    await diagnosed(central, root)
+    running = [one for one in central.pool.snapshot() if one.server == "ty" and one.state in ("idle", "in use")]
+    assert len(running) == 1
+
+
+@pytest.mark.parametrize("server", ["basedpyright", "pyrefly"])
+async def test_an_environment_without_an_interpreter_is_said_to_be_of_no_use(
+    central: Central, root: Path, server: str
+) -> None:
+    (root / ".serena").mkdir()
+    (root / ".serena" / "project.yml").write_text(f"language_servers: {{python: {server}}}\n")
+    make_environment(root / ".venv")
+    missing, notes = await unresolved(central, root)
+    assert missing == {"anyio"}
+    assert any(f"has no interpreter, and {server} needs one" in note for note in notes)
+
+
+# A use that is one only with the environment: who makes carts is known from there.
+PLUGIN = "import cart\n\n\ndef get() -> cart.Cart:\n    return cart.Cart()\n"
+
+
+@pytest.fixture
+def shop(root: Path) -> Path:
+    (root / "cart.py").write_text("class Cart:\n    def pay(self) -> int:\n        return 1\n")
+    (root / "till.py").write_text("import plugin\n\n\ndef close() -> int:\n    return plugin.get().pay()\n")
+    return root
+
+
+async def uses_of_pay(central: Central, root: Path) -> int:
+    arguments = {"project": str(root), "granularity": "symbol", "kinds": ["Method"], "format": "json"}
+    answer = await central.caller.call(session_of(central), "dependency_graph", arguments)
+    edges: list[dict[str, Any]] = json.loads(answer.blocks[0])["drawn"]["edges"]
+    return sum(edge["count"] for edge in edges if edge["target"].endswith(":Cart/pay"))
+
+
+def install(folder: Path) -> None:
+    make_environment(folder)
+    (packages_in(folder) / "plugin.py").write_text(PLUGIN)
+
+
+async def test_a_graph_of_before_the_environment_changed_is_not_handed_out(central: Central, shop: Path) -> None:
+    assert await uses_of_pay(central, shop) == 0
+    install(shop / ".venv")
+    assert await uses_of_pay(central, shop) == 1
+    (packages_in(shop / ".venv") / "plugin.py").rename(packages_in(shop / ".venv") / "gone.py")
+    assert await uses_of_pay(central, shop) == 0
+    (packages_in(shop / ".venv") / "gone.py").rename(packages_in(shop / ".venv") / "plugin.py")
+    assert await uses_of_pay(central, shop) == 1
+    shutil.rmtree(shop / ".venv")
+    assert await uses_of_pay(central, shop) == 0
+
+
+async def test_a_graph_is_kept_over_a_restart_unless_the_environment_changed_meanwhile(
+    tmp_path: Path, shop: Path
+) -> None:
+    install(shop / ".venv")
+    async with running_parts(tmp_path / "home") as central:
+        assert await uses_of_pay(central, shop) == 1
+    shutil.rmtree(shop / ".venv")
+    async with running_parts(tmp_path / "home") as central:
+        assert await uses_of_pay(central, shop) == 0
+
+
+async def surveyed(surveys: Surveys, root: Path) -> Job:
+    job = surveys.start(root, "graph")
+    with anyio.fail_after(60):
+        while not job.done:
+            await anyio.sleep(0.01)
+    assert not job.failure
+    return job
+
+
+async def test_a_survey_is_older_than_the_environment_that_is_there_now(central: Central, shop: Path) -> None:
+    surveys = central.dashboard.parts.surveys
+    await surveyed(surveys, shop)
+    before = await surveys.graph(shop)
+    assert before is not None
+    assert await surveys.changed_since(before) is False
+    install(shop / ".venv")
+    assert await surveys.changed_since(before) is True
+
+
+@pytest.mark.parametrize("server", SERVERS)
+async def test_the_symbols_of_a_file_do_not_depend_on_the_environment(
+    central: Central, root: Path, server: str
+) -> None:
+    """Which is why the index is kept when it changes."""
+    (root / ".serena").mkdir()
+    (root / ".serena" / "project.yml").write_text(f"language_servers: {{python: {server}}}\n")
+    shape = root / "shape.py"
+    shape.write_text(
+        "import plugin\nfrom plugin import *\n\n\nclass Colour(plugin.Choice):\n    RED = 1\n\n    @plugin.attribute\n"
+        "    def name(self): ...\n\n\nclass Pair(plugin.Row):\n    left: int\n\n\nItem = plugin.variable('Item')\n"
+    )
+    project = await central.projects.open(root)
+
+    async def listed() -> Any:
+        await project.fresh()
+        return await project.languages.ask("shape.py", lambda one: one.document_symbols(shape))
+
+    before = await listed()
+    make_usable(root / ".venv")
+    (packages_in(root / ".venv") / "plugin.py").write_text(
+        "from enum import Enum as Choice\nfrom typing import NamedTuple as Row, TypeVar as variable\n\n"
+        "attribute = property\nhidden = 1\n"
+    )
+    assert await listed() == before
+    assert len(before) >= 3

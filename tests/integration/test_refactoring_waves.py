@@ -93,7 +93,10 @@ async def test_a_rename_in_waves_ends_without_a_broken_reference_or_a_new_unused
         declared = {"name_path": "py_total", "relative_path": "modules/scoring/scoring/risk.py"}
         refused = await client.call("rename_symbol", **declared, new_name="score")
         assert refused["isError"]
-        assert "Other modules of the super-repo use it: scan." in refused["content"][0]["text"]
+        assert (
+            "Other modules of the super-repo use it: scan ('scan': scan/jobs.py:0, scan/jobs.py:4)."
+            in refused["content"][0]["text"]
+        )
         await ask(client, "rename_symbol", **declared, new_name="score", force=True)
         halfway = await findings(client)
         assert halfway["scan"][0] == ["scan/jobs.py:0 unresolved import"]

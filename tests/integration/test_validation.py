@@ -2,7 +2,12 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
+import pytest
+from click.testing import CliRunner
+
+from serena_central.cli import validate
 from tests.support.central import running_central
 from tests.support.fake_server import DEFAULT_CAPABILITIES
 from tests.support.fakes import methods_of
@@ -15,6 +20,16 @@ COMPLAINT = {
     "severity": 1,
     "code": "unresolved-import",
     "message": "lost",
+}
+
+
+BROKEN = {
+    "path": "a.py",
+    "line": 0,
+    "what": "undefined name",
+    "message": "lost",
+    "certainty": "certain",
+    "new": False,
 }
 
 
@@ -53,3 +68,43 @@ async def test_what_is_only_possible_is_listed_when_it_is_new_in_the_session(tmp
         ((message, new),) = await listed(paths=["cart.py"])
         assert "second" in message
         assert [new for _, new in await listed(possible=True)] == [False, True]
+
+
+async def test_files_that_the_server_refuses_are_counted_as_failed(tmp_path: Path) -> None:
+    scripted_ty(tmp_path)
+    pulls = {"diagnosticProvider": {"interFileDependencies": True, "workspaceDiagnostics": False}}
+    root = scripted_project(
+        tmp_path, capabilities=DEFAULT_CAPABILITIES | pulls, errors={DIAGNOSTIC: [-32603] * 4}, answers={}
+    )
+    async with running_central(tmp_path) as central, central.raw("handshake") as client:
+        result = await client.call("check_references", project=str(root))
+    answer = json.loads(result["content"][0]["text"])
+    assert (answer["broken"], answer["checked"], answer["failed"]) == ([], 1, 1)
+
+
+@pytest.mark.parametrize(("failed", "broken", "code"), [(0, [], 0), (1, [], 1), (1, [BROKEN], 2)])
+def test_validate_does_not_end_well_where_files_could_not_be_checked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, failed: int, broken: list[Any], code: int
+) -> None:
+    answer = json.dumps({"broken": broken, "checked": 1, "failed": failed, "possible": 0})
+    monkeypatch.setattr(validate, "ask_about", lambda *_: [answer])
+    ended = CliRunner().invoke(validate.command, ["--broken-refs", "--project", str(tmp_path)])
+    assert ended.exit_code == code, ended.output
+    assert "unused" not in ended.output
+    assert ("1 file could not be checked" in ended.output) is (code == 1)
+
+
+async def test_that_all_is_ignored_is_said(tmp_path: Path) -> None:
+    root = tmp_path / "shop"
+    (root / ".git").mkdir(parents=True)
+    (root / "src").mkdir()
+    (root / ".gitignore").write_text("/*\n")
+    (root / "src/cart.py").write_text("lost\n")
+    listing = {"relative_path": ".", "skip_ignored_files": True}
+    asked = {"check_references": {}, "find_unused_symbols": {}, "dependency_graph": {}, "list_dir": listing}
+    async with running_central(tmp_path) as central, central.raw("handshake") as client:
+        for tool, arguments in asked.items():
+            result = await client.call(tool, project=str(root), **arguments)
+            assert any(
+                "Left out: all folders right in the project" in part["text"] for part in result["content"][1:]
+            ), (tool, result)

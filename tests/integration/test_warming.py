@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
+from serena_central.projects.warmups import modules_at_once
 from tests.support.central import RunningCentral, running_central
 from tests.support.child import run_command, serving_child
 from tests.support.scripted import scripted_project, scripted_ty
@@ -80,7 +81,7 @@ async def test_a_warm_up_in_the_background_returns_at_once_and_unknown_modules_a
     root = platform(tmp_path)
     async with running_central(tmp_path) as central, central.http() as http:
         begun = await http.post("/api/warm", json={"folder": str(root / "shop"), "background": True})
-        assert begun.json() == {"started": [str(root / "shop")]}
+        assert begun.json() == {"started": [str(root / "shop")], "names": ["shop"]}
         assert [one["project"] for one in (await outcome(tmp_path))["modules"]] == ["shop"]
         assert servers(central) == ["shop"]
         for body, says in (
@@ -90,6 +91,57 @@ async def test_a_warm_up_in_the_background_returns_at_once_and_unknown_modules_a
             refused = await http.post("/api/warm", json=body)
             assert refused.status_code == 400
             assert says in refused.json()["error"]["message"]
+
+
+async def test_modules_are_told_by_their_names_whatever_their_folders_are_called(tmp_path: Path) -> None:
+    root = platform(tmp_path)
+    (tmp_path / "parts/texts").mkdir(parents=True)
+    (tmp_path / "parts/texts/notes.txt").write_text("nothing to read symbols of\n")
+    (tmp_path / ".serena/project.yml").write_text(
+        CONFIGURATION.replace("  shop: ", "  store: ").replace("default_module: shop", "default_module: store")
+        + "  texts-of-all: {path: parts/texts}\n"
+    )
+    async with serving_child(tmp_path) as child:
+        ended = await run_command(child.folder, "warm", "--project", str(root))
+        rows = [line.split() for line in ended.out.splitlines()[1:]]
+        assert [row[:2] for row in rows] == [["store", "python"], ["broken", "python"], ["texts-of-all", "-"]], ended
+        for said in ("store: python is warm after", "3 of 3 modules"):
+            assert said in ended.err
+        begun = await run_command(child.folder, "warm", "--background", "--modules", "store, texts-of-all", cwd=root)
+        assert begun.out == "Warming up 2 in the background: store, texts-of-all\n"
+
+
+@pytest.mark.parametrize(
+    ("budget_gb", "cores", "modules"), [(16, 8, 8), (4, 8, 4), (64, 2, 2), (0.5, 4, 1), (3.9, 12, 3)]
+)
+def test_as_many_modules_load_at_once_as_memory_and_cores_allow(budget_gb: float, cores: int, modules: int) -> None:
+    assert modules_at_once(int(budget_gb * (1 << 30)), cores) == modules
+
+
+async def test_no_more_modules_load_at_once_than_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("serena_central.projects.warmups.usable_cores", lambda: 3)
+    monkeypatch.setattr("serena_central.projects.warmups.MODULE_BYTES", 1)
+    names = [f"m{number}" for number in range(7)]
+    scripted_ty(tmp_path)
+    for name in names:
+        scripted_project(tmp_path, name)
+    (tmp_path / ".serena").mkdir()
+    modules = "".join(f"  {name}: {{path: {name}}}\n" for name in names)
+    (tmp_path / ".serena/project.yml").write_text(f"type: super-repo\nmodules:\n{modules}")
+    async with running_central(tmp_path) as central, central.http() as http:
+        at_work, most = set[str](), 0
+        outcome: dict[str, list[dict[str, Any]]] = {}
+        async with http.stream("POST", "/api/warm", json={"folder": str(tmp_path)}, timeout=60) as answer:
+            async for line in answer.aiter_lines():
+                told: dict[str, Any] = json.loads(line)
+                said = str(told.get("says", ""))
+                name = said.partition(":")[0]
+                (at_work.add if "starting" in said else at_work.discard)(name)
+                most = max(most, len(at_work))
+                outcome = told.get("outcome", {})
+        assert [one["project"] for one in outcome["modules"]] == names
+        assert all(one["success"] for one in outcome["modules"]), outcome
+        assert most <= 3
 
 
 def servers(central: RunningCentral) -> list[str]:

@@ -50,9 +50,9 @@ class Registered:
         self.before_build()
         self.built.append(root)
         languages = ProjectLanguages(root, self.pool, self.places, trusted=True)
-        return Project(
-            root, ProjectSettings(), languages, watches=self.watches, applier=self.applier, edited=lambda _edit: None
-        )
+        repo = self.repos.of(root)
+        settings = repo.settings_in(root, ProjectSettings()) if repo else ProjectSettings()
+        return Project(root, settings, languages, watches=self.watches, applier=self.applier, edited=lambda _edit: None)
 
     def kinds(self) -> list[str]:
         return [event.kind for event in self.bus.recent() if event.kind.startswith("project.")]

@@ -23,7 +23,7 @@ def markdown(report: GraphReport) -> str:
         f"# Dependencies of {_text(report.title)}",
         "",
         (
-            f"{counted(report.nodes, 'node')} ({drawn.granularity}), {counted(report.uses, 'use')}, "
+            f"{counted(report.nodes, 'node')} ({drawn.granularity}), {counted(report.uses, 'use')}, {_possible(report)}"
             f"{counted(len(found.circles), 'circle')}, {counted(len(found.layers), 'layer')}. "
             "An arrow leads from the user to what it uses; its number counts uses."
         ),
@@ -46,6 +46,10 @@ def markdown(report: GraphReport) -> str:
     lines += ["", "## Most depended upon", "", *_table(found.most_used, "users")]
     lines += ["", "## Most depending", "", *_table(found.most_using, "uses of")]
     return "\n".join(lines) + "\n"
+
+
+def _possible(report: GraphReport) -> str:
+    return f"{counted(report.possible, 'possible reference')} (dashed), " if report.possible else ""
 
 
 def _circle(number: int, circle: Circle) -> list[str]:

@@ -6,7 +6,7 @@ so that a page can fold, mark and follow them.
 
 from html import escape
 
-from serena_central.analysis.graph import Analysis, Graph
+from serena_central.analysis.graph import Analysis, Edge, Graph
 from serena_central.analysis.render.layout import BOX, Box, circle_of, label, layout
 from serena_central.core.words import counted
 
@@ -15,7 +15,7 @@ COLOURS = ("#c0392b", "#8e44ad", "#d35400", "#2471a3", "#117a65", "#7d6608")
 
 STYLE = (
     "text{font:12px sans-serif;fill:#222}.node rect{fill:#f4f6f8;stroke:#8a97a6}"
-    ".edge{fill:none;stroke:#8a97a6;stroke-opacity:.55}"
+    ".edge{fill:none;stroke:#8a97a6;stroke-opacity:.55}.possible{stroke-dasharray:4 3}"
 )
 
 TIP = (
@@ -33,19 +33,25 @@ def svg(graph: Graph, analysis: Analysis) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">',
         f"<style>{STYLE}</style>{TIP}",
     ]
-    strongest = max((edge.count for edge in graph.edges), default=1)
+    strongest = max((edge.count for edge in graph.edges), default=1) or 1
     for edge in graph.edges:
         line = drawn.line(edge)
         within = colours.get(edge.source) if colours.get(edge.source) == colours.get(edge.target) else None
-        style = f' style="stroke:{within}"' if within else ""
-        says = f"{edge.source} → {edge.target}: {counted(edge.count, 'use')}"
+        style = f' style="stroke:{within}"' if within and edge.count else ""
+        says = f"{edge.source} → {edge.target}: {_uses(edge)}"
         parts.append(
-            f'<path class="edge" data-source="{_attribute(edge.source)}" data-target="{_attribute(edge.target)}" '
-            f'd="{line}" stroke-width="{1 + 3 * edge.count / strongest:.1f}" marker-end="url(#tip)"'
+            f'<path class="edge{"" if edge.count else " possible"}" data-source="{_attribute(edge.source)}" '
+            f'data-target="{_attribute(edge.target)}" d="{line}" '
+            f'stroke-width="{1 + 3 * edge.count / strongest:.1f}" marker-end="url(#tip)"'
             f"{style}><title>{escape(_clean(says))}</title></path>"
         )
     parts += [_node(node, graph.files[node], box, colours.get(node)) for node, box in boxes.items()]
     return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _uses(edge: Edge) -> str:
+    possible = counted(edge.possible, "possible reference")
+    return ", ".join([*([counted(edge.count, "use")] if edge.count else []), *([possible] if edge.possible else [])])
 
 
 def _node(node: str, files: int, box: Box, colour: str | None) -> str:

@@ -68,6 +68,9 @@ class Catalogue:
             if len(identifiers := {*entry.files, *(name for near in entry.near for name in near.files)}) == 1
         }
         """Of languages that have but one."""
+        doubtful = [pattern for entry in languages.values() if entry.unless for pattern in entry.patterns]
+        self.doubtful = tuple(pattern.removeprefix("*") for pattern in doubtful)
+        """Endings of files whose text may show that they are none of what their name says."""
         self.markers = frozenset(
             marker for entry in languages.values() for near in entry.near for marker in near.markers
         )
@@ -78,6 +81,12 @@ class Catalogue:
         if found not in self.languages:
             raise ConfigError("languages", f"{name!r} is no language; known are {', '.join(sorted(self.languages))}")
         return found
+
+    def names_of(self, language: str) -> tuple[str, ...]:
+        """All that people call a language, from any of these names; itself alone where it is not in the catalogue."""
+        own = language if language in self.languages else self._aliases.get(language.lower(), language.lower())
+        entry = self.languages.get(own)
+        return (own, *entry.aliases) if entry else (language,)
 
     def successor(self, server: str) -> str | None:
         """The server that stands in for a dead or renamed one, or None."""

@@ -81,6 +81,10 @@ class Language(Part, frozen=True):
     shebangs: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     """Other names that people have for it in their settings."""
+    unless: str = ""
+    """A regex that fits the beginning of files that are none of the language's, although their names say so."""
+    configuration: tuple[str, ...] = ()
+    """Identifiers of files that say how the code is built, and hold no symbols."""
     data: bool = False
     """Markup, configuration and the like: read when a file is asked for, and not searched for symbols by name unless
     the project's `languages` name it."""
@@ -184,6 +188,9 @@ class Watching(Part, frozen=True):
     globs: tuple[str, ...] = ()
     """Sent whether or not the server registered for them; its own registrations are honoured too. Where an entry names
     none, they are made of its languages' patterns and its root markers."""
+    linked: bool = False
+    """It knows files of other packages by the links in `node_modules` through which it has reached them, and misses
+    that one comes or goes if it is told by its own name alone."""
     by_itself: bool = False
     """The server watches the disk on its own and needs no notification."""
 
@@ -273,8 +280,13 @@ class ServerSpec(Part, frozen=True):
     languages: tuple[str, ...]
     launch: Launching = Launching()
     roots: Roots = Roots()
-    environment: Literal["", "python"] = ""
-    """`python`: it resolves third-party imports in the environment that is active (VIRTUAL_ENV, CONDA_PREFIX)."""
+    environment: Literal["", "python", "interpreter"] = ""
+    """How it learns in which environment third-party imports are resolved. `python`: as the one that is active
+    (VIRTUAL_ENV, CONDA_PREFIX). `interpreter`: by the setting `python.pythonPath`; it runs that program."""
+    environment_keys: dict[str, tuple[str, ...]] = {}
+    """File in the project → dotted keys by which its own configuration names an environment: these go before ours."""
+    dependencies: Literal["", "npm", "cargo", "go"] = ""
+    """By what packages come to it: where they are missing, answers lack what is imported from them."""
     exclusive: bool = False
     """Two at a time on one root would spoil each other's data: the old one ends before its successor starts."""
     undriven: str = ""
@@ -291,6 +303,8 @@ class ServerSpec(Part, frozen=True):
     documents: Documents = Documents()
     naming: Naming = Naming()
     watch: Watching = Watching()
+    inapplicable: str = ""
+    """A regex that fits the errors by which it refuses a question that makes no sense for a symbol."""
     retry_codes: tuple[int, ...] = (-32801, -32802, -32800)
     deny: tuple[Feature, ...] = ()
     """Offered by the server, and not to be used: its answers there are wrong."""

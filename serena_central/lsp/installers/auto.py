@@ -1,7 +1,8 @@
 """Installs a missing language server in the background when it is first needed, as far as the settings allow.
 
 One installation of a server at a time, a few altogether, owned by `run` and not by the call that needed the server.
-Whoever needs it meanwhile is told what is going on, and may wait; that it is there now, the bus tells.
+Whoever needs it meanwhile is told what is going on, and may wait; that it is there now, the bus tells. An installation
+that another process has begun is waited for as well.
 """
 
 import logging
@@ -20,6 +21,7 @@ from serena_central.core.places import Places
 from serena_central.core.progress import report
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.installers.install import Installed, install, recipes_of, sweep_all
+from serena_central.lsp.installers.underway import underway_of
 from serena_central.lsp.installers.ways import OUTSIDE, WAYS
 
 logger = logging.getLogger(__name__)
@@ -32,7 +34,10 @@ RETRY_AFTER_S = 3600.0
 
 AT_ONCE = 2
 
-TOLD_EVERY_S = 10.0
+LOOKED_EVERY_S = 0.5
+"""How often it is looked whether another process has installed what somebody waits for."""
+
+TOLD_EVERY_S = 2.0
 """Who waits for an installation hears of it so often."""
 
 _ALLOWED: dict[str, tuple[str, ...]] = {
@@ -96,32 +101,48 @@ class AutoInstaller:
 
         None when nobody but a person can get it.
         """
+        attempt = self._attempt_at(spec)
+        if self._goes_on(spec):
+            return (
+                f"The language server {spec.name} is being installed; answers for its files are incomplete until then. "
+                "Call again in a moment."
+            )
+        if attempt is None:
+            return None
+        return f"Installing the language server {spec.name} failed: {attempt.error}\nTo get it: {spec.how_to_get}"
+
+    def _attempt_at(self, spec: ServerSpec) -> _Attempt | None:
+        """The attempt that goes on or failed lately, begun if there is none; None where the settings allow none."""
         if self._tasks is None or not self._ways or not recipes_of(spec, self._ways):
             return None
         attempt = self._attempts.get(spec.name)
         if attempt is None or (attempt.error and self._clock() - attempt.failed_at >= RETRY_AFTER_S):
             attempt = self._attempts[spec.name] = _Attempt()
             self._tasks.start_soon(self._get, spec, attempt)
-        if attempt.error:
-            return f"Installing the language server {spec.name} failed: {attempt.error}\nTo get it: {spec.how_to_get}"
-        return (
-            f"The language server {spec.name} is being installed; answers for its files are incomplete until then. "
-            "Call again in a moment."
-        )
+        return attempt
 
     async def settled(self, spec: ServerSpec) -> bool:
         """Returns when a server is not being installed any more; whether it was. The caller bounds the wait."""
-        attempt = self._attempts.get(spec.name)
-        if attempt is None or attempt.over.is_set():
+        if not self._goes_on(spec):
             return False
-        began = self._clock()
+        began = told = self._clock()
         report(f"installing {spec.name}, which is missing")
-        while not attempt.over.is_set():
-            with anyio.move_on_after(TOLD_EVERY_S) as waited:
-                await attempt.over.wait()
-            if waited.cancelled_caught:
-                report(f"installing {spec.name} for {self._clock() - began:.0f} s")
+        while self._goes_on(spec):
+            attempt = self._attempts.get(spec.name)
+            over = attempt.over if attempt is not None and not attempt.over.is_set() else anyio.Event()
+            with anyio.move_on_after(LOOKED_EVERY_S):
+                await over.wait()
+            if self._clock() - told >= TOLD_EVERY_S:
+                told = self._clock()
+                now = underway_of(spec.name, self._places)
+                report(now.text(time.time()) if now else f"installing {spec.name} for {told - began:.0f} s")
         return True
+
+    def _goes_on(self, spec: ServerSpec) -> bool:
+        attempt = self._attempts.get(spec.name)
+        if attempt is not None and not attempt.over.is_set():
+            return True
+        return underway_of(spec.name, self._places) is not None
 
     async def _get(self, spec: ServerSpec, attempt: _Attempt) -> None:
         async with self._at_once:

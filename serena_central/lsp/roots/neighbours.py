@@ -4,7 +4,6 @@ Go's `replace` and Cargo's `path` lead from one module into another one's folder
 joins the two, a server that is asked in the module that is used knows nothing of its users.
 """
 
-import re
 import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,11 +11,8 @@ from typing import Any, cast
 
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.roots.cargo import MANIFEST, cargo_root
-from serena_central.lsp.roots.go import is_own_module, used_modules
+from serena_central.lsp.roots.go import WORK, is_own_module, replaced_modules, used_modules
 from serena_central.lsp.roots.place import ServerRoot
-
-_REPLACED = re.compile(r"=>\s*[\"`]?(\.{1,2}(?:/[^\s\"`]*)?|/[^\s\"`]+)")
-_COMMENT = re.compile(r"//.*")
 
 
 def users_elsewhere(spec: ServerSpec, boundary: Path, place: ServerRoot, paths: Iterable[str]) -> list[Path]:
@@ -34,20 +30,13 @@ def users_elsewhere(spec: ServerSpec, boundary: Path, place: ServerRoot, paths: 
 
 
 def _go_users(boundary: Path, place: ServerRoot, manifests: Iterable[Path]) -> Iterator[Path]:
-    together = used_modules(place.root / "go.work") if place.env["GOWORK"] != "off" else {place.folder}
+    together = used_modules(place.root / WORK) if place.env["GOWORK"] != "off" else {place.folder}
     for manifest in manifests:
         folder = manifest.parent
-        if folder not in together and not together.isdisjoint(_replaced(manifest)) and is_own_module(folder, boundary):
+        if folder in together or together.isdisjoint(replaced_modules(manifest)):
+            continue
+        if is_own_module(folder, boundary):
             yield folder
-
-
-def _replaced(manifest: Path) -> set[Path]:
-    """Folders that a go.mod has in place of modules."""
-    try:
-        text = _COMMENT.sub("", manifest.read_text(encoding="utf-8", errors="replace"))
-    except OSError:
-        return set()
-    return {(manifest.parent / name).resolve() for name in _REPLACED.findall(text)}
 
 
 def _cargo_users(boundary: Path, place: ServerRoot, manifests: Iterable[Path]) -> Iterator[Path]:

@@ -1,4 +1,4 @@
-"""Which Python environment a project's third-party imports are resolved in: found as people's tools place it.
+"""Finds the Python environment in which a project's third-party imports are resolved, as people's tools place it.
 
 Nothing is executed, neither of the project nor of its tools: folders are looked for where uv, poetry, conda and pyenv
 document that they make them. Where a project has none, an empty one stands in; a server would take our own otherwise.
@@ -6,6 +6,7 @@ document that they make them. Where a project has none, an empty one stands in; 
 
 import base64
 import hashlib
+import json
 import os
 import re
 import sys
@@ -17,7 +18,7 @@ from typing import Any, NamedTuple, cast
 from serena_central.core.nofollow import open_following
 
 NONE = Path(__file__).with_name("no_python")
-"""An environment without any package."""
+"""An environment without any package, and without an interpreter."""
 
 _IN_PROJECT = (".venv", "venv")
 
@@ -35,6 +36,9 @@ _POETRY_REPLACED = re.compile(r"[ $`!*@\"\\\r\n\t]")
 _CONDA_HOMES = ("miniforge3", "mambaforge", "miniconda3", "anaconda3", "micromamba", ".conda")
 
 _READ_MOST_BYTES = 1_000_000
+
+_NOT_JSON = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/|,(?=\s*[}\]])', re.DOTALL)
+"""Strings, and what people write into configuration beside JSON: comments, and commas behind the last item."""
 
 _DECLARING = ("requirements.txt", "Pipfile", "environment.yml", "environment.yaml")
 
@@ -55,8 +59,22 @@ class PythonEnvironment(NamedTuple):
             return {"VIRTUAL_ENV": str(folder)}
         return {"CONDA_PREFIX": str(folder), "CONDA_DEFAULT_ENV": folder.name}
 
-    def note(self, server: str, root: Path) -> str | None:
-        """Where imports are resolved, in a sentence; None where the project neither has nor needs anything."""
+    @property
+    def interpreter(self) -> Path | None:
+        """The program that packages of the environment are used with."""
+        programs = [self.folder / name for name in _INTERPRETERS] if self.folder else []
+        return next((program for program in programs if os.access(program, os.X_OK)), None)
+
+    def note(self, server: str, root: Path, *, runs: bool = False) -> str | None:
+        """Where imports are resolved, in a sentence; None where the project neither has nor needs anything.
+
+        `runs`: the server asks the interpreter.
+        """
+        if self.folder and runs and self.interpreter is None:
+            return (
+                f"{self.folder} ({self.named_by}) has no interpreter, and {server} needs one: third-party imports are "
+                "unknown. Make the environment again."
+            )
         if self.folder:
             return f"{server} resolves third-party imports in {self.folder} ({self.named_by})."
         if self.named_by:
@@ -76,49 +94,24 @@ def find_python(
     """The environment of the project at `root`. `named` is its setting; `near` are folders whose .venv will do, too."""
     problem = ""
     if named:
-        folder = _folder_of(root / Path(named).expanduser())
+        folder = folder_of(root / Path(named).expanduser())
         if _is_environment(folder):
             return PythonEnvironment(folder, "the setting `python`")
         problem = f"the setting `python` names {named}, which is no Python environment"
-    project = _table(root / "pyproject.toml")
-    for name, table in (("ty.toml", _table(root / "ty.toml")), ("pyproject.toml", _inner(project, "tool", "ty"))):
-        if "python" in _inner(table, "environment"):
-            return PythonEnvironment(None, name)
-    for folder, named_by in _candidates(root, near, project, environ):
+    for folder, named_by in candidates(root, near, environ):
         if _is_environment(folder):
             return PythonEnvironment(folder, named_by)
     return PythonEnvironment(None, "", problem)
 
 
-class ProjectPython:
-    """The environment of one project, looked for again when one was made in the project or removed."""
-
-    def __init__(self, root: Path, near: Sequence[Path] = (), named: str | None = None) -> None:
-        self._root = root
-        self._near = near
-        self._named = named
-        self._stamp: tuple[int, ...] | None = None
-        self.environment = PythonEnvironment(None, "")
-        self.notes: dict[str, str | None] = {}
-        """Server that was asked → where it resolves imports."""
-
-    def look(self) -> bool:
-        """Whether the environment is another one than before. Two stats, if nothing happened."""
-        stamp = tuple(_mtime(self._root / name / "pyvenv.cfg") for name in _IN_PROJECT)
-        if stamp == self._stamp:
-            return False
-        self._stamp, before = stamp, self.environment
-        self.environment = find_python(self._root, self._near, self._named)
-        self.notes = {}
-        return self.environment != before
-
-    def forget(self) -> None:
-        """Files that name an environment may have changed."""
-        self._stamp = None
-
-    def asked(self, server: str) -> None:
-        if server not in self.notes:
-            self.notes[server] = self.environment.note(server, self._root)
+def configured_in(root: Path, keys: Mapping[str, Sequence[str]]) -> str:
+    """The file of the project in which one of these dotted keys is set, by `keys`: file → keys; empty for none."""
+    for name, dotted in keys.items():
+        table = _table(root / name)
+        for outer, _, key in (one.rpartition(".") for one in dotted):
+            if key in _inner(table, *filter(None, outer.split("."))):
+                return name
+    return ""
 
 
 def declares_dependencies(root: Path) -> bool:
@@ -130,9 +123,11 @@ def declares_dependencies(root: Path) -> bool:
     return bool(_inner(project, "project").get("dependencies") or project.get("dependency-groups") or poetry)
 
 
-def _candidates(
-    root: Path, near: Sequence[Path], project: dict[str, Any], environ: Mapping[str, str]
+def candidates(
+    root: Path, near: Sequence[Path] = (), environ: Mapping[str, str] = os.environ
 ) -> Iterator[tuple[Path, str]]:
+    """Folders that are the environment of the project if they are one, the first first; and who says so."""
+    project = _table(root / "pyproject.toml")
     for folder in (root, *near):
         yield from ((folder / name, "of the project" if folder == root else "beside it") for name in _IN_PROJECT)
     yield from ((folder, "made by poetry") for folder in _of_poetry(root, project, environ))
@@ -151,7 +146,8 @@ def _of_poetry(root: Path, project: dict[str, Any], environ: Mapping[str, str]) 
     caches = Path("~/Library/Caches" if sys.platform == "darwin" else environ.get("XDG_CACHE_HOME") or "~/.cache")
     cache = environ.get("POETRY_CACHE_DIR") or caches / "pypoetry"
     folder = Path(environ.get("POETRY_VIRTUALENVS_PATH") or Path(cache) / "virtualenvs").expanduser()
-    return [folder / one for one in sorted(_names(folder), reverse=True) if one.startswith(prefix)]
+    # The folder that they lie in, which is none itself, changes when one is made.
+    return [*(folder / one for one in sorted(_names(folder), reverse=True) if one.startswith(prefix)), folder]
 
 
 def _of_conda(root: Path, environ: Mapping[str, str]) -> list[Path]:
@@ -174,10 +170,10 @@ def _of_pyenv(root: Path, environ: Mapping[str, str]) -> list[Path]:
     versions = Path(environ.get("PYENV_ROOT") or "~/.pyenv").expanduser() / "versions"
     series = [name for name in _names(versions) if re.fullmatch(re.escape(wanted) + r"\.\d+", name)]
     series.sort(key=lambda name: int(name.rpartition(".")[2]), reverse=True)
-    return [versions / name for name in (wanted, *series)]
+    return [*(versions / name for name in (wanted, *series)), versions]
 
 
-def _folder_of(path: Path) -> Path:
+def folder_of(path: Path) -> Path:
     """An environment's folder, also where its interpreter is named: links of that lead out of it."""
     return path.parent.parent if path.is_file() else path
 
@@ -185,13 +181,23 @@ def _folder_of(path: Path) -> Path:
 def _is_environment(folder: Path) -> bool:
     """As servers want it, which refuse to start with anything less."""
     marked = _HOME.search(_text(folder / "pyvenv.cfg")) or any((folder / name).exists() for name in _INTERPRETERS)
-    return bool(marked) and any((folder / "lib").glob("python3*/site-packages"))
+    return bool(marked) and bool(packages_of(folder))
+
+
+def packages_of(folder: Path) -> list[Path]:
+    """The folders that an environment's packages are installed into."""
+    return sorted((folder / "lib").glob("python3*/site-packages"))
 
 
 def _table(path: Path) -> dict[str, Any]:
+    """A file in TOML or JSON; empty where it is not readable as such."""
+    text = _text(path)
     try:
-        return tomllib.loads(_text(path))
-    except tomllib.TOMLDecodeError:
+        if path.suffix == ".json":
+            found = json.loads(_NOT_JSON.sub(lambda match: match[1] or "", text))
+            return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+        return tomllib.loads(text)
+    except (ValueError, RecursionError):
         return {}
 
 
@@ -217,10 +223,3 @@ def _names(folder: Path) -> list[str]:
         return [entry.name for entry in folder.iterdir()]
     except OSError:
         return []
-
-
-def _mtime(path: Path) -> int:
-    try:
-        return path.stat().st_mtime_ns
-    except OSError:
-        return 0

@@ -1,20 +1,25 @@
 """Which roots are meant when a folder is to be warmed up: modules of a super-repo, or the one project around it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from serena_central.core.errors import InvalidArguments, UnknownProject, listed
-from serena_central.core.quoting import quoted
+from serena_central.core.quoting import as_name, quoted
 from serena_central.projects.registry import ProjectRegistry, real_path
 from serena_central.projects.superrepo.known import SuperRepos
 
 
 class Chosen(NamedTuple):
-    """`default` is the one of them that is meant where nothing says which."""
+    """`default` is the one of them that is meant where nothing says which; `names` are those of modules."""
 
     roots: list[Path]
     default: Path | None
+    names: Mapping[Path, str] = MappingProxyType({})
+
+    def name_of(self, root: Path) -> str:
+        return self.names.get(root) or as_name(root.name)
 
 
 def choose(
@@ -42,6 +47,7 @@ def choose(
         if root is None:
             raise UnknownProject(str(folder), registry.known_names())
         return Chosen([root], root)
+    modules = [name for one in modules for name in map(str.strip, one.split(",")) if name]
     unknown = [name for name in modules if name not in repo.modules]
     if unknown:
         raise InvalidArguments(f"{quoted(repo.name)} has no module {unknown[0]!r}. Modules: {listed(repo.modules)}.")
@@ -55,4 +61,5 @@ def choose(
         chosen = [default] if default else []
     else:
         chosen = [module.root for module in repo.modules.values()]
-    return Chosen([registry.check(root) for root in dict.fromkeys(chosen)], default)
+    names = {module.root: name for name, module in repo.modules.items()}
+    return Chosen([registry.check(root) for root in dict.fromkeys(chosen)], default, names)

@@ -16,7 +16,8 @@ from serena_central.config.layers import Loaded, Problem
 from serena_central.config.settings import ModuleSettings, ProjectSettings
 from serena_central.core.quoting import as_name
 from serena_central.files.boundary import in_git
-from serena_central.projects.superrepo.router import Routed, route
+from serena_central.lsp.catalogue import catalogue
+from serena_central.projects.superrepo.router import Routed, Score, route
 
 
 class Module(msgspec.Struct, frozen=True):
@@ -40,12 +41,15 @@ class SuperRepo(msgspec.Struct, frozen=True):
     infrastructure: list[str] = []
     problems: list[Problem] = []
 
-    def routed(self) -> list[Routed]:
-        return [Routed(module.name, module.languages, module.concerns) for module in self.modules.values()]
+    def scores(self, words: str) -> list[Score]:
+        """Which modules some words mean, the best first; a language may be called by any name that settings accept."""
+        modules = [Routed(module.name, module.languages, module.concerns) for module in self.modules.values()]
+        aliases = {name: catalogue().names_of(name) for module in modules for name in module.languages}
+        return route(words, modules, self.hints, aliases)
 
     def routing(self, words: str) -> dict[str, Any]:
         """Which module some words mean, by what, and the table of points, for people and programs to read."""
-        scores = route(words, self.routed(), self.hints)
+        scores = self.scores(words)
         default = self.default_module.name if self.default_module else None
         return {
             "super_repo": self.name,

@@ -99,12 +99,12 @@ async def crossing(declaring: Project, using: Project, path: str, declared: Mapp
         hits = [await declared_at(declaring, location) for location in locations]
         meant = [hit for hit in hits if hit is not None and hit.symbol.name == place.name]
         uses.update((hit.path, hit.name_path, place.position) for hit in meant)
-        if not meant and any(_is_copy(declaring, using, location, declared[place.name]) for location in locations):
+        if not meant and any(is_copy(declaring, using, location, declared[place.name]) for location in locations):
             untold.append(place.name)
     return Crossing(sorted(uses), untold, leads.remark)
 
 
-def _is_copy(declaring: Project, using: Project, location: Location, files: Collection[str]) -> bool:
+def is_copy(declaring: Project, using: Project, location: Location, files: Collection[str]) -> bool:
     """Whether a place that is in neither project lies in a file that is named as one of these."""
     if declaring.relations.inside(location.path) or using.relations.inside(location.path):
         return False

@@ -17,7 +17,7 @@ from serena_central.core.quoting import escaped
 from serena_central.files.text import read_quickly
 from serena_central.lsp.catalogue import catalogue
 from serena_central.lsp.detection import Detection
-from serena_central.projects.superrepo.discovery import candidates, files_of
+from serena_central.projects.superrepo.discovery import LeftOut, discover, files_of
 
 PROJECT_FILE = ".serena/project.yml"
 
@@ -67,6 +67,7 @@ class Proposal(msgspec.Struct, frozen=True):
     modules: list[ProposedModule]
     routing_hints: dict[str, list[str]]
     default_module: str | None
+    left_out: list[LeftOut]
 
     def as_yaml(self) -> str:
         """The file, with a comment on where each module was found."""
@@ -83,8 +84,14 @@ class Proposal(msgspec.Struct, frozen=True):
         found = "".join(
             f"#   {escaped(module.name)}: {module.files} files, found by {module.found_by}\n" for module in self.modules
         )
+        if self.left_out:
+            found += f"# Left out:\n{self.why_left_out('#   ')}"
         body = yaml.safe_dump(shown, sort_keys=False, allow_unicode=True, default_flow_style=None, width=110)
         return f"{_HEAD}{found}\n{body}"
+
+    def why_left_out(self, indent: str) -> str:
+        """A line for each folder that is no module."""
+        return "".join(f"{indent}{escaped(one.path)}: {escaped(one.reason)}\n" for one in self.left_out)
 
 
 _HEAD = """\
@@ -96,7 +103,7 @@ _HEAD = """\
 
 def propose(root: Path) -> Proposal:
     """The proposal for a real folder; without modules where nothing in it says that there are any."""
-    found = candidates(root)
+    found, left_out = discover(root)
     names = _names([candidate.path for candidate in found])
     surveys = [(root / candidate.path, files_of(root / candidate.path)) for candidate in found]
     concerns = _telling([_concerns(place, files, name) for (place, files), name in zip(surveys, names, strict=True)])
@@ -106,13 +113,13 @@ def propose(root: Path) -> Proposal:
     ]
     largest = max(modules, key=lambda module: module.files, default=None)
     manifests = [_manifests(place, files) for place, files in surveys]
-    return Proposal(root.name, modules, _hints(names, manifests), largest.name if largest else None)
+    return Proposal(root.name, modules, _hints(names, manifests), largest.name if largest else None, left_out)
 
 
 def _names(paths: Sequence[str]) -> list[str]:
     """The last part of each path; the whole path, with dashes, where several would have the same name."""
-    count = Counter(path.rpartition("/")[2] for path in paths)
-    return [last if count[last := path.rpartition("/")[2]] == 1 else path.replace("/", "-") for path in paths]
+    last = [path.rpartition("/")[2].lstrip(".") for path in paths]
+    return [name if last.count(name) == 1 else path.replace("/", "-") for name, path in zip(last, paths, strict=True)]
 
 
 def _languages(place: Path, files: Sequence[str]) -> list[str]:

@@ -6,8 +6,7 @@ sibling's own language server says: its definition must lead to the declaration.
 never reported as a use.
 """
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -25,9 +24,12 @@ from serena_central.core.errors import (
 from serena_central.core.quoting import quoted
 from serena_central.core.text import Position, Range
 from serena_central.core.words import counted
+from serena_central.files.listing import list_folder
 from serena_central.files.search import files_containing
 from serena_central.lsp.answers import Location
 from serena_central.projects.project import Project
+from serena_central.projects.relations import is_below
+from serena_central.projects.superrepo.aliases import DEFAULT, Names, bound, exported, pattern
 from serena_central.projects.superrepo.leads import Place, declared_at, leads_of, places_of
 from serena_central.projects.superrepo.mentions import mentions
 from serena_central.projects.views import References
@@ -59,16 +61,21 @@ class Declarations(NamedTuple):
 
     found: Sequence[Declaration]
     failures: Mapping[Path, SerenaCentralError] = MappingProxyType({})
+    asked: Sequence[Project] = ()
+    """All projects of the call."""
 
-    async def uses_in(self, project: Project) -> References:
-        """Uses in one of the projects, of all declarations, by file and position.
+    async def uses_in(self, project: Project, within: str = "") -> References:
+        """Uses in one of the projects, of all declarations, by file and position; possible ones at or below `within`.
 
         Raises:
             SerenaCentralError: the project could not tell whether it declares the symbol, or can't answer.
         """
         if project.root in self.failures:
             raise self.failures[project.root]
-        parts = [await (_own(one) if one.project is project else _in_sibling(project, one)) for one in self.found]
+        parts = [
+            await (_own(one, within) if one.project is project else _in_sibling(project, one, within))
+            for one in self.found
+        ]
         uses = {(use.path, use.range): use for part in parts for use in part.references}
         remarks = dict.fromkeys(part.remark for part in parts if part.remark)
         caveats = dict.fromkeys(part.caveat for part in parts if part.caveat)
@@ -78,6 +85,7 @@ class Declarations(NamedTuple):
             [gap for part in parts for gap in part.gaps],
             "; ".join(remarks) or None,
             "; ".join(caveats) or None,
+            next((part.possible for part in parts if part.possible is not None), None),  # a project's server knows one
         )
 
 
@@ -112,36 +120,59 @@ async def declarations(projects: Sequence[Project], name_path: str, within: str)
         raise SymbolNotFound(name_path, f"any of {len(projects)} projects")
     if len(declaring) > MOST_DECLARATIONS:
         raise AmbiguousSymbol(name_path, [f"{one.project.root / one.path}: {one.name_path}" for one in declaring])
-    return Declarations(declaring, failures)
+    return Declarations(declaring, failures, projects)
 
 
-async def _own(declared: Declaration) -> References:
+async def _own(declared: Declaration, within: str) -> References:
     hit = await declared.project.find_one(declared.name_path, declared.path)
-    return await declared.project.relations.references(hit)
+    return await declared.project.relations.references(hit, within)
 
 
-async def _in_sibling(sibling: Project, declared: Declaration) -> References:
+async def _in_sibling(sibling: Project, declared: Declaration, within: str) -> References:
     await sibling.fresh()
-    name = declared.name
-    files = await anyio.to_thread.run_sync(_candidates, sibling, declared, name)
+    names = exported(declared.name, [text async for _, text in _texts(declared.project, await _naming(declared))])
+    files, packages = await anyio.to_thread.run_sync(_candidates, sibling, declared, names)
     asked: list[Place] = []
     left = 0
-    async for place in places_of(sibling, files, re.compile(rf"(?<!\w){re.escape(name)}(?!\w)"), {name}):
-        if len(asked) < PLACES_ASKED:
-            asked.append(place)
-        else:
-            left += 1
+    async for path, text in _texts(sibling, [path for path in files if is_below(path, within)]):
+        words = bound(text, names, packages)
+        async for place in places_of(sibling, [path], pattern(words, names), words | {DEFAULT}):
+            if len(asked) < PLACES_ASKED:
+                asked.append(place)
+            else:
+                left += 1
     leads = await leads_of(sibling, asked)
+    unknown = " or ".join(sorted({place.name for place in leads.unresolved}))
     remarks = [
         leads.remark,
-        f"{name} stands in {left + len(asked)} places, of which {len(asked)} were asked about" if left else None,
-        f"nobody can tell what {name} means in {counted(len(leads.unresolved), 'place')}, where it leads nowhere"
+        f"{declared.name} stands in {left + len(asked)} places, of which {len(asked)} were asked about"
+        if left
+        else None,
+        f"nobody can tell what {unknown} means in {counted(len(leads.unresolved), 'place')}, where it leads nowhere"
         if leads.unresolved
         else None,
     ]
     uses = [_range(place) for place, locations in leads.found if await _means(declared, locations)]
     views, gaps = await sibling.relations.views(sorted(set(uses)))
     return References(views, 0, gaps, "; ".join(filter(None, remarks)) or None)
+
+
+async def _naming(declared: Declaration) -> list[str]:
+    """Files of the declaring project that hold the symbol's name."""
+    project = declared.project
+    return await anyio.to_thread.run_sync(
+        lambda: files_containing(
+            project.root, _code_like(project, declared), declared.name, encoding=project.languages.encoding
+        )
+    )
+
+
+async def _texts(project: Project, files: Iterable[str]) -> AsyncIterator[tuple[str, str]]:
+    for path in files:
+        try:
+            yield path, (await project.read(path)).text.content
+        except PathError:
+            continue
 
 
 async def _means(declared: Declaration, locations: Sequence[Location]) -> bool:
@@ -155,20 +186,55 @@ def _range(place: Place) -> tuple[str, Range]:
     return place.path, Range(position, Position(position.line0, position.column + len(place.name)))
 
 
-def _candidates(sibling: Project, declared: Declaration, name: str) -> list[str]:
-    """Files of the sibling that hold the name, those that mention the declaring package first. Reads the disk."""
-    spec = declared.project.languages.spec_for(declared.path)
-    language = declared.project.languages.language_of(declared.path) or ""
-    code = [
-        path
-        for path in sibling.tree.files
-        if (own := sibling.languages.spec_for(path)) and spec and not set(own.languages).isdisjoint(spec.languages)
-    ]
-    holding = files_containing(sibling.root, code, name, encoding=sibling.languages.encoding)
+def is_named_in(root: Path, declared: Declaration) -> bool:
+    """Whether files of a module that is not open hold a declared name, and any mentions its package. Reads the disk;
+    of more files than are listed nobody knows."""
+    languages = declared.project.languages
+    spec, language = languages.spec_for(declared.path), languages.language_of(declared.path) or ""
+    listed = list_folder(root, "", recursive=True, ignored=_is_installed)
+    code = [path for path in listed.files if spec is not None and languages.spec_for(path) == spec]
     names = mentions(declared.project.root, declared.path, language)
-    if not names or not holding:
-        return holding
-    mentioning = {
-        path for one in names for path in files_containing(sibling.root, code, one, encoding=sibling.languages.encoding)
-    }
-    return sorted(holding, key=lambda path: path not in mentioning) if mentioning else []
+    return listed.truncated or (
+        bool(files_containing(root, code, declared.name))
+        and (not names or any(files_containing(root, code, name) for name in names))
+    )
+
+
+def _is_installed(path: str) -> bool:
+    name = path.rstrip("/").rpartition("/")[2]
+    return name.startswith(".") or name in ("node_modules", "target", "vendor")
+
+
+def holding(sibling: Project, declared: Declaration, name: str) -> list[str]:
+    """Files of the sibling that hold the name, those that mention the declaring package first. Reads the disk."""
+    return _candidates(sibling, declared, Names(frozenset({name}), default=False))[0]
+
+
+def _candidates(sibling: Project, declared: Declaration, names: Names) -> tuple[list[str], list[str]]:
+    """Files of the sibling that may name the symbol, those that mention the declaring package first; and the names of
+    that package. Reads the disk."""
+    language = declared.project.languages.language_of(declared.path) or ""
+    code = _code_like(sibling, declared)
+
+    def containing(words: Iterable[str]) -> dict[str, None]:
+        encoding = sibling.languages.encoding
+        return {path: None for word in words for path in files_containing(sibling.root, code, word, encoding=encoding)}
+
+    packages = mentions(declared.project.root, declared.path, language)
+    found = containing(sorted(names.plain))
+    if not packages or not (found or names.default):
+        return list(found), packages
+    mentioning = containing(packages)
+    if names.default:
+        found |= mentioning
+    return sorted(found, key=lambda path: path not in mentioning) if mentioning else [], packages
+
+
+def _code_like(project: Project, declared: Declaration) -> list[str]:
+    """Files of a project in languages of the server that reads the declaration."""
+    spec = declared.project.languages.spec_for(declared.path)
+    return [
+        path
+        for path in project.tree.files
+        if (own := project.languages.spec_for(path)) and spec and not set(own.languages).isdisjoint(spec.languages)
+    ]

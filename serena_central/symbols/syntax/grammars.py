@@ -3,7 +3,8 @@
 A query marks definitions by the capture that names their kind (`@class`, `@function`, … see `outline.KINDS`) and by
 `@name`; `@scope` marks what hides local variables without being a symbol, `@hidden` what hides all in it, and
 `@leading` what belongs to the definition behind it, as decorators do. A name may be composed: it begins at `@from`,
-without what `@without` marks, or its `@receiver` contains it. What has no name gets one by `(#set! name "…")`. Where
+without what `@without` marks, or its `@receiver` contains it. What has no name gets one by `(#set! name "…")`; by
+`(#set! level "1")` a heading becomes its section, by `(#set! static "yes")` a function in a type is no method. Where
 two patterns meet one name, the first one in the file counts.
 """
 
@@ -15,7 +16,7 @@ import msgspec
 
 QUERIES = Path(__file__).with_name("queries")
 
-REVISION = 2
+REVISION = 3
 """Raised when queries or their reading change, so that cached symbols of the one before are not believed."""
 
 
@@ -42,11 +43,13 @@ GRAMMARS = {
     "javascript": _JAVASCRIPT,
     "javascriptreact": _JAVASCRIPT,
     "lua": Grammar("Lua", "tree_sitter_lua", "lua"),
+    "markdown": Grammar("Markdown", "tree_sitter_markdown", "markdown"),
     "php": Grammar("PHP", "tree_sitter_php", "php", "language_php"),
     "python": Grammar("Python", "tree_sitter_python", "python"),
     "ruby": Grammar("Ruby", "tree_sitter_ruby", "ruby"),
     "rust": Grammar("Rust", "tree_sitter_rust", "rust"),
     "shellscript": Grammar("Bash", "tree_sitter_bash", "bash"),
+    "toml": Grammar("TOML", "tree_sitter_toml", "toml"),
     "typescript": Grammar("TypeScript", "tree_sitter_typescript", "typescript", "language_typescript"),
     "typescriptreact": Grammar("TypeScript", "tree_sitter_typescript", "typescript", "language_tsx"),
 }

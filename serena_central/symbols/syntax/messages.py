@@ -4,18 +4,62 @@ from typing import Literal
 
 import msgspec
 
-from serena_central.core.text import Range
+from serena_central.core.text import Position, Range
 from serena_central.lsp.answers import DocumentSymbol
 
 Kind = Literal["code", "string", "comment"]
 
 
+class Claimed(msgspec.Struct, frozen=True, array_like=True):
+    """What a language server says of a symbol, in code points."""
+
+    name: str
+    range: Range
+    name_at: Position
+
+
+class Declared(msgspec.Struct, frozen=True, array_like=True):
+    """What the syntax says of a symbol's range, in code points."""
+
+    is_whole: bool = False
+    """The range is a whole declaration, or one but for what leads it."""
+    statement: Range | None = None
+    """The statement that declares nothing but the symbol, or its list item: `export const a = 1;` for `a = 1`."""
+    removal: Range | None = None
+    """What has to be deleted with it: the statement, one separator, and the comment that ends its line."""
+    is_alone: bool = False
+    """It is the only statement of a Python block, which may not be empty."""
+    kept: str = ""
+    """Why it can't be deleted."""
+    shifts: str = ""
+    """What deleting it would change silently."""
+
+
+class Edit(msgspec.Struct, frozen=True, array_like=True):
+    """One replacement in a text; `range` in code points. `is_deletion`: all else has to stay what it is."""
+
+    range: Range
+    new_text: str
+    is_deletion: bool
+
+
 class Request(msgspec.Struct, array_like=True):
-    """`identifier` is LSP's for the language; `source` is valid UTF-8. With `name` its places are asked for."""
+    """`identifier` is LSP's for the language; `source` is valid UTF-8. With `name` its places are asked for, with
+    `claimed` whether it is a declaration, with `edit` what that breaks, else the text's symbols."""
 
     identifier: str
     source: bytes
     name: str = ""
+    claimed: Claimed | None = None
+    edit: Edit | None = None
+
+
+class Shorthand(msgspec.Struct, frozen=True, array_like=True):
+    """One word for a field and a value, as in `{ name }`. `start`: where the field stands if both are written (in Rust
+    before `ref`). `binds`: it is a pattern, which declares the value."""
+
+    start: Position
+    binds: bool
 
 
 class Occurrence(msgspec.Struct, frozen=True, array_like=True):
@@ -23,6 +67,7 @@ class Occurrence(msgspec.Struct, frozen=True, array_like=True):
 
     range: Range
     kind: Kind
+    shorthand: Shorthand | None = None
 
 
 class Answer(msgspec.Struct, array_like=True):
@@ -30,6 +75,8 @@ class Answer(msgspec.Struct, array_like=True):
     occurrences: list[Occurrence] = []
     cut: bool = False
     """There is more in the text than was looked at, because it nests too deeply."""
+    declared: Declared = Declared()
+    damage: str = ""
     error: str = ""
 
 

@@ -3,13 +3,11 @@
 Runs in the worker's process, like `outline`. Knows no files and no language servers.
 """
 
-import re
-
 from tree_sitter import Node
 
-from serena_central.core.text import Range, Text
-from serena_central.symbols.syntax.messages import Kind, Occurrence
-from serena_central.symbols.syntax.outline import tools
+from serena_central.core.text import Position, Range, Text, whole_word
+from serena_central.symbols.syntax.messages import Kind, Occurrence, Shorthand
+from serena_central.symbols.syntax.trees import tree_of
 
 MOST = 5_000
 """Occurrences told of one text: data that repeats one word is cut."""
@@ -21,21 +19,23 @@ _STRINGS = ("string", "char_literal", "heredoc", "jsx_text", "raw_text")
 _CODE_IN_STRINGS = ("interpolation", "substitution", "expansion")
 _NAMES = ("identifier", "name", "constant")
 
+_PATTERNS = ("shorthand_property_identifier_pattern", "shorthand_field_identifier")
+_WHOLE_PATTERN = "field_pattern"
+_INITIALIZERS = ("shorthand_property_identifier", "shorthand_field_initializer")
+
 
 def occurrences(identifier: str, source: bytes, name: str) -> list[Occurrence]:
     """The places of `name` as a whole word in a text (valid UTF-8), in its order, at most `MOST`."""
-    parser, _ = tools(identifier)
-    root = parser.parse(source).root_node
+    root = tree_of(identifier, source).root_node
     text = Text(source.decode())
-    pattern = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
     found: list[Occurrence] = []
     byte = before = 0
-    for match in pattern.finditer(text.content):
+    for match in whole_word(name).finditer(text.content):
         byte += len(text.content[before : match.start()].encode())
         before = match.start()
         node = root.descendant_for_byte_range(byte, byte + len(match[0].encode()))
         span = Range(text.position(match.start()), text.position(match.end()))
-        found.append(Occurrence(span, _kind_of(node)))
+        found.append(Occurrence(span, _kind_of(node), _shorthand(node, span.start, source)))
         if len(found) == MOST:
             break
     return found
@@ -56,3 +56,17 @@ def _kind_of(node: Node | None) -> Kind:
             return "string"
         node = node.parent
     return "code"
+
+
+def _shorthand(node: Node | None, start: Position, source: bytes) -> Shorthand | None:
+    """What a word is, if it stands for a field and a value at once. `node` is the smallest one around it."""
+    if node is None or node.parent is None:
+        return None
+    if node.type in _PATTERNS:
+        if node.parent.type == _WHOLE_PATTERN:
+            modifiers = source[node.parent.start_byte : node.start_byte].decode()
+            start = Position(start.line0, start.column - len(modifiers)) if "\n" not in modifiers else start
+        return Shorthand(start, binds=True)
+    if node.type in _INITIALIZERS or node.parent.type in _INITIALIZERS:
+        return Shorthand(start, binds=False)
+    return None

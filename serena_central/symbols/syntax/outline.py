@@ -3,22 +3,22 @@
 Runs in the worker's process, for C code that hostile text can hold up or break. Knows no files and no index.
 """
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
-from importlib import import_module
 from itertools import accumulate
 from typing import NamedTuple
 
-from tree_sitter import Language, Node, Parser, Query, QueryCursor
+from tree_sitter import Node, Query, QueryCursor
 
 from serena_central.core.text import Position, Range, Text
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
 from serena_central.symbols.gap import DEEPEST
-from serena_central.symbols.syntax.grammars import GRAMMARS, QUERIES
+from serena_central.symbols.syntax.names import Name, name_of
+from serena_central.symbols.syntax.trees import tools, tree_of
 
 KINDS: Mapping[str, SymbolKind] = {
+    "array": SymbolKind.ARRAY,
+    "boolean": SymbolKind.BOOLEAN,
     "class": SymbolKind.CLASS,
     "constant": SymbolKind.CONSTANT,
     "constructor": SymbolKind.CONSTRUCTOR,
@@ -31,8 +31,10 @@ KINDS: Mapping[str, SymbolKind] = {
     "method": SymbolKind.METHOD,
     "module": SymbolKind.MODULE,
     "namespace": SymbolKind.NAMESPACE,
+    "number": SymbolKind.NUMBER,
     "object": SymbolKind.OBJECT,
     "property": SymbolKind.PROPERTY,
+    "string": SymbolKind.STRING,
     "struct": SymbolKind.STRUCT,
     "type": SymbolKind.CLASS,
     "type_parameter": SymbolKind.TYPE_PARAMETER,
@@ -47,9 +49,12 @@ _CODE = {SymbolKind.FUNCTION, SymbolKind.METHOD, SymbolKind.CONSTRUCTOR}
 _LOCAL = {SymbolKind.VARIABLE, SymbolKind.CONSTANT}
 """Not told inside of code, as no language server that was measured tells them."""
 
+_VALUES = {SymbolKind.VARIABLE, SymbolKind.CONSTANT, SymbolKind.FIELD}
 
-_WORD = re.compile(r"\w+")
-_ARGUMENTS = re.compile(r"<[^<>]*>")
+DEEPEST_HEADING = 6
+
+OF_SECTIONS = frozenset({"markdown"})
+"""Languages whose symbols reach to where others begin."""
 
 
 class _Mark(NamedTuple):
@@ -62,6 +67,10 @@ class _Mark(NamedTuple):
     kind: SymbolKind | None
     scope: tuple[str, ...] = ()
     """Containers that are written before the name, outermost first."""
+    level: int = 0
+    """Of a heading: its section reaches to the next one of this level or above."""
+    is_static: bool = False
+    """It stays a function in a type, too."""
 
     @property
     def end(self) -> int:
@@ -71,12 +80,26 @@ class _Mark(NamedTuple):
 def outline(identifier: str, source: bytes) -> tuple[list[DocumentSymbol], bool]:
     """The symbols of a text (valid UTF-8) in the language of an LSP identifier that `GRAMMARS` holds; and whether there
     is more in it than is looked at, because it nests too deeply."""
-    parser, query = tools(identifier)
+    root = tree_of(identifier, source).root_node
+    return _symbols(identifier, root, source), _is_deeper(root, DEEPEST)
+
+
+def outline_around(identifier: str, source: bytes, start: int, end: int) -> list[DocumentSymbol]:
+    """Those symbols of a text that lie in a stretch of its bytes or reach into it, each as `outline` tells it; what
+    leads a symbol counts to it only as far as that lies in the stretch."""
+    return _symbols(identifier, tree_of(identifier, source).root_node, source, within=(start, end))
+
+
+def _symbols(
+    identifier: str, root: Node, source: bytes, *, within: tuple[int, int] | None = None
+) -> list[DocumentSymbol]:
+    _, query = tools(identifier)
     cursor = QueryCursor(query)
     cursor.set_max_start_depth(DEEPEST)
-    root = parser.parse(source).root_node
+    if within is not None and identifier not in OF_SECTIONS:
+        cursor.set_byte_range(*within)
     marks = _marks(cursor.matches(root), query, source)
-    return _nested(marks, _Places(source, marks)), _is_deeper(root, DEEPEST)
+    return _nested(marks, _Places(source, marks))
 
 
 def _is_deeper(root: Node, levels: int) -> bool:
@@ -89,16 +112,6 @@ def _is_deeper(root: Node, levels: int) -> bool:
         if node.descendant_count > levels - level:
             waiting += [(child, level + 1) for child in node.children]
     return False
-
-
-@cache
-def tools(identifier: str) -> tuple[Parser, Query]:
-    """The parser of a language, and the query for its definitions."""
-    grammar = GRAMMARS[identifier]
-    pointer: object = getattr(import_module(grammar.package), grammar.function)()
-    language = Language(pointer)
-    query = (QUERIES / f"{grammar.query}.scm").read_text(encoding="utf-8")
-    return Parser(language), Query(language, query)
 
 
 def _marks(matches: Iterable[tuple[int, dict[str, list[Node]]]], query: Query, source: bytes) -> list[_Mark]:
@@ -124,12 +137,28 @@ def _marks(matches: Iterable[tuple[int, dict[str, list[Node]]]], query: Query, s
         if known is None or pattern < known[0]:
             kind = next(kind for kind in captures if kind in KINDS)
             node = captures[kind][0]
-            given = query.pattern_settings(pattern).get("name")
-            text, scope = (given, ()) if given else _name(captures, source)
-            at = name.end_byte - len(text.encode()) if scope else name.start_byte
-            best[name.start_byte] = pattern, _Mark(node.start_byte, -node.end_byte, at, text, KINDS[kind], scope)
+            settings = query.pattern_settings(pattern)
+            given = settings.get("name")
+            text, at, scope = Name(given, name.start_byte) if given else name_of(captures, source)
+            level = int(settings.get("level") or 0)
+            end = _blank_before(source, node.end_byte)
+            mark = _Mark(node.start_byte, -end, at, text, KINDS[kind], scope, level, "static" in settings)
+            best[name.start_byte] = pattern, mark
     marks = [mark._replace(start=_led(mark.start, leading, source)) for _, mark in best.values()]
-    return sorted(_shown([*scopes, *marks], hidden), key=lambda mark: mark[:3])
+    return _as_sections(sorted(_shown([*scopes, *marks], hidden), key=lambda mark: mark[:3]), source)
+
+
+def _as_sections(marks: list[_Mark], source: bytes) -> list[_Mark]:
+    """Headings become sections. `marks` are in document order, and stay so."""
+    ends: dict[int, int] = {}
+    """Level → where the nearest section of it, or of one above, begins."""
+    for place in range(len(marks) - 1, -1, -1):
+        mark = marks[place]
+        if mark.level:
+            end = ends.get(mark.level, len(source))
+            marks[place] = mark._replace(inverse_end=-_blank_before(source, end))
+            ends.update(dict.fromkeys(range(mark.level, DEEPEST_HEADING + 1), mark.start))
+    return marks
 
 
 def _shown(marks: Sequence[_Mark], hidden: Iterable[Node]) -> Iterator[_Mark]:
@@ -155,30 +184,6 @@ def _blank_before(source: bytes, offset: int) -> int:
     while offset and source[offset - 1] in b" \t\r\n":
         offset -= 1
     return offset
-
-
-def _name(captures: Mapping[str, list[Node]], source: bytes) -> tuple[str, tuple[str, ...]]:
-    """A definition's own name, and the containers that stand before it."""
-    name = captures["name"][0]
-    start = captures["from"][0].start_byte if "from" in captures else name.start_byte
-    left_out = captures["without"][0] if "without" in captures else None
-    first, then = (left_out.start_byte, left_out.end_byte) if left_out else (start, start)
-    text = " ".join((source[start:first] + source[then : name.end_byte]).decode().split())
-    if "receiver" in captures:
-        receiver = captures["receiver"][0]
-        return text, tuple(_WORD.findall(source[receiver.start_byte : receiver.end_byte].decode())[:1])
-    if name.type == "qualified_identifier":
-        *scope, text = _without_arguments(text).split("::")
-        return text.strip(), tuple(part.strip() for part in scope if part.strip())
-    return text, ()
-
-
-def _without_arguments(text: str) -> str:
-    """A C++ name without the template arguments in it."""
-    before = ""
-    while text != before:
-        text, before = _ARGUMENTS.sub("", text), text
-    return text
 
 
 class _Places:
@@ -207,9 +212,9 @@ def _nested(marks: Iterable[_Mark], places: _Places) -> list[DocumentSymbol]:
             around.append((mark, None))
             continue
         inside = around[-1][0].kind if around else SymbolKind.FILE
-        if mark.kind in _LOCAL and (inside is None or inside in _CODE):
+        if mark.kind in _LOCAL and any(outer.kind is None or outer.kind in _CODE for outer, _ in around):
             continue
-        kind = _MEMBERS.get(mark.kind, mark.kind) if inside in _TYPES else mark.kind
+        kind = _MEMBERS.get(mark.kind, mark.kind) if inside in _TYPES and not mark.is_static else mark.kind
         name = places.at(mark.name_start)
         selection = Range(name, Position(name.line0, name.column + len(mark.name)))
         symbol = DocumentSymbol(
@@ -222,9 +227,11 @@ def _nested(marks: Iterable[_Mark], places: _Places) -> list[DocumentSymbol]:
 
 def _holds(outer: _Mark, inner: _Mark) -> bool:
     """Whether a mark lies in one that begins no later. Equal ranges are siblings (`a, b = 1, 2` defines two), but for
-    namespaces (`namespace a::b`)."""
+    namespaces (`namespace a::b`); and so are variables that end together (`a = b = 1`)."""
     if outer[:2] == inner[:2]:
         return outer.kind is inner.kind is SymbolKind.NAMESPACE
+    if outer.end == inner.end and outer.kind in _VALUES and inner.kind in _VALUES:
+        return False
     return outer.end >= inner.end
 
 

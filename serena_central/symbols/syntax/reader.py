@@ -19,7 +19,7 @@ from serena_central.core.errors import LanguageServerError
 from serena_central.lsp.locate import Launch
 from serena_central.lsp.process import GuardedProcess, guarded
 from serena_central.symbols.source import Outline
-from serena_central.symbols.syntax.messages import Answer, Occurrence, Request, framed
+from serena_central.symbols.syntax.messages import Answer, Claimed, Declared, Edit, Occurrence, Request, framed
 
 logger = logging.getLogger(__name__)
 
@@ -84,6 +84,14 @@ class SyntaxReader:
     async def occurrences(self, identifier: str, text: str, name: str) -> list[Occurrence]:
         """Where a name stands in a text, and in what. Raises as `outline` does."""
         return (await self._answer(Request(identifier, _source(text), name))).occurrences
+
+    async def declared(self, identifier: str, text: str, claimed: Claimed) -> Declared:
+        """What the syntax says of the range that a server claims for a symbol. Raises as `outline` does."""
+        return (await self._answer(Request(identifier, _source(text), claimed=claimed))).declared
+
+    async def damage(self, identifier: str, text: str, edit: Edit) -> str:
+        """What an edit breaks in a text, as a sentence; empty if nothing. Raises as `outline` does."""
+        return (await self._answer(Request(identifier, _source(text), edit=edit))).damage
 
     async def _answer(self, request: Request) -> Answer:
         if self._orders is None:

@@ -17,6 +17,8 @@ MEMORY_BYTES = 2 << 30
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
     # Late: only this process loads the parser.
+    from serena_central.symbols.syntax.damage import damage
+    from serena_central.symbols.syntax.declarations import declared
     from serena_central.symbols.syntax.occurrences import occurrences
     from serena_central.symbols.syntax.outline import outline
 
@@ -24,7 +26,11 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
     while header := requests.read(4):
         request = decoder.decode(requests.read(int.from_bytes(header)))
         try:
-            if request.name:
+            if request.claimed is not None:
+                answer = Answer(declared=declared(request.identifier, request.source, request.claimed))
+            elif request.edit is not None:
+                answer = Answer(damage=damage(request.identifier, request.source, request.edit))
+            elif request.name:
                 answer = Answer(occurrences=occurrences(request.identifier, request.source, request.name))
             else:
                 symbols, cut = outline(request.identifier, request.source)

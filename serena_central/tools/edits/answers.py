@@ -1,13 +1,19 @@
 """How an edit is answered, and what the session then knows: shared by all tools that change files."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from serena_central.projects.applied_edit import operation_of
 from serena_central.projects.edits import Edited
 from serena_central.projects.guard import WHOLE_FILE, BodyChange
 from serena_central.projects.project import Project
+from serena_central.projects.superrepo.leads import Place
 from serena_central.symbols.index import Hit
 from serena_central.tools.context import ToolCall
 from serena_central.tools.diagnostics import grouped
+
+UNRESOLVED_LISTED = 20
+"""Places that one answer names of each project."""
 
 SHARED_GUARD = (
     "This session may be shared by several windows: what one of them saw counts for all, so that an edit may overwrite "
@@ -37,9 +43,9 @@ def _check(call: ToolCall, target: Project, path: str) -> None:
         call.remark(SHARED_GUARD)
 
 
-def answer(call: ToolCall, target: Project, edited: Edited, *, about: str | None = None) -> dict[str, Any] | str:
-    """The answer of an edit: a dry run's diff, or what changed by file and the errors that this caused. `about` is
-    the name path of the symbol that the author wrote."""
+async def answer(call: ToolCall, target: Project, edited: Edited, *, about: str | None = None) -> dict[str, Any] | str:
+    """The answer of an edit: a dry run's diff, or what changed by file, the errors that this caused, and what it may
+    have broken elsewhere. `about` is the name path of the symbol that the author wrote."""
     for conflict in edited.conflicts:
         call.remark(f"Conflict, let pass by the setting edit_conflicts: {str(conflict).splitlines()[0]}")
     for remark in edited.consequences.remarks:
@@ -57,7 +63,40 @@ def answer(call: ToolCall, target: Project, edited: Edited, *, about: str | None
             "lines_removed": file.removed,
         }
     errors = grouped(edited.consequences.errors)
-    return {"edit": edited.id, "files": files, **({"new_errors": errors} if errors else {})}
+    return {
+        "edit": operation_of(edited.id),
+        "files": files,
+        **({"new_errors": errors} if errors else {}),
+        **await _broken(call, target, edited),
+    }
+
+
+async def _broken(call: ToolCall, target: Project, edited: Edited) -> dict[str, Any]:
+    """What the edit may have broken elsewhere, by project, if it took names away or changed signatures."""
+    seconds, names = target.settings.edit_diagnostics_s, edited.consequences.redeclared
+    if not seconds or not any(one.gone or one.changed for one in names.values()):
+        return {}
+    breakage = await call.services.validation.broken_by(target, names, seconds)
+    for note in breakage.notes:
+        call.remark(note)
+    broken: dict[str, Any] = {}
+    for one in breakage.found:
+        places, errors = _shown(one.unresolved), grouped(one.errors)
+        more = len(one.unresolved) - UNRESOLVED_LISTED
+        broken[one.project.name] = {
+            **({"unresolved_references": places} if places else {}),
+            **({"further_unresolved": more} if more > 0 else {}),
+            **({"errors_where_used": errors} if errors else {}),
+        }
+    return {"may_have_broken": broken} if broken else {}
+
+
+def _shown(places: Sequence[Place]) -> dict[str, list[str]]:
+    """Path → `line: name`, of the first places."""
+    shown: dict[str, list[str]] = {}
+    for place in places[:UNRESOLVED_LISTED]:
+        shown.setdefault(place.path, []).append(f"{place.position.line0}: {place.name}")
+    return shown
 
 
 def _remember(call: ToolCall, target: Project, edited: Edited, about: str | None) -> None:

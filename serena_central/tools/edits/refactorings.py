@@ -1,13 +1,17 @@
 """Tools that change a symbol together with its uses: rename everywhere, delete if unused."""
 
-from collections.abc import Sequence
-from typing import Annotated, Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
 
 from msgspec import Meta
 
-from serena_central.core.errors import EditRefused
+from serena_central.analysis.objections import reason_to_keep
+from serena_central.core.errors import AmbiguousSymbol, EditRefused
 from serena_central.projects.project import Project
-from serena_central.projects.refactoring import LeftOver
+from serena_central.projects.refactoring import LeftOver, Renamed
+from serena_central.projects.superrepo.renaming import rename_uses
+from serena_central.projects.superrepo.uses import Declaration, declarations
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.edits.answers import answer, seen_by, seen_within
@@ -18,37 +22,101 @@ LISTED = 20
 """Places that one remark names."""
 
 
-@tool("Rename a symbol", edits=True, idempotent=False, aliases={"name_path_pattern": "name_path"}, timeout_s=120)
+class Renaming(NamedTuple):
+    """A rename over several projects: which of them declares the symbol, and the roots of all."""
+
+    declared: Declaration
+    roots: frozenset[Path]
+
+
+async def _renaming(_call: ToolCall, projects: Sequence[Project], arguments: Mapping[str, Any]) -> Renaming:
+    """Over several projects: which of them declares the symbol; the others rename what they use of it."""
+    name_path = arguments["name_path"]
+    asked = await declarations(projects, name_path, arguments["relative_path"])
+    for root, error in asked.failures.items():
+        raise EditRefused(f"Nothing was changed: {root} could not tell whether it declares the symbol: {error}")
+    if len(asked.found) > 1:
+        raise AmbiguousSymbol(name_path, [f"{one.project.root / one.path}: {one.name_path}" for one in asked.found])
+    return Renaming(asked.found[0], frozenset(project.root for project in projects))
+
+
+@tool(
+    "Rename a symbol",
+    edits=True,
+    idempotent=False,
+    aliases={"name_path_pattern": "name_path"},
+    timeout_s=120,
+    together=_renaming,
+)
 async def rename_symbol(
     call: ToolCall,
     target: Project,
     name_path: NamePath,
     new_name: Annotated[str, Meta(description="The new name alone, without its path")],
     relative_path: InFile = "",
-    force: Annotated[bool, Meta(description="Rename it here although other modules use it")] = False,
+    force: Annotated[
+        bool, Meta(description="Rename it although modules outside of this call use it, or the new name is taken")
+    ] = False,
     dry_run: DryRun = False,
 ) -> Any:
-    """Renames a symbol in all files of the project, or in none if that can't be done completely."""
+    """Renames a symbol in all files of the project, or of all projects of the call; or in none."""
+    renaming = call.together if isinstance(call.together, Renaming) else None
+    if renaming is not None and renaming.declared.project is not target:
+        return await _rename_uses(call, target, renaming.declared, new_name, force=force, dry_run=dry_run)
     hit = await target.find_one(name_path, relative_path)
-    used = await call.services.validation.used_by_siblings(target, hit)
+    roots = renaming.roots if renaming else ()
+    used = await call.services.validation.used_by_siblings(target, hit, besides=roots)
     if used and not force:
         raise EditRefused(
-            f"Nothing was changed: {hit.name_path} would be renamed in {target.name} alone. {' '.join(used)} Pass "
-            "force=true to rename it here, then rename it in those modules."
+            f"Nothing was changed: {hit.name_path} would be renamed in {target.name} alone. {' '.join(used)} Name "
+            'these modules in project=, too ("*": all), to rename it in all of them at once; or pass force=true to '
+            "leave them as they are."
         )
     if used:
-        call.remark(f"Renamed in {target.name} alone: {' '.join(used)}")
+        call.remark(f"Not renamed in all modules: {' '.join(used)}")
+    reason = await reason_to_keep(target, hit)
     renamed = await target.refactoring.rename(
-        hit, new_name, call.author, seen=await seen_by(call, target, hit.path, hit.name_path), dry_run=dry_run
+        hit,
+        new_name,
+        call.author,
+        seen=await seen_by(call, target, hit.path, hit.name_path),
+        force=force,
+        dry_run=dry_run,
     )
+    _remark_taken(call, new_name, renamed)
     if renamed.added:
         call.remark(
             "The language server's own rename left out places that refer to the symbol; they are renamed, too: "
             f"{_listed(renamed.added)}"
         )
-    _remark_left(call, hit.symbol.name, renamed.left)
-    told: dict[str, Any] | str = answer(call, target, renamed.edited)
+    if reason:
+        call.remark(f"{hit.symbol.name} may be used from elsewhere by its old name: {reason}.")
+    return await _renamed(call, target, hit.symbol.name, renamed)
+
+
+async def _rename_uses(
+    call: ToolCall, target: Project, declared: Declaration, new_name: str, *, force: bool, dry_run: bool
+) -> Any:
+    renamed = await rename_uses(target, declared, new_name, call.author, force=force, dry_run=dry_run)
+    return await _renamed(call, target, declared.name, renamed)
+
+
+async def _renamed(call: ToolCall, target: Project, name: str, renamed: Renamed) -> Any:
+    _remark_left(call, name, renamed.left)
+    told: dict[str, Any] | str = await answer(call, target, renamed.edited)
+    if not renamed.places:
+        return {"changed_places": 0}
     return told if isinstance(told, str) else {"changed_places": renamed.places, **told}
+
+
+def _remark_taken(call: ToolCall, new_name: str, renamed: Renamed) -> None:
+    if renamed.objections:
+        call.remark(f"Renamed in spite of: {' '.join(renamed.objections)}")
+    if renamed.standing:
+        call.remark(
+            f"{new_name} stood in code of changed files already; it may be captured or shadowed there now, check each: "
+            f"{_listed(renamed.standing)}"
+        )
 
 
 def _remark_left(call: ToolCall, name: str, left: LeftOver) -> None:
@@ -89,7 +157,7 @@ async def safe_delete_symbol(
         force=force,
         dry_run=dry_run,
     )
-    return answer(call, target, edited)
+    return await answer(call, target, edited)
 
 
 def _listed(places: Sequence[str]) -> str:

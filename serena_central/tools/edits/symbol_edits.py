@@ -1,13 +1,16 @@
 """Tools that change code by symbol: replace a definition, insert before or after one."""
 
+import re
 from collections.abc import Callable
 from typing import Annotated, Any
 
 from msgspec import Meta
 
+from serena_central.core.errors import EditRefused
 from serena_central.core.text import Range, Text
-from serena_central.editing.placement import Style, inserted_after, inserted_before, replaced
+from serena_central.editing.placement import Style, inserted_after, inserted_before, replaced, widened
 from serena_central.editing.plan import TextEdit
+from serena_central.projects.deleting import others_in
 from serena_central.projects.edits import Meant, Site
 from serena_central.projects.project import Project
 from serena_central.symbols.kinds import kind_numbers
@@ -52,12 +55,12 @@ async def replace_symbol_body(
     meant, edited = await target.edits.change_symbol(
         target.named_file(relative_path),
         find,
-        lambda site: [_replacement(target, site, body)],
+        lambda site: _replacement(target, site, body),
         call.author,
-        whole=True,
+        way="replace",
         dry_run=dry_run,
     )
-    return answer(call, target, edited, about=meant.name_path)
+    return await answer(call, target, edited, about=meant.name_path)
 
 
 @tool("Insert after a symbol", edits=True, idempotent=False, aliases={"name_path_pattern": "name_path"})
@@ -105,17 +108,35 @@ async def _insert(
     _, edited = await target.edits.change_symbol(
         target.named_file(relative_path),
         find,
-        lambda site: [place(site.text, site.hit.symbol.range, body, _style(target, site))],
+        lambda site: place(site.text, _statement(site), body, _style(target, site)),
         call.author,
         dry_run=dry_run,
     )
-    return answer(call, target, edited)
+    return await answer(call, target, edited)
 
 
 def _replacement(target: Project, site: Site, body: str) -> TextEdit:
     site.check_whole()
-    return replaced(site.hit.symbol.range, body, _style(target, site))
+    own = site.hit.symbol
+    span = widened(site.text, own.range, _statement(site), own.name, body)
+    words = set(re.findall(r"\w+", body))
+    lost = sorted({name for name in others_in(site, span) if words.isdisjoint(re.findall(r"\w+", name))})
+    if lost:
+        raise EditRefused(
+            f"Nothing was changed: the definition of {site.hit.name_path} in {site.hit.path}:{span.start.line0} also "
+            f"defines {', '.join(lost)}, which the body lacks. Give all of it (find_symbol with include_body)."
+        )
+    return replaced(site.text, span, body, _style(target, site))
+
+
+def _statement(site: Site) -> Range:
+    """The symbol's definition with what the statement has before and behind it."""
+    known = site.declared.statement if site.declared else None
+    return known or site.hit.symbol.range
 
 
 def _style(target: Project, site: Site) -> Style:
-    return Style(site.read.newline, target.languages.language_of(site.hit.path), site.hit.symbol.kind in SET_APART)
+    language = target.languages.language_of(site.hit.path)
+    # A heading that touches the text above is a part of that.
+    set_apart = language == "markdown" or site.hit.symbol.kind in SET_APART
+    return Style(site.read.newline, language, set_apart)

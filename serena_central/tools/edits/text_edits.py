@@ -53,7 +53,7 @@ async def replace_content(
         return replaced(content, replacements(content, needle, repl, mode, several=allow_multiple_occurrences))
 
     path = await _editable(target, relative_path)
-    return answer(call, target, await target.edits.change_text(path, plan, call.author, dry_run=dry_run))
+    return await answer(call, target, await target.edits.change_text(path, plan, call.author, dry_run=dry_run))
 
 
 @tool("Write a file", edits=True, destructive=True, idempotent=False)
@@ -70,7 +70,7 @@ async def create_text_file(
     edited = await target.edits.create_file(
         path, content, call.author, seen=await seen_by(call, target, path), dry_run=dry_run
     )
-    told = answer(call, target, edited, about=WHOLE_FILE)
+    told = await answer(call, target, edited, about=WHOLE_FILE)
     if isinstance(told, str):
         return told
     return {"overwritten": not edited.files[0].created, **told}
@@ -160,7 +160,7 @@ async def replace_in_files(
     remark_names(call, target)
     if done.skipped:
         call.remark(f"Not searched, because they can't be read as text: {len(done.skipped)} files.")
-    told = answer(call, target, done.edited)
+    told = await answer(call, target, done.edited)
     if not isinstance(told, str):
         return {"count": done.count, **told}
     if not done.occurrences:
@@ -193,7 +193,7 @@ async def _by_lines(
         seen=await seen_by(call, target, path),
         dry_run=dry_run,
     )
-    return answer(call, target, edited)
+    return await answer(call, target, edited)
 
 
 async def _editable(target: Project, relative_path: str) -> str:

@@ -5,6 +5,7 @@ Knows no survey's making; `_drawing.html` draws what this computes.
 
 import msgspec
 
+from serena_central.analysis.graph import confirmed
 from serena_central.analysis.render.layout import BOX, Box, circle_of, label, layout
 from serena_central.analysis.report import GraphReport
 from serena_central.core.words import counted
@@ -76,7 +77,8 @@ def weight(report: GraphReport, links: Links) -> int:
 
 def drawing(report: GraphReport, links: Links) -> Drawing:
     """The folded graph of a report."""
-    graph, analysis = report.drawn, report.drawn_analysis
+    # Where edges lead, confirmed uses are listed: what is only possible stands in the remarks.
+    graph, analysis = confirmed(report.drawn), report.drawn_analysis
     drawn = layout(graph, analysis)
     circles = {node: number % COLOURS + 1 for node, number in circle_of(analysis).items()}
     places = {node: place for place, node in enumerate(drawn.boxes)}

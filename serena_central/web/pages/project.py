@@ -9,7 +9,7 @@ import msgspec
 from serena_central.core.errors import ConfigError
 from serena_central.pool.state import RunState
 from serena_central.projects.superrepo.configuration import SuperRepo
-from serena_central.projects.superrepo.router import is_certain, route
+from serena_central.projects.superrepo.router import is_certain
 from serena_central.store.index_cache import IndexCache
 from serena_central.web.pages import approving
 from serena_central.web.pages.page import Page, Section, Visit, link
@@ -88,7 +88,7 @@ async def about(visit: Visit) -> About:
     cache = IndexCache(parts.places.cache, Path(root)).path
     restricted = project.languages.restricted if project else {}
     return About(
-        project=project_row(snapshot),
+        project=project_row(snapshot, visit.now),
         graph_url=link(GRAPH, root=root),
         opened_at=round(snapshot.opened_at) if snapshot.opened_at else None,
         languages=sorted(await project.languages_in_use()) if project else [],
@@ -117,7 +117,7 @@ async def routing(visit: Visit) -> Routing:
         return Routing(root, False, [], "", [], "", False, [str(error)])
     if repo is None:
         return Routing(root, False, [], "", [], "", False, [])
-    scores = route(words, repo.routed(), repo.hints)
+    scores = repo.scores(words)
     default = repo.default_module.name if repo.default_module else ""
     return Routing(
         root=root,

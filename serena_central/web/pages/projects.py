@@ -30,9 +30,12 @@ class ProjectRow(msgspec.Struct, frozen=True):
     files: int
     indexed: int
     pending: int
+    seconds_left: int | None
     share: float
     last_used: float | None
     remark: str
+    installing: list[str] = []
+    """Installations of language servers that it misses, one sentence each."""
 
 
 class Filters(msgspec.Struct, frozen=True):
@@ -63,10 +66,10 @@ async def table(visit: Visit) -> Table:
     ]
     chosen.sort(key=lambda one: (not one.open, -one.sessions, one.name))
     rows, pager = paged(chosen, visit, PATH)
-    return Table([project_row(one) for one in rows], pager, len(found), sum(one.open for one in found))
+    return Table([project_row(one, visit.now) for one in rows], pager, len(found), sum(one.open for one in found))
 
 
-def project_row(one: ProjectSnapshot) -> ProjectRow:
+def project_row(one: ProjectSnapshot, now: float) -> ProjectRow:
     done, expected = one.indexed, one.indexed + one.pending
     return ProjectRow(
         url=project_page(one.root),
@@ -77,9 +80,11 @@ def project_row(one: ProjectSnapshot) -> ProjectRow:
         files=one.files,
         indexed=done,
         pending=one.pending,
+        seconds_left=None if one.seconds_left is None else round(one.seconds_left),
         share=round(100 * done / expected, 1) if expected else 100.0,
         last_used=round(one.last_used) if one.last_used else None,
         remark=one.remark or "",
+        installing=[installation.text(now) for installation in one.installing],
     )
 
 
@@ -107,7 +112,7 @@ def _named(visit: Visit, form: Form) -> ProjectSnapshot:
 async def _warm(visit: Visit, form: Form) -> str:
     parts, one = visit.parts, _named(visit, form)
     chosen = choose(parts.projects, parts.super_repos, Path(one.root), [])
-    parts.warm_up.start(chosen.roots, chosen.default)
+    parts.warm_up.start(chosen)
     return f"{one.name} is being warmed up: its language servers start, and its index is filled."
 
 
@@ -138,6 +143,6 @@ PAGE = Page(
     template="projects.html",
     sections={
         "filters": Section("projects/_filters.html", filters, every_s=3600),
-        "table": Section("projects/_table.html", table, ("project", "session")),
+        "table": Section("projects/_table.html", table, ("project", "session", "server.install")),
     },
 )

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
+from serena_central.lsp.installers.underway import underway
 from serena_central.pool.key import ServerKey
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.pool.snapshot import BreakerSnapshot, ServerSnapshot
@@ -75,6 +76,8 @@ class Table(msgspec.Struct, frozen=True):
     memory_bytes: int
     budget_bytes: int
     share: float
+    installing: list[str] = []
+    """Installations that go on, one sentence each, by whatever process."""
 
 
 async def filters(visit: Visit) -> Filters:
@@ -105,6 +108,7 @@ async def table(visit: Visit) -> Table:
         memory_bytes=memory,
         budget_bytes=pool.memory_budget_bytes,
         share=_percent(memory, pool.memory_budget_bytes),
+        installing=[one.text(visit.now) for one in underway(visit.parts.places)],
     )
 
 

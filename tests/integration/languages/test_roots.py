@@ -73,8 +73,8 @@ async def test_a_go_work_joins_modules_of_the_project_and_none_outside_of_it_doe
         assert await asked.uses("Other", "tools/other/other.go") == ["tools/other/other.go:4:24 Use"]
         alone = root / "modules/app/backend"
         await asked.result("activate_project", project=str(alone))
-        faults = await asked.ask("get_diagnostics_for_file", relative_path="app.go")
-        assert "could not import example.com/lib" in str(faults)
+        faults = await asked.result("get_diagnostics_for_file", relative_path="app.go")
+        assert "could not import example.com/lib" in faults["content"][0]["text"]
 
 
 @pytest.mark.parametrize("work", ["", "go 1.21\n\nuse ./lib\n"])
@@ -121,6 +121,27 @@ async def test_uses_in_a_cargo_package_that_no_workspace_joins_are_missed_aloud(
         # The place itself, asked about alone, leads to the definition; others may be missed all the same.
         assert list(json.loads(answer)) == ["app/src/main.rs", "lib/src/lib.rs"]
         assert "shared also stands in app/src/main.rs of modules that use this one by path" in remark
+
+
+async def test_a_go_work_is_no_source_and_what_it_joins_warms_up_and_is_indexed_whole(tmp_path: Path) -> None:
+    root = tmp_path / "super"
+    super_repository(root)
+    write(root, **{"go.work": "go 1.21\n\nuse (\n\t./modules/lib/backend\n\t./modules/app/backend\n)\n"})
+    (root / "stray/stray.go").unlink()
+    async with asker(tmp_path, root) as asked:
+        warmed = await asked.project.warm()
+        assert [(one.language, one.success, one.error) for one in warmed] == [("go", True, None)]
+        assert sorted(asked.project.index.paths()) == [
+            "modules/app/backend/app.go",
+            "modules/lib/backend/lib.go",
+            "tools/other/other.go",
+        ]
+        assert servers(asked) == [("gopls", 1), ("gopls", 1)]
+        assert await asked.ask("get_symbols_overview", relative_path=".") == {
+            "modules/app/backend/app.go": {"Function": ["main"]},
+            "modules/lib/backend/lib.go": {"Function": ["Shared", "Own"]},
+            "tools/other/other.go": {"Function": ["Other", "Use"]},
+        }
 
 
 async def test_a_module_that_can_not_be_loaded_is_told_with_the_answer(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import anyio
 import pytest
 
 from serena_central.core.errors import ServerNotTrusted
@@ -126,6 +127,27 @@ async def test_a_server_ends_when_such_a_file_appears(tmp_path: Path) -> None:
         shown = asked.central.central.pool.snapshot()
         assert {one.state for one in shown if one.server == "rust-analyzer"} <= {"expired", "disconnected"}
     assert box.ran == set()
+
+
+async def test_the_toolchain_that_a_module_names_is_neither_run_nor_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box = Hostile(tmp_path)
+    hostile.go(box)
+    box.write("go.mod", "module example.com/shop\n\ngo 1.21\n\ntoolchain go1.99.0\n")
+    elsewhere = tmp_path / "bin"
+    elsewhere.mkdir()
+    box.program("go1.99.0").rename(elsewhere / "go1.99.0")  # go runs the toolchain that it finds in PATH
+    monkeypatch.setenv("PATH", f"{elsewhere}{os.pathsep}{os.environ['PATH']}")
+    go = await anyio.run_process(
+        ["go", "version"], cwd=box.root, env={**os.environ, "GOTOOLCHAIN": "path"}, check=False
+    )
+    assert go.returncode != 0
+    assert box.ran == {"go1.99.0"}  # so this would have been seen
+    next(box.canaries.iterdir()).unlink()
+    for trusted in (False, True):
+        uses, _ = await opened(box, tmp_path, trusted=trusted)
+        assert (uses, box.ran) == (["shop.go"], set())
 
 
 async def test_cgo_runs_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import anyio
 import msgspec.structs
@@ -20,9 +21,10 @@ from serena_central.core.errors import (
 )
 from serena_central.core.text import Position, Range
 from serena_central.lsp import shortfalls
-from serena_central.lsp.answers import FileChange
+from serena_central.lsp.answers import FileChange, Location
 from serena_central.lsp.catalogue import Documents, Readiness, Watching
 from serena_central.lsp.conversation import CURRENT_TRIES
+from serena_central.lsp.patience import LEAST_S
 from serena_central.lsp.process import Usage
 from tests.support.fakes import FAKE_SPEC, fake_server, log_of, logged, methods_of, running
 
@@ -453,11 +455,58 @@ async def test_published_diagnostics_are_awaited_for_the_text_as_it_is(file: Pat
         assert new.message == "new"
 
 
-async def test_diagnostics_that_never_come_end_at_a_bound(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("serena_central.lsp.conversation.PUBLISHED_S", 0.1)
+async def test_diagnostics_that_never_come_are_waited_for_less_and_less(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serena_central.lsp.patience.FULL_S", 1.0)
+    waited: list[float] = []
     async with running(fake_server(file.parent)) as server:
-        with pytest.raises(DeadlineExceeded):
-            await server.diagnostics(file)
+        for _ in range(6):
+            with pytest.raises(DeadlineExceeded) as expired:
+                await server.diagnostics(file)
+            waited.append(expired.value.seconds)
+    assert waited[0] == 1.0
+    assert waited == sorted(waited, reverse=True)
+    assert waited[-1] == LEAST_S
+
+
+async def test_the_names_of_a_file_are_asked_about_in_one_go(file: Path, log: Path) -> None:
+    place = {"uri": file.as_uri(), "range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 5}}}
+    asks = "textDocument/definition"
+    script: dict[str, Any] = {"answers": {asks: [place]}, "errors": {asks: [-32603, -32801]}, "log": str(log)}
+    async with running(fake_server(file.parent, **script)) as server:
+        found = await server.definitions(file, [Position(0, column) for column in range(4)])
+        assert found == [[Location(file, Range(START, Position(0, 5)))]] * 4
+    assert methods_of(log).count(asks) == 6  # two of them failed, and were asked for again by themselves
+    assert methods_of(log).count("textDocument/didOpen") == 1
+
+
+async def test_a_name_of_which_the_server_can_not_tell_costs_the_others_nothing(file: Path) -> None:
+    errors = {"textDocument/definition": [-32603] * 3}
+    async with running(fake_server(file.parent, errors=errors)) as server:
+        assert await server.definitions(file, [START, Position(0, 1)]) == [None, []]
+
+
+async def test_the_names_of_a_file_that_changes_meanwhile_are_asked_about_again(file: Path, log: Path) -> None:
+    asks = "textDocument/definition"
+    spec = msgspec.structs.replace(FAKE_SPEC, documents=Documents(unopened=("definition",)))
+    script: dict[str, Any] = {"late_on": {asks: 1.0}, "log": str(log)}
+    async with running(fake_server(file.parent, spec, **script)) as server, anyio.create_task_group() as tasks:
+        tasks.start_soon(server.definitions, file, [START])
+        await logged(log, method=asks)
+        file.write_text("changed\n", encoding="utf-8")
+    assert methods_of(log).count(asks) == 2
+
+
+async def test_names_of_a_file_that_nobody_waits_for_any_more_are_taken_back(file: Path, log: Path) -> None:
+    asks = "textDocument/definition"
+    async with running(fake_server(file.parent, hang_on=[asks], log=str(log))) as server:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(server.definitions, file, [START, Position(0, 1)])
+            await logged(log, method=asks)
+            tasks.cancel_scope.cancel()
+        await server.ping()
+    assert methods_of(log).count("$/cancelRequest") == 2
 
 
 async def test_a_capped_wait_for_readiness_says_so(file: Path) -> None:

@@ -12,6 +12,7 @@ from serena_central.core.places import Places
 from serena_central.lsp.catalogue import InstallRecipe, ServerSpec
 from serena_central.lsp.installers.install import install, uninstall
 from serena_central.lsp.installers.record import UNFINISHED, installation_in
+from serena_central.lsp.installers.underway import LOCK, NOTE
 from serena_central.lsp.locate import locate
 from serena_central.lsp.trial import try_out
 from tests.support.servers import npm_spec, pip_spec
@@ -35,8 +36,8 @@ def silent(line: str) -> None:
 
 
 def visible(places: Places) -> list[str]:
-    """What lies in the server's folder, besides the lock."""
-    return sorted(entry.name for entry in (places.servers / "tiny").iterdir() if entry.name != ".lock")
+    """What lies in the server's folder, besides the lock and what is told of its installation."""
+    return sorted(entry.name for entry in (places.servers / "tiny").iterdir() if entry.name not in (LOCK, NOTE))
 
 
 async def test_pip_installs_a_server_that_runs_from_where_it_was_moved(tmp_path: Path, places: Places) -> None:

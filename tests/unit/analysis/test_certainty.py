@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from serena_central.analysis.certainty import PythonFile, Within, is_certain_elsewhere
+from serena_central.analysis.certainty import PythonFile, Within, is_certain_elsewhere, is_certain_in_restricted_go
 from serena_central.core.text import Text
 
 
@@ -14,6 +14,8 @@ def within(root: Path, files: dict[str, str], gone: tuple[str, ...] = ()) -> Wit
         (root / name).write_text(text)
     return Within(root, set(files), gone, lambda path: Text(path.read_text()))
 
+
+REMOVED = ("removed.py", "grouped/removed.py")
 
 NAME = "Name `lost` used when not defined"
 
@@ -57,6 +59,8 @@ def test_an_undefined_name_is_certain_where_nothing_can_define_it(
         ("run/a.py", "from beside import lost\n", True),
         ("main.py", "from lib.gone import x\n", True),
         ("main.py", "import removed\n", True),
+        ("main.py", "import grouped.removed\n", True),
+        ("examples/celery/tasks.py", "from celery.result import x\n", False),
     ],
 )
 def test_an_import_is_certain_where_it_means_the_project_itself(
@@ -71,10 +75,10 @@ def test_an_import_is_certain_where_it_means_the_project_itself(
         "run/beside.py": "",
         "src/lib/__init__.py": "",
     }
-    files = within(tmp_path, project | {path: text}, ("removed.py",))
+    files = within(tmp_path, project | {path: text}, REMOVED)
     assert PythonFile(path, files).is_certain("unresolved import", 0, "") is certain
     guarded = "try:\n    " + text.replace("\n", "\n    ") + "\nexcept ImportError:\n    pass\n"
-    files = within(tmp_path, project | {path: guarded}, ("removed.py",))
+    files = within(tmp_path, project | {path: guarded}, REMOVED)
     assert not PythonFile(path, files).is_certain("unresolved import", 1, "")
 
 
@@ -116,3 +120,31 @@ def test_compilers_are_believed_where_all_that_they_need_is_there(
         tmp_path, {"go.mod": "module example.com/shop\n", "web/package.json": '{"devDependencies": {"vitest": "1"}}'}
     )
     assert is_certain_elsewhere(what, code, message, path, files) is certain
+
+
+IMPORTS = 'package b\n\nimport (\n\t"github.com/x/sqlite"\n\n\t"example.com/shop/a"\n\tq "example.com/shop/queue"\n)\n'
+
+
+@pytest.mark.parametrize(
+    ("message", "path", "certain"),
+    [
+        ("undefined: Hello", "b/b.go", True),
+        ("undefined: a.Hello", "b/b.go", True),
+        ("undefined: q.Hello", "b/b.go", True),
+        ("undefined: queue.Hello", "b/b.go", False),
+        ("undefined: sqlite.Hello", "b/b.go", False),
+        ("undefined: Hello", "c/c.go", False),
+        ("x.Hello undefined (type T has no field or method Hello)", "b/b.go", False),
+    ],
+)
+def test_without_cgo_an_undefined_name_of_the_project_is_one_in_a_package_that_loads(
+    tmp_path: Path, message: str, path: str, *, certain: bool
+) -> None:
+    texts = {"go.mod": "module example.com/shop\n", "b/b.go": IMPORTS, "c/c.go": "package c\n"}
+    assert is_certain_in_restricted_go(message, path, within(tmp_path, texts), {"c"}) is certain
+
+
+@pytest.mark.parametrize("imports", ['import "C"\n', 'import (\n\t"C"\n)\n'])
+def test_where_a_file_of_the_project_uses_cgo_no_name_is_certain_without_it(tmp_path: Path, imports: str) -> None:
+    files = within(tmp_path, {"a/a.go": "package a\n", "c/c.go": f"package c\n\n{imports}"})
+    assert not is_certain_in_restricted_go("undefined: Hello", "a/a.go", files, ())

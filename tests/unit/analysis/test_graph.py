@@ -1,7 +1,7 @@
 """A graph adds uses up, names circles, and orders what is left."""
 
 from serena_central.analysis.fold import folded
-from serena_central.analysis.graph import Circle, Graph, analyse, folder_of, graph_of
+from serena_central.analysis.graph import Circle, Graph, analyse, folder_of, graph_of, merged
 from serena_central.analysis.uses import Definition
 
 
@@ -34,6 +34,24 @@ def test_edges_lead_from_the_user_and_count_uses() -> None:
         ("app/main.py", "core/text.py"): 2,
         ("app/views.py", "core/tree.py"): 1,
         ("core/tree.py", "core/text.py"): 1,
+    }
+
+
+def test_possible_references_are_no_circle_no_layer_and_in_no_ranking() -> None:
+    maybe = Definition(
+        "app/main.py", "run", 12, 0, possible={"core/tree.py": [(0, 0), (1, 0)], "core/text.py": [(2, 0)]}
+    )
+    graph = graph_of([*DEFINITIONS, maybe], FILES, "file", node_of=lambda path: path)
+    assert {(edge.source, edge.target): (edge.count, edge.possible) for edge in graph.edges if edge.possible} == {
+        ("core/tree.py", "app/main.py"): (0, 2),
+        ("core/text.py", "app/main.py"): (0, 1),
+    }
+    assert all(sample.possible for edge in graph.edges if not edge.count for sample in edge.samples)
+    assert analyse(graph) == analyse(file_graph())
+    whole = merged(graph, folder_of)
+    assert {(edge.source, edge.target): (edge.count, edge.possible) for edge in whole.edges} == {
+        ("app", "core"): (3, 0),
+        ("core", "app"): (0, 3),
     }
 
 

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
@@ -379,3 +380,12 @@ def test_the_users_own_file_may_be_a_link(sources: Sources, tmp_path: Path) -> N
     (tmp_path / "dotfiles.yml").write_text("central_server_port: 1002\n")
     sources.user.symlink_to(tmp_path / "dotfiles.yml")
     assert load_server_config({}, sources).value.central_server_port == 1002
+
+
+def test_what_yaml_reads_as_false_is_off_where_that_is_a_choice() -> None:
+    known = settings_of(ServerSettings)
+    assert known["auto_install"].convert(value=False) == "off"
+    with pytest.raises(msgspec.ValidationError):
+        known["auto_install"].convert(value=True)
+    with pytest.raises(msgspec.ValidationError):
+        known["log_level"].convert(value=False)

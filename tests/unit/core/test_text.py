@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serena_central.core.text import LONGEST_KEPT, Encoding, Position, Range, Text
+from serena_central.core.text import LONGEST_KEPT, Encoding, Position, Range, Text, whole_word
 
 ENCODINGS: list[Encoding] = ["utf-8", "utf-16", "utf-32"]
 TEXTS = st.text(alphabet=st.sampled_from("ab é\u0301🙂\ufeff\r\n\u2028\t"), max_size=40)
@@ -89,3 +89,16 @@ def test_texts_of_equal_content_share_what_is_known_of_their_lines() -> None:
     assert [second.line(line0) for line0 in range(second.line_count)] == ["one", "zwei", "three"]
     long = "x" * (LONGEST_KEPT + 1)
     assert Text(long)._starts is not Text(long)._starts
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "columns"),
+    [
+        ("load", "load reload load_ load(load)", [0, 18, 23]),
+        ("$load", "$load $$load a$load $loads", [0]),
+        ("load", "$load load$", []),
+        ("a.b", "a.b axb a.bc", [0]),
+    ],
+)
+def test_a_whole_word_is_no_part_of_a_longer_one(name: str, content: str, columns: list[int]) -> None:
+    assert [match.start() for match in whole_word(name).finditer(content)] == columns

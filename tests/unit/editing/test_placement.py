@@ -28,7 +28,7 @@ def before(text: str, symbol: str, body: str, style: Style = DEFINITION) -> str:
 
 def test_a_definition_is_replaced_and_the_space_around_it_stays() -> None:
     text = "x = 1\n\n\n    def f(): pass   # tail\n\n"
-    edit = replaced(span_of(text, "def f(): pass"), "\n\n    def g():\n        pass\n\n", DEFINITION)
+    edit = replaced(Text(text), span_of(text, "def f(): pass"), "\n\n    def g():\n        pass\n\n", DEFINITION)
 
     assert apply_edits(Text(text), [edit]) == "x = 1\n\n\n    def g():\n        pass   # tail\n\n"
 
@@ -36,9 +36,9 @@ def test_a_definition_is_replaced_and_the_space_around_it_stays() -> None:
 def test_line_ends_become_the_file_s() -> None:
     text = "a\r\nb\r\n"
 
-    assert apply_edits(Text(text), [replaced(span_of(text, "a"), "1\n2\r\n3\r", Style("\r\n", None, False))]) == (
-        "1\r\n2\r\n3\r\nb\r\n"
-    )
+    assert apply_edits(
+        Text(text), [replaced(Text(text), span_of(text, "a"), "1\n2\r\n3\r", Style("\r\n", None, False))]
+    ) == ("1\r\n2\r\n3\r\nb\r\n")
     assert after("def a\r\ndef b\r\n", "def a", "def c\nend", Style("\r\n", None, True)) == (
         "def a\r\n\r\ndef c\r\nend\r\n\r\ndef b\r\n"
     )

@@ -3,7 +3,7 @@
 import pytest
 
 from serena_central.core.text import Position, Range, Text
-from serena_central.editing.placement import removed
+from serena_central.editing.placement import removed, removed_in_python
 from serena_central.editing.plan import apply_edits
 
 
@@ -36,3 +36,24 @@ def test_lines_go_and_blank_lines_stay_as_many_as_there_were(content: str, what:
 def test_a_range_that_ends_where_the_next_line_begins_is_as_good() -> None:
     text = Text("a\n\nf\n\nb\n")
     assert apply_edits(text, [removed(text, Range(Position(2, 0), Position(3, 0)))]) == "a\n\nb\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "what", "left"),
+    [
+        ("class A:\n    def f(self):\n        x\n", "def f(self):\n        x", "class A:\n    pass\n"),
+        ("class A:\n    def f(self):\n        x", "def f(self):\n        x", "class A:\n    pass"),
+        ("if a:\n\n    # why\n    go\nelse:\n    b\n", "go", "if a:\n\n    # why\n    pass\nelse:\n    b\n"),
+        ("if (a and\n        b):  # so\n    go\n\nc\n", "go", "if (a and\n        b):  # so\n    pass\n\nc\n"),
+        ("class A:\n    b\n    f\n", "f", "class A:\n    b\n"),
+        ("class A:\n    f\n    b\n", "f", "class A:\n    b\n"),
+        ("class A:\n    b = 1; f = 2\n", "f = 2", "class A:\n    b = 1; \n"),
+        ("a\n\n\nf\n", "f", "a\n"),
+        ("f\n", "f", ""),
+    ],
+)
+def test_in_python_no_block_is_left_empty(content: str, what: str, left: str) -> None:
+    text = Text(content)
+    start = content.index(what)
+    span = Range(text.position(start), text.position(start + len(what)))
+    assert apply_edits(text, [removed_in_python(text, span)]) == left

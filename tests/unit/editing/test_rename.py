@@ -7,7 +7,7 @@ from serena_central.core.text import Position, Range, Text
 from serena_central.editing.plan import TextEdit
 from serena_central.editing.rename import check_new_name, completed
 
-TEXT = Text("old(old, alias)\n{old}\n")
+TEXT = Text("old(old, alias)\n{old}\nref mut old\n")
 
 
 def at(line0: int, column: int, length: int = 3) -> Range:
@@ -35,6 +35,23 @@ def test_an_insertion_beside_a_place_does_not_cover_it() -> None:
     label = TextEdit(Range(Position(1, 1), Position(1, 1)), "x: ")
     rename = completed({"a": [label]}, {"a": [at(1, 1)]}, {"a": TEXT}, "old", "new")
     assert rename.added == [("a", at(1, 1))]
+
+
+@pytest.mark.parametrize(
+    ("edit", "place"),
+    [
+        (TextEdit(at(1, 1), "new: old"), at(1, 1)),
+        (TextEdit(at(1, 1, 0), "new: "), at(1, 1)),
+        (TextEdit(at(1, 4, 0), ": new"), at(1, 1)),
+        (TextEdit(at(2, 0, 0), "new: "), at(2, 8)),
+    ],
+    ids=["replaced by both", "put before it", "put behind it", "put before its modifiers"],
+)
+def test_a_place_at_which_the_old_name_stays_beside_the_new_one_is_kept(edit: TextEdit, place: Range) -> None:
+    rename = completed({"a": [edit]}, {"a": [at(0, 0), place]}, {"a": TEXT}, "old", "new")
+    assert rename.kept == {("a", place.start)}
+    assert rename.added == [("a", at(0, 0))]
+    assert rename.without([("a", at(0, 0))]).edits == {"a": [edit]}
 
 
 def test_what_is_proposed_or_referred_to_twice_is_changed_once() -> None:

@@ -205,3 +205,33 @@ def test_names_that_no_answer_could_carry_are_left_out(tmp_path: Path) -> None:
     (tmp_path / os.fsdecode(b"\xff.py")).write_text("")
     write(tmp_path / "é.py", "")
     assert by_us(tmp_path) == {"é.py"}
+
+
+@pytest.mark.parametrize(
+    ("patterns", "line"),
+    [
+        ("*.o\n\n# all of it\n/*\n", "line 4 of {root}/.gitignore, '/*'"),
+        ("*\n!.gitignore\n", "line 1 of {root}/.gitignore, '*'"),
+        ("/*\n!/src/\n", None),  # a list of what belongs to it
+        ("src/\nlib/\n", None),
+        ("*.py\n", None),
+    ],
+)
+def test_the_line_that_ignores_everything_is_told(repository: Path, patterns: str, line: str | None) -> None:
+    write(repository / "src" / "a.py", "")
+    write(repository / "lib" / "a.py", "")
+    write(repository / ".gitignore", patterns)
+    survey = Survey(repository, OuterRules(repository), use_git=True)
+    survey.look("")
+    assert survey.ignores_everything() == (line and line.format(root=repository))
+    survey.look_everywhere(OuterRules(repository, ignored_paths=["!/*"]))
+    assert survey.ignores_everything() is None
+    assert "src/" in survey.folders
+
+
+def test_nothing_is_said_of_an_empty_root_that_ignores_everything(tmp_path: Path) -> None:
+    write(tmp_path / ".git" / "HEAD", "")
+    write(tmp_path / ".gitignore", "/*\n")
+    survey = Survey(tmp_path, OuterRules(tmp_path), use_git=True)
+    survey.look("")
+    assert survey.ignores_everything() is None

@@ -228,3 +228,18 @@ async def test_candidates_for_a_part_of_a_word_need_no_ends(tmp_path: Path) -> N
 def test_a_glob_that_would_take_long_to_compile_is_refused(glob: str) -> None:
     with pytest.raises(InvalidArguments, match="50000 may be"):
         glob_filter(glob)
+
+
+@pytest.mark.parametrize("text", ["f(x", "a.b*", "[]", "{e}", r"\d", "$1 ^", "a b\tc", "é|ü", "#define X(y) y"])
+async def test_a_literal_finds_its_very_text_and_so_does_what_the_error_offers(tmp_path: Path, text: str) -> None:
+    content = f"before {text} after\nfx a-b e 5 1 ab\n"
+    assert await find(tmp_path, content, text, literal=True) == [f"  >   0:before {text} after"]
+    assert await find(tmp_path, "fx a-b e 5 1 ab\n", text, literal=True) == []
+    assert await find(tmp_path, f"x\n{text}\ny", f"x\n{text}\n", literal=True, multiline=True) != []
+
+
+async def test_a_text_that_is_no_regular_expression_is_offered_escaped(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArguments, match="To find this very text, escape it: ") as refused:
+        await find(tmp_path, "f(x, [1]", "f(x, [")
+    offered = str(refused.value).rpartition("escape it: ")[2]
+    assert await find(tmp_path, "f(x, [1]", offered) == ["  >   0:f(x, [1]"]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serena_central.hook.code import Name, is_code, names_in, reason_of
+from serena_central.hook.code import Name, is_code, names_in, reason_of, symbols_in
 from serena_central.hook.search import Search
 
 
@@ -64,6 +64,34 @@ def test_a_search_is_for_code_by_its_files_its_folder_or_its_pattern(search: Sea
     assert (reason_of(search) is not None) is is_for_code
 
 
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("class Foo", [Name("Foo", part=True, declared=True)]),
+        (r"class Foo\b", [Name("Foo", declared=True)]),
+        (r"class Foo\(", [Name("Foo", declared=True)]),
+        ("class Foo:", [Name("Foo", declared=True)]),
+        (r"def foo\s*\(", [Name("foo", declared=True)]),
+        (r"\bfoo_bar\b", [Name("foo_bar")]),
+        ("foo_bar", [Name("foo_bar", part=True)]),
+        (r"type Foo struct", [Name("Foo", declared=True)]),
+        (r"\bUser\.save\(", [Name("User/save")]),
+        ("User.save", [Name("User/save", part=True), Name("save", part=True)]),
+        (r"client\.send\(", [Name("send")]),
+        (r"class (A|B)\b", [Name("A", declared=True), Name("B", declared=True)]),
+        (r"\b(?:getUser|set_user)\b", [Name("getUser"), Name("set_user")]),
+        *(
+            (plain, [])
+            for plain in ("class Foo|and more", "(?i)class Foo", "class (A|B|C|D)", "Foo(a|(b|c))", "", "error")
+        ),
+    ],
+)
+def test_the_symbols_that_stand_in_for_a_pattern_leave_out_nothing_that_it_finds(
+    pattern: str, names: list[Name]
+) -> None:
+    assert symbols_in(pattern) == names
+
+
 def test_folders_of_sources_can_be_named() -> None:
     assert reason_of(Search("anything", paths=("app/models",)), ["app"])
     assert reason_of(Search("anything", paths=("src/models",)), ["app"]) is None
@@ -71,5 +99,5 @@ def test_folders_of_sources_can_be_named() -> None:
 
 @given(st.text(max_size=80) | st.text(alphabet="()[]{}|\\.*+?^$ abc_:<", max_size=1200))
 def test_no_pattern_is_too_strange(pattern: str) -> None:
-    assert all(name.path for name in names_in(pattern))
+    assert all(name.path for name in [*names_in(pattern), *symbols_in(pattern)])
     assert is_code(pattern) in (True, False)

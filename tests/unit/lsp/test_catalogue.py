@@ -46,7 +46,7 @@ FILES = {
     "CMakeLists.txt": ("cmake", "cmake"),
     "notes.txt": (None, None),
     "Makefile": ("make", "makefile"),
-    "BUILD": ("starlark", "starlark"),
+    "BUILD.bazel": ("starlark", "starlark"),
     "Gemfile": ("ruby", "ruby"),
     "Jenkinsfile": ("groovy", "groovy"),
     "x.component.html": ("angular", "html"),

@@ -86,3 +86,40 @@ def test_data_is_searched_where_the_settings_name_it(tmp_path: Path) -> None:
     assert detection(tmp_path).is_searched("python")
     assert not detection(tmp_path).is_searched("json")
     assert detection(tmp_path, "json").is_searched("json")
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("/w/target/debug/libshop.rlib: /w/src/lib.rs\n\n/w/src/lib.rs:\n", None),
+        ("build/main.o: src/main.c \\\n  src/main.h\n", None),
+        ("# made by a tool\nmain.o main.d : main.c\n", None),
+        ("target/with\\ space/x.o: a.c\n", None),
+        ("a/" * 1000, "d"),
+        ("", None),
+        ("#!/usr/sbin/dtrace -s\nsyscall:::entry {}\n", None),
+        ("module shop.cart;\n", "d"),
+        ("import std.stdio : writeln;\n", "d"),
+        ("// http://example.com: a page\nint total;\n", "d"),
+        ("/** Cart: what is bought. */\nmodule cart;\n", "d"),
+        ("@safe:\nint total;\n", "d"),
+        ("extern(C): int total;\n", "d"),
+        ("#!/usr/bin/env rdmd\nvoid main() {}\n", "d"),
+    ],
+)
+def test_what_compilers_write_for_make_is_no_d(tmp_path: Path, text: str, language: str | None) -> None:
+    (tmp_path / "main.d").write_text(text)
+    assert detection(tmp_path).language_of("main.d") == language
+    known = detection(tmp_path)
+    known.remember(known.read_scripts(["main.d", "other.py"]))
+    (tmp_path / "main.d").unlink()
+    assert known.language_of("main.d") == language
+    known.changed(["main.d"])
+    assert known.language_of("main.d") is None
+
+
+def test_a_file_named_build_is_bazels_in_a_workspace_of_bazel_alone(tmp_path: Path) -> None:
+    assert [detection(tmp_path).language_of(path) for path in ("BUILD", "a/BUILD", "WORKSPACE")] == [None] * 3
+    assert detection(tmp_path).language_of("rules.bzl") == "starlark"
+    (tmp_path / "MODULE.bazel").touch()
+    assert detection(tmp_path).language_of("a/BUILD") == "starlark"

@@ -108,3 +108,10 @@ async def test_what_is_not_run_for_lack_of_trust_is_never_fetched_and_says_so(tm
 
 async def _never() -> None:
     raise AssertionError("no server runs")
+
+
+async def test_what_configures_a_language_is_its_file_and_holds_no_symbols(tmp_path: Path) -> None:
+    made = languages(Registered(tmp_path), tmp_path)
+    assert {made.language_of(name) for name in ("go.mod", "sub/go.work", "a.go")} == {"go"}
+    assert [name for name in ("go.mod", "sub/go.work", "a.go") if made.is_searched(name)] == ["a.go"]
+    assert made.is_code("a.mli")

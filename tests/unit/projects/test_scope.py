@@ -213,6 +213,60 @@ def _fail_once() -> Callable[[], None]:
     return before_build
 
 
+async def test_a_super_repos_root_means_the_super_repo(tmp_path: Path) -> None:
+    async with platform(tmp_path) as p:
+        elsewhere = {"working_folder": str(tmp_path), "project": str(p.root)}
+
+        async def meant(**said: object) -> tuple[list[Path], bool]:
+            scope = await p.scope(**elsewhere, **said)
+            return [project.root for project in scope.projects], scope.grouped
+
+        assert await meant() == ([p.api, p.web], True)
+        assert (await p.scope(**elsewhere)).paths == {}
+        assert await meant(semantic_context="the react pages") == ([p.api, p.web], True)
+        assert await meant(about="files", paths=["."]) == ([p.api, p.web, p.root], True)
+        (p.root / "tool.py").write_text("def tool() -> None: ...\n")
+        for project in p.world.registry.open_projects():
+            await project.fresh()
+        assert await meant() == ([p.api, p.web, p.root], True)
+        assert await meant(paths=["modules"]) == ([p.api, p.web], True)
+        assert await meant(paths=["modules/api/src/x.py"]) == ([p.api], False)
+        assert await meant(paths=[str(p.web / "src")]) == ([p.web], False)
+        for own in ({"about": "notes"}, {"paths": ["docs/guide.md"]}, {"spans": True}):
+            assert await meant(**own) == ([p.root], False)
+        assert await meant(edits=True, semantic_context="the pages") == ([p.web], False)
+        for words in (None, "the login"):
+            with pytest.raises(ToolRefused, match="Nothing was changed: pass project="):
+                await meant(edits=True, semantic_context=words)
+
+
+async def test_what_lies_beside_the_modules_of_a_folder_is_said_to_be_left_out(tmp_path: Path) -> None:
+    async with platform(tmp_path) as p:
+        assert (await p.scope(project=str(p.root), paths=["modules"])).remark is None
+        (p.root / "modules/tool.py").write_text("def tool() -> None: ...\n")
+        for project in p.world.registry.open_projects():
+            await project.fresh()
+        remark = (await p.scope(project=str(p.root), paths=["modules"])).remark
+        assert remark == "Modules alone were asked; 'modules' holds files beside them, to be named one by one."
+
+
+@pytest.mark.parametrize("project", ["api,web", " api, web ,", ["api,web"], ["api", "web,api"], '["api", "web"]'])
+async def test_several_projects_are_named_with_commas_too(tmp_path: Path, project: str | list[str]) -> None:
+    async with platform(tmp_path) as p:
+        scope = await p.scope(project=project)
+        assert ([one.root for one in scope.projects], scope.grouped) == ([p.api, p.web], True)
+        with pytest.raises(UnknownProject, match="nope"):
+            await p.scope(project="api,nope")
+        assert (await p.scope(project='["api"]')).projects[0].root == p.api
+
+
+async def test_a_folder_with_a_comma_in_its_name_is_one_project(tmp_path: Path) -> None:
+    async with platform(tmp_path) as p:
+        (tmp_path / "a,b" / ".git").mkdir(parents=True)
+        scope = await p.scope(project=str(tmp_path / "a,b"), person=True)
+        assert [one.root for one in scope.projects] == [tmp_path / "a,b"]
+
+
 async def test_a_changed_configuration_counts_at_once(tmp_path: Path) -> None:
     async with platform(tmp_path) as p:
         assert await p.root_of() == p.api

@@ -10,16 +10,19 @@ import anyio.lowlevel
 import pytest
 
 from serena_central.core.errors import LanguageServerError, RequestFailed, ServerCrashed, ServerNotInstalled
+from serena_central.core.progress import reporting_to
 from serena_central.core.text import Position, Range
 from serena_central.files.stamp import RACY_NS
 from serena_central.files.tree import FileTree
 from serena_central.files.watch import Watches
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
 from serena_central.store.index_cache import IndexCache
-from serena_central.symbols.gap import FROM_CACHE, SLOW_START, Gap
+from serena_central.symbols import progress as progress_module
+from serena_central.symbols.gap import FROM_CACHE, NOT_READ_YET, SLOW_ANSWERS, SLOW_START, Gap
 from serena_central.symbols.index import SymbolIndex
 from serena_central.symbols.indexer import Indexer
 from serena_central.symbols.namepath import parse_pattern
+from serena_central.symbols.progress import IndexProgress, Rate
 from serena_central.symbols.source import Lent, Outline
 from serena_central.symbols.syntax.grammars import Grammar
 
@@ -42,6 +45,11 @@ class Words:
         self.server = object()
         self.moved: set[str] = set()
         """Files that another server answers for now."""
+        self.hangs: set[str] = set()
+        """Files of which the server says nothing."""
+        self.decided = True
+        self.unknowable: set[str] = set()
+        """Files that the syntax knows better than their server."""
         self.missing = ""
         self.parsed: list[str] = []
         self.parses = False
@@ -52,7 +60,12 @@ class Words:
         return not path.startswith("data/")
 
     def identity(self, path: str) -> str | None:
+        if path in self.unknowable and self.decided:
+            return self.instead(path)
         return f"words {2 if path in self.moved else 1}" if path.endswith(".txt") else None
+
+    def instead(self, path: str) -> str | None:
+        return "by syntax words" if path in self.unknowable else None
 
     def grammar(self, path: str) -> Grammar | None:
         return Grammar("Word", "words", "words") if self.parses and path.endswith(".txt") else None
@@ -84,6 +97,8 @@ class Words:
         self.asked.append(path)
         text = (self.root / path).read_text()
         await self.gate.wait()
+        if path in self.hangs:
+            await anyio.sleep_forever()
         if path in self.crashing:
             raise ServerCrashed("words", -9, "")
         if path in self.broken:
@@ -123,11 +138,11 @@ async def test_files_are_indexed_by_need_and_the_rest_in_the_background(tmp_path
     (tmp_path / "b.txt").write_text("two")
     (tmp_path / "c.bin").write_text("three")
     async with world(tmp_path) as w, anyio.create_task_group() as tasks:
-        assert w.indexer.pending == 2
+        assert w.indexer.progress.waiting == 2
         assert await w.indexer.ensure(["a.txt", "c.bin", "gone.txt"]) == []
-        assert (w.find("one"), w.indexer.pending) == (["a.txt"], 1)
+        assert (w.find("one"), w.indexer.progress.waiting) == (["a.txt"], 1)
         tasks.start_soon(w.indexer.run)
-        while w.indexer.pending:
+        while w.indexer.progress.waiting:
             await anyio.wait_all_tasks_blocked()
         assert w.find("two") == ["b.txt"]
         tasks.cancel_scope.cancel()
@@ -141,7 +156,7 @@ async def test_a_change_is_pending_until_it_is_asked_about_and_a_deletion_is_for
         (tmp_path / "a.txt").write_text("two")
         (tmp_path / "b.txt").unlink()
         await w.tree.fresh()
-        assert (w.find("one"), w.indexer.pending) == ([], 1)
+        assert (w.find("one"), w.indexer.progress.waiting) == ([], 1)
         await w.indexer.ensure(["a.txt", "b.txt"])
         assert (w.find("two"), len(w.index)) == (["a.txt"], 1)
 
@@ -206,8 +221,8 @@ async def test_a_file_that_crashes_every_server_does_not_keep_the_rest_from_bein
     async with world(tmp_path) as w:
         w.source.crashing, w.source.crashes_for_ever = {"17.txt"}, True
         gaps = await w.indexer.ensure(list(w.tree.files))
-        assert (sum(gap.files for gap in gaps), w.source.restarts) == (w.indexer.pending, 2)
-        assert w.indexer.pending <= 8
+        assert (sum(gap.files for gap in gaps), w.source.restarts) == (w.indexer.progress.waiting, 2)
+        assert w.indexer.progress.waiting <= 8
         assert w.find("word39") == ["39.txt"]
         assert w.find("word17") == []
 
@@ -224,7 +239,7 @@ async def test_the_background_gives_way_to_callers(tmp_path: Path, monkeypatch: 
             assert w.source.asked == ["7.txt"]
             await anyio.wait_all_tasks_blocked()
             assert w.source.lent == 1
-        while w.indexer.pending:
+        while w.indexer.progress.waiting:
             await anyio.wait_all_tasks_blocked()
         tasks.cancel_scope.cancel()
 
@@ -279,7 +294,7 @@ async def test_without_a_server_files_are_known_by_syntax_and_it_is_said_until_t
     async with world(root, cache) as w:
         w.source.missing, w.source.parses = "install words", True
         assert await w.indexer.ensure(["a.txt"]) == [Gap(missing, 1, "Word")]
-        assert (w.find("a~"), w.indexer.pending, w.source.parsed) == (["a.txt"], 1, ["a.txt"])
+        assert (w.find("a~"), w.indexer.progress.waiting, w.source.parsed) == (["a.txt"], 1, ["a.txt"])
         assert await w.indexer.ensure(["a.txt", "b.txt"]) == [Gap(missing, 2, "Word")]
         assert w.source.parsed == ["a.txt", "b.txt"]
         (root / "b.txt").unlink()
@@ -379,7 +394,7 @@ async def test_a_server_that_does_not_start_is_asked_for_once_whatever_is_edited
         # What is there again is asked at once, for somebody says so.
         w.source.missing = ""
         w.indexer.ask_again()
-        while w.indexer.pending:
+        while w.indexer.progress.waiting:
             await anyio.wait_all_tasks_blocked()
         assert w.find("word19") == ["0.txt"]
         tasks.cancel_scope.cancel()
@@ -461,3 +476,116 @@ async def test_a_row_of_edits_is_written_to_the_cache_once_it_is_over(
             await anyio.sleep(0.001)
         assert w.find("last") == ["a.txt"]
         tasks.cancel_scope.cancel()
+
+
+async def test_each_file_that_waits_is_counted_once(tmp_path: Path) -> None:
+    for number in range(10):
+        (tmp_path / f"{number}.txt").write_text("one")
+    async with world(tmp_path) as w:
+        await w.indexer.ensure(["0.txt", "1.txt"])
+        w.indexer.doubt(w.tree.files)
+        w.indexer.doubt(w.tree.files)
+        progress = w.indexer.progress
+        assert (progress.indexed, progress.waiting, w.indexer.is_complete) == (2, 8, False)
+        await w.indexer.ensure(w.tree.files)
+        progress = w.indexer.progress
+        assert (progress.indexed, progress.waiting, progress.seconds_left, w.indexer.is_complete) == (10, 0, 0.0, True)
+
+
+async def test_who_waits_for_files_is_told_how_far_they_are_and_never_fewer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress_module, "TOLD_EVERY_S", 0.001)
+    for number in range(50):
+        (tmp_path / f"{number}.txt").write_text("one")
+    told: list[float | None] = []
+    said: list[str] = []
+
+    def listener(message: str, part: float | None) -> None:
+        said.append(message)
+        told.append(part)
+        if len(told) == 3:
+            w.source.gate.set()
+
+    async with world(tmp_path) as w:
+        w.source.gate = anyio.Event()
+        with reporting_to(listener):
+            await w.indexer.ensure(w.tree.files)
+    parts = [part for part in told if part is not None]
+    assert len(parts) == len(told) >= 3
+    assert parts == sorted(parts)
+    assert said[0] == "reading symbols: 0 of 50 files"
+
+
+def test_a_rate_is_that_of_the_last_seconds() -> None:
+    now = 100.0
+    rate = Rate(clock=lambda: now)
+    assert rate.per_s == 0
+    for _ in range(30):
+        rate.count()
+    now = 110.0
+    assert rate.per_s == 3
+    now = 140.0
+    assert rate.per_s == 0
+    assert IndexProgress(1, 5, rate.per_s).seconds_left is None
+    assert IndexProgress(1, 60, 3.0).seconds_left == 20
+
+
+async def test_a_caller_is_told_what_a_slow_server_has_said_in_time_and_has_the_rest_by_syntax(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serena_central.symbols.indexer.PATIENCE_S", 0.05)
+    monkeypatch.setattr("serena_central.symbols.indexer.ANSWER_S", 0.05)
+    for number in range(20):
+        (tmp_path / f"{number:02}.txt").write_text(f"word{number}")
+    async with world(tmp_path) as w, anyio.create_task_group() as tasks:
+        w.source.parses = True
+        w.source.hangs = {f"{number:02}.txt" for number in range(3, 20)}
+        gaps = await w.indexer.ensure(sorted(w.tree.files))
+        assert gaps == [Gap(SLOW_ANSWERS, 17, "Word")]
+        assert (w.find("word2"), w.find("word19~")) == (["02.txt"], ["19.txt"])
+        monkeypatch.setattr("serena_central.symbols.failures.FAILURE_HOLDS_S", 0)
+        w.source.hangs = set()
+        tasks.start_soon(w.indexer.run)
+        while not w.find("word19"):
+            await anyio.sleep(0.001)
+        tasks.cancel_scope.cancel()
+
+
+async def test_what_nobody_could_read_in_time_is_said_and_read_by_the_next_caller(tmp_path: Path) -> None:
+    for number in range(20):
+        (tmp_path / f"{number:02}.txt").write_text(f"word{number}")
+    async with world(tmp_path) as w:
+        w.source.hangs = {f"{number:02}.txt" for number in range(3, 20)}
+        gaps = await w.indexer.ensure(sorted(w.tree.files), most_s=0.05)
+        assert gaps == [Gap(NOT_READ_YET, 17)]
+        assert w.find("word2") == ["02.txt"]
+        w.source.hangs = set()
+        assert await w.indexer.ensure(sorted(w.tree.files), most_s=20) == []
+        assert w.find("word19") == ["19.txt"]
+
+
+async def test_what_was_read_by_syntax_instead_of_a_server_stays_so_until_the_server_can_know_the_file(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "root").mkdir()
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / "root" / name).write_text("one")
+    cache = IndexCache(tmp_path, tmp_path / "root")
+    async with world(tmp_path / "root", cache) as w:
+        w.source.unknowable = {"a.txt", "b.txt"}
+        assert await w.indexer.ensure(["a.txt", "b.txt"]) == []
+        await w.indexer.save()
+    cache.save([file._replace(indexed_at_ns=file.indexed_at_ns + RACY_NS) for file in cache.load()], [])
+    made = World(tmp_path / "root", cache)
+    made.source.unknowable, made.source.decided = {"a.txt"}, False  # b's build is known now; of a nothing is decided
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(made.watches.run)
+            await tasks.start(made.tree.run)
+            await made.indexer.load()
+            entry = made.index.entry("a.txt")
+            assert entry is not None
+            assert entry.source == "by syntax words"
+            assert made.indexer.pending_paths() == ["b.txt"]
+            tasks.cancel_scope.cancel()

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from serena_central.tools.answer import MAX_CHARS, Answer, Form, Shaped, fit, shaped
+from serena_central.tools.answer import MAX_CHARS, Answer, Form, Shaped, shaped
+from serena_central.tools.fitting import fit
 
 NAMES = [f"name{number}" for number in range(100)]
 

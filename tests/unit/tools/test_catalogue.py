@@ -69,6 +69,8 @@ def test_defaults_are_filled_in() -> None:
         "exclude_kinds": [],
         "substring_matching": False,
         "max_matches": -1,
+        "limit": None,
+        "cursor": "",
         "max_answer_chars": -1,
         "project": None,
         "semantic_context": None,

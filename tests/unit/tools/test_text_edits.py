@@ -123,4 +123,4 @@ async def test_an_edit_of_many_files_says_of_how_many_the_errors_are_known(desk:
     asked = {"needle": "old", "repl": "new", "mode": "literal", "project": str(desk.root)}
     answer = await desk.central.caller.call(session_of(desk.central, explicit_id="one"), "replace_in_files", asked)
     assert all((desk.root / f"mod{number}.py").read_text() == "new = 1\n" for number in range(10))
-    assert "Errors that this edit may cause were looked for in 8 of 10 files." in answer.blocks
+    assert "Errors that this edit may cause were looked for in 8 of 10 files." in "\n".join(answer.blocks).splitlines()

@@ -5,6 +5,7 @@
 (function_declaration name: (identifier) @name) @function
 (generator_function_declaration name: (identifier) @name) @function
 (class_declaration name: (identifier) @name) @class
+((method_definition ["get" "set"] name: [(property_identifier) (private_property_identifier)] @name) @property)
 ((method_definition name: (property_identifier) @name) @constructor (#eq? @name "constructor"))
 (method_definition name: [(property_identifier) (private_property_identifier)] @name) @function
 (field_definition property: [(property_identifier) (private_property_identifier)] @name) @property

@@ -1,7 +1,9 @@
 ; Ranges include attributes and documentation, as rust-analyzer draws them.
 ; An implementation is named as rust-analyzer does: impl Trait for Type.
-(function_item name: (identifier) @name) @function
-(function_signature_item name: (identifier) @name) @function
+(function_item name: (identifier) @name parameters: (parameters (self_parameter))) @function
+((function_item name: (identifier) @name) @function (#set! static "yes"))
+(function_signature_item name: (identifier) @name parameters: (parameters (self_parameter))) @function
+((function_signature_item name: (identifier) @name) @function (#set! static "yes"))
 (struct_item name: (type_identifier) @name) @struct
 (union_item name: (type_identifier) @name) @struct
 (enum_item name: (type_identifier) @name) @enum

@@ -7,6 +7,7 @@
 (export_statement declaration: (enum_declaration name: (identifier) @name)) @enum
 (export_statement declaration: (type_alias_declaration name: (type_identifier) @name)) @type
 (export_statement declaration: (internal_module name: (_) @name)) @namespace
+(export_statement declaration: (function_signature name: (identifier) @name)) @function
 (function_declaration name: (identifier) @name) @function
 (function_signature name: (identifier) @name) @function
 (generator_function_declaration name: (identifier) @name) @function
@@ -19,6 +20,7 @@
 (type_alias_declaration name: (type_identifier) @name) @type
 (internal_module name: (_) @name) @namespace
 (module name: (_) @name) @namespace
+((method_definition ["get" "set"] name: [(property_identifier) (private_property_identifier)] @name) @property)
 ((method_definition name: (property_identifier) @name) @constructor (#eq? @name "constructor"))
 (method_definition name: [(property_identifier) (private_property_identifier)] @name) @function
 (abstract_method_signature name: (property_identifier) @name) @function

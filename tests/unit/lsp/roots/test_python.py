@@ -3,11 +3,20 @@
 import base64
 import hashlib
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
-from serena_central.lsp.roots.python import NONE, PythonEnvironment, declares_dependencies, find_python
+from serena_central.lsp.catalogue import catalogue
+from serena_central.lsp.roots.project_python import NO_INTERPRETER, ProjectPython
+from serena_central.lsp.roots.python import (
+    NONE,
+    PythonEnvironment,
+    configured_in,
+    declares_dependencies,
+    find_python,
+)
 
 
 def make_environment(folder: Path, marker: str = "pyvenv.cfg") -> Path:
@@ -70,10 +79,87 @@ def test_pyenvs_is_the_newest_of_the_series_that_is_named(root: Path, tmp_path: 
     assert find_python(root, environ={"PYENV_ROOT": str(tmp_path)}).folder == tmp_path / "versions" / "3.12.10"
 
 
-def test_the_servers_own_configuration_has_the_last_word(root: Path) -> None:
+@pytest.mark.parametrize(
+    ("server", "file", "text"),
+    [
+        ("ty", "pyproject.toml", '[tool.ty.environment]\npython = "elsewhere"\n'),
+        ("ty", "ty.toml", '[environment]\npython = "elsewhere"\n'),
+        ("pyright", "pyrightconfig.json", '{\n  // ours\n  "venvPath": "..", "venv": "elsewhere",\n}\n'),
+        ("basedpyright", "pyproject.toml", '[tool.basedpyright]\nvenv = "elsewhere"\n'),
+        ("pyrefly", "pyrefly.toml", 'python-interpreter-path = "elsewhere/bin/python"\n'),
+    ],
+)
+def test_the_servers_own_configuration_has_the_last_word(root: Path, server: str, file: str, text: str) -> None:
     make_environment(root / ".venv")
-    (root / "pyproject.toml").write_text('[tool.ty.environment]\npython = "elsewhere"\n')
-    assert find_python(root, environ={}) == (None, "pyproject.toml", "")
+    (root / file).write_text(text)
+    spec, python = catalogue().server(server), ProjectPython(root)
+    python.look()
+    python.asked(spec)
+    assert python.notes == {server: f"{server} resolves third-party imports as {file} says."}
+    assert python.tell(spec, {}).settings == {}
+    (root / file).write_text("[" * 100_000)
+    assert configured_in(root, spec.environment_keys) == ""
+
+
+def test_servers_that_run_the_interpreter_are_told_of_it_or_of_none(root: Path) -> None:
+    spec, python = catalogue().server("basedpyright"), ProjectPython(root)
+    python.look()
+    assert not NO_INTERPRETER.exists()
+    assert python.tell(spec, {}).settings == {"python": {"pythonPath": str(NO_INTERPRETER)}}
+    program = make_environment(root / ".venv") / "bin" / "python"
+    assert python.look()
+    python.asked(spec)
+    assert "has no interpreter, and basedpyright needs one" in (python.notes["basedpyright"] or "")
+    program.parent.mkdir()
+    program.symlink_to(sys.executable)
+    assert python.look()
+    assert python.tell(spec, {}).settings == {"python": {"pythonPath": str(program)}}
+    assert python.tell(spec, {"python": {"pythonPath": "/mine"}}).settings == {"python": {"pythonPath": "/mine"}}
+
+
+def test_an_environment_that_is_made_step_by_step_counts_once_it_is_whole(root: Path) -> None:
+    python = ProjectPython(root)
+    assert python.look()
+    for step in (".venv", ".venv/lib", ".venv/lib/python3.12", ".venv/lib/python3.12/site-packages"):
+        (root / step).mkdir()
+        python.look()
+    (root / ".venv" / "pyvenv.cfg").write_text("home = /usr/bin\n")
+    before = python.state
+    assert python.look()
+    assert python.state != before
+    assert not python.look()
+    (root / ".venv/lib/python3.12/site-packages/anyio").mkdir()
+    assert python.look()
+
+
+def test_another_version_that_is_named_is_another_environment(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    made = [make_environment(tmp_path / "versions" / version, "bin/python3") for version in ("3.12.1", "3.13.1")]
+    python = ProjectPython(root)
+    python.look()
+    for version, folder in zip(("3.12", "3.13"), made, strict=True):
+        (root / ".python-version").write_text(f"{version}\n")
+        assert python.look()
+        assert str(folder) in python.state
+
+
+def test_poetrys_and_the_super_repos_are_seen_when_they_are_made(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POETRY_VIRTUALENVS_PATH", str(tmp_path / "envs"))
+    (tmp_path / "envs").mkdir()
+    (root / "pyproject.toml").write_text('[tool.poetry]\nname = "shop"\n')
+    python = ProjectPython(root, [tmp_path])
+    python.look()
+    digest = base64.urlsafe_b64encode(hashlib.sha256(os.path.realpath(root).encode()).digest()).decode()[:8]
+    made = make_environment(tmp_path / "envs" / f"shop-{digest}-py3.12")
+    assert python.look()
+    assert str(made) in python.state
+    made = make_environment(tmp_path / ".venv")
+    assert python.look()
+    assert str(made) in python.state
 
 
 def test_a_setting_that_names_nothing_is_told(root: Path) -> None:

@@ -68,6 +68,23 @@ def test_the_go_work_that_uses_a_module_is_its_root(tmp_path: Path) -> None:
     assert go(tmp_path, "ws/three/x.go").root == tmp_path / "ws"
 
 
+def test_a_go_work_is_of_the_workspace_that_it_makes(tmp_path: Path) -> None:
+    touch(tmp_path, "one/go.mod")
+    touch(tmp_path, "go.work", text="use ./one\n")
+    assert go(tmp_path, "go.work") == go(tmp_path, "one/x.go")
+
+
+def test_the_module_graph_leads_to_replaced_used_and_copied_modules(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    touch(project, "go.mod", text="module x\n\nreplace x/far => ../far\n// replace x/gone => ../gone\n")
+    touch(project, "vendor/modules.txt", "work/app/go.mod")
+    assert go(project, "x.go").reads == {tmp_path / "far", project / "vendor"}
+    touch(project, "work/go.work", text="use (\n\t./app\n\t../../used\n)\n\nreplace x/other => ../../other\n")
+    touch(tmp_path, "used/go.mod", text="module used\n\nreplace x/deep => ./deep\n")
+    expected = {tmp_path / "used", tmp_path / "other", tmp_path / "used/deep"}
+    assert go(project, "work/app/x.go").reads == expected
+
+
 def test_a_go_work_outside_the_project_does_not_count(tmp_path: Path) -> None:
     touch(tmp_path, "one/go.mod", "one/x.go")
     touch(tmp_path, "go.work", text="use ./one\n")

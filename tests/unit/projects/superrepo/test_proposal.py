@@ -36,13 +36,100 @@ def found(root: Path) -> dict[str, str]:
 def test_modules_are_found_by_each_kind_of_list(tmp_path: Path, source: str, text: str, manifest: str) -> None:
     root = write(tmp_path / "repo", {source: text, **{f"parts/{name}/{manifest}": "" for name in ("a_b", "c", "no")}})
     (tmp_path / "elsewhere").mkdir()
-    assert found(root) == {"parts/a_b": source, "parts/c": source}
+    assert {path: name for path, name in found(root).items() if path != "parts/no"} == dict.fromkeys(
+        ("parts/a_b", "parts/c"), source
+    )
+    assert ("parts/no" in found(root)) is (manifest != "x.go" and "!parts/no" not in text)
 
 
 def test_python_projects_are_found_where_they_lie_and_not_where_git_ignores_them(tmp_path: Path) -> None:
     files = {"services/one/pyproject.toml": "", "pyproject.toml": "", "build/two/pyproject.toml": "", ".git/HEAD": ""}
     root = write(tmp_path, {**files, ".gitignore": "build/\n", "services/one/plugins/pyproject.toml": ""})
     assert found(root) == {"services/one": "pyproject.toml"}
+    reasons = dict(propose(root).left_out)
+    assert reasons == {"services/one/plugins": "has a pyproject.toml, and is a part of services/one"}
+
+
+MANY = {
+    "go.work": "go 1.21\n\nuse (\n\t./services/billing\n\t./services/gone\n)\n",
+    ".gitmodules": "path = modules/risk\npath = modules/risk-models\npath = modules/absent\n",
+    "modules/risk/.git": "gitdir: ../../.git/modules/risk\n",
+    "modules/risk/risk/score.py": "def score() -> int: ...\n",
+    "modules/risk-models/.git": "gitdir: ../../.git/modules/risk-models\n",
+    "modules/risk-models/models/tree.py": "class Tree: ...\n",
+    "services/billing/go.mod": "module example.com/billing\n",
+    "services/billing/invoices/invoice.go": "package invoices\n",
+    "services/billing/tools/go.mod": "module example.com/billing/tools\n",
+    "services/mail/backend/go.mod": "module example.com/mail\n",
+    "services/mail/backend/queue/queue.go": "package queue\n",
+    "crates/hasher/Cargo.toml": '[package]\nname = "hasher"\n',
+    "crates/hasher/src/lib.rs": "pub fn hash() {}\n",
+    "crates/parser/Cargo.toml": '[package]\nname = "parser"\n',
+    "crates/parser/src/lib.rs": "pub fn parse() {}\n",
+    "native/CMakeLists.txt": "cmake_minimum_required(VERSION 3.20)\nproject(native)\nadd_subdirectory(codec)\n",
+    "native/codec/CMakeLists.txt": "add_library(codec codec.cpp)\n",
+    "native/codec/codec.cpp": "int decode() { return 1; }\n",
+    "native/README.md": "# Native\n\nVideo transcoding.\n",
+    "web/package.json": '{"name": "web"}',
+    "web/apps/shop/package.json": '{"name": "shop"}',
+    "web/apps/shop/src/page.ts": "export const page = 1;\n",
+    "web/apps/admin/package.json": '{"name": "admin"}',
+    "web/apps/admin/src/page.ts": "export const page = 1;\n",
+    "py/scoring/setup.py": "from setuptools import setup\n",
+    "py/scoring/scoring/main.py": "def main() -> None: ...\n",
+    "jvm/ledger/build.gradle.kts": "plugins {}\n",
+    "jvm/ledger/src/Ledger.java": "class Ledger {}\n",
+    ".claude/hooks/check.py": "def check() -> None: ...\n",
+    ".claude/tools/package.json": '{"name": "tools"}',
+    "checkouts/other/.git/HEAD": "ref: refs/heads/main\n",
+    "checkouts/other/other.py": "def other() -> None: ...\n",
+    "trees/feature/.git": "gitdir: /src/.git/worktrees/feature\n",
+    "third_party/zlib/CMakeLists.txt": "project(zlib)\n",
+    ".github/actions/lint/package.json": "{}",
+    "scripts/deploy.py": "def deploy() -> None: ...\n",
+    "conftest.py": "",
+}
+
+
+def test_all_modules_are_found_however_they_are_made_and_the_others_are_told_with_the_reason(tmp_path: Path) -> None:
+    root = write(tmp_path / "platform", MANY)
+    (root / "modules/absent").mkdir()
+    assert found(root) == {
+        ".claude": ".claude",
+        "checkouts/other": ".git",
+        "crates/hasher": "Cargo.toml",
+        "crates/parser": "Cargo.toml",
+        "jvm/ledger": "build.gradle.kts",
+        "modules/risk": ".gitmodules",
+        "modules/risk-models": ".gitmodules",
+        "native": "CMakeLists.txt",
+        "py/scoring": "setup.py",
+        "services/billing": "go.work",
+        "services/mail/backend": "go.mod",
+        "web/apps/admin": "package.json",
+        "web/apps/shop": "package.json",
+    }
+    proposal = propose(root)
+    assert dict(proposal.left_out) == {
+        ".": "1 file with code beside the modules",
+        ".claude/tools": "has a package.json, and is a part of .claude",
+        ".github/actions/lint": "has a package.json, and lies in a hidden folder",
+        "modules/absent": ".gitmodules names it, and it is not checked out (git submodule update --init)",
+        "scripts": "1 file with code, and nothing that makes it a package",
+        "services/billing/tools": "has a go.mod, and is a part of services/billing",
+        "services/gone": "go.work names it, and no folder is there",
+        "third_party/zlib": "has a CMakeLists.txt, and lies in third_party",
+        "trees/feature": "a worktree: a copy of a repository",
+        "web": "holds modules, and no code beside them",
+    }
+    modules = {module.path: module for module in proposal.modules}
+    assert (modules[".claude"].name, modules["native"].concerns) == ("claude", ["codec", "video", "transcoding"])
+    text = proposal.as_yaml()
+    assert "#   web: holds modules, and no code beside them\n" in text
+    write(root, {PROJECT_FILE: text})
+    repo = super_repo_of(root, load_project_config(root, load_server_config({}, sources_in(tmp_path))))
+    assert repo is not None
+    assert (len(repo.modules), repo.problems) == (13, [])
 
 
 @pytest.mark.parametrize(

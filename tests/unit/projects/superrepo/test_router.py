@@ -60,7 +60,53 @@ def test_words_count_whole() -> None:
 )
 def test_dashes_underscores_and_case_are_alike(text: str) -> None:
     found = {score.module: score.points for score in route(text, MODULES, {})}
-    assert found == {"chariot": 20, "chariot-aegis-capabilities": 20}
+    assert found == {"chariot-aegis-capabilities": 20}
+
+
+NEIGHBOURS = [
+    Routed("risk", ["python"], ["models"]),
+    Routed("risk-models", ["go"], ["scores"]),
+    Routed("janus", ["go"], ["framework"]),
+    Routed("janus-framework", ["c++", "typescript"]),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "points"),
+    [
+        ("rename Score in risk-models", "risk-models", {"risk-models": 25}),
+        ("the risk of it", "risk", {"risk": 20}),
+        ("move it from risk to risk models", "risk-models", {"risk-models": 20, "risk": 20}),
+        ("janus_framework", "janus-framework", {"janus-framework": 20}),
+        ("Janus, a framework", "janus", {"janus": 25}),
+        ("risk risk-models janus janus-framework", "janus-framework", dict.fromkeys(one.name for one in NEIGHBOURS)),
+        ("golang", "risk-models", {"risk-models": 3, "janus": 3}),
+        ("the score", "risk-models", {"risk-models": 5}),
+        ("some C++ code", "janus-framework", {"janus-framework": 3}),
+        ("ts", "janus-framework", {"janus-framework": 3}),
+    ],
+)
+def test_the_longest_name_comes_first_and_takes_its_words(text: str, first: str, points: dict[str, int | None]) -> None:
+    aliases = {"go": ["golang"], "c++": ["cpp"], "typescript": ["ts"]}
+    scores = route(text, NEIGHBOURS, {}, aliases)
+    assert scores[0].module == first
+    found = {score.module: score.points for score in scores}
+    assert found == {name: 20 if worth is None else worth for name, worth in points.items()}
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        *(("all assets", "asset"), ("an asset", "assets"), ("capabilities", "capability"), ("two boxes", "box")),
+        *(("a class", "classes"), ("cloud scans", "cloud scan"), ("redis", "redis"), ("the status", "status")),
+    ],
+)
+def test_hints_fit_in_singular_and_plural(text: str, hint: str) -> None:
+    assert route(text, [Routed("one")], {hint: ["one"]}) == [Score("one", 10, (f"hint {hint} +10",))]
+
+
+def test_what_only_begins_like_a_hint_is_none() -> None:
+    assert route("new assemblies for a bus", [Routed("one")], {"assembler": ["one"], "bu": ["one"]}) == []
 
 
 @pytest.mark.parametrize(

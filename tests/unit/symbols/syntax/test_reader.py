@@ -123,6 +123,23 @@ async def test_a_name_stands_in_code_a_string_or_a_comment(identifier: str, text
         }
 
 
+@pytest.mark.parametrize(
+    ("identifier", "text", "shorthands"),
+    [
+        ("typescript", "const { name, a: name } = f({ name, name: 1 });", [(8, True), None, (30, False), None]),
+        ("typescriptreact", "function F({ name = 1 }: P) { return <A name={name} />; }", [(13, True), None, None]),
+        ("javascript", 'import { name } from "x"; export { name };', [None, None]),
+        ("rust", "fn f(P { name }: P) { P { name, x: name } }", [(9, True), (26, False), None]),
+        ("rust", "fn f() { let P { ref mut name, .. } = p; p.name }", [(17, True), None]),
+        ("python", "{name: name}", [None, None]),
+    ],
+)
+async def test_a_word_for_a_field_and_a_value_is_known(identifier: str, text: str, shorthands: list[object]) -> None:
+    async with running() as reader:
+        found = [one.shorthand for one in await reader.occurrences(identifier, text, "name")]
+    assert [(one.start.column, one.binds) if one else None for one in found] == shorthands
+
+
 async def test_places_are_counted_in_code_points() -> None:
     async with running() as reader:
         (one,) = await reader.occurrences("python", "'𝔘𝔫𝔦' ; name", "name")

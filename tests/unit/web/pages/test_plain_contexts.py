@@ -150,8 +150,10 @@ async def test_a_tool_and_its_form(central: Central) -> None:
         "relative_path": ("string", True, [], "src"),
         "recursive": ("boolean", False, ["true", "false"], "true"),
         "skip_ignored_files": ("boolean", False, ["true", "false"], ""),
+        "limit": ("integer", False, [], ""),
+        "cursor": ("string", False, [], ""),
         "max_answer_chars": ("integer", False, [], ""),
-        "project": ("string or array", False, [], ""),
+        "project": ("string", False, [], ""),
         "semantic_context": ("string", False, [], ""),
     }
     assert form.parameters == [

@@ -1,0 +1,78 @@
+"""Which methods may be called through an interface that they need not name: in Go, TypeScript, protocols of Python."""
+
+import re
+
+from serena_central.core.errors import Inapplicable, LanguageServerError, PathError
+from serena_central.core.text import Text
+from serena_central.lsp.answers import SymbolKind
+from serena_central.projects.project import Project
+from serena_central.symbols.index import Hit
+from serena_central.symbols.symbol import FileSymbols
+
+_HEAD_LINES = 6
+"""Lines in which the bases of a class stand."""
+
+_PROTOCOL = re.compile(r"class\s+\w+\s*(?:\[[^(]*\])?\([^)]*\bProtocol\b")
+
+
+class Interfaces:
+    """Of one project, for one question: files change. Belongs to the event loop's thread."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._methods: set[str] | None = None
+
+    async def methods(self) -> set[str]:
+        """Names that interfaces of the project hold."""
+        if self._methods is None:
+            self._methods = _in_interfaces(self._project) | await self._in_protocols()
+        return self._methods
+
+    async def implemented(self, hit: Hit) -> str | None:
+        """Why a method may be called through an interface, those of libraries included; None if none has it.
+
+        For languages whose server tells the interfaces of a method.
+        """
+        if hit.symbol.kind != SymbolKind.METHOD:
+            return None
+        try:
+            inside, outside, _ = await self._project.relations.implementations(hit)
+        except Inapplicable:
+            return None
+        except LanguageServerError:
+            return "the language server can't tell whether an interface names it"
+        return "an interface names it" if inside or outside else None
+
+    async def _in_protocols(self) -> set[str]:
+        project, names = self._project, set[str]()
+        files = [path for path in project.index.paths() if project.languages.language_of(path) == "python"]
+        for path in await project.relations.holding(files, "Protocol"):
+            try:
+                text = (await project.read(path)).text
+            except PathError:
+                continue
+            if path in project.index:
+                names |= _of_protocols(project.index.file(path), text)
+        return names
+
+
+def _in_interfaces(project: Project) -> set[str]:
+    names: set[str] = set()
+    for path in project.index.paths():
+        symbols = project.index.file(path).symbols
+        names.update(
+            symbol.name
+            for symbol in symbols
+            if symbol.container >= 0 and symbols[symbol.container].kind == SymbolKind.INTERFACE
+        )
+    return names
+
+
+def _of_protocols(file: FileSymbols, text: Text) -> set[str]:
+    protocols = {
+        place
+        for place, symbol in enumerate(file.symbols)
+        if symbol.kind in (SymbolKind.CLASS, SymbolKind.INTERFACE)
+        and _PROTOCOL.search(text.lines(symbol.name_line, min(symbol.name_line + _HEAD_LINES, symbol.end_line)))
+    }
+    return {symbol.name for symbol in file.symbols if symbol.container in protocols}

@@ -1,0 +1,106 @@
+"""Installations that go on, by whatever process: what they do is left beside their lock, for whoever asks.
+
+That one goes on is told by its lock, which the kernel gives back however its holder ends, and by the note beside it: a
+note that a crash left says nothing, nor does the lock alone, which is held to remove a server, too.
+"""
+
+import fcntl
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from serena_central.core.places import Places
+from serena_central.core.words import counted
+
+LOCK = ".lock"
+
+NOTE = ".progress"
+
+WRITTEN_EVERY_S = 1.0
+"""Builds print hundreds of lines a second."""
+
+
+class Underway(msgspec.Struct, frozen=True):
+    """An installation: when it began (Unix time), the command that runs, and the newest of its lines of output."""
+
+    server: str
+    began: float
+    command: str = ""
+    line: str = ""
+    lines: int = 0
+
+    def text(self, now: float) -> str:
+        """`installing gopls for 35 s: $ go install …; 212 lines so far, the newest: golang.org/x/tools/gopls`"""
+        said = f"; {counted(self.lines, 'line')} so far, the newest: {self.line}" if self.lines else ""
+        doing = f": {self.command}{said}" if self.command else ""
+        return f"installing {self.server} for {max(0, now - self.began):.0f} s{doing}"
+
+
+class Notes:
+    """What one installation leaves for others to read; to be given each line that it tells."""
+
+    def __init__(self, server: str, home: Path, tell: Callable[[str], None]) -> None:
+        self._file = home / NOTE
+        self._tell = tell
+        self._state = Underway(server, time.time())
+        self._written_at = 0.0
+        self._write()
+
+    def __call__(self, line: str) -> None:
+        self._tell(line)
+        state = self._state
+        if line.startswith("$ "):
+            self._state = msgspec.structs.replace(state, command=line, line="", lines=0)
+        else:
+            self._state = msgspec.structs.replace(state, line=line, lines=state.lines + 1)
+        if line.startswith("$ ") or time.monotonic() - self._written_at >= WRITTEN_EVERY_S:
+            self._write()
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self._file.unlink(missing_ok=True)
+
+    def _write(self) -> None:
+        """As a whole, or not at all: nobody's installation fails of it."""
+        self._written_at = time.monotonic()
+        fresh = self._file.with_name(f"{NOTE}.new")
+        with suppress(OSError):
+            fresh.write_bytes(msgspec.json.encode(self._state))
+            fresh.replace(self._file)
+
+
+def underway(places: Places) -> list[Underway]:
+    """All installations that go on. Costs some stats and opens per server that was ever installed."""
+    homes = sorted(file.parent for file in places.servers.glob(f"*/{LOCK}"))
+    return [one for home in homes if (one := underway_of(home.name, places)) is not None]
+
+
+def underway_of(server: str, places: Places) -> Underway | None:
+    """The installation of one server, if there is one."""
+    home = places.servers / server
+    if not _is_held(home / LOCK):
+        return None
+    try:
+        return msgspec.json.decode((home / NOTE).read_bytes(), type=Underway)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def _is_held(lock: Path) -> bool:
+    try:
+        descriptor = os.open(lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return False

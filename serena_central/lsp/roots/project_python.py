@@ -1,0 +1,125 @@
+"""The Python environment of a project: which one it is, in what state, and what each server is told of it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from serena_central.lsp.catalogue import ServerSpec
+from serena_central.lsp.handshake import merged
+from serena_central.lsp.roots.python import (
+    NONE,
+    PythonEnvironment,
+    candidates,
+    configured_in,
+    find_python,
+    folder_of,
+    packages_of,
+)
+
+NO_INTERPRETER = NONE / "bin" / "python"
+"""A program that is not there. Servers that are told of it know no packages; told of none, they would take any."""
+
+
+_NAMING = (".python-version", "environment.yml", "environment.yaml", "poetry.lock", "pyproject.toml")
+"""Files that say which environment is the project's."""
+
+
+class Told(NamedTuple):
+    """What a server is started with so that it uses an environment: variables, and its settings with what is added."""
+
+    env: dict[str, str]
+    settings: dict[str, Any]
+
+
+class ProjectPython:
+    """Belongs to the event loop's thread. `near` are folders whose `.venv` will do, too; `named` is the setting."""
+
+    def __init__(self, root: Path, near: Sequence[Path] = (), named: str | None = None) -> None:
+        self._root = root
+        self._near = near
+        self._named = named
+        self._watched: Sequence[Path] | None = None
+        self._stamps: Sequence[int] = ()
+        self._environment = PythonEnvironment(None, "")
+        self.state = ""
+        """Tells apart environments, and what was installed into one before and afterwards; empty before it is looked
+        for."""
+        self.notes: dict[str, str | None] = {}
+        """Server that was asked → where it resolves imports."""
+
+    def look(self) -> bool:
+        """Whether it is another environment than at the last look, or packages came or went. Some stats, if not."""
+        if self._watched is not None and self._stamps == _stamps(self._watched):
+            return False
+        # The stamps come first: what changes while the environment is looked for is seen the next time.
+        found = find_python(self._root, self._near, self._named)
+        self._watched = self._places(found)
+        self._stamps = _stamps(self._watched)
+        before, self.state = self.state, _state(found)
+        if found == self._environment and self.state == before:
+            return False
+        self._environment = found
+        self.notes = {}
+        return True
+
+    def forget(self) -> None:
+        """Files that name an environment may have changed."""
+        self._watched = None
+        self.notes = {}
+
+    def tell(self, spec: ServerSpec, settings: dict[str, Any]) -> Told:
+        """What a server with these settings of the user's is started with."""
+        environment = self._of(spec)
+        match spec.environment:
+            case "python":
+                return Told(environment.env, settings)
+            case "interpreter" if environment.folder or not environment.named_by:
+                program = environment.interpreter or NO_INTERPRETER
+                return Told({}, merged({"python": {"pythonPath": str(program)}}, settings))
+            case _:
+                return Told({}, settings)
+
+    def asked(self, spec: ServerSpec) -> None:
+        """Notes what is said of a server's answers."""
+        if spec.environment and spec.name not in self.notes:
+            runs = spec.environment == "interpreter"
+            self.notes[spec.name] = self._of(spec).note(spec.name, self._root, runs=runs)
+
+    def _of(self, spec: ServerSpec) -> PythonEnvironment:
+        """The environment, unless the server's own configuration in the project names one."""
+        own = configured_in(self._root, spec.environment_keys)
+        return PythonEnvironment(None, own) if own else self._environment
+
+    def _places(self, found: PythonEnvironment) -> list[Path]:
+        """What changes when another environment is there, or when packages are installed or removed."""
+        places = [self._root / name for name in _NAMING]
+        for folder in self._folders():
+            # An environment is made step by step: lib, then python3.12 in it, then site-packages.
+            places += [folder, folder / "pyvenv.cfg", folder / "bin", folder / "lib", *folder.glob("lib/python3*")]
+            if folder == found.folder:
+                break
+        return [*places, *(packages_of(found.folder) if found.folder else ())]
+
+    def _folders(self) -> Iterator[Path]:
+        if self._named:
+            yield folder_of(self._root / Path(self._named).expanduser())
+        yield from (folder for folder, _ in candidates(self._root, self._near))
+
+
+def _state(environment: PythonEnvironment) -> str:
+    folder = environment.folder
+    if folder is None:
+        return "no environment"
+    stamps = _stamps([folder / "pyvenv.cfg", *packages_of(folder)])
+    return f"{folder} {environment.interpreter} {' '.join(map(str, stamps))}"
+
+
+def _stamps(places: Iterable[Path]) -> list[int]:
+    return [_mtime(place) for place in places]
+
+
+def _mtime(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0

@@ -1,0 +1,133 @@
+"""Notices language servers that come to be on this machine while projects are open, whoever installed them.
+
+No event tells of another process's installation, or of a program that a person puts into a folder of PATH. So what
+open projects miss is looked for again and again: at once when a folder has changed that it could appear in, and now and
+then in any case. What is found is published as our own installations are.
+"""
+
+import os
+import sysconfig
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio
+import anyio.to_thread
+from anyio.abc import TaskStatus
+
+from serena_central.core.errors import LanguageServerError
+from serena_central.core.events import EventBus
+from serena_central.core.places import Places
+from serena_central.core.repeating import repeat
+from serena_central.lsp.catalogue import ServerSpec
+from serena_central.lsp.installers.auto import FINISHED
+from serena_central.lsp.locate import locate, users_folders
+from serena_central.projects.project import Project
+
+LOOK_EVERY_S = 1.0
+
+CHANGING_S = 5.0
+"""How long folders count as changing after one of them did: a program may be made executable after it was put there."""
+
+LOOK_ANYWAY = 30
+"""Every so many rounds it is looked in any case: a link in one of the folders may lead to what is made elsewhere."""
+
+
+_Key = tuple[str, tuple[str, ...], Path | None]
+
+
+class _Program(NamedTuple):
+    """A program that was found. While it differs from one look to the next it is still being written."""
+
+    path: str
+    size: int
+    mtime_ns: int
+
+
+class _Missing(NamedTuple):
+    """A server as projects look for it: the same name may be another command by one project's settings."""
+
+    spec: ServerSpec
+    untrusted: Path | None
+
+    @property
+    def key(self) -> _Key:
+        return self.spec.name, self.spec.launch.command, self.untrusted
+
+
+class Arrivals:
+    """Belongs to the event loop's thread; it looks at the disk in a worker."""
+
+    def __init__(self, projects: Callable[[], Sequence[Project]], places: Places, bus: EventBus) -> None:
+        self._projects = projects
+        self._places = places
+        self._bus = bus
+        self._round = 0
+        self._stamp: tuple[int, ...] = ()
+        self._changed_at = -CHANGING_S
+        self._found: dict[_Key, _Program] = {}
+        """What the last look found, and what is believed if the next one finds the same."""
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Looks until it is cancelled."""
+        task_status.started()
+        await repeat("looking for language servers that were missing", self.look, every_s=LOOK_EVERY_S)
+
+    async def look(self) -> None:
+        """One round. Some twenty stats while nothing changes, and none while no project misses anything."""
+        missing = {one.key: one for project in self._projects() for one in _missed_by(project)}
+        self._round += 1
+        if not missing:
+            self._found = {}
+            return
+        if await self._is_due(missing.values()):
+            found = await anyio.to_thread.run_sync(self._look_for, list(missing.values()))
+            there = {key for key, program in found.items() if self._found.get(key) == program}
+            self._found = {key: program for key, program in found.items() if key not in there}
+            for name, program in {missing[key].spec.name: found[key] for key in there}.items():
+                self._bus.publish(FINISHED, f"{name} is there now: {program.path}", server=name, via="found")
+
+    async def _is_due(self, missing: Iterable[_Missing]) -> bool:
+        folders = _folders(self._places, [one.spec for one in missing])
+        stamp = await anyio.to_thread.run_sync(_stamp_of, folders)
+        now = anyio.current_time()
+        if stamp != self._stamp:
+            self._stamp, self._changed_at = stamp, now
+        return bool(self._found) or now - self._changed_at < CHANGING_S or self._round % LOOK_ANYWAY == 0
+
+    def _look_for(self, missing: Iterable[_Missing]) -> dict[_Key, _Program]:
+        found: dict[_Key, _Program] = {}
+        for one in missing:
+            try:
+                launch = locate(one.spec, one.untrusted or self._places.home, self._places, untrusted=one.untrusted)
+                status = Path(launch.command[0]).stat()
+            except (LanguageServerError, OSError):
+                continue
+            found[one.key] = _Program(launch.command[0], status.st_size, status.st_mtime_ns)
+        return found
+
+
+def _missed_by(project: Project) -> list[_Missing]:
+    languages = project.languages
+    return [_Missing(spec, languages.untrusted) for spec in languages.missing()]
+
+
+def _folders(places: Places, missing: Iterable[ServerSpec]) -> list[str]:
+    """Where the missing servers could appear."""
+    folders = [*os.environ.get("PATH", os.defpath).split(os.pathsep), sysconfig.get_path("scripts")]
+    for spec in missing:
+        folders += [str(places.servers / spec.name), *users_folders(spec)]
+        folders += [os.path.dirname(part) for part in spec.launch.command[:1] if part.startswith("/")]  # noqa: PTH120
+    return [str(places.servers), *dict.fromkeys(folder for folder in folders if folder)]
+
+
+def _stamp_of(folders: Iterable[str]) -> tuple[int, ...]:
+    stamp: list[int] = []
+    for folder in folders:
+        try:
+            status = os.stat(folder)  # noqa: PTH116 - half of Path's time
+        except OSError:
+            stamp.append(0)
+        else:
+            stamp += status.st_ino, status.st_mtime_ns
+    return tuple(stamp)

@@ -1,0 +1,184 @@
+"""Where a sibling names a symbol that another project declares: before the symbol is deleted or renamed.
+
+All code of the sibling that holds the name counts, whatever its imports say: a path may be put together at run time
+(`sys.path.append`), or mapped by a configuration. The sibling's own language server says where each place leads: to the
+declaration: a reference. To something else: none. Nowhere, or to an import that itself leads nowhere: a possible
+reference. To a file named like the declaring one in neither project: one, too, since that may be a copy (built,
+installed). To a variable that a pattern names after the symbol, as `{ name }` does: none, since that keeps its name.
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+import anyio.to_thread
+
+from serena_central.core.errors import LanguageServerError, PathError
+from serena_central.core.text import Position, Range
+from serena_central.files.search import files_containing
+from serena_central.lsp.answers import Location
+from serena_central.projects.project import Project
+from serena_central.projects.superrepo.crossing import is_copy
+from serena_central.projects.superrepo.leads import Leads, Place, declared_at, leads_of, places_of
+from serena_central.projects.superrepo.mentions import mentions
+from serena_central.projects.superrepo.uses import Declaration
+from serena_central.symbols.syntax.messages import Kind, Occurrence, Shorthand
+
+MOST_PLACES = 5000
+"""Places whose meaning is asked for: half a minute of a quick server's time."""
+
+
+class SiblingPlaces(NamedTuple):
+    """`references` lead to the declaration; `possible` may. `strings` and `comments` hold the name, too.
+
+    `unasked` places are beyond what is asked about. `mentions`: whether anything in the sibling names the declaring
+    package, as far as a rule is known for that. `remark`: why something may lack. `shorthands` are those of the places
+    that stand for something else, too, as far as a grammar can tell. `definitions`: where the sibling gives symbols of
+    its own that name, overrides and implementations among them.
+    """
+
+    references: Sequence[Place] = ()
+    possible: Sequence[Place] = ()
+    strings: Sequence[Place] = ()
+    comments: Sequence[Place] = ()
+    unasked: Sequence[Place] = ()
+    mentions: bool = True
+    remark: str | None = None
+    shorthands: Mapping[Place, Shorthand] = MappingProxyType({})
+    definitions: Sequence[Place] = ()
+
+
+async def places_in(sibling: Project, declared: Declaration) -> SiblingPlaces:
+    """Where a sibling names a declared symbol. Passes the sibling's barrier. Raises LanguageServerError."""
+    await sibling.fresh()
+    name = declared.name
+    if not re.search(r"\w", name):
+        return SiblingPlaces()
+    files, mentioned = await anyio.to_thread.run_sync(_holding, sibling, declared, abandon_on_cancel=True)
+    word = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
+    places = [place async for place in places_of(sibling, files, word, {name})]
+    words = {path: await _words(sibling, path, name) for path in dict.fromkeys(place.path for place in places)}
+    by_kind: dict[Kind, list[Place]] = {"code": [], "string": [], "comment": []}
+    shorthands: dict[Place, Shorthand] = {}
+    for place in places:
+        found = words[place.path].get(place.position)
+        by_kind[found.kind if found else "code"].append(place)
+        if found and found.shorthand:
+            shorthands[place] = found.shorthand
+    code = by_kind["code"]
+    leads = await leads_of(sibling, code[:MOST_PLACES])
+    meant = await _meant(sibling, declared, leads, shorthands)
+    references = [place for place, means in meant.items() if means]
+    possible = [*leads.unresolved, *(place for place, means in meant.items() if not means)]
+    return SiblingPlaces(
+        sorted(references),
+        sorted(possible),
+        by_kind["string"],
+        by_kind["comment"],
+        code[MOST_PLACES:],
+        mentioned,
+        leads.remark,
+        shorthands,
+        await _defined(sibling, [place for place in code if place not in meant]),
+    )
+
+
+def range_of(place: Place) -> Range:
+    start = place.position
+    return Range(start, Position(start.line0, start.column + len(place.name)))
+
+
+def shown(places: Sequence[Place]) -> list[str]:
+    """Places as `path:line`, lines 0-based."""
+    return list(dict.fromkeys(f"{place.path}:{place.position.line0}" for place in places))
+
+
+def _holding(sibling: Project, declared: Declaration) -> tuple[list[str], bool]:
+    """Files of the declaration's language that hold its name, and whether any file mentions its package. Reads."""
+    languages = declared.project.languages
+    spec, language = languages.spec_for(declared.path), languages.language_of(declared.path) or ""
+    code = [
+        path
+        for path in sibling.tree.files
+        if (own := sibling.languages.spec_for(path)) and spec and not set(own.languages).isdisjoint(spec.languages)
+    ]
+    encoding = sibling.languages.encoding
+    holding = files_containing(sibling.root, code, declared.name, encoding=encoding)
+    names = mentions(declared.project.root, declared.path, language) if holding else []
+    mentioned = not names or any(files_containing(sibling.root, code, one, encoding=encoding) for one in names)
+    return sorted(holding), mentioned
+
+
+async def _words(sibling: Project, path: str, name: str) -> Mapping[Position, Occurrence]:
+    """What the name stands in, where a grammar can tell."""
+    try:
+        return {one.range.start: one for one in await sibling.languages.occurrences(path, name)}
+    except (LanguageServerError, PathError):
+        return {}
+
+
+async def _defined(sibling: Project, places: Sequence[Place]) -> list[Place]:
+    """Those of the places that are the names of the sibling's own symbols."""
+    files, _ = await sibling.symbols_of(list(dict.fromkeys(place.path for place in places)))
+    names = {(path, symbol.name_position) for path, file in files.items() for symbol in file.symbols}
+    return [place for place in places if (place.path, place.position) in names]
+
+
+async def _meant(
+    sibling: Project, declared: Declaration, leads: Leads, shorthands: Mapping[Place, Shorthand]
+) -> dict[Place, bool]:
+    """Of places that lead somewhere, those that mean the symbol (True), or may. One that leads to another place of the
+    sibling, an import for example, means what that means."""
+    meant: dict[Place, bool] = {}
+    users = _users(sibling, leads)
+    nowhere = {(sibling.root / place.path, place.position) for place in leads.unresolved}
+    for place, locations in leads.found:
+        if await _declared(declared, locations):
+            meant[place] = True
+        elif any((location.path, location.range.start) in nowhere for location in locations) or any(
+            is_copy(declared.project, sibling, location, [declared.path]) for location in locations
+        ):
+            meant[place] = False
+    own = _own_names(users, shorthands, meant)
+    meant = {place: means for place, means in meant.items() if place not in own}
+    known = sorted(meant, key=lambda place: not meant[place])
+    for place in known:  # it grows
+        for user in users.get(place, ()):
+            if user not in meant and user not in own:
+                meant[user] = meant[place]
+                known.append(user)
+    return meant
+
+
+def _users(sibling: Project, leads: Leads) -> dict[Place, list[Place]]:
+    """Place of the sibling → others that lead to it."""
+    places = [*leads.unresolved, *(place for place, _ in leads.found)]
+    by_position = {(sibling.root / place.path, place.position): place for place in places}
+    users: dict[Place, list[Place]] = {}
+    for place, locations in leads.found:
+        for location in locations:
+            target = by_position.get((location.path, location.range.start))
+            if target is not None and target != place:
+                users.setdefault(target, []).append(place)
+    return users
+
+
+def _own_names(
+    users: Mapping[Place, Sequence[Place]], shorthands: Mapping[Place, Shorthand], meant: Collection[Place]
+) -> set[Place]:
+    """Places that name a variable which a pattern named after a field, whatever they lead to besides: it keeps its
+    name. A shorthand stands for a field, too, and so for the symbol if it is `meant`."""
+    known = [place for place, shorthand in shorthands.items() if shorthand.binds]
+    own: set[Place] = set()
+    for place in known:  # it grows
+        for user in users.get(place, ()):
+            if user not in own and not (user in shorthands and user in meant):
+                own.add(user)
+                known.append(user)
+    return own
+
+
+async def _declared(declared: Declaration, locations: Sequence[Location]) -> bool:
+    hits = [await declared_at(declared.project, location) for location in locations]
+    return any(hit and (hit.path, hit.name_path) == (declared.path, declared.name_path) for hit in hits)

@@ -1,0 +1,54 @@
+"""In TypeScript a function's signatures, a property's accessors and declarations that merge are one symbol each."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from tests.support.languages import asker
+
+pytestmark = pytest.mark.anyio
+
+SHAPES = """\
+export class Box {
+  get size(): number { return 1; }
+  set size(value: number) {}
+}
+export function over(a: string): void;
+export function over(a: number): void;
+export function over(a: unknown): void {}
+export interface Merged { a: number }
+export class Merged { b = 1; }
+export namespace Merged { export const c = 1; }
+export function main(box: Box, merged: Merged): void {
+  box.size = 2;
+  over(box.size + merged.a + merged.b + Merged.c);
+  if (box.size) { const twice = 1; over(twice); } else { const twice = 2; over(twice); }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "new", "definitions"), [("Box/size", "width", 2), ("over", "fits", 3), ("Merged", "Joined", 3)]
+)
+async def test_it_is_found_used_and_renamed_as_one(tmp_path: Path, name: str, new: str, definitions: int) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "tsconfig.json").write_text("{}")
+    (root / "shapes.ts").write_text(SHAPES)
+    where = {"relative_path": "shapes.ts"}
+    with anyio.fail_after(120):
+        async with asker(tmp_path, root) as asked:
+            found = await asked.ask("find_symbol", name_path_pattern=name, **where)
+            assert [one["name_path"] for one in found] == [f"{name}[{place}]" for place in range(definitions)]
+            used = await asked.ask("find_referencing_symbols", name_path=name, **where)
+            assert {use["name_path"] for uses in used["shapes.ts"].values() for use in uses} >= {"main"}
+            for tool, arguments in (("replace_symbol_body", {"body": "x"}), ("rename_symbol", {"new_name": "twice"})):
+                refused = await asked.result(
+                    tool, name_path="main/twice" if "new_name" in arguments else name, **arguments
+                )
+                assert refused["isError"]
+                assert "[1]" in refused["content"][0]["text"]
+            await asked.ask("rename_symbol", name_path=name, new_name=new, **where)
+    old = name.rpartition("/")[2]
+    assert (root / "shapes.ts").read_text() == SHAPES.replace(old, new)

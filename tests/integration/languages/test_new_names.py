@@ -1,0 +1,104 @@
+"""A new name that is a keyword, is declared already or stands in code: refused or noted, with real language servers."""
+
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from tests.support.languages import asker
+
+pytestmark = pytest.mark.anyio
+
+PYTHON = {
+    "a.py": (
+        "def foo():\n    return 1\n\n\ndef bar():\n    return foo()\n\n\n"
+        "class K:\n    def m(self):\n        return self.n()\n\n    def n(self):\n        return 1\n"
+    ),
+    "b.py": "from a import foo\n\n\ndef baz(word):\n    return foo() + word.other  # other\n",
+}
+TYPESCRIPT = {
+    "tsconfig.json": "{}",
+    "a.ts": (
+        "function foo() { return 1; }\nexport function bar(x: number) { const foo2 = 3; return foo() + foo2 + x; }\n"
+        "export class K { m() { return 1; } }\n"
+    ),
+}
+RUST = {
+    "Cargo.toml": '[package]\nname = "r"\nversion = "0.1.0"\nedition = "2021"\n',
+    "src/lib.rs": (
+        "pub struct T;\nimpl T {\n    pub fn go(&self) -> i32 { 1 }\n}\n"
+        "impl T {\n    pub fn dead(&self) -> i32 { 2 }\n}\n"
+    ),
+}
+GO = {
+    "go.mod": "module example.com/g\n\ngo 1.21\n",
+    "a.go": "package g\n\nfunc foo() int { return 1 }\n",
+    "b.go": "package g\n\nfunc bar() int { return foo() }\n",
+}
+
+
+def text_of(result: dict[str, Any]) -> str:
+    return "\n".join(part["text"] for part in result["content"])
+
+
+@pytest.mark.parametrize(
+    ("files", "renames"),
+    [
+        (
+            PYTHON,
+            [("a.py", "foo", "bar", "a.py:4"), ("a.py", "K/m", "n", "a.py:12"), ("a.py", "foo", "class", "python")],
+        ),
+        (TYPESCRIPT, [("a.ts", "foo", "bar", "a.ts:1"), ("a.ts", "foo", "class", "typescript")]),
+        (RUST, [("src/lib.rs", "T/go", "dead", "src/lib.rs:5"), ("src/lib.rs", "T", "impl", "rust")]),
+        (GO, [("a.go", "foo", "bar", "b.go:2"), ("a.go", "foo", "func", "go")]),
+    ],
+    ids=["python", "typescript", "rust", "go"],
+)
+async def test_a_keyword_or_a_name_that_the_container_declares_is_refused(
+    tmp_path: Path, files: dict[str, str], renames: list[tuple[str, str, str, str]]
+) -> None:
+    root = _project(tmp_path, files)
+    with anyio.fail_after(240):
+        async with asker(tmp_path, root) as asked:
+            for path, name_path, new_name, named in renames:
+                refused = await asked.result(
+                    "rename_symbol", name_path=name_path, relative_path=path, new_name=new_name
+                )
+                assert refused["isError"], (name_path, new_name)
+                assert "Nothing was changed" in text_of(refused)
+                assert named in text_of(refused)
+                assert "force=true" in text_of(refused)
+    assert {path: (root / path).read_text() for path in files} == files
+
+
+async def test_a_taken_name_is_given_by_force_and_told(tmp_path: Path) -> None:
+    root = _project(tmp_path, PYTHON)
+    with anyio.fail_after(120):
+        async with asker(tmp_path, root) as asked:
+            made = await asked.result("rename_symbol", name_path="K/m", relative_path="a.py", new_name="n", force=True)
+    assert not made["isError"], text_of(made)
+    assert "Renamed in spite of: K declares n already: a.py:12." in text_of(made)
+    assert (root / "a.py").read_text().count("def n(") == 2
+
+
+async def test_where_the_new_name_stands_in_code_of_a_changed_file_is_told(tmp_path: Path) -> None:
+    root = _project(tmp_path, PYTHON | TYPESCRIPT)
+    with anyio.fail_after(240):
+        async with asker(tmp_path, root) as asked:
+            captured = await asked.result("rename_symbol", name_path="foo", relative_path="a.py", new_name="word")
+            assert "check each: b.py:3, b.py:4" in text_of(captured)
+            qualified = await asked.result("rename_symbol", name_path="word", relative_path="a.py", new_name="other")
+            assert "check each" not in text_of(qualified)
+            shadowed = await asked.result("rename_symbol", name_path="foo", relative_path="a.ts", new_name="foo2")
+            assert "check each: a.ts:1" in text_of(shadowed)
+            member = await asked.result("rename_symbol", name_path="K/m", relative_path="a.ts", new_name="delete")
+            assert not member["isError"], text_of(member)
+
+
+def _project(folder: Path, files: dict[str, str]) -> Path:
+    root = folder / "project"
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    return root

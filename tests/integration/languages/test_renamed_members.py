@@ -1,0 +1,254 @@
+"""A member's new name: what stands for a value that was taken out of it keeps its own, with real language servers."""
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.languages.test_sibling_edits import asked, session
+from tests.support.languages import asker
+from tests.support.mcp import text_of
+
+pytestmark = pytest.mark.anyio
+
+TSCONFIG = json.dumps({"compilerOptions": {"module": "nodenext", "strict": True, "noEmit": True}, "include": ["src"]})
+
+CARGO = '[package]\nname = "{}"\nversion = "0.1.0"\nedition = "2021"\n'
+
+QUERY = """\
+export interface Result {
+  data: number;
+  load(): void;
+}
+
+export function useQuery(): Result {
+  return { data: 1, load() {} };
+}
+
+export const settings = { depth: 1 };
+"""
+
+PAGE = """\
+import { useQuery, type Result } from "./query.js";
+
+const { load } = useQuery();
+load();
+
+export function again(): void {
+  const { load = () => {} } = useQuery();
+  const all = { load };
+  load();
+  all.load();
+}
+
+export function given({ load }: Result): Result {
+  load();
+  return { data: 2, load };
+}
+"""
+
+
+def written(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (root / ".git").mkdir()
+    return root
+
+
+async def test_a_variable_that_is_named_after_a_renamed_member_keeps_its_name(tmp_path: Path) -> None:
+    package = '{"type": "module"}'
+    files = {"package.json": package, "tsconfig.json": TSCONFIG, "src/query.ts": QUERY, "src/page.ts": PAGE}
+    root = written(tmp_path / "pages", files)
+    async with asker(tmp_path, root) as client:
+        renamed = await client.result(
+            "rename_symbol", name_path="Result/load", relative_path="src/query.ts", new_name="fetchIt"
+        )
+    assert not renamed["isError"], text_of(renamed)
+    assert "left out" not in json.dumps(renamed)
+    expected = PAGE.replace("{ load } = useQuery", "{ fetchIt: load } = useQuery")
+    expected = expected.replace("{ load = ", "{ fetchIt: load = ").replace("({ load }:", "({ fetchIt: load }:")
+    assert (root / "src/page.ts").read_text() == expected.replace("data: 2, load }", "data: 2, fetchIt: load }")
+    assert "load" not in (root / "src/query.ts").read_text()
+
+
+POINTS = """\
+pub struct P {
+    pub val: i32,
+}
+
+pub fn sum(val: i32) -> i32 {
+    let p = P { val };
+    let P { val } = p;
+    let P { ref val } = p;
+    println!("{val}");
+    *val + p.val
+}
+"""
+
+
+async def test_a_variable_that_gives_a_renamed_field_its_value_keeps_its_name(tmp_path: Path) -> None:
+    root = written(tmp_path / "points", {"Cargo.toml": CARGO.format("points"), "src/lib.rs": POINTS})
+    async with asker(tmp_path, root) as client:
+        await client.result("rename_symbol", name_path="P/val", relative_path="src/lib.rs", new_name="value")
+    expected = POINTS.replace("pub val", "pub value").replace("{ val }", "{ value: val }").replace("p.val", "p.value")
+    assert (root / "src/lib.rs").read_text() == expected.replace("{ ref val }", "{ value: ref val }")
+
+
+CONFIGURATION = """\
+name: platform
+type: super-repo
+default_module: ui
+modules:
+  ui: {path: ui, languages: [typescript]}
+  web: {path: web, languages: [typescript]}
+  core: {path: core, languages: [rust]}
+  app: {path: app, languages: [rust]}
+"""
+
+WEB = """\
+import { settings, useQuery } from "@p/ui";
+import * as ui from "@p/ui";
+
+const { depth } = settings;
+const { load, data } = useQuery();
+load();
+const { useQuery: other } = ui;
+export function again(): number {
+  const { useQuery } = ui;
+  return useQuery().data + data + depth + settings.depth + other().data;
+}
+export const both = { depth, useQuery };
+"""
+
+APP = """\
+use core_x::P;
+
+fn main() {
+    let val = 1;
+    let p = P { val };
+    let P { val } = p;
+    println!("{val} {}", val);
+    let P { ref val } = p;
+    println!("{val} {}", val);
+    assert_eq!(P { val: 2 }.val, 2);
+}
+"""
+
+SIBLINGS = {
+    ".serena/project.yml": CONFIGURATION,
+    "ui/package.json": '{"name": "@p/ui", "type": "module", "exports": "./src/query.ts"}',
+    "ui/tsconfig.json": TSCONFIG,
+    "ui/src/query.ts": QUERY,
+    "web/package.json": '{"name": "@p/web", "type": "module"}',
+    "web/tsconfig.json": TSCONFIG,
+    "web/src/page.ts": WEB,
+    "core/Cargo.toml": CARGO.format("core-x"),
+    "core/src/lib.rs": "pub struct P {\n    pub val: i32,\n}\n",
+    "app/Cargo.toml": CARGO.format("app") + '\n[dependencies]\ncore-x = { path = "../core" }\n',
+    "app/src/main.rs": APP,
+}
+
+
+def platform(tmp_path: Path) -> Path:
+    root = written((tmp_path / "platform").resolve(), SIBLINGS)
+    (root / "web/node_modules/@p").mkdir(parents=True)
+    (root / "web/node_modules/@p/ui").symlink_to("../../../ui")
+    return root
+
+
+async def renamed_in_both(tmp_path: Path, declared: dict[str, str], new_name: str, both: list[str]) -> Any:
+    async with session(tmp_path, tmp_path / "platform") as (client, _):
+        return await asked(client, "rename_symbol", **declared, new_name=new_name, project=both)
+
+
+@pytest.mark.parametrize(
+    ("name_path", "new_name", "changes"),
+    [
+        ("Result/load", "fetchIt", [("{ load, data }", "{ fetchIt: load, data }")]),
+        ("settings/depth", "level", [("{ depth } =", "{ level: depth } ="), ("settings.depth", "settings.level")]),
+        (
+            "useQuery",
+            "query",
+            [
+                ("settings, useQuery }", "settings, query }"),
+                ("= useQuery();", "= query();"),
+                ("useQuery: other", "query: other"),
+                ("const { useQuery } = ui", "const { query: useQuery } = ui"),
+                ("{ depth, useQuery }", "{ depth, useQuery: query }"),
+            ],
+        ),
+    ],
+)
+async def test_variables_of_a_sibling_keep_their_names(
+    tmp_path: Path, name_path: str, new_name: str, changes: list[tuple[str, str]]
+) -> None:
+    root = platform(tmp_path)
+    declared = {"name_path": name_path, "relative_path": "ui/src/query.ts"}
+    await renamed_in_both(tmp_path, declared, new_name, ["ui", "web"])
+    expected = WEB
+    for old, new in changes:
+        assert old in expected
+        expected = expected.replace(old, new)
+    assert (root / "web/src/page.ts").read_text() == expected
+
+
+async def test_a_renamed_field_is_told_from_the_variable_of_its_name(tmp_path: Path) -> None:
+    root = platform(tmp_path)
+    declared = {"name_path": "P/val", "relative_path": "core/src/lib.rs"}
+    await renamed_in_both(tmp_path, declared, "value", ["core", "app"])
+    expected = (
+        APP.replace("P { val }", "P { value: val }")
+        .replace("P { val: 2 }.val", "P { value: 2 }.value")
+        .replace("P { ref val }", "P { value: ref val }")
+    )
+    assert (root / "app/src/main.rs").read_text() == expected
+
+
+async def test_a_joint_rename_reports_no_errors_from_before_the_other_part_was_written(tmp_path: Path) -> None:
+    linked = '[project]\nname = "b"\nversion = "1"\n[tool.ty.environment]\nextra-paths = ["../a"]\n'
+    base = written(tmp_path / "a", {"a.py": "def foo():\n    return 1\n"})
+    user = written(tmp_path / "b", {"pyproject.toml": linked, "b.py": "from a import foo\n\nprint(foo())\n"})
+    answers: list[Any] = []
+    names = ["foo", *(f"foo{number}" for number in range(6))]
+    async with session(tmp_path, base, {"edit_diagnostics_s": 30}) as (client, _):
+        for old, new in pairwise(names):
+            declared = {"name_path": old, "relative_path": str(base / "a.py")}
+            project = [str(base), str(user)]
+            answers.append(await asked(client, "rename_symbol", **declared, new_name=new, project=project))
+    assert (user / "b.py").read_text() == "from a import foo5\n\nprint(foo5())\n"
+    assert "new_errors" not in json.dumps(answers)
+
+
+HANDLER = """\
+class Handler:
+    def process(self) -> int:
+        return 1
+"""
+
+MINE = """\
+from a import Handler
+
+
+class Mine(Handler):
+    def process(self) -> int:
+        return 2
+
+
+def go(handler: Handler) -> int:
+    return handler.process()
+"""
+
+
+async def test_a_joint_rename_says_which_overrides_of_a_sibling_keep_the_old_name(tmp_path: Path) -> None:
+    linked = '[project]\nname = "b"\nversion = "1"\n[tool.ty.environment]\nextra-paths = ["../a"]\n'
+    base = written(tmp_path / "a", {"a.py": HANDLER})
+    user = written(tmp_path / "b", {"pyproject.toml": linked, "b.py": MINE})
+    declared = {"name_path": "Handler/process", "relative_path": str(base / "a.py")}
+    async with session(tmp_path, base) as (client, _):
+        _, notes = await asked(client, "rename_symbol", **declared, new_name="handle", project=[str(base), str(user)])
+    assert "process still stands as the name of other symbols (an override, for example): b.py:4" in notes
+    assert (user / "b.py").read_text() == MINE.replace("handler.process", "handler.handle")

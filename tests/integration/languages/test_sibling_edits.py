@@ -1,0 +1,232 @@
+"""Edits that reach the siblings of a super-repo, with real language servers: all modules of a call, or none."""
+
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from serena_central.core.places import Places
+from tests.support.central import RunningCentral, running_central
+from tests.support.editing import contents
+from tests.support.mcp import RawClient, text_of
+from tests.support.servers import with_core_servers
+from tests.support.superrepo import PAIRS, Pair, platform
+
+pytestmark = pytest.mark.anyio
+
+EVERY_PAIR = pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.language)
+
+USERS = {
+    "go": "backend/cmd/main.go",
+    "typescript": "src/page.ts",
+    "python": "scan/jobs.py",
+    "rust": "src/lib.rs",
+}
+"""The file of the sibling that uses the symbol."""
+
+
+@asynccontextmanager
+async def session(
+    folder: Path, root: Path, settings: Mapping[str, Any] | None = None
+) -> AsyncGenerator[tuple[RawClient, RunningCentral]]:
+    with_core_servers(Places(folder / "home"))
+    async with (
+        running_central(folder, settings, patience_s=300) as central,
+        central.raw("handshake", x_serena_project=str(root)) as client,
+    ):
+        yield client, central
+
+
+async def asked(client: RawClient, tool: str, **arguments: Any) -> tuple[Any, str]:
+    result = await client.call(tool, **arguments)
+    assert not result["isError"], text_of(result)
+    answer, *remarks = (part["text"] for part in result["content"])
+    return json.loads(answer), "\n".join(remarks)
+
+
+def code(root: Path, pair: Pair) -> tuple[str, str]:
+    """The declaring file, and its user in the sibling."""
+    modules = root / "modules"
+    return (
+        (modules / pair.declaring / pair.file).read_text(),
+        (modules / pair.sibling / USERS[pair.language]).read_text(),
+    )
+
+
+@EVERY_PAIR
+async def test_a_rename_reaches_the_siblings_in_the_call_as_one_edit_that_is_undone_as_one(
+    tmp_path: Path, pair: Pair
+) -> None:
+    root = platform(tmp_path)
+    before = code(root, pair)
+    both = [pair.declaring, pair.sibling]
+    renaming = {"name_path": pair.name, "relative_path": pair.file, "project": both, "new_name": "Renamed9"}
+    async with session(tmp_path, root) as (client, central):
+        planned, _ = await asked(client, "rename_symbol", **renaming, dry_run=True)
+        assert all("Renamed9" in planned[module] for module in both)
+        assert code(root, pair) == before
+
+        made, _ = await asked(client, "rename_symbol", **renaming)
+
+        assert len({made[module]["edit"] for module in both}) == 1
+        assert all(made[module]["changed_places"] >= 2 - (module == "chariot") for module in both)
+        declared, used = code(root, pair)
+        assert pair.name not in declared
+        assert used.count("Renamed9") == (1 if pair.language == "go" else 2)
+        assert "class Job:\n    def py_total" in used or pair.language != "python"
+        async with central.http() as http:
+            undone = await http.post(f"/api/edits/{made[pair.sibling]['edit']}/undo")
+        assert undone.status_code == 200, undone.text
+        assert code(root, pair) == before
+
+
+@EVERY_PAIR
+async def test_a_rename_in_one_module_alone_is_refused_and_names_the_siblings_that_use_the_symbol(
+    tmp_path: Path, pair: Pair
+) -> None:
+    root = platform(tmp_path)
+    before = code(root, pair)
+    async with session(tmp_path, root) as (client, _):
+        refused = await client.call(
+            "rename_symbol",
+            name_path=pair.name,
+            relative_path=f"modules/{pair.declaring}/{pair.file}",
+            new_name="Renamed9",
+        )
+    assert refused["isError"]
+    assert f"Other modules of the super-repo use it: {pair.sibling} ('{pair.sibling}': {USERS[pair.language]}:" in (
+        text_of(refused)
+    )
+    assert code(root, pair) == before
+
+
+LATE = """\
+import sys
+
+sys.path.append("../scoring/scoring")
+from risk import py_total
+
+
+def late() -> int:
+    return py_total()
+
+
+def own() -> int:
+    py_total = 3
+    return py_total
+"""
+"""What no server resolves, and a variable of the same name."""
+
+
+async def test_a_sibling_that_reaches_a_module_by_its_path_alone_is_named_and_not_left_behind(tmp_path: Path) -> None:
+    root = platform(tmp_path)
+    (root / "modules/scan/scan/jobs.py").write_text(LATE)
+    before = contents(root)
+    declared = {"name_path": "py_total", "relative_path": "modules/scoring/scoring/risk.py"}
+    async with session(tmp_path, root) as (client, _):
+        renamed = await client.call("rename_symbol", **declared, new_name="score")
+        deleted = await client.call("safe_delete_symbol", **declared)
+        both = await client.call("rename_symbol", **declared, new_name="score", project=["scoring", "scan"])
+    for refused in (renamed, deleted):
+        assert refused["isError"]
+        assert "Its name stands in scan, where nobody can tell whether it means this symbol ('scan': " in (
+            text_of(refused)
+        )
+        assert "scan/jobs.py:3, scan/jobs.py:7)" in text_of(refused)
+    assert both["isError"]
+    assert "in scan/jobs.py:3, scan/jobs.py:7 of scan nobody can tell what py_total means" in text_of(both)
+    assert contents(root) == before
+
+
+SHORTHAND = """\
+import { tsTotal } from "@platform/ui";
+
+export const all = { tsTotal };
+"""
+
+
+async def test_a_renamed_value_keeps_the_field_that_is_named_after_it(tmp_path: Path) -> None:
+    root = platform(tmp_path)
+    page = root / "modules/web/src/page.ts"
+    page.write_text(SHORTHAND)
+    async with session(tmp_path, root) as (client, _):
+        await asked(
+            client,
+            "rename_symbol",
+            name_path="tsTotal",
+            new_name="sum",
+            relative_path="src/total.ts",
+            project=["ui", "web"],
+        )
+    assert page.read_text() == SHORTHAND.replace("{ tsTotal } from", "{ sum } from").replace(
+        "{ tsTotal };", "{ tsTotal: sum };"
+    )
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Edits that wait for their consequences as long as a busy machine takes to know them."""
+    monkeypatch.setattr("serena_central.projects.aftermath.SYMBOLS_S", 60.0)
+
+
+PATIENT = {"edit_diagnostics_s": 30}
+
+
+@pytest.mark.usefixtures("patient")
+async def test_an_edit_that_takes_a_name_away_says_which_places_lead_nowhere_now(tmp_path: Path) -> None:
+    root = platform(tmp_path)
+    risk = {"relative_path": "modules/scoring/scoring/risk.py", "mode": "literal"}
+    async with session(tmp_path, root, PATIENT) as (client, _):
+        await asked(client, "find_referencing_symbols", name_path="py_total", project=["scoring", "scan"])
+        body, remarks = await asked(client, "replace_content", **risk, needle="return 1", repl="return 3")
+        assert "may_have_broken" not in body
+        assert "Not asked whether" not in remarks
+
+        gone, remarks = await asked(client, "replace_content", **risk, needle="def py_total", repl="def score")
+
+    assert gone["may_have_broken"] == {
+        "scoring": {"unresolved_references": {"scoring/risk.py": ["4: py_total"]}},
+        "scan": {
+            "unresolved_references": {"scan/jobs.py": ["0: py_total", "4: py_total"]},
+            "errors_where_used": {"scan/jobs.py": gone["may_have_broken"]["scan"]["errors_where_used"]["scan/jobs.py"]},
+        },
+    }
+    assert "they are not open: assets, chariot, ui, web, engine, nose." in remarks
+
+
+@pytest.mark.usefixtures("patient")
+async def test_an_edit_of_a_signature_says_which_errors_siblings_have_now(tmp_path: Path) -> None:
+    root = platform(tmp_path)
+    async with session(tmp_path, root, PATIENT) as (client, _):
+        await asked(client, "find_referencing_symbols", name_path="py_total", project=["scoring", "scan"])
+        made, remarks = await asked(
+            client,
+            "replace_symbol_body",
+            name_path="py_total",
+            relative_path="modules/scoring/scoring/risk.py",
+            body="def py_total(tax: int) -> int:\n    return tax",
+        )
+    assert "scan" in made.get("may_have_broken", {}), (made, remarks)
+    assert "No argument provided" in json.dumps(made["may_have_broken"]["scan"]["errors_where_used"]["scan/jobs.py"])
+
+
+@pytest.mark.usefixtures("patient")
+async def test_a_sibling_that_can_not_say_in_time_what_broke_is_named(tmp_path: Path) -> None:
+    root = platform(tmp_path)
+    (root / "modules/scoring/.serena").mkdir()
+    (root / "modules/scoring/.serena/project.yml").write_text("edit_diagnostics_s: 0.001\n")
+    async with session(tmp_path, root) as (client, _):
+        await asked(client, "get_symbols_overview", relative_path="scan/jobs.py", project="scan")
+        await asked(client, "get_symbols_overview", relative_path="scoring/risk.py", project="scoring")
+        _, remarks = await asked(
+            client,
+            "replace_content",
+            relative_path="modules/scoring/scoring/risk.py",
+            needle="def py_total",
+            repl="def score",
+            mode="literal",
+        )
+    assert "What this edit may have broken was not known within 0.001 s in: scoring, scan." in remarks

@@ -1,0 +1,36 @@
+"""A repository that ignores all of itself: every answer says so, and the setting that it offers brings it back."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.central import running_parts, session_of
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_project_of_nothing_says_which_line_ignores_it_all_and_how_to_have_it(tmp_path: Path) -> None:
+    root = tmp_path / "kernel"
+    (root / ".git").mkdir(parents=True)
+    (root / "mm").mkdir()
+    (root / "mm" / "slab.py").write_text("def kmalloc():\n    return 0\n")
+    (root / ".gitignore").write_text("*.o\n/*\n")
+    async with running_parts(tmp_path) as central:
+        session = session_of(central)
+
+        async def ask(tool: str, **arguments: Any) -> list[str]:
+            return (await central.caller.call(session, tool, {"project": str(root), **arguments})).blocks
+
+        says = f"ignored by line 2 of {root}/.gitignore, '/*'. To have them, put `ignored_paths: ['!/*']` into"
+        for tool, arguments in (
+            ("activate_project", {}),
+            ("find_symbol", {"name_path_pattern": "kmalloc"}),
+            ("find_file", {"file_mask": "*.py"}),
+            ("search_for_pattern", {"substring_pattern": "kmalloc"}),
+        ):
+            blocks = await ask(tool, **arguments)
+            assert says in blocks[-1], (tool, blocks)
+        (root / ".serena").mkdir()
+        (root / ".serena" / "project.yml").write_text("ignored_paths: ['!/*']\n")
+        assert await ask("find_file", file_mask="*.py") == ['{"files":["mm/slab.py"]}']

@@ -1,0 +1,91 @@
+"""What is taken for a whole declaration: the definitions of each grammar's sample are, their ranges shifted are not."""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from serena_central.core.text import Position, Range, Text
+from serena_central.lsp.answers import DocumentSymbol
+from serena_central.symbols.syntax.declarations import declared, is_declaration
+from serena_central.symbols.syntax.messages import Claimed
+from serena_central.symbols.syntax.outline import outline
+
+SAMPLES = sorted((Path(__file__).parent / "samples").glob("*.txt"))
+
+SHIFTS = [(lines, columns) for step in (1, 2, 4) for lines, columns in ((0, step), (0, -step), (step, 0), (-step, 0))]
+
+ASIDE = re.compile(r"^\s*(?:@\w+|#!?\[?[ \w(./].*|///? ?.*|\[\w+\])$|\s|[;,]", re.MULTILINE)
+"""What may be counted to a definition or not: blanks, separators, and lines of comments, decorators and attributes."""
+
+HEAD = re.compile(r"^template\s*<[^<>]*>\s*")
+
+
+def all_of(symbols: Sequence[DocumentSymbol]) -> Iterator[DocumentSymbol]:
+    for symbol in symbols:
+        yield symbol
+        yield from all_of(symbol.children)
+
+
+def moved(position: Position, shift: tuple[int, int]) -> Position:
+    return Position(max(position.line0 + shift[0], 0), max(position.column + shift[1], 0))
+
+
+def shifted(symbol: DocumentSymbol) -> Iterator[Claimed]:
+    """The claim for a symbol with its range's start, its end, both, or all of it moved."""
+    (start, end), name = symbol.range, symbol.selection.start
+    for shift in SHIFTS:
+        yield Claimed(symbol.name, Range(moved(start, shift), end), name)
+        yield Claimed(symbol.name, Range(start, moved(end, shift)), name)
+        yield Claimed(symbol.name, Range(moved(start, shift), moved(end, shift)), name)
+        yield Claimed(symbol.name, Range(moved(start, shift), moved(end, shift)), moved(name, shift))
+
+
+def core(text: str) -> str:
+    return ASIDE.sub("", text)
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.stem)
+def test_definitions_are_declarations_and_shifted_ones_are_not(sample: Path) -> None:
+    source = sample.read_bytes()
+    text = Text(source.decode())
+    symbols = list(all_of(outline(sample.stem, source)[0]))
+    for symbol in symbols:
+        known = declared(sample.stem, source, Claimed(symbol.name, symbol.range, symbol.selection.start))
+        assert known.is_whole
+        named = {core(text.slice(one.range)) for one in symbols if one.name == symbol.name}
+        if known.statement is not None:
+            # Or but for the template's head, where the server says that the definition begins behind that.
+            whole = text.slice(known.statement)
+            named |= {core(whole), core(whole[len(whole) - len(HEAD.sub("", whole)) :])}
+        for claimed in shifted(symbol):
+            found = text.slice(claimed.range)
+            assert core(found) in named or not is_declaration(sample.stem, source, claimed), (symbol.name, found)
+
+
+@pytest.mark.parametrize(
+    ("identifier", "source", "name", "part", "expected"),
+    [
+        ("php", "<?php\nfunction helper($b) { return 1; }\n", "helper", "helper($b) { return 1; }", False),
+        ("php", "<?php\nfunction helper($b) { return 1; }\n", "helper", "function helper($b) { return 1; }", True),
+        ("php", "<?php class A { const ONE = 1; }", "ONE", "ONE = 1", True),
+        ("python", "@cached\ndef total(): pass\n", "total", "def total(): pass", True),
+        ("python", "def total(): pass  # all\n", "total", "def total(): pass  # all", True),
+        ("python", "for total in []: pass\n", "total", "total", False),
+        ("java", "class A { @B\n int x = 1; }", "x", "x = 1", False),
+        ("typescript", "/** Doc. */\nexport function f() {}\n", "f", "/** Doc. */\nexport function f() {}", True),
+        ("typescript", "enum A { B = 1 }\n@sealed\nclass C {}", "A", "enum A { B = 1 }\n@sealed", False),
+        ("javascript", "exports.get = function (a) {};\n", "get", "function (a) {}", True),
+        ("c", "int a, *b;\n", "a", "int a", False),
+        ("toml", "hello = 1\n", "hello", "1", False),
+        ("go", "package p\nfunc A() {}\nfunc B() {}\n", "A", "func A() {}\nfunc B() {}", False),
+    ],
+)
+def test_a_part_of_a_declaration_is_none(identifier: str, source: str, name: str, part: str, expected: bool) -> None:
+    text = Text(source)
+    start = source.index(part)
+    found = re.search(rf"\b{name}\b", part)
+    span = Range(text.position(start), text.position(start + len(part)))
+    claimed = Claimed(name, span, text.position(start + (found.start() if found else 0)))
+    assert is_declaration(identifier, source.encode(), claimed) is expected
