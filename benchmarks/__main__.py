@@ -12,6 +12,8 @@ from benchmarks.dashboard import viewing
 from benchmarks.edits import guarding, replacing
 from benchmarks.faults import faulting
 from benchmarks.giant import growing_giant
+from benchmarks.giant_sources import GIANTS
+from benchmarks.giants import comparing_giants
 from benchmarks.graph import graphing
 from benchmarks.hooks import hooking
 from benchmarks.languages import languages
@@ -51,21 +53,23 @@ ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
 }
 """Selectable on the command line; run in this order."""
 
-ONLY_BY_NAME = {"giant", "recall", "certainty", "faults"}
-"""These take minutes, and the first one 2 GB of disk."""
+ONLY_BY_NAME = {"giant", "recall", "certainty", "faults", "giants"}
+"""These take minutes, and giants some GB of disk."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make bench ARGS=…", description=__doc__)
-    parser.add_argument("rows", nargs="*", metavar="ROW", help=", ".join(ROWS))
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=", ".join([*ROWS, "giants", *GIANTS]))
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     asked = parser.parse_args()
-    unknown = set(asked.rows) - set(ROWS)
+    selected = [name for name in asked.rows if name in GIANTS]
+    rows_of = {**ROWS, "giants": comparing_giants(selected or list(GIANTS))}
+    unknown = set(asked.rows) - set(rows_of) - set(GIANTS)
     if unknown:
-        parser.error(f"unknown rows: {', '.join(sorted(unknown))}; there are {', '.join(ROWS)}")
+        parser.error(f"unknown rows: {', '.join(sorted(unknown))}; there are {', '.join([*rows_of, *GIANTS])}")
     measured: list[Row] = []
     with Bench() as bench:
-        for name, rows in ROWS.items():
+        for name, rows in rows_of.items():
             if name in asked.rows or (not asked.rows and name not in ONLY_BY_NAME):
                 print(f"{name} …", file=sys.stderr, flush=True)
                 measured += rows(bench)

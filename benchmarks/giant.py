@@ -34,7 +34,7 @@ def growing_giant(bench: Bench) -> Iterator[Row]:
     giant = Giant(int(os.environ.get("GIANT_FILES", FILES)))
     server = Server(bench.fresh_home("giant"))
     try:
-        with _others_calls(server) as others:
+        with others_calls(server) as others:
             yield from _quiet(others)
             yield from giant.cold(server, others)
             yield from giant.indexed(server, others)
@@ -66,7 +66,7 @@ class Others:
 
 
 @contextmanager
-def _others_calls(server: Server) -> Generator[Others]:
+def others_calls(server: Server) -> Generator[Others]:
     """Finds a symbol of a small project every 20 ms."""
     others = Others()
     stop = threading.Event()

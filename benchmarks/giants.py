@@ -1,0 +1,296 @@
+"""Rows about large repositories of others: how soon, how completely and within which bounds they are answered.
+
+A real server as a user has it. One session calls a small project every 20 ms and asks for /health, all the time, while
+another one opens the giant, asks before anything is indexed, waits until it is, and asks again. Then the server is
+killed in the middle of indexing.
+"""
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psutil
+
+from benchmarks.bench import Bench, Server
+from benchmarks.django import BUILD
+from benchmarks.giant import others_calls
+from benchmarks.giant_sources import GIANTS, Giant, material
+from benchmarks.table import Row, row
+
+SEED = 16
+SAMPLE = 2000
+"""Definitions of ctags that are asked for one by one."""
+
+MISSING_SHOWN = 15
+
+INDEX_S = 900.0
+SAMPLE_EVERY_S = 1.0
+"""Reading a process's PSS holds it up for some milliseconds."""
+
+_TAG = re.compile(r'^(\S+)\t(.+)\t(\d+);"\t(\w+)$')
+_ANONYMOUS = re.compile(r"^__anon\w+$")
+
+
+class Tag(NamedTuple):
+    """A definition as ctags has it; `line` counts from 1."""
+
+    name: str
+    path: str
+    line: int
+    kind: str
+
+
+def comparing_giants(names: Sequence[str]) -> Callable[[Bench], Iterator[Row]]:
+    """The rows of these giants."""
+
+    def rows(bench: Bench) -> Iterator[Row]:
+        for name in names:
+            print(f"  {name} …", file=sys.stderr, flush=True)
+            yield from Measured(name).rows(bench)
+
+    return rows
+
+
+class Measured:
+    """One giant, and what is measured on it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._giant: Giant = GIANTS[name]
+        self.root, self._version = material(name)
+        self._tags = list(_tags(self._giant, self.root))
+
+    def rows(self, bench: Bench) -> Iterator[Row]:
+        server = Server(bench.fresh_home(f"giants-{self._name}"))
+        memory = Memory(server)
+        try:
+            with others_calls(server) as others, _health(server) as healths, memory.sampling():
+                yield from self._cold(server)
+                yield others.row(f"{self._name} is opened, asked and indexed")
+                yield from self._warm(server)
+                yield self._longest_answer(server)
+                yield others.row(f"{self._name} is asked")
+                waits = healths.take()
+                note = f"of {len(waits):,} in all that time"
+                yield self._row("longest wait for /health", "≤ 100 ms", max(waits), note=note)
+            yield memory.row(self._name)
+        finally:
+            server.stop()
+        yield self._killed(bench)
+
+    def _row(self, what: str, budget: str, value: float, **more: Any) -> Row:
+        return Row(f"{self._name}: {what}", budget, value, **more)
+
+    def _cold(self, server: Server) -> Iterator[Row]:
+        began = time.perf_counter()
+        self._ask(server, "activate_project", project=str(self.root))
+        files = self._project(server)["files"]
+        yield self._row("activate", "≤ 3 s", _s(began), unit="s", note=f"{self._version}, {files:,} files")
+        expected = {tag.path for tag in self._tags if tag.name == self._giant.first}
+        asked = time.perf_counter()
+        answer, *_ = self._ask(server, "find_symbol", name_path_pattern=self._giant.first, max_answer_chars=10**6)
+        seconds = _s(asked)
+        lacking = sorted(path for path in expected if path not in answer)
+        note = f"{self._giant.first}: {len(expected) - len(lacking)} of ctags' {len(expected)} files"
+        yield self._row("first exact find", "≤ 5 s", seconds, unit="s", note=" ".join([note, *lacking]))
+        left = self._await_index(server)
+        note = f"{files / _s(began):.0f} files/s since it was opened; {left} files without symbols"
+        yield self._row("indexed", "≤ 60 s", _s(began), unit="s", note=note)
+
+    def _warm(self, server: Server) -> Iterator[Row]:
+        client = server.client()
+        client.call("activate_project", project=str(self.root))
+        sample = random.Random(SEED).sample(self._tags, min(SAMPLE, len(self._tags)))
+        missing = [tag for tag in sample if not self._has(server, tag)]
+        share = 100 * (1 - len(missing) / len(sample))
+        for tag in missing[:MISSING_SHOWN]:
+            print(f"    missing: {tag.kind} {tag.name} {tag.path}:{tag.line}", file=sys.stderr)
+        note = f"{len(missing)} of {len(sample):,} missing, of ctags' {len(self._tags):,} functions, types and methods"
+        yield self._row("as complete as ctags", "≥ 99 %", share, unit="%", note=note)
+        for what, budget, arguments in (
+            ("warm exact find", "≤ 10 ms", {}),
+            ("warm find of a part of a name", "≤ 50 ms", {"substring_matching": True}),
+        ):
+            requests = [
+                client.prepare("find_symbol", name_path_pattern=tag.name[:12] if arguments else tag.name, **arguments)
+                for tag in sample[:200]
+            ]
+            taken: list[float] = []
+            for request in requests:
+                began = time.perf_counter()
+                client.send(request)
+                taken.append(_s(began) * 1000)
+            yield row(f"{self._name}: {what}", f"p95 {budget}", taken)
+        client.close()
+
+    def _longest_answer(self, server: Server) -> Row:
+        lengths = {
+            f"{tool} {next(iter(arguments.values()))}": sum(map(len, self._ask(server, tool, **arguments)))
+            for tool, arguments in self._giant.broad
+        }
+        longest = max(lengths, key=lambda which: lengths[which])
+        note = f"{longest}, of {len(lengths)} broad questions"
+        return self._row("longest default answer", "≤ 30 KB", lengths[longest] / 1000, unit="KB", note=note)
+
+    def _killed(self, bench: Bench) -> Row:
+        home = bench.fresh_home(f"giants-{self._name}")
+        server = Server(home)
+        try:
+            self._ask(server, "activate_project", project=str(self.root))
+            self._await_index(server, until=0.5)
+        finally:
+            known = self._project(server)["indexed"]
+            os.kill(server.tree[0].pid, signal.SIGKILL)
+            server.stop()
+        (home / "server.json").unlink(missing_ok=True)
+        server = Server(home)
+        try:
+            self._ask(server, "activate_project", project=str(self.root))
+            again = self._project(server)["indexed"]
+            self._await_index(server)
+            sample = random.Random(SEED + 1).sample(self._tags, SAMPLE // 5)
+            missing = sum(not self._has(server, tag) for tag in sample)
+        finally:
+            server.stop()
+        note = f"{again:,} of {known:,} files known at once; then {missing} of {len(sample)} definitions missing"
+        share = 100 * again / known
+        return self._row("taken over after kill -9 while it is indexed", "", share, unit="%", note=note)
+
+    def _has(self, server: Server, tag: Tag) -> bool:
+        """Whether a definition of ctags is found in its file."""
+        name = tag.name.rpartition("::")[2]
+        answer = self._ask(server, "find_symbol", name_path_pattern=name, relative_path=tag.path)[0]
+        with suppress(ValueError):
+            return bool(json.loads(answer))
+        return True  # too many for an answer
+
+    def _ask(self, server: Server, tool: str, **arguments: Any) -> list[str]:
+        """The answer and its notes; an error stands as its text."""
+        if tool != "activate_project":
+            arguments["project"] = str(self.root)
+        answer = server.post(f"/api/tools/{tool}", {"arguments": arguments})
+        blocks: list[str] | None = answer.get("blocks")
+        return blocks or [json.dumps(answer)]
+
+    def _project(self, server: Server) -> dict[str, Any]:
+        projects = server.get("/api/projects?open=true")["projects"]
+        (found,) = [project for project in projects if project["root"] == str(self.root)]
+        return found
+
+    def _await_index(self, server: Server, until: float = 1.0) -> int:
+        """Until this part of all files is known, or until nothing has happened for 20 s; how many are not.
+
+        Raises TimeoutError.
+        """
+        deadline = time.monotonic() + INDEX_S
+        before, moved_at = -1, time.monotonic()
+        while time.monotonic() < deadline:
+            project = self._project(server)
+            indexed, pending = project["indexed"], project["pending"]
+            if not pending or indexed >= until * (indexed + pending):
+                return pending
+            if indexed != before:
+                before, moved_at = indexed, time.monotonic()
+            if time.monotonic() - moved_at > 20:
+                return pending
+            time.sleep(0.25)
+        raise TimeoutError("the index was not filled")
+
+
+class Memory:
+    """PSS of a server with its workers, and of the language servers it started, sampled."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._peak = self._peak_servers = self._last = 0.0
+
+    @contextmanager
+    def sampling(self) -> Generator[None]:
+        stop = threading.Event()
+
+        def sample() -> None:
+            while not stop.wait(SAMPLE_EVERY_S):
+                self._sample()
+
+        sampling = threading.Thread(target=sample)
+        sampling.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            sampling.join()
+            self._sample()
+
+    def _sample(self) -> None:
+        own = of_servers = 0.0
+        for process in self._server.tree:
+            with suppress(psutil.Error):
+                pss = process.memory_full_info().pss / 1e6
+                if "serena_central" in " ".join(process.cmdline()) or process.pid == self._server.tree[0].pid:
+                    own += pss
+                else:
+                    of_servers += pss
+        self._last = own
+        self._peak, self._peak_servers = max(self._peak, own), max(self._peak_servers, of_servers)
+
+    def row(self, name: str) -> Row:
+        note = f"the most, workers included; {self._last:.0f} at the end; language servers {self._peak_servers:.0f}"
+        return Row(f"{name}: PSS of the server", "≤ 400 MB", self._peak, unit="MB", note=note)
+
+
+class _Healths:
+    def __init__(self) -> None:
+        self.waits: list[float] = []
+
+    def take(self) -> list[float]:
+        waits, self.waits = self.waits, []
+        return waits
+
+
+@contextmanager
+def _health(server: Server) -> Generator[_Healths]:
+    """Asks for /health all the time."""
+    healths, stop = _Healths(), threading.Event()
+
+    def ask() -> None:
+        while not stop.wait(0.02):
+            began = time.perf_counter()
+            server.get("/health")
+            healths.waits.append(_s(began) * 1000)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    try:
+        yield healths
+    finally:
+        stop.set()
+        asking.join()
+
+
+def _tags(giant: Giant, root: Path) -> Iterator[Tag]:
+    """What ctags says that is defined. Raises CalledProcessError."""
+    kept = BUILD / f"{root.name}.tags"
+    if not kept.exists():
+        made = kept.with_suffix(".new")
+        options = ["--options=NONE", "--sort=no", "--fields=K", "--excmd=number", "--recurse", "--exclude=.git"]
+        subprocess.run(["ctags", *options, *giant.ctags, "-f", str(made), "."], cwd=root, check=True)
+        made.rename(kept)
+    with kept.open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            match = _TAG.match(line.rstrip("\n"))
+            if match is not None and not _ANONYMOUS.match(match[1]):
+                yield Tag(match[1], match[2].removeprefix("./"), int(match[3]), match[4])
+
+
+def _s(began: float) -> float:
+    return time.perf_counter() - began
