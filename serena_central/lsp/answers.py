@@ -43,7 +43,7 @@ class SymbolKind(IntEnum):
     TYPE_PARAMETER = 26
 
 
-class DocumentSymbol(msgspec.Struct):
+class DocumentSymbol(msgspec.Struct, gc=False):
     """A symbol of one file. `kind` is an LSP SymbolKind, or a number that the server made up.
 
     `range` is the whole definition as the server draws it, `selection` its name. `scope` are the containers, outermost
@@ -62,7 +62,7 @@ class DocumentSymbol(msgspec.Struct):
     flat: bool = False
 
 
-class Location(msgspec.Struct, frozen=True):
+class Location(msgspec.Struct, frozen=True, gc=False):
     """A stretch of one file."""
 
     path: Path

@@ -1,7 +1,8 @@
 """LSP's own structures, as far as they are read (LSP 3.17). Positions here are in the negotiated encoding's units.
 
 Servers differ in what they leave out and in which of two forms they choose, so structs hold every form's fields, all
-but the certain ones optional; `conversion` makes `answers` of them.
+but the certain ones optional; `conversion` makes `answers` of them. What comes by the ten thousand is hidden from the
+garbage collector (`gc=False`): it holds no cycles, and a full collection in the middle of decoding blocks everybody.
 """
 
 from typing import Any
@@ -9,17 +10,17 @@ from typing import Any
 import msgspec
 
 
-class LspPosition(msgspec.Struct):
+class LspPosition(msgspec.Struct, gc=False):
     line: int
     character: int
 
 
-class LspRange(msgspec.Struct):
+class LspRange(msgspec.Struct, gc=False):
     start: LspPosition
     end: LspPosition
 
 
-class LspLocation(msgspec.Struct, rename="camel"):
+class LspLocation(msgspec.Struct, rename="camel", gc=False):
     """Location, or LocationLink with its `target…` fields."""
 
     uri: str = ""
@@ -33,7 +34,7 @@ class LspLocation(msgspec.Struct, rename="camel"):
             raise ValueError("a place without a uri")  # msgspec tells it as an answer of another shape
 
 
-class LspSymbol(msgspec.Struct, rename="camel"):
+class LspSymbol(msgspec.Struct, rename="camel", gc=False):
     """DocumentSymbol (`range`, `selectionRange`, `children`), or SymbolInformation (`location`, `containerName`)."""
 
     name: str
@@ -46,7 +47,7 @@ class LspSymbol(msgspec.Struct, rename="camel"):
     container_name: str | None = None
 
 
-class LspTextEdit(msgspec.Struct, rename="camel"):
+class LspTextEdit(msgspec.Struct, rename="camel", gc=False):
     """TextEdit, or AnnotatedTextEdit."""
 
     range: LspRange

@@ -35,6 +35,7 @@ from serena_central.lsp.detection import Detection
 from serena_central.lsp.installers.underway import Underway, underway_of
 from serena_central.lsp.locate import locate
 from serena_central.lsp.roots import (
+    Manifests,
     ProjectDependencies,
     ProjectPython,
     ServerRoot,
@@ -147,6 +148,8 @@ class ProjectLanguages:
         self._dependencies = ProjectDependencies(root)
         self._imports_with: set[ServerKey] = set()
         """Servers that were started with the Python environment as it is."""
+        self._manifests = Manifests()
+        """Thrown away likewise."""
         self._named_folders: set[Path] = set()
         """Folders that the manifests behind `_wanted` lead to; thrown away likewise."""
         self._users: dict[tuple[str, Path], list[str]] = {}
@@ -296,7 +299,7 @@ class ProjectLanguages:
         place = spec.name, path.rpartition("/")[0]
         known = self._wanted.get(place)
         if known is None:
-            found = server_root(spec, self._root, self._root / path)
+            found = server_root(spec, self._root, self._root / path, self._manifests)
             self._roots.add(found.root)
             self._named_folders |= found.reads
             state = self._environment(spec)
@@ -607,6 +610,7 @@ class ProjectLanguages:
         self._wanted.clear()
         self._unmarked.clear()
         self._named_folders.clear()
+        self._manifests = Manifests()
         self._users = {}
 
     def is_marker(self, path: str) -> bool:

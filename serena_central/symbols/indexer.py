@@ -51,10 +51,13 @@ from serena_central.symbols.index import SymbolIndex
 from serena_central.symbols.keeper import FILES_AT_ONCE, IndexKeeper
 from serena_central.symbols.progress import IndexProgress, Rate, telling
 from serena_central.symbols.source import AskSymbols, Lent, Outline, SymbolSource
-from serena_central.symbols.symbol import flatten
+from serena_central.symbols.symbol import FileSymbols, flatten
 from serena_central.symbols.turns import Turns
 
 logger = logging.getLogger(__name__)
+
+MANY_SYMBOLS = 400
+"""Of one container: so many are taken over in a millisecond."""
 
 ASKED_AT_ONCE = 8
 """Requests in flight for one caller: keeps a server with several threads busy, and leaves room for other callers."""
@@ -412,9 +415,8 @@ class Indexer:
                 self.forget(path)
                 return
             stamp = known if known == stamp else stamp  # one for both
-            outline = await ask(path)
+            file = await _flat(await ask(path))
             if not flight.stale:
-                file = flatten(outline.symbols, cut=outline.cut)
                 self._index.put(path, file, stamp=stamp, indexed_at_ns=now, source=source)
                 self._rate.count()
                 self._mark(path, source, self._failures.reason(path) or "")
@@ -431,3 +433,10 @@ class Indexer:
                 self._fail([path], reason, by_syntax=by_syntax)
         finally:
             self._flights.end(path, flight, by_syntax=by_syntax)
+
+
+async def _flat(outline: Outline) -> FileSymbols:
+    """The symbols of a file as the index keeps them. Of generated code, which has thousands, in a thread."""
+    if len(outline.symbols) < MANY_SYMBOLS and all(len(one.children) < MANY_SYMBOLS for one in outline.symbols):
+        return flatten(outline.symbols, cut=outline.cut)
+    return await anyio.to_thread.run_sync(partial(flatten, outline.symbols, cut=outline.cut))

@@ -155,24 +155,58 @@ def _brought_home(siblings: Sequence[DocumentSymbol]) -> Sequence[DocumentSymbol
     """Symbols that stand outside of their container are put into it, where it is in the same file."""
     if not any(sibling.scope for sibling in siblings):
         return siblings
+    containers = _Containers(siblings)
     kept: list[DocumentSymbol] = []
     for sibling in siblings:
-        home = _container_of(sibling, siblings, sibling.scope) if sibling.scope else None
+        home = containers.find(sibling) if sibling.scope else None
         if home is None:
             kept.append(sibling)
         else:
-            home.children = [*home.children, msgspec.structs.replace(sibling, scope=())]
+            containers.put(home, msgspec.structs.replace(sibling, scope=()))
     return kept
 
 
-def _container_of(
-    symbol: DocumentSymbol, siblings: Sequence[DocumentSymbol], scope: Sequence[str]
-) -> DocumentSymbol | None:
-    """The last one so named before the symbol, as in TOML's arrays of tables; else the first one."""
-    named = [sibling for sibling in siblings if sibling.name == scope[0] and not sibling.scope]
-    before = [sibling for sibling in named if sibling.range.start < symbol.range.start]
-    for sibling in (*reversed(before), *named):
-        found = _container_of(symbol, sibling.children, scope[1:]) if len(scope) > 1 else sibling
-        if found is not None:
-            return found
-    return None
+_ByName = dict[str, list[DocumentSymbol]]
+
+
+class _Containers:
+    """Symbols by name, level by level: in generated code thousands of methods look for theirs."""
+
+    def __init__(self, siblings: Sequence[DocumentSymbol]) -> None:
+        self._top = _by_name(siblings)
+        self._below: dict[int, _ByName] = {}
+        """id of a symbol, which its file's tree keeps alive → its children."""
+
+    def find(self, symbol: DocumentSymbol) -> DocumentSymbol | None:
+        """The container of a symbol that stands outside of it."""
+        return self._find(symbol, self._top, symbol.scope)
+
+    def put(self, home: DocumentSymbol, symbol: DocumentSymbol) -> None:
+        """Into its container, where others may look for theirs."""
+        home.children.append(symbol)
+        if id(home) in self._below:
+            self._below[id(home)].setdefault(symbol.name, []).append(symbol)
+
+    def _find(self, symbol: DocumentSymbol, level: _ByName, scope: Sequence[str]) -> DocumentSymbol | None:
+        """The last one so named before the symbol, as in TOML's arrays of tables; else the first one."""
+        named = level.get(scope[0], [])
+        before = [one for one in named if one.range.start < symbol.range.start]
+        for one in (*reversed(before), *named):
+            found = self._find(symbol, self._children(one), scope[1:]) if len(scope) > 1 else one
+            if found is not None:
+                return found
+        return None
+
+    def _children(self, symbol: DocumentSymbol) -> _ByName:
+        if id(symbol) not in self._below:
+            self._below[id(symbol)] = _by_name(symbol.children)
+        return self._below[id(symbol)]
+
+
+def _by_name(siblings: Sequence[DocumentSymbol]) -> _ByName:
+    """Those that stand in their container themselves."""
+    named: _ByName = {}
+    for sibling in siblings:
+        if not sibling.scope:
+            named.setdefault(sibling.name, []).append(sibling)
+    return named

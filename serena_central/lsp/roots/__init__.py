@@ -1,9 +1,18 @@
 """Where a language server runs for a file: its root, the folder of it that the file belongs to, its environment."""
 
 from serena_central.lsp.roots.dependencies import ProjectDependencies
+from serena_central.lsp.roots.go import Manifests
 from serena_central.lsp.roots.neighbours import users_elsewhere
 from serena_central.lsp.roots.place import ServerRoot
 from serena_central.lsp.roots.project_python import ProjectPython
 from serena_central.lsp.roots.resolve import is_unmarked, server_root
 
-__all__ = ["ProjectDependencies", "ProjectPython", "ServerRoot", "is_unmarked", "server_root", "users_elsewhere"]
+__all__ = [
+    "Manifests",
+    "ProjectDependencies",
+    "ProjectPython",
+    "ServerRoot",
+    "is_unmarked",
+    "server_root",
+    "users_elsewhere",
+]

@@ -22,11 +22,42 @@ _OF_OTHERS = frozenset({"vendor", "node_modules", "testdata"})
 """Folders whose modules are not the project's own: copies, and material of tests."""
 
 
-def go_root(server: str, boundary: Path, file: Path) -> ServerRoot:
+class Manifests:
+    """What go.mod and go.work files say, each read once: for as long as none of them changes.
+
+    Workspaces of dozens of modules have thousands of folders, and each manifest names dozens of other modules.
+    """
+
+    def __init__(self) -> None:
+        self._used: dict[Path, set[Path]] = {}
+        self._joined: dict[Path, ServerRoot] = {}
+        self._alone: dict[Path, ServerRoot] = {}
+
+    def used(self, work: Path) -> set[Path]:
+        """As `used_modules`."""
+        if work not in self._used:
+            self._used[work] = used_modules(work)
+        return self._used[work]
+
+    def joined(self, folder: Path) -> ServerRoot:
+        """Of the modules that the go.work of a folder uses."""
+        if folder not in self._joined:
+            env = {"GOWORK": str(folder / WORK)}
+            self._joined[folder] = ServerRoot(folder, folder, env, _graph(folder, self.used(folder / WORK)))
+        return self._joined[folder]
+
+    def alone(self, boundary: Path, module: Path) -> ServerRoot:
+        """Of a module that no go.work uses."""
+        if module not in self._alone:
+            self._alone[module] = ServerRoot(boundary, module, {"GOWORK": "off"}, _graph(module, [module]))
+        return self._alone[module]
+
+
+def go_root(server: str, boundary: Path, file: Path, manifests: Manifests) -> ServerRoot:
     """Raises: NoServerRoot for a file in no module."""
     folders = list(ancestors(boundary, file))
     if file.name == WORK and folders:
-        return _joined(file.parent)
+        return manifests.joined(file.parent)
     module = next((folder for folder in folders if is_own_module(folder, boundary)), None)
     if module is None:
         raise NoServerRoot(
@@ -34,15 +65,9 @@ def go_root(server: str, boundary: Path, file: Path) -> ServerRoot:
             f"in no Go module: there is no go.mod in its folder or above, up to {boundary}; go mod init makes one",
         )
     for folder in folders:
-        if module in used_modules(folder / WORK):
-            return _joined(folder)
-    return ServerRoot(boundary, module, {"GOWORK": "off"}, _graph(module, [module]))
-
-
-def _joined(folder: Path) -> ServerRoot:
-    """Of the modules that the go.work of a folder uses."""
-    used = used_modules(folder / WORK)
-    return ServerRoot(folder, folder, {"GOWORK": str(folder / WORK)}, _graph(folder, used))
+        if module in manifests.used(folder / WORK):
+            return manifests.joined(folder)
+    return manifests.alone(boundary, module)
 
 
 def _graph(root: Path, main: Iterable[Path]) -> frozenset[Path]:

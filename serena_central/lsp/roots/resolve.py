@@ -7,20 +7,22 @@ from pathlib import Path
 
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.roots.cargo import cargo_root
-from serena_central.lsp.roots.go import go_root
+from serena_central.lsp.roots.go import Manifests, go_root
 from serena_central.lsp.roots.place import ServerRoot, ancestors
 
 _GLOB = frozenset("*?[")
 
 
-def server_root(spec: ServerSpec, boundary: Path, file: Path) -> ServerRoot:
+def server_root(spec: ServerSpec, boundary: Path, file: Path, manifests: Manifests | None = None) -> ServerRoot:
     """Where the server for `file` runs: in `boundary`, the project's root, or below it.
+
+    `manifests` are for callers that ask about many files; they hold until a file that marks roots changes.
 
     Raises: NoServerRoot where the server has nothing to work for.
     """
     match spec.roots.policy:
         case "go":
-            return go_root(spec.name, boundary, file)
+            return go_root(spec.name, boundary, file, manifests or Manifests())
         case "cargo":
             return cargo_root(boundary, file)
         case "project":

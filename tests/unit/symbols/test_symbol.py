@@ -2,9 +2,9 @@
 
 import pytest
 
-from serena_central.core.text import Position
-from serena_central.lsp.answers import SymbolKind
-from serena_central.symbols.symbol import FileSymbols, Symbol
+from serena_central.core.text import Position, Range
+from serena_central.lsp.answers import DocumentSymbol, SymbolKind
+from serena_central.symbols.symbol import FileSymbols, Symbol, flatten
 
 
 def symbol(name: str, container: int, start: tuple[int, int], end: tuple[int, int]) -> Symbol:
@@ -43,3 +43,62 @@ def test_a_stretch_meets_what_reaches_into_it(first: tuple[int, int], last: tupl
 def test_the_innermost_definition_is_the_one_that_holds_a_place(at: tuple[int, int], name: str | None) -> None:
     place = FILE.enclosing(Position(*at))
     assert (None if place is None else FILE.symbols[place].name) == name
+
+
+def outlined(name: str, line: int, *scope: str, children: tuple[DocumentSymbol, ...] = ()) -> DocumentSymbol:
+    whole = Range(Position(line, 0), Position(line, 9))
+    return DocumentSymbol(name, SymbolKind.CLASS, whole, whole, "", list(children), scope)
+
+
+def paths(tree: list[DocumentSymbol]) -> list[str]:
+    file = flatten(tree)
+    return [file.name_path(place) for place in range(len(file.symbols))]
+
+
+def test_what_stands_outside_of_its_container_is_put_into_the_last_one_so_named_before_it() -> None:
+    tree = [
+        outlined("bin", 0),
+        outlined("early", 1, "late"),
+        outlined("first", 2, "bin"),
+        outlined("bin", 3),
+        outlined("second", 4, "bin"),
+        outlined("late", 5),
+        outlined("Space", 6, children=(outlined("Inner", 6),)),
+        outlined("method", 7, "Space", "Inner"),
+        outlined("Made", 8, "Space"),
+        outlined("of_made", 9, "Space", "Made"),
+        outlined("lost", 10, "Nowhere"),
+    ]
+    assert paths(tree) == [
+        "bin[0]",
+        "bin[0]/first",
+        "bin[1]",
+        "bin[1]/second",
+        "late",
+        "late/early",
+        "Space",
+        "Space/Inner",
+        "Space/Inner/method",
+        "Space/Made",
+        "Space/Made/of_made",
+        "Nowhere/lost",
+    ]
+
+
+def test_finding_containers_looks_at_each_symbol_some_times_however_many_there_are() -> None:
+    """Generated Go code has thousands of methods beside thousands of types in one file."""
+    looked = 0
+
+    class Counting(str):
+        def __eq__(self, other: object) -> bool:
+            nonlocal looked
+            looked += 1
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    many = 2000
+    types = [outlined(Counting(f"Type{number}"), number) for number in range(many)]
+    methods = [outlined("Marshal", many + number, f"Type{number}") for number in range(many)]
+    assert len(paths([*types, *methods])) == 2 * many
+    assert looked < 20 * many

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import msgspec.structs
@@ -9,7 +10,7 @@ import pytest
 
 from serena_central.core.errors import NoServerRoot
 from serena_central.lsp.catalogue import Roots, catalogue
-from serena_central.lsp.roots import ServerRoot, server_root
+from serena_central.lsp.roots import Manifests, ServerRoot, server_root
 from tests.support.fakes import FAKE_SPEC
 
 
@@ -147,3 +148,29 @@ def test_a_workspace_outside_the_project_does_not_count(tmp_path: Path) -> None:
     packages(tmp_path, "ws/crates/a")
     touch(tmp_path, "ws/Cargo.toml", text='[workspace]\nmembers = ["crates/*"]\n')
     assert cargo(tmp_path / "ws/crates", "a/src/lib.rs") == tmp_path / "ws/crates/a"
+
+
+def test_the_manifests_of_a_go_work_are_read_once_for_all_its_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modules = [f"staging/m{number}" for number in range(20)]
+    for module in modules:
+        others = "".join(f"replace x/{other} => ../../{other}\n" for other in modules)
+        touch(tmp_path, f"{module}/go.mod", text=f"module x/{module}\n{others}")
+    touch(tmp_path, "go.work", text="use (\n" + "".join(f"\t./{module}\n" for module in modules) + ")\n")
+    touch(tmp_path, "alone/go.mod", text="module alone\nreplace x => ../staging/m0\n")
+    read: list[Path] = []
+    read_text = Path.read_text
+
+    def noted(self: Path, *how: str, **more: str) -> str:
+        read.append(self)
+        return read_text(self, *how, **more)
+
+    monkeypatch.setattr(Path, "read_text", noted)
+    spec, manifests = catalogue().server("gopls"), Manifests()
+    for folder in [*modules, "alone"]:
+        for part in range(10):
+            server_root(spec, tmp_path, tmp_path / folder / f"part{part}/x.go", manifests)
+    times = Counter(path for path in read if path.exists())
+    assert len(times) == len(modules) + 2
+    assert max(times.values()) <= 2  # the go.work: what it uses, and what it replaces
