@@ -1,11 +1,16 @@
-"""Names that a rename leaves alone although they lead to the renamed symbol, too.
+"""Names that a rename leaves alone although the language server lists them among the symbol's references.
 
-Where `{ load }` becomes `{ fetch: load }`, a variable goes on under the old name. Language servers list its places as
-references to the member, since they lead to both.
+Where `{ load }` becomes `{ fetch: load }`, a variable or a field keeps the old name; where `export { load }` becomes
+`export { fetch as load }`, its importers do. Language servers list those places, too, since they lead to both. A server
+that writes both names knows which place means which: nothing is added to its rename.
 """
 
-from serena_central.core.text import Position, Range
+from collections.abc import Sequence
+
+from serena_central.core.text import Position
 from serena_central.editing.rename import Rename
+from serena_central.lsp.answers import Location
+from serena_central.projects.possible import Place
 from serena_central.projects.relations import Relations
 
 Named = tuple[str, Position]
@@ -13,21 +18,27 @@ Named = tuple[str, Position]
 
 
 class KeptNames:
-    """Places of one rename that name what keeps the old name, as the language server says."""
+    """Places that a server's rename of the symbol `declared` leaves out, by what they lead to, as the server says."""
 
-    def __init__(self, relations: Relations, rename: Rename) -> None:
+    def __init__(self, relations: Relations, rename: Rename, declared: Named) -> None:
         self._relations = relations
         self._rename = rename
         added = {(path, span.start) for path, span in rename.added}
         edited = {(path, edit.range.start) for path, edits in rename.edits.items() for edit in edits}
-        self._renamed = edited - added - rename.kept
-        self._known: dict[Named, bool] = dict.fromkeys(rename.kept, True)
+        kept = rename.kept - {declared}  # what leads to the declaration means what it declares
+        self._renamed = edited - added - kept
+        self._known: dict[Named, bool] = dict.fromkeys(kept, True)
 
-    async def added(self) -> set[tuple[str, Range]]:
-        """Of the places that the rename adds to the server's own. Raises LanguageServerError."""
-        if not self._rename.kept:
-            return set()
-        return {(path, span) for path, span in self._rename.added if await self._is_kept((path, span.start))}
+    async def left_out(self) -> tuple[list[Place], list[Place]]:
+        """Places that do not lead to what keeps the old name: those that may mean the symbol, and those that declare
+        something else. Raises LanguageServerError."""
+        unknown, declaring = list[Place](), list[Place]()
+        for place in (Place(*added) for added in self._rename.added):
+            named = place.path, place.range.start
+            if not await self._is_kept(named):
+                locations, _ = await self._relations.leads(*named)
+                (declaring if self._is_own(named, locations) else unknown).append(place)
+        return unknown, declaring
 
     async def _is_kept(self, place: Named) -> bool:
         """Whether it leads to what keeps the old name, by itself or over others that do."""
@@ -41,3 +52,8 @@ class KeptNames:
                     self._known[place] = True
                     break
         return self._known[place]
+
+    def _is_own(self, place: Named, locations: Sequence[Location]) -> bool:
+        return bool(locations) and all(
+            (self._relations.inside(location.path), location.range.start) == place for location in locations
+        )

@@ -117,7 +117,7 @@ class Project:
             encoding=settings.encoding,
         )
         naming = Naming(self.tree, self.index, self.indexer, languages, self._possible)
-        self.refactoring = Refactoring(root, self.tree, self.edits, self.relations, naming)
+        self.refactoring = Refactoring(root, self.tree, self.edits, self.relations, naming, self.languages)
         self.restrictions: list[str] = []
         """What is held back since nobody trusts the root: sentences without their end, for notes."""
         self.settings_stamp: object = settings_stamp(root)

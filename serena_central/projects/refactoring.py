@@ -22,9 +22,11 @@ from serena_central.projects.common_names import is_unusual
 from serena_central.projects.deleting import deletion
 from serena_central.projects.edits import NOTHING_SEEN, Edited, Edits, Meant, Site
 from serena_central.projects.kept_names import KeptNames
+from serena_central.projects.languages import ProjectLanguages
 from serena_central.projects.naming import Naming
 from serena_central.projects.possible import THOROUGH, Examined, Place
 from serena_central.projects.relations import Relations
+from serena_central.projects.shorthands import both_written, check_meant, is_member
 from serena_central.projects.views import Uses
 from serena_central.symbols.index import Hit
 
@@ -66,12 +68,14 @@ class Refactoring:
         edits: Edits,
         relations: Relations,
         naming: Naming,
+        languages: ProjectLanguages,
     ) -> None:
         self._root = root
         self._tree = tree
         self._edits = edits
         self._relations = relations
         self._naming = naming
+        self._languages = languages
 
     async def rename(
         self,
@@ -121,7 +125,11 @@ class Refactoring:
                 site.hit.symbol.name,
                 new_name,
             )
-            rename = rename.without(await KeptNames(self._relations, rename).added())
+            rename, left_out = await self._without_kept(site.hit, rename)
+            contents = {path: read.text for path, read in texts.items()}
+            rename = await both_written(
+                self._languages, rename, contents, site.hit.symbol.name, new_name, member=is_member(site.hit)
+            )
             plans[:] = [rename]
             changes = [
                 FileChange(
@@ -132,7 +140,7 @@ class Refactoring:
                 )
                 for path in sorted({*rename.edits, *moves})
             ]
-            left[:] = [await self._left(site.hit, examined, rename)]
+            left[:] = [await self._left(site.hit, examined, rename, left_out)]
             changed = {path: texts[path].text for path in rename.edits}
             standing[:] = await self._naming.standing(site.hit, new_name, changed)
             return changes
@@ -206,7 +214,15 @@ class Refactoring:
         caveat = self._relations.caveat(hit)
         return _with_remarks(edited, [f"References may be missing: {caveat}"] if caveat else [])
 
-    async def _left(self, hit: Hit, examined: Examined, rename: Rename) -> LeftOver:
+    async def _without_kept(self, hit: Hit, rename: Rename) -> tuple[Rename, Examined]:
+        """A rename without what goes on under the old name; and what else it leaves out for that."""
+        if not rename.kept:
+            return rename, Examined()
+        await check_meant(self._languages, hit, rename)
+        unknown, declaring = await KeptNames(self._relations, rename, (hit.path, hit.symbol.name_position)).left_out()
+        return rename.without(rename.added), Examined(unexamined=unknown, definitions=declaring)
+
+    async def _left(self, hit: Hit, examined: Examined, rename: Rename, left_out: Examined) -> LeftOver:
         """Where the old name stands besides the places that are renamed."""
         renamed = {(path, edit.range.start) for path, edits in rename.edits.items() for edit in edits}
 
@@ -215,8 +231,8 @@ class Refactoring:
             return list(dict.fromkeys(f"{place.path}:{place.range.start.line0}" for place in kept))
 
         return LeftOver(
-            lines([*examined.possible, *examined.unexamined]),
-            lines(examined.definitions),
+            lines([*examined.possible, *examined.unexamined, *left_out.unexamined]),
+            lines([*examined.definitions, *left_out.definitions]),
             lines(examined.strings),
             lines(examined.comments),
             await self._relations.files_elsewhere(hit),

@@ -1,24 +1,19 @@
 """Renaming a symbol in a sibling that uses it: its part of a rename that several projects make as one operation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from serena_central.core.errors import EditRefused, FileChanged, LanguageServerError
-from serena_central.core.text import Position, Range, Text
+from serena_central.core.errors import EditRefused, FileChanged
+from serena_central.core.text import Range
 from serena_central.editing.change import Author, FileChange
-from serena_central.editing.plan import TextEdit, apply_edits
+from serena_central.editing.plan import apply_edits
 from serena_central.editing.rename import Rename, check_new_name, completed
 from serena_central.files.stamp import Stamp
 from serena_central.files.text import FileText
-from serena_central.lsp.answers import Replacement, SymbolKind
 from serena_central.projects.project import Project
 from serena_central.projects.refactoring import LeftOver, Renamed
-from serena_central.projects.superrepo.leads import Place
+from serena_central.projects.shorthands import both_written, is_member
 from serena_central.projects.superrepo.sibling_places import SiblingPlaces, places_in, range_of, shown
 from serena_central.projects.superrepo.uses import Declaration
-from serena_central.symbols.syntax.messages import Shorthand
-
-_GROUPS = frozenset({SymbolKind.MODULE, SymbolKind.NAMESPACE, SymbolKind.PACKAGE})
-"""What only groups names: a value in it may be named by its own."""
 
 LISTED = 20
 """Places that one message names."""
@@ -49,8 +44,9 @@ async def rename_uses(
         for place in found.references:
             spans.setdefault(place.path, []).append(range_of(place))
         contents = {path: read.text for path, read in texts.items()}
-        proposed = await _shorthands(sibling, declared, found, contents, new_name)
-        rename = completed(proposed, spans, contents, declared.name, new_name)
+        rename = completed({}, spans, contents, declared.name, new_name)
+        hit = await declared.project.find_one(declared.name_path, declared.path)
+        rename = await both_written(sibling.languages, rename, contents, declared.name, new_name, member=is_member(hit))
         made[:] = [(rename, found)]
         return [
             FileChange(sibling.root / path, texts[path], apply_edits(texts[path].text, edits))
@@ -78,66 +74,6 @@ def _check_known(sibling: Project, declared: Declaration, found: SiblingPlaces) 
             f"Not all references to {declared.name_path} are known: {'; '.join(filter(None, [why, found.remark]))}. "
             "Pass force=true to leave such places as they are."
         )
-
-
-async def _shorthands(
-    sibling: Project, declared: Declaration, found: SiblingPlaces, texts: Mapping[str, Text], new: str
-) -> dict[str, list[TextEdit]]:
-    """Places at which more than the name must change: those that stand for a field and a value at once."""
-    known = {place: found.shorthands[place] for place in found.references if place in found.shorthands}
-    others = [place for place in found.references if place not in known]
-    known |= await _proposed_shorthands(sibling, others, declared.name, new)
-    is_member = bool(known) and await _is_member(declared)
-    edits: dict[str, list[TextEdit]] = {}
-    for place, shorthand in known.items():
-        end = range_of(place).end
-        written = f"{place.name}: {new}"
-        if is_member or shorthand.binds:
-            written = f"{new}: {texts[place.path].slice(Range(shorthand.start, end))}"
-        edits.setdefault(place.path, []).append(TextEdit(Range(shorthand.start, end), written))
-    return edits
-
-
-async def _is_member(declared: Declaration) -> bool:
-    """Whether a symbol is named as what it belongs to, and not as a value of its own."""
-    hit = await declared.project.find_one(declared.name_path, declared.path)
-    container = hit.symbol.container
-    return container >= 0 and hit.file.symbols[container].kind not in _GROUPS
-
-
-async def _proposed_shorthands(
-    sibling: Project, references: Sequence[Place], old: str, new: str
-) -> dict[Place, Shorthand]:
-    """Shorthands that no grammar knows, as in macros: the sibling's server does, if it would rename what another
-    project declares. Nothing else of that is believed: asked at a shorthand, it may rename the other of the two."""
-    if not references:
-        return {}
-    first = references[0]
-    files = [sibling.root / path for path in dict.fromkeys(place.path for place in references)]
-    try:
-        proposal = await sibling.languages.ask(
-            first.path, lambda server: server.rename(files[0], first.position, new, candidates=files)
-        )
-    except LanguageServerError:
-        return {}
-    both = {f"{old}: {new}", f"{new}: {old}"}
-    found: dict[Place, Shorthand] = {}
-    for place in references:
-        span = range_of(place)
-        edits = [one for one in proposal.replacements.get(sibling.root / place.path, ()) if span.encloses(one.range)]
-        if _edited(old, span.start, edits) in both:
-            found[place] = Shorthand(span.start, binds=False)
-    return found
-
-
-def _edited(name: str, start: Position, edits: Sequence[Replacement]) -> str:
-    """What edits inside a name that stands at `start` make of it."""
-
-    def moved(position: Position) -> Position:
-        return Position(0, position.column - start.column)
-
-    within = [TextEdit(Range(moved(one.range.start), moved(one.range.end)), one.new_text) for one in edits]
-    return apply_edits(Text(name), within)
 
 
 async def _texts(sibling: Project, paths: set[str], stamps: Mapping[str, Stamp]) -> dict[str, FileText]:

@@ -9,7 +9,6 @@ installed). To a variable that a pattern names after the symbol, as `{ name }` d
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from types import MappingProxyType
 from typing import NamedTuple
 
 import anyio.to_thread
@@ -33,9 +32,8 @@ class SiblingPlaces(NamedTuple):
     """`references` lead to the declaration; `possible` may. `strings` and `comments` hold the name, too.
 
     `unasked` places are beyond what is asked about. `mentions`: whether anything in the sibling names the declaring
-    package, as far as a rule is known for that. `remark`: why something may lack. `shorthands` are those of the places
-    that stand for something else, too, as far as a grammar can tell. `definitions`: where the sibling gives symbols of
-    its own that name, overrides and implementations among them.
+    package, as far as a rule is known for that. `remark`: why something may lack. `definitions`: where the sibling
+    gives symbols of its own that name, overrides and implementations among them.
     """
 
     references: Sequence[Place] = ()
@@ -45,7 +43,6 @@ class SiblingPlaces(NamedTuple):
     unasked: Sequence[Place] = ()
     mentions: bool = True
     remark: str | None = None
-    shorthands: Mapping[Place, Shorthand] = MappingProxyType({})
     definitions: Sequence[Place] = ()
 
 
@@ -79,7 +76,6 @@ async def places_in(sibling: Project, declared: Declaration) -> SiblingPlaces:
         code[MOST_PLACES:],
         mentioned,
         leads.remark,
-        shorthands,
         await _defined(sibling, [place for place in code if place not in meant]),
     )
 
@@ -169,7 +165,7 @@ def _own_names(
 ) -> set[Place]:
     """Places that name a variable which a pattern named after a field, whatever they lead to besides: it keeps its
     name. A shorthand stands for a field, too, and so for the symbol if it is `meant`."""
-    known = [place for place, shorthand in shorthands.items() if shorthand.binds]
+    known = [place for place, shorthand in shorthands.items() if shorthand.binds is not False]
     own: set[Place] = set()
     for place in known:  # it grows
         for user in users.get(place, ()):

@@ -56,10 +56,10 @@ class Request(msgspec.Struct, array_like=True):
 
 class Shorthand(msgspec.Struct, frozen=True, array_like=True):
     """One word for a field and a value, as in `{ name }`. `start`: where the field stands if both are written (in Rust
-    before `ref`). `binds`: it is a pattern, which declares the value."""
+    before `ref`). `binds`: it is a pattern, which declares the value; None where it may be either, in a macro."""
 
     start: Position
-    binds: bool
+    binds: bool | None
 
 
 class Occurrence(msgspec.Struct, frozen=True, array_like=True):

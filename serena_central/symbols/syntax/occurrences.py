@@ -21,6 +21,9 @@ _NAMES = ("identifier", "name", "constant")
 
 _PATTERNS = ("shorthand_property_identifier_pattern", "shorthand_field_identifier")
 _WHOLE_PATTERN = "field_pattern"
+_MACRO_TOKENS = "token_tree"
+_MODIFIERS = (b"ref", b"mut")
+_BEFORE_BLOCKS = (b"if", b"while", b"match", b"in")
 _INITIALIZERS = ("shorthand_property_identifier", "shorthand_field_initializer")
 
 
@@ -63,10 +66,44 @@ def _shorthand(node: Node | None, start: Position, source: bytes) -> Shorthand |
     if node is None or node.parent is None:
         return None
     if node.type in _PATTERNS:
-        if node.parent.type == _WHOLE_PATTERN:
-            modifiers = source[node.parent.start_byte : node.start_byte].decode()
-            start = Position(start.line0, start.column - len(modifiers)) if "\n" not in modifiers else start
-        return Shorthand(start, binds=True)
+        first = node.parent if node.parent.type == _WHOLE_PATTERN else node
+        return Shorthand(_before(first, node, start, source), binds=True)
+    if node.parent.type == _MACRO_TOKENS and (tokens := _field_tokens(node)):
+        return Shorthand(_before(tokens[0], node, start, source), binds=None)
     if node.type in _INITIALIZERS or node.parent.type in _INITIALIZERS:
         return Shorthand(start, binds=False)
     return None
+
+
+def _field_tokens(node: Node) -> list[Node]:
+    """A word among the tokens of a Rust macro, with its modifiers, if it is all that stands for a field of a structure
+    (`Name { word, .. }`); nothing else."""
+    group = node.parent
+    tokens = group.children if group is not None else []
+    first = last = tokens.index(node)
+    while first > 0 and tokens[first - 1].text in _MODIFIERS:
+        first -= 1
+    is_between = (
+        first > 0 and tokens[first - 1].type in "{," and last + 1 < len(tokens) and tokens[last + 1].type in ",}"
+    )
+    return tokens[first : last + 1] if is_between and tokens[0].type == "{" and _is_structure(group) else []
+
+
+def _is_structure(group: Node | None) -> bool:
+    """Whether tokens in braces follow the name of a type, and are not the block of an `if` that ends with one."""
+    token = group.prev_sibling if group is not None else None
+    if token is None or not (token.type == ">" or (token.text or b"")[:1].isupper()):
+        return False
+    while token is not None and token.type not in (",", ";", "(", "{", "["):
+        if token.text in _BEFORE_BLOCKS:
+            return False
+        if token.text == b"let":
+            return True
+        token = token.prev_sibling
+    return True
+
+
+def _before(first: Node, node: Node, start: Position, source: bytes) -> Position:
+    """Where `first` begins, if that is in the line of `node`, which begins at `start`."""
+    modifiers = source[first.start_byte : node.start_byte].decode()
+    return Position(start.line0, start.column - len(modifiers)) if "\n" not in modifiers else start

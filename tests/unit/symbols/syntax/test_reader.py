@@ -131,6 +131,13 @@ async def test_a_name_stands_in_code_a_string_or_a_comment(identifier: str, text
         ("javascript", 'import { name } from "x"; export { name };', [None, None]),
         ("rust", "fn f(P { name }: P) { P { name, x: name } }", [(9, True), (26, False), None]),
         ("rust", "fn f() { let P { ref mut name, .. } = p; p.name }", [(17, True), None]),
+        ("rust", "fn f() { m![P { name, a: 1 }, P { a: 1, ref mut name }] }", [(16, None), (40, None)]),
+        ("rust", "fn f() { m!(if a { name } else { name }, if B == C { name }, { name, a }) }", [None] * 4),
+        (
+            "rust",
+            "fn f() { m!(if let P { name } = p { name }, P { name: name }, P::<T> { name, .. }) }",
+            [(23, None), None, None, None, (71, None)],
+        ),
         ("python", "{name: name}", [None, None]),
     ],
 )
