@@ -11,7 +11,7 @@ from tree_sitter import Node
 from serena_central.core.text import Text
 from serena_central.symbols.syntax.messages import Edit
 from serena_central.symbols.syntax.statements import Span
-from serena_central.symbols.syntax.trees import tree_of
+from serena_central.symbols.syntax.trees import tree_after, tree_of
 
 
 def damage(identifier: str, source: bytes, edit: Edit) -> str:
@@ -20,7 +20,7 @@ def damage(identifier: str, source: bytes, edit: Edit) -> str:
     removed = Span(*(len(text.content[: text.offset(at)].encode()) for at in edit.range))
     new = edit.new_text.encode("utf-8", "replace")
     before = tree_of(identifier, source).root_node
-    after = tree_of(identifier, source[: removed.start] + new + source[removed.end :]).root_node
+    after = tree_after(identifier, source, removed.start, removed.end, new).root_node
     more = _errors(after) - _errors(before)
     if more > 0:
         return f"the file would have {more} more place{'s' * (more > 1)} that can't be parsed"

@@ -3,16 +3,19 @@
 Runs in the worker's process, like `outline`.
 """
 
-from functools import cache, lru_cache
+from collections import OrderedDict
+from functools import cache
 from importlib import import_module
 
-from tree_sitter import Language, Parser, Query, Tree
+from tree_sitter import Language, Parser, Point, Query, Tree
 
 from serena_central.symbols.syntax.grammars import GRAMMARS, QUERIES
 
 KEPT = 4
 KEPT_BYTES = 500_000
 """Of the longest text whose tree is kept: a tree takes 60 times its text at the worst, ten times as a rule."""
+
+_kept: OrderedDict[tuple[str, bytes], Tree] = OrderedDict()
 
 
 @cache
@@ -27,7 +30,38 @@ def tools(identifier: str) -> tuple[Parser, Query]:
 
 def tree_of(identifier: str, source: bytes) -> Tree:
     """Of a text (valid UTF-8) in the language of an LSP identifier that `GRAMMARS` holds; shared, so never edited."""
-    return _kept(identifier, source) if len(source) <= KEPT_BYTES else _parsed(identifier, source)
+    known = _kept.get((identifier, source))
+    if known is None:
+        known = _parsed(identifier, source)
+        _keep(identifier, source, known)
+    else:
+        _kept.move_to_end((identifier, source))
+    return known
+
+
+def tree_after(identifier: str, source: bytes, start: int, end: int, new: bytes) -> Tree:
+    """Of a text with the bytes from `start` to `end` replaced; equal to what `tree_of` makes of that text.
+
+    What the edit leaves alone is taken from the text's own tree, in a tenth of the time that parsing takes. Only where
+    neither text has errors: how a parser recovers from one depends on where it comes from.
+    """
+    after = source[:start] + new + source[end:]
+    before = tree_of(identifier, source)
+    if (identifier, after) in _kept or before.root_node.has_error:
+        return tree_of(identifier, after)
+    tree = before.copy()
+    # Blanks behind the edit count to it: a scanner's tokens there (the end of a line, of a block) have no width, and
+    # what stands behind them is parsed anew if they are not.
+    blank = len(source) - end - len(source[end:].lstrip())
+    old_end, new_end = end + blank, start + len(new) + blank
+    points = _point(source, start), _point(source, old_end), _point(after, new_end)
+    tree.edit(start, old_end, new_end, *points)
+    parser, _ = tools(identifier)
+    tree = parser.parse(after, tree)
+    if tree.root_node.has_error:
+        return tree_of(identifier, after)
+    _keep(identifier, after, tree)
+    return tree
 
 
 def _parsed(identifier: str, source: bytes) -> Tree:
@@ -35,4 +69,12 @@ def _parsed(identifier: str, source: bytes) -> Tree:
     return parser.parse(source)
 
 
-_kept = lru_cache(maxsize=KEPT)(_parsed)
+def _keep(identifier: str, source: bytes, tree: Tree) -> None:
+    if len(source) <= KEPT_BYTES:
+        _kept[identifier, source] = tree
+        if len(_kept) > KEPT:
+            _kept.popitem(last=False)
+
+
+def _point(source: bytes, offset: int) -> Point:
+    return Point(source.count(b"\n", 0, offset), offset - source.rfind(b"\n", 0, offset) - 1)
