@@ -225,7 +225,7 @@ class SymbolNotFound(SerenaCentralError):
     """No symbol fits the pattern in the files that were asked. `unknown` says which files could not be."""
 
     def __init__(self, pattern: str, where: str, close: Sequence[str] = (), unknown: Sequence[str] = ()) -> None:
-        hint = f" Close matches: {listed(close)}." if close else " get_symbols_overview shows what a file holds."
+        hint = f" Close matches: {', '.join(close)}." if close else " get_symbols_overview shows what a file holds."
         super().__init__(" ".join([f"No symbol matches {pattern!r} in {where}.{hint}", *unknown]))
         self.pattern = pattern
 

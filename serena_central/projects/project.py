@@ -312,6 +312,10 @@ class Project:
         await self.fresh()
         return await self._finder.find(parse_pattern(pattern, substring=substring), self._within(within))
 
+    async def near(self, pattern: str, within: str = "") -> list[str]:
+        """Symbols that may be meant where nothing fits a pattern (`Finder.near`)."""
+        return await self._finder.near(parse_pattern(pattern), self._within(within))
+
     async def find_one(self, name_path: str, within: str = "", *, one_definition: bool = False) -> Hit:
         """The one symbol that is meant; `one_definition` as in `Finder.find_one`.
 

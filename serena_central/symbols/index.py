@@ -7,17 +7,20 @@ kept. The index knows no server and no clock: who fills it is `indexer`'s busine
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice
 from typing import NamedTuple
 
 import msgspec
 
 from serena_central.files.stamp import Stamp
-from serena_central.symbols.namepath import Pattern
+from serena_central.symbols.namepath import Pattern, Reading
 from serena_central.symbols.symbol import FileSymbols, Symbol
 
 DECODED_FILES = 2048
 """Files whose symbols stay decoded: what agents ask again and again; about 20 MB at the most."""
+
+FILES_LOOKED_AT = 1_000
+"""Of those that define one name, to show some of them: 2 ms."""
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(FileSymbols)
@@ -83,6 +86,11 @@ class Hit(NamedTuple):
     @property
     def name_path(self) -> str:
         return self.file.name_path(self.place)
+
+
+def lies_within(path: str, within: str | None) -> bool:
+    """Whether a file is this one or lies in this folder; everything lies within None."""
+    return within is None or path == within or path.startswith(within + "/")
 
 
 class SymbolIndex:
@@ -185,32 +193,57 @@ class SymbolIndex:
         entry = self._entries.get(path)
         return self.file(path) if entry is not None and entry.stamp == stamp else None
 
-    def find(self, pattern: Pattern, within: str | None = None) -> Iterator[Hit]:
+    def find(self, pattern: Pattern, within: str | None = None) -> list[Hit]:
         """Symbols that fit, by path and place. `within` is a file, or a folder's path; None means everywhere."""
-        names = self._names_for(pattern, within)
+        for reading in pattern.readings:
+            if hits := list(self._fitting(reading, within)):
+                return hits
+        return []
+
+    def _fitting(self, reading: Reading, within: str | None) -> Iterator[Hit]:
+        names = self._names_for(reading, within)
         # A file that doesn't hold the containers' names has no such symbol; looking for them is cheaper than decoding.
-        containers = [part.name.encode("utf-8", "surrogatepass") for part in pattern.parts[:-1]]
+        held = [(name, name.encode("utf-8", "surrogatepass")) for name in reading.held]
         paths = self._files_of(names, within)
-        if containers:
-            paths = {path for path in paths if all(name in self._entries[path].blob for name in containers)}
+        if held:
+            paths = {path for path in paths if self._holds(path, held, modules=reading.written)}
         for path in sorted(paths):
             file = self.file(path)
             for place, symbol in enumerate(file.symbols):
-                if symbol.name in names and pattern.fits(file.path(place)):
+                if symbol.name in names and reading.fits(file.path(place), path):
                     yield Hit(path, file, place)
+
+    def _holds(self, path: str, held: Iterable[tuple[str, bytes]], *, modules: bool) -> bool:
+        """Whether a file's symbols hold all these names, or its path does."""
+        blob, known = self._entries[path].blob, path.replace("-", "_") if modules else ""
+        return all(encoded in blob or (modules and name in known) for name, encoded in held)
+
+    def some(self, name: str, most: int, within: str | None, holding: str = "") -> list[Hit]:
+        """Some symbols of exactly this name: first those `within` a file or folder, and in files that hold another name
+        too. Decodes `most` files, however many have it."""
+        held = holding.encode("utf-8", "surrogatepass")
+        paths = list(islice(self._files_of_name.get(name, ()), FILES_LOOKED_AT))
+        if name in self._file_of_name:
+            paths.append(self._file_of_name[name])
+        paths.sort(key=lambda path: (not lies_within(path, within), held not in self._entries[path].blob, path))
+        hits: list[Hit] = []
+        for path in paths[:most]:
+            file = self.file(path)
+            hits += [Hit(path, file, place) for place, symbol in enumerate(file.symbols) if symbol.name == name]
+        return hits
 
     def names(self) -> Iterator[str]:
         """Every name that some symbol has, as far as they are mapped."""
         return chain(self._files_of_name, self._file_of_name)
 
-    def _names_for(self, pattern: Pattern, within: str | None) -> set[str]:
+    def _names_for(self, reading: Reading, within: str | None) -> set[str]:
         """The names that a symbol must have one of."""
-        if not pattern.substring:
-            return pattern.names
+        if not reading.substring:
+            return reading.names
         known: Iterable[str] = self.names()
         if within is not None and within in self._entries:
             known = (symbol.name for symbol in self.file(within).symbols)
-        return {name for name in known if pattern.fits_name(name)}
+        return {name for name in known if reading.fits_name(name)}
 
     def _files_of(self, names: set[str], within: str | None) -> set[str]:
         if within is not None and within in self._entries:

@@ -7,7 +7,9 @@ siblings of one name) carries its place among them: `Class/method[1]`. A pattern
 - `Type/method` in Rust: fits the method of an `impl` of the type, too;
 - `/Class/method`: fits the whole path;
 - `method[1]`: fits that overload, and overloaded symbols only; without an index any overload fits;
-- with substring matching, the last part fits any name that contains it.
+- with substring matching, the last part fits any name that contains it;
+- `Class.method`, `ns::Class<T>::method(int)`, `(*Server).Serve`, `<Type as Trait>::method`: where no symbol is called
+  so, what they mean (symbols/written.py); what leads the containers may name the file: `package.module.Class.method`.
 
 Names are compared case-sensitively. Names that hold a `/` of their own (headings, keys) are split like any other, on
 both sides; one that ends like an index (`Notes [1]`) is found by it, too.
@@ -15,15 +17,20 @@ both sides; one that ends like an index (`Notes [1]`) is found by it, too.
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 import msgspec
 
 from serena_central.core.errors import InvalidArguments
+from serena_central.symbols.written import bare, written_parts
 
 _PART = re.compile(r"(?P<name>.+?)(?:\[(?P<index>\d{1,9})\])?", re.DOTALL)
 
-_ARGUMENTS = re.compile(r"<[^<>]*>")
-_WORD = re.compile(r"\w+")
+_UNNAMED = frozenset({"lib", "src"})
+"""Folders that nobody writes before a name."""
+
+_HERE = frozenset({"crate", "self", "super"})
+"""Rust's words for a module."""
 
 PATTERN_LIMIT = 1000
 """Characters; no language nests names deeper than this, hostile input does."""
@@ -49,13 +56,14 @@ def split_name(name: str) -> list[str]:
     return [part for part in name.split("/") if part] or [name]
 
 
-class Pattern(msgspec.Struct, frozen=True):
-    """A parsed name-path pattern; `parts` is never empty."""
+class Reading(msgspec.Struct, frozen=True):
+    """What a pattern may mean. `parts` is never empty. `written`: as people write it, so that what leads the containers
+    may name the file."""
 
-    text: str
     parts: tuple[Part, ...]
     absolute: bool
     substring: bool
+    written: bool = False
 
     @property
     def last(self) -> Part:
@@ -75,35 +83,84 @@ class Pattern(msgspec.Struct, frozen=True):
             names.update(head + name for head in [*joined, *("/" + one for one in joined)] for name in tuple(names))
         return names
 
+    @property
+    def held(self) -> list[str]:
+        """What stands in each file that defines a symbol which fits, or in that file's path: names of containers."""
+        return [bare(part.name) for part in self.parts[:-1] if not (self.written and part.name in _HERE)]
+
     def _is_in(self, own: Part) -> bool:
         return self.last.name in own.name and self.last.overload in (None, own.overload)
 
-    def fits(self, path: Sequence[Part]) -> bool:
-        """Whether a symbol whose path is `path` (from the file's top) fits."""
-        if len(path) < len(self.parts) or (self.absolute and len(path) != len(self.parts)):
-            return False
+    def fits(self, path: Sequence[Part], file: str = "") -> bool:
+        """Whether a symbol whose path is `path` (from the file's top) fits; `file` is the root-relative path."""
         own = path[-1]
         if not (own.fits(self.last) or (self.substring and self._is_in(own))):
             return False
-        containers = path[-len(self.parts) : -1]
-        return all(_contains(part, asked) for part, asked in zip(containers, self.parts[:-1], strict=True))
+        containers, asked = path[:-1], self.parts[:-1]
+        if len(asked) > len(containers):
+            modules, asked = asked[: len(asked) - len(containers)], asked[len(asked) - len(containers) :]
+            if not (self.written and _leads_to(modules, file)):
+                return False
+        elif self.absolute and len(asked) != len(containers):
+            return False
+        return all(map(_contains, containers[len(containers) - len(asked) :], asked))
+
+
+class Pattern(msgspec.Struct, frozen=True):
+    """A parsed name-path pattern. `readings` is never empty: the text as it stands, and what else it may mean, which
+    counts where nothing fits the one before."""
+
+    text: str
+    readings: tuple[Reading, ...]
+    substring: bool
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Of the text as it stands."""
+        return self.readings[0].parts
+
+    @property
+    def last(self) -> Part:
+        """The name in its shortest reading: it stands in each file that defines what is asked for."""
+        return self.readings[-1].last
+
+    @property
+    def container(self) -> Part | None:
+        """What is to hold it, in its shortest reading."""
+        parts = self.readings[-1].parts
+        return parts[-2] if len(parts) > 1 else None
+
+    def fits(self, path: Sequence[Part], file: str = "") -> bool:
+        """Whether a symbol fits by any reading."""
+        return any(reading.fits(path, file) for reading in self.readings)
+
+    def is_whole(self, path: Sequence[Part]) -> bool:
+        """Whether it names a symbol's whole path, by the first reading that the symbol fits."""
+        fitting = next((reading for reading in self.readings if reading.fits(path)), None)
+        return fitting is not None and len(fitting.parts) == len(path)
 
 
 def _contains(container: Part, asked: Part) -> bool:
-    """Whether a container is the one asked for: an implementation in Rust counts as its type."""
-    return container.fits(asked) or (asked.overload is None and implemented(container.name) == asked.name)
+    """Whether a container is the one asked for: an implementation in Rust counts as its type, a template's
+    specialization as the template."""
+    return container.fits(asked) or (asked.overload is None and bare(container.name) == bare(asked.name))
 
 
-def implemented(name: str) -> str | None:
-    """The bare name of the type that a symbol of this name implements, such as `impl<R: Read> Trait for &mut Type<R>`;
-    None if it is no implementation."""
-    if not name.startswith(("impl ", "impl<")):
-        return None
-    before = ""
-    while name != before:
-        name, before = _ARGUMENTS.sub("", name), name
-    words = _WORD.findall(name.rpartition(" for ")[2].partition(" where ")[0])
-    return words[-1] if words else None
+def _leads_to(modules: Sequence[Part], file: str) -> bool:
+    """Whether these are the names of a file and its folders, or of its folders alone, as far as they go."""
+    wanted = [part.name for part in modules if part.name not in _HERE]
+    *folders, own = _modules_of(file)
+    known = [folder for folder in folders if folder not in _UNNAMED]
+    return any(
+        names[len(names) - len(wanted) :] == wanted for names in ([*known, own], known) if len(names) >= len(wanted)
+    )
+
+
+@lru_cache(maxsize=4096)
+def _modules_of(file: str) -> tuple[str, ...]:
+    """A file's folders and its own name as modules are called: `polars-core/src/lib.rs` is polars_core, src, lib."""
+    *folders, own = file.replace("-", "_").split("/")
+    return (*folders, own.partition(".")[0])
 
 
 def parse_pattern(text: str, *, substring: bool = False) -> Pattern:
@@ -119,7 +176,17 @@ def parse_pattern(text: str, *, substring: bool = False) -> Pattern:
         raise InvalidArguments(
             f"{text!r} is no name path. Write a name (method), a path in its file (Class/method), or /Class."
         )
-    return Pattern(text, tuple(_parse_part(name) for name in names), text.strip().startswith("/"), substring)
+    absolute = text.strip().startswith("/")
+    literal = Reading(tuple(map(_parse_part, names)), absolute, substring)
+    return Pattern(text, (literal, *_as_written(text, literal)), substring)
+
+
+def _as_written(text: str, literal: Reading) -> list[Reading]:
+    parts = written_parts(text)
+    if parts is None:
+        return []
+    meant = Reading(tuple(map(_parse_part, parts)), literal.absolute, literal.substring, written=True)
+    return [meant] if meant.parts != literal.parts else []
 
 
 def _parse_part(text: str) -> Part:

@@ -4,10 +4,10 @@ A project-wide find is complete although the index is not: the files that are no
 text are the only ones that could define it, and they are asked first.
 """
 
-import difflib
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,9 +17,11 @@ from serena_central.core.errors import AmbiguousSymbol, SymbolNotFound
 from serena_central.files.search import find_containing
 from serena_central.files.tree import Change, FileTree
 from serena_central.symbols.gap import PATIENT_S, Gap
-from serena_central.symbols.index import Hit, SymbolIndex
+from serena_central.symbols.index import Hit, SymbolIndex, lies_within
 from serena_central.symbols.indexer import Indexer
 from serena_central.symbols.namepath import Pattern
+from serena_central.symbols.nearby import FEW, NAMES_COMPARED, nearest
+from serena_central.symbols.written import bare
 
 _WORD = re.compile(r"\w+")
 
@@ -32,8 +34,11 @@ FILES_REMEMBERED = 100_000
 ROUNDS = 40
 """How often a find looks again for files that changed meanwhile: what changed after the call came may be left out."""
 
-NAMES_COMPARED = 50_000
-"""Names looked through for close matches: about 0.3 s in a thread, spent on an error alone."""
+MAPPING_S = 0.5
+"""How long names that a cache brought are waited for, where close ones are to be named."""
+
+FILES_SHOWN = 2
+"""Of one close name."""
 
 
 class Found(NamedTuple):
@@ -119,13 +124,11 @@ class Finder:
         """
         hits, gaps = await self.find(pattern, within)
         if len(hits) > 1:
-            exact = [hit for hit in hits if len(hit.file.path(hit.place)) == len(pattern.parts)]
+            exact = [hit for hit in hits if pattern.is_whole(hit.file.path(hit.place))]
             hits = exact if len(exact) == 1 else hits
         if not hits:
-            where = within or "this project"
-            await self._indexer.map_names()
-            close = await anyio.to_thread.run_sync(self._close_names, pattern, within)
-            raise SymbolNotFound(pattern.text, where, close, [str(gap) for gap in gaps])
+            close = await self.near(pattern, within)
+            raise SymbolNotFound(pattern.text, within or "this project", close, [str(gap) for gap in gaps])
         if len(hits) > 1 and (one_definition or not self._is_one(hits)):
             raise AmbiguousSymbol(pattern.text, [f"{hit.path}: {hit.name_path}" for hit in hits])
         return hits[0]
@@ -167,12 +170,21 @@ class Finder:
             self._lacking.popitem(last=False)
         return found
 
-    def _close_names(self, pattern: Pattern, within: str | None) -> list[str]:
-        if within is not None and within in self._index:
-            file = self._index.file(within)
-            names = [file.name_path(place) for place in range(len(file.symbols))]
-            wanted = "/".join(map(str, pattern.parts))
-        else:
-            names = list(self._index.names())[:NAMES_COMPARED]
-            wanted = pattern.last.name
-        return difflib.get_close_matches(wanted, names, n=5)
+    async def near(self, pattern: Pattern, within: str | None) -> list[str]:
+        """Symbols that may be meant where none fits, as `name path (file)`: of the same name in another place, then of
+        names spelt alike. Looks at `nearby.NAMES_COMPARED` names, in a thread."""
+        with anyio.move_on_after(MAPPING_S):
+            await self._indexer.map_names()
+        name, holder = pattern.last.name, bare(pattern.container.name) if pattern.container else ""
+        hits = self._index.some(name, FILES_SHOWN, within, holder)
+        if len(hits) < FEW:
+            names = list(islice(self._index.names(), NAMES_COMPARED))
+            if within is not None and within in self._index:  # where so many names are not all
+                names += {symbol.name for symbol in self._index.file(within).symbols}
+            spelt = await anyio.to_thread.run_sync(nearest, name, names)
+            for one in dict.fromkeys(spelt):
+                hits += self._index.some(one, FILES_SHOWN, within, holder)
+        hits.sort(key=lambda hit: not lies_within(hit.path, within))
+        if holder:
+            hits.sort(key=lambda hit: all(bare(part.name) != holder for part in hit.file.path(hit.place)[:-1]))
+        return [f"{hit.name_path} ({hit.path})" for hit in hits[:FEW]]

@@ -9,7 +9,7 @@ import difflib
 import logging
 import math
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
@@ -57,7 +57,7 @@ from serena_central.tools.context import Services, ToolCall
 from serena_central.tools.edits import refactorings, symbol_edits, text_edits
 from serena_central.tools.fitting import fit
 from serena_central.tools.joining import edit_all
-from serena_central.tools.listing import page
+from serena_central.tools.listing import Listing, page
 from serena_central.tools.once import Once, repeat_key
 from serena_central.tools.trust import note_dependencies, note_instead, note_python, note_restrictions
 
@@ -88,6 +88,12 @@ CONTEXT_KEPT = 500
 
 PART_S = 25.0
 """How long one of several projects may take: then the others' answers are sent, and its own says so."""
+
+HELPED = 3
+"""Of several projects in which nothing was found: so many say what may be meant …"""
+
+HELP_S = 2.0
+"""… and so long is looked for it."""
 
 PROJECTS_AT_ONCE = 8
 """Projects of one call that are asked at the same time: enough to hide a slow one, few enough to leave others room."""
@@ -236,6 +242,7 @@ class ToolCaller:
         else:
             with _until(call, _timeout_of(tool, settings), tool.name):
                 results = {"": await tool.function(call, **parsed)}
+        await _help_if_empty(call, results)
         remarks = "\n".join(call.remarks)
         text, shortened = fit(results, max(limit - len(remarks), limit // 2), grouped=scope.grouped)
         answer = Answer([text, remarks] if remarks else [text], shortened)
@@ -380,6 +387,24 @@ def _gather_remarks(call: ToolCall, parts: Mapping[str, ToolCall]) -> None:
     for label, part in parts.items():
         for remark in part.remarks:
             call.remark(f"{quoted(label)}: {remark}")
+        call.if_empty += [partial(_labelled, label, help_) for help_ in part.if_empty]
+
+
+async def _labelled(label: str, help_: Callable[[], Awaitable[str]]) -> str:
+    remark = await help_()
+    return f"{quoted(label)}: {remark}" if remark else ""
+
+
+async def _help_if_empty(call: ToolCall, results: Mapping[str, Any]) -> None:
+    """Adds the remarks for an answer that holds nothing, if it holds nothing."""
+    if any(isinstance(result, Listing) and result.total for result in results.values()):
+        return
+    left = HELPED
+    with anyio.move_on_after(HELP_S):
+        for help_ in call.if_empty:
+            if left and (remark := await help_()):
+                call.remark(remark)
+                left -= 1
 
 
 def _failure(error: SerenaCentralError) -> dict[str, str]:

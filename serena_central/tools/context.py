@@ -57,6 +57,9 @@ class ToolCall:
     run: Callable[[Session, str, Mapping[str, Any]], Awaitable[Answer]]
     """Runs another tool as a call of its own, for tools that pass a question on."""
     remarks: list[str] = field(default_factory=list[str])
+    if_empty: list[Callable[[], Awaitable[str]]] = field(default_factory=list[Callable[[], Awaitable[str]]])
+    """Makes a remark each, or an empty one, for an answer that holds nothing; not asked for where a project of the call
+    has found something."""
     semantic_context: str | None = None
     repeat: str | None = None
     """By what a repetition of this very call would be recognised; None where none could."""
@@ -89,7 +92,7 @@ class ToolCall:
 
     def part(self, label: str) -> "ToolCall":
         """This call as one of several projects sees it, whose group has this label: with remarks of its own."""
-        return replace(self, remarks=[], page=self.page._replace(group=label))
+        return replace(self, remarks=[], if_empty=[], page=self.page._replace(group=label))
 
     def remark(self, text: str) -> None:
         """Adds a line to the answer's second block, once; it is one line whatever names it repeats."""

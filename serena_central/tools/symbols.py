@@ -36,6 +36,7 @@ from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.listing import Listing
 from serena_central.tools.seen import saw_bodies, saw_names
+from serena_central.tools.trust import read_instead
 from serena_central.tools.unasked import remark_unasked
 
 NESTED_LANGUAGES = frozenset({"java", "kotlin"})
@@ -61,7 +62,7 @@ FEW_LANGUAGES = 5
 FEW_NAMES = 3
 """Of names that are not UTF-8."""
 
-NamePath = Annotated[str, Meta(description="name, Class/method, /Class (top level), name[1]")]
+NamePath = Annotated[str, Meta(description="name, Class/method or ns::Class.method, /Class (top level), name[1]")]
 InFile = Annotated[str, Meta(description="File that defines it; optional if one symbol fits")]
 Kinds = Annotated[list[int | str], Meta(description="Only these LSP symbol kinds, by number or name")]
 NotKinds = Annotated[list[int | str], Meta(description="Not these kinds; wins over include_kinds")]
@@ -253,7 +254,8 @@ async def find_symbol(
     call: ToolCall,
     target: Project,
     name_path_pattern: Annotated[
-        str, Meta(description="name, Class/method, /Class (top level only), name[1] (an overload)")
+        str,
+        Meta(description="name, Class/method or ns::Class.method, /Class (top level only), name[1] (an overload)"),
     ],
     depth: Annotated[int, Meta(ge=0, le=20, description="Levels of children to list")] = 0,
     relative_path: Annotated[str, Meta(description="File or folder; empty: the whole project")] = "",
@@ -273,9 +275,31 @@ async def find_symbol(
         raise TooManyMatches(len(hits), max_matches, dict(counts.most_common(FILES_LISTED)))
     remark_gaps(call, found.gaps)
     remark_tree(call, target)
-    if not hits and not target.named_file(relative_path):
-        await remark_data(call, target, relative_path)
+    if not hits:
+        await _remark_nothing(call, target, name_path_pattern, relative_path, found.hits)
     return await _listed(call, target, hits, body=include_body, info=include_info, depth=depth)
+
+
+async def _remark_nothing(
+    call: ToolCall, target: Project, pattern: str, relative_path: str, of_other_kinds: Sequence[Hit]
+) -> None:
+    """Says of an empty answer why it is empty, or what may be meant."""
+    if of_other_kinds:
+        kinds = Counter(kind_name(hit.symbol.kind) for hit in of_other_kinds)
+        call.remark(f"Of other kinds: {', '.join(f'{number} {kind}' for kind, number in kinds.most_common())}.")
+        return
+    if relative_path and target.tree.is_ignored(target.locate(relative_path)):
+        call.remark(f"{quoted(relative_path)} is ignored, and not searched for symbols; read_file can read it.")
+    if not target.named_file(relative_path):
+        await remark_data(call, target, relative_path)
+    for server, lacks in target.languages.read_instead().items():
+        call.remark(read_instead(server, lacks))
+
+    async def near() -> str:
+        close = await target.near(pattern, relative_path)
+        return f"Nothing fits {quoted(pattern)}. Close matches: {', '.join(close)}." if close else ""
+
+    call.if_empty.append(near)
 
 
 async def _listed(

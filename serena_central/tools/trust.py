@@ -32,7 +32,11 @@ def note_instead(call: ToolCall, project: Project) -> None:
         place = str(project.root), f"{server} instead"
         if call.session.dependencies_told.get(place) != lacks:
             call.session.dependencies_told[place] = lacks
-            call.remark(f"Symbols are read by syntax (tree-sitter) where it tells more than {server} does: {lacks}.")
+            call.remark(read_instead(server, lacks))
+
+
+def read_instead(server: str, lacks: str) -> str:
+    return f"Symbols are read by syntax (tree-sitter) where it tells more than {server} does: {lacks}."
 
 
 def note_dependencies(call: ToolCall, project: Project) -> None:

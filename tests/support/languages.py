@@ -40,8 +40,10 @@ USUAL = (
     "resolves third-party imports",
     "Not searched: files of data and markup",
     "marked as output by the tool that fills it",
+    "Nothing fits",
 )
-"""Notes that mean nothing is missing: which Python environment is used; in what an empty answer did not look."""
+"""Notes that mean nothing is missing: which Python environment is used; in what an empty answer did not look, and what
+may have been meant."""
 
 
 class Asker:

@@ -96,3 +96,55 @@ def test_any_text_is_a_pattern_or_a_clear_refusal(text: str) -> None:
 def test_an_implementation_counts_as_its_type(container: str, asked: str, fits: bool) -> None:
     assert parse_pattern(f"{asked}/run").fits([Part(container), Part("run")]) is fits
     assert parse_pattern(f"/{asked}/run").fits([Part(container), Part("run")]) is fits
+
+
+@pytest.mark.parametrize(
+    ("written", "symbol", "fits"),
+    [
+        ("A.b", "A/b", True),
+        ("A.b", "A.b", True),
+        ("n::A<T>::b(int, X<Y>)", "n/A/b", True),
+        ("A/b", "A<int>/b", True),
+        ("(*A).b", "A/b", True),
+        ("A[T].b", "A/b", True),
+        ("A.b[1]", "A/b[1]", True),
+        ("A.b[1]", "A/b[0]", False),
+        ("/A.b", "A/b", True),
+        ("/A.b", "x/A/b", False),
+        ("A::operator()", "A/operator()", True),
+        ("operator<<", "operator<<", True),
+        ("<A as B>::c", "impl<T> B for A<T>/c", True),
+        ("A::c::<T>", "impl A/c", True),
+        ("A.b.c", "A/c", False),
+        ("a..b", "a/b", False),
+        ("A.", "A", False),
+    ],
+)
+def test_names_are_found_as_people_write_them(written: str, symbol: str, fits: bool) -> None:
+    assert parse_pattern(written).fits([Part(*part) for part in _parts(symbol)]) is fits
+
+
+def _parts(symbol: str) -> list[tuple[str, int | None]]:
+    return [
+        (name, int(index[:-1]) if index else None)
+        for name, _, index in (
+            part.partition("[") if part.endswith("]") else (part, "", "") for part in symbol.split("/")
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("written", "file", "fits"),
+    [
+        ("pack.mod.A.b", "src/pack/mod.py", True),
+        ("pack.A.b", "src/pack/__init__.py", True),
+        ("pack.A.b", "src/pack/mod.py", True),
+        ("my_crate::lazy::A::b", "crates/my-crate/src/lazy.rs", True),
+        ("crate::A::b", "src/lib.rs", True),
+        ("other.A.b", "src/pack/mod.py", False),
+        ("pack.other.A.b", "src/pack/mod.py", False),
+        ("pack/A/b", "src/pack/mod.py", False),
+    ],
+)
+def test_what_leads_a_written_name_may_name_the_file(written: str, file: str, fits: bool) -> None:
+    assert parse_pattern(written).fits([Part("A"), Part("b")], file) is fits
