@@ -1,5 +1,27 @@
-"""`python -m serena_central.cli`: the command line where no console script can be relied on."""
+"""`serena-central`, as a console script and as `python -m serena_central.cli`.
 
-from serena_central.cli.main import main
+Until the command line is imported, Ctrl-C ends the process at once: a traceback of imports would help nobody.
+"""
 
-main()
+import signal
+
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def main() -> None:
+    """The console script."""
+    from serena_central.cli.main import main as run
+
+    run()
+
+
+def serve() -> None:
+    """`serena-server`."""
+    from serena_central.cli.main import serve_main as run
+
+    run()
+
+
+if __name__ == "__main__":
+    main()

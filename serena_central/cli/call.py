@@ -1,13 +1,16 @@
 """`serena-central call`: a tool from the terminal, its options made from the tool's own schema."""
 
 import json
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, cast
 
 import click
+from click.shell_completion import CompletionItem
 
 from serena_central.cli.output import json_text, print_json, say
 from serena_central.cli.remote import Remote
+from serena_central.core.errors import SerenaCentralError
 
 EPILOG = """\b
 Examples:
@@ -17,15 +20,44 @@ Examples:
   serena-central call search_for_pattern --arguments '{"substring_pattern": "TODO"}'
 """
 
+COMPLETION_S = 2.0
+"""How long a shell waits for the tools' names."""
+
 _TYPES: dict[str, click.ParamType[Any]] = {"integer": click.INT, "number": click.FLOAT, "string": click.STRING}
 
 
+class _Call(click.Command):
+    """Completes the tools' own options, too: they are no options of `call`."""
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        named: str | None = ctx.params.get("tool")
+        tool = next((one for one in _known_tools() if one["name"] == named), None)
+        return _command_of(tool).shell_complete(click.Context(_command_of(tool)), incomplete) if tool else []
+
+
+def _complete_tool(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return [
+        CompletionItem(one["name"], help=one["description"].splitlines()[0])
+        for one in _known_tools()
+        if one["name"].startswith(incomplete)
+    ]
+
+
+def _known_tools() -> list[dict[str, Any]]:
+    """For somebody who waits at a prompt: nothing, where no server answers soon."""
+    try:
+        return Remote(answer_timeout_s=COMPLETION_S).get("/api/tools")["tools"]
+    except SerenaCentralError:
+        return []
+
+
 @click.command(
+    cls=_Call,
     epilog=EPILOG,
     context_settings={"ignore_unknown_options": True, "help_option_names": []},
     add_help_option=False,
 )
-@click.argument("tool", required=False)
+@click.argument("tool", required=False, shell_complete=_complete_tool)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 def command(context: click.Context, tool: str | None, arguments: tuple[str, ...]) -> None:
@@ -39,7 +71,9 @@ def command(context: click.Context, tool: str | None, arguments: tuple[str, ...]
         return
     found = next((one for one in tools if one["name"] == tool), None)
     if found is None:
-        raise click.UsageError(f"There is no tool named {tool!r}. `serena-central call` lists the tools.")
+        close = get_close_matches(tool, [one["name"] for one in tools])
+        meant = f" Did you mean {' or '.join(close)}?" if close else ""
+        raise click.UsageError(f"There is no tool named {tool!r}.{meant} `serena-central call` lists the tools.")
     _command_of(found).main(list(arguments), prog_name=f"serena-central call {tool}", standalone_mode=False)
 
 

@@ -22,7 +22,7 @@ from serena_central.island.private import as_user
 from serena_central.projects.root_settings import RootSettings
 
 
-@click.group()
+@click.group(epilog="Example: serena-central config show --origins")
 def command() -> None:
     """Show or create the settings."""
 
@@ -58,7 +58,8 @@ def _print_problems(problems: list[Problem]) -> None:
 @click.option("--project", type=click.Path(exists=True, file_okay=False, path_type=Path), help="For a project.")
 @click.option("--shared", is_flag=True, help="For a repository and its modules: .claude/.serena/serena_config.yml.")
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
-def init(*, project: Path | None, shared: bool, force: bool) -> None:
+@json_option
+def init(*, project: Path | None, shared: bool, force: bool, as_json: bool) -> None:
     """Write a commented template: every key with its default and meaning."""
     if shared and project is None:
         raise click.UsageError("--shared needs --project, the repository that will hold the file.")
@@ -69,9 +70,11 @@ def init(*, project: Path | None, shared: bool, force: bool) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(template(model), encoding="utf-8")
         ignore = write_ignore_file(path.parent) if project else None
-    click.echo(f"Wrote {path}")
-    if ignore:
-        click.echo(f"Wrote {ignore}")
+    written = [str(file) for file in (path, ignore) if file]
+    if as_json:
+        print_json({"written": written})
+    else:
+        click.echo("\n".join(f"Wrote {file}" for file in written))
 
 
 def _template_of(project: Path | None, *, shared: bool) -> tuple[type[SharedSettings], Path]:
@@ -82,6 +85,11 @@ def _template_of(project: Path | None, *, shared: bool) -> tuple[type[SharedSett
 
 
 @command.command("token-file", epilog='Example: cat "$(serena-central config token-file)"')
-def token_file() -> None:
+@json_option
+def token_file(*, as_json: bool) -> None:
     """Print the path of the token that clients must send."""
-    click.echo(Places.of_user().token_file)
+    file = Places.of_user().token_file
+    if as_json:
+        print_json({"token_file": str(file)})
+    else:
+        click.echo(file)

@@ -18,7 +18,7 @@ from serena_central.clients.client import Client, Machine, Proxy, Scope, Server,
 from serena_central.clients.forms import Entry, Keys
 from serena_central.clients.table import CLIENTS
 from serena_central.config.load import load_server_config
-from serena_central.core.errors import SerenaCentralError
+from serena_central.core.errors import ConfigError, SerenaCentralError
 from serena_central.core.places import HOME_VARIABLE, Places
 
 NAME = "serena"
@@ -86,27 +86,27 @@ class Here:
         return Backups(self.places.home / "backups")
 
     def file_of(self, client: Client, scope: Scope, project: Path | None) -> Path:
-        """Where the client's configuration is, or is to be. Raises CantConnect."""
+        """Where the client's configuration is, or is to be. Raises UsageError."""
         if scope == "user":
             candidates = client.user_files(self.machine)
         elif (root := project_root(project)) == self.machine.home:
-            raise CantConnect(f"{root} is your home folder and no project; name one with --project.")
+            raise click.UsageError(f"{root} is your home folder and no project; name one with --project.")
         else:
             candidates = tuple(root / name for name in client.project_files)
         if not candidates:
-            raise CantConnect(f"{client.title} has no configuration for a project; leave out --scope project.")
+            raise click.UsageError(f"{client.title} has no configuration for a project; leave out --scope project.")
         return next((file for file in candidates if file.exists()), candidates[0])
 
     @cached_property
     def url(self) -> str:
-        """Where the server is, or will be once it runs. Raises CantConnect."""
+        """Where the server is, or will be once it runs. Raises ConfigError."""
         try:
             return str(json.loads(self.places.server_file.read_text(encoding="utf-8"))["url"])
         except (OSError, ValueError, KeyError, TypeError):
             settings = load_server_config({}).value
         if settings.central_server_port == 0:
-            raise CantConnect(
-                "central_server_port is 0, so that the URL is new at each start; choose a port for --http."
+            raise ConfigError(
+                "central_server_port", "is 0, so that the URL is new at each start; choose one for --http"
             )
         host = "127.0.0.1" if settings.central_server_host in ("0.0.0.0", "::") else settings.central_server_host  # noqa: S104  compared
         return f"http://{f'[{host}]' if ':' in host else host}:{settings.central_server_port}/mcp"
@@ -128,13 +128,16 @@ class Here:
         return obtain_token(self.places.token_file).header().removeprefix("Bearer ")
 
     def entry(self, client: Client, scope: Scope, transport: Transport, *, dry_run: bool) -> Entry:
-        """Our entry for that client; what is only shown makes no token. Raises CantConnect."""
+        """Our entry for that client; what is only shown makes no token.
+
+        Raises: UsageError, ConfigError, CantConnect.
+        """
         if transport == "stdio":
             return client.stdio(Proxy(scope, self.program(scope), self._environment(scope)))
         if client.http is None:
-            raise CantConnect(f"{client.title} can only start programs; leave out --http.")
+            raise click.UsageError(f"{client.title} can only start programs; leave out --http.")
         if scope == "project" and not client.http_by_reference:
-            raise CantConnect(
+            raise click.UsageError(
                 f"{client.title} can't take the token from elsewhere, and a project's file must not hold it; "
                 "leave out --http."
             )

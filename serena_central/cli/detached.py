@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import click
 
+from serena_central.cli.output import print_json
 from serena_central.cli.remote import NoServer, Refused, Remote
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.places import Places
@@ -45,7 +46,10 @@ def start(places: Places, arguments: Sequence[str]) -> Started:
     raise NotStarted(f"The server did not answer within {START_S:g} s, and was ended. Log: {home.start_log}")
 
 
-def announce(started: Started) -> None:
+def announce(started: Started, *, as_json: bool) -> None:
+    if as_json:
+        print_json(started._asdict())
+        return
     click.echo(f"serena-central serves MCP at {started.url} (pid {started.pid})")
     click.echo(f"Log: {started.log}   (serena-central logs -f)")
     click.echo("Dashboard: serena-central dashboard")

@@ -3,14 +3,13 @@
 The checks stand in `checks/`: machine, server, languages. Each says what it found, and what to do about it.
 """
 
-import sys
-
 import anyio
 import click
 
 from serena_central.cli.checks.languages import check_languages
 from serena_central.cli.checks.machine import check_machine
 from serena_central.cli.checks.server import check_server
+from serena_central.cli.endings import Unsuccessful
 from serena_central.cli.output import json_option, print_json, printable
 from serena_central.core.places import Places
 
@@ -31,4 +30,4 @@ def command(*, as_json: bool) -> None:
             if check.advice:
                 click.echo(f"        → {printable(check.advice)}")
     if any(check.state == "failed" for check in checks):
-        sys.exit(1)
+        raise Unsuccessful

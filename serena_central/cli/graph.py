@@ -1,10 +1,11 @@
 """`serena-central graph`: the dependency graph of a folder, written to a file or printed."""
 
+import json
 from pathlib import Path
 
 import click
 
-from serena_central.cli.output import say
+from serena_central.cli.output import json_option, print_json, say
 from serena_central.cli.questions import ask_about
 from serena_central.island.private import as_user
 
@@ -27,12 +28,28 @@ from serena_central.island.private import as_user
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only uses of this kind, like Class; repeatable.")
 @click.option("--max-nodes", type=click.IntRange(2, 2000), default=60, show_default=True, help="More are folded.")
 @click.option("--out", type=click.Path(dir_okay=False, writable=True, path_type=Path), help="A file; else printed.")
+@json_option
 def command(
-    folder: Path, *, granularity: str, form: str, kinds: tuple[str, ...], max_nodes: int, out: Path | None
+    folder: Path,
+    *,
+    granularity: str,
+    form: str,
+    kinds: tuple[str, ...],
+    max_nodes: int,
+    out: Path | None,
+    as_json: bool,
 ) -> None:
     """Show what uses what in FOLDER: circles, layers, and what most depends on."""
+    if as_json and (form not in ("markdown", "json") or out is not None):
+        raise click.UsageError("--json prints the graph as JSON: leave out --format and --out.")
+    if as_json:
+        form = "json"
     arguments = {"granularity": granularity, "format": form, "kinds": list(kinds), "max_nodes": max_nodes}
     blocks = ask_about(folder.resolve(), "dependency_graph", arguments)
+    if as_json:
+        remarks = [line for block in blocks[1:] for line in block.splitlines()]
+        print_json({"graph": json.loads(blocks[0]), "remarks": remarks})
+        return
     for remark in blocks[1:]:
         say(remark, err=True)
     if out is None:

@@ -40,7 +40,7 @@ def command() -> None:
     """Lead coding agents from text search to these tools."""
 
 
-@command.command("install")
+@command.command("install", epilog="Example: serena-central hook install claude-code --dry-run")
 @clients_argument
 @click.option("--mode", type=click.Choice(MODES), default="deny", show_default=True, help="What to do with searches.")
 @click.option("--source-folder", "folders", multiple=True, help="A folder of sources, in place of src, lib and so on.")
@@ -55,7 +55,7 @@ def install(*, clients: tuple[str, ...], mode: str, folders: tuple[str, ...], **
     here = Here.now()
     for name in clients:
         if mode == "ask" and not HOOKS[name].can_ask:
-            raise CantConnect(f"A hook of {CLIENTS[name].title} can't ask its user. Choose --mode deny or nudge.")
+            raise click.UsageError(f"A hook of {CLIENTS[name].title} can't ask its user. Choose --mode deny or nudge.")
 
     options = "" if mode == "deny" else f" --mode {mode}"
     options += "".join(f" --source-folder {shlex.quote(folder)}" for folder in folders)
@@ -66,7 +66,7 @@ def install(*, clients: tuple[str, ...], mode: str, folders: tuple[str, ...], **
     _change(here, clients, plan, installs=True, **given)
 
 
-@command.command("uninstall")
+@command.command("uninstall", epilog="Example: serena-central hook uninstall claude-code")
 @clients_argument
 @scope_options
 @json_option
@@ -120,7 +120,7 @@ def _file(here: Here, name: str, scope: Scope, project: Path | None) -> Path:
         return HOOKS[name].user_file(here.machine)
     root = project_root(project)
     if root == here.machine.home:
-        raise CantConnect(f"{root} is your home folder and no project; name one with --project.")
+        raise click.UsageError(f"{root} is your home folder and no project; name one with --project.")
     return root / HOOKS[name].project_file
 
 

@@ -1,6 +1,5 @@
 """`serena-central languages install` and `uninstall`: progress on stderr, the outcome on stdout."""
 
-import sys
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -9,6 +8,7 @@ import anyio
 import click
 import msgspec
 
+from serena_central.cli.endings import Unsuccessful
 from serena_central.cli.output import json_option, print_json, print_table
 from serena_central.core.errors import ConfigError, LanguageServerError
 from serena_central.core.places import Places
@@ -53,16 +53,22 @@ def install_command(*, names: tuple[str, ...], all_core: bool, ways: tuple[str, 
     else:
         _print_outcomes([outcome for outcome in outcomes if isinstance(outcome, Installed)], failed)
     if failed:
-        sys.exit(1)
+        raise Unsuccessful
 
 
-@click.command(name="uninstall")
+@click.command(name="uninstall", epilog="Example: serena-central languages uninstall gopls")
 @click.argument("names", nargs=-1, required=True)
-def uninstall_command(*, names: tuple[str, ...]) -> None:
+@json_option
+def uninstall_command(*, names: tuple[str, ...], as_json: bool) -> None:
     """Remove language servers that `install` got, in all versions."""
+    removed: list[dict[str, Any]] = []
     for spec in _named(names):
         versions = anyio.run(partial(uninstall, spec, Places.of_user(), tell=_teller(spec)))
-        click.echo(f"{spec.name}: removed {', '.join(versions)}" if versions else f"{spec.name}: was not installed")
+        removed.append({"server": spec.name, "versions": versions})
+        if not as_json:
+            click.echo(f"{spec.name}: removed {', '.join(versions)}" if versions else f"{spec.name}: was not installed")
+    if as_json:
+        print_json(removed)
 
 
 def _named(names: Sequence[str]) -> list[ServerSpec]:

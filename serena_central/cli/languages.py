@@ -23,7 +23,7 @@ OTHERS_CHARS = 26
 """How much of the alternatives' names a table shows."""
 
 
-@click.group(name="languages")
+@click.group(name="languages", epilog="Example: serena-central languages install go")
 def command() -> None:
     """Languages and their language servers."""
 

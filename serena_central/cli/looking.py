@@ -3,7 +3,6 @@
 It reads the project as the server would, with the same settings and the same files; no server has to run.
 """
 
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +10,7 @@ from typing import NamedTuple
 import anyio
 import click
 
+from serena_central.cli.endings import Unsuccessful
 from serena_central.cli.output import json_option, print_json, print_table
 from serena_central.config.load import load_server_config
 from serena_central.config.settings import PoolPolicy
@@ -66,7 +66,7 @@ def doctor_command(*, project: Path, as_json: bool) -> None:
             empty="No file here has a language that is known.",
         )
     if not all(finding.runs for finding in findings):
-        sys.exit(1)
+        raise Unsuccessful
 
 
 async def look(root: Path, places: Places) -> list[Finding]:

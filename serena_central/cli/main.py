@@ -1,17 +1,18 @@
 """The command line `serena-central`: one module per command, imported when its command is run.
 
-Exit codes: 0 done; 1 the server or a tool refused or failed; 2 wrong usage or settings; 3 no server runs;
-130 interrupted by Ctrl-C; 143 ended by SIGTERM.
+How commands end, and with which exit codes, is in `endings`.
 """
 
 import importlib
+import signal
 import sys
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from serena_central.cli.remote import NoServer
-from serena_central.core.errors import ConfigError, SerenaCentralError
+from serena_central.cli.endings import EXIT_CODES, end_with_code
+from serena_central.core.errors import ConfigError
 from serena_central.island.home import user_home
 from serena_central.island.private import NotPrivate, is_loose, restrict_umask, secure
 
@@ -40,6 +41,7 @@ COMMANDS = {
     "warm": "Start language servers and fill indexes before they are needed.",
     "superrepo": "Propose a super-repo's settings from its submodules and workspaces.",
     "route": "Show which module of a super-repo some words mean.",
+    "completion": "Print the script that completes commands and tools in a shell.",
     "doctor": "Check what is installed and what is missing.",
 }
 """Command → help line: enough for `--help` without importing any command."""
@@ -61,14 +63,26 @@ class _Lazy(click.Group):
         module: Any = importlib.import_module(f"serena_central.cli.{cmd_name}")
         return module.command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.NoSuchCommand as error:
+            raise click.NoSuchCommand(error.command_name, possibilities=COMMANDS, ctx=ctx) from None
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        known = [CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)]
+        return known + click.Command.shell_complete(self, ctx, incomplete)
+
 
 @click.command(
     cls=_Lazy,
-    epilog="Exit codes: 0 done, 1 failed, 2 wrong usage or settings, 3 no server runs.",
+    epilog="Example: serena-central serve --open\n\n" + EXIT_CODES,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 @click.version_option(package_name="serena-central", prog_name="serena-central")
@@ -81,19 +95,9 @@ def cli() -> None:
 def main() -> None:
     """The console script."""
     restrict_umask()
-    try:
-        cli.main(prog_name="serena-central", standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        sys.exit(130)
-    except ConfigError as error:
-        _fail(error, 2)
-    except NoServer as error:
-        _fail(error, 3)
-    except SerenaCentralError as error:
-        _fail(error, 1)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # see `__main__`
+    end_with_code("serena-central", lambda: cli.main(prog_name="serena-central", standalone_mode=False))
 
 
 def serve_main() -> None:
@@ -110,8 +114,3 @@ def _close_home() -> None:
             click.echo(f"serena-central: {secure(home)}", err=True)
     except NotPrivate as error:
         raise ConfigError("SERENA_CENTRAL_HOME", str(error)) from error
-
-
-def _fail(error: SerenaCentralError, code: int) -> None:
-    click.echo(f"serena-central: {error}", err=True)
-    sys.exit(code)

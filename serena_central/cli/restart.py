@@ -5,6 +5,7 @@ import json
 import click
 
 from serena_central.cli import detached
+from serena_central.cli.output import json_option, print_json
 from serena_central.cli.remote import NoServer
 from serena_central.cli.service import running_service
 from serena_central.cli.stop import stop_server
@@ -12,17 +13,21 @@ from serena_central.core.places import Places
 
 
 @click.command(epilog="Example: pip install --upgrade serena-central && serena-central restart")
-def command() -> None:
+@json_option
+def command(*, as_json: bool) -> None:
     """Stop the server and start it in the background. Sessions go on: clients need do nothing."""
     places = Places.of_user()
     if (service := running_service()) is not None:
         service.restart()
-        click.echo("Restarted by the system (serena-central service status).")
+        if as_json:
+            print_json({"restarted_by": service.title})
+        else:
+            click.echo("Restarted by the system (serena-central service status).")
         return
     arguments: list[str] = []
     try:
         arguments = json.loads(places.server_file.read_text(encoding="utf-8")).get("arguments", [])
         stop_server()
     except (OSError, ValueError, NoServer):
-        click.echo("No server ran.")
-    detached.announce(detached.start(places, arguments))
+        click.echo("No server ran.", err=as_json)
+    detached.announce(detached.start(places, arguments), as_json=as_json)

@@ -22,6 +22,7 @@ import click
 
 from serena_central.cli import detached
 from serena_central.cli.dashboard import page_address
+from serena_central.cli.endings import Unsuccessful
 from serena_central.cli.offering import offer_trust
 from serena_central.cli.port import listening
 from serena_central.config.layers import Loaded
@@ -33,6 +34,7 @@ from serena_central.core.errors import AlreadyRunning, ConfigError, SerenaCentra
 from serena_central.core.logs import log_to
 from serena_central.core.places import Places
 from serena_central.files.atomic import write_whole
+from serena_central.island.exit_codes import INTERRUPTED, TERMINATED
 
 logger = logging.getLogger(__name__)
 
@@ -63,10 +65,16 @@ class _Start(NamedTuple):
 )
 @click.option("--open", "open_page", is_flag=True, help="Open the dashboard in the browser.")
 @click.option("--daemon", is_flag=True, help="Run it in the background: return once it answers.")
-def command(*, host: str | None, port: int | None, projects: tuple[Path, ...], open_page: bool, daemon: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="With --daemon: print JSON.")
+def command(
+    *, host: str | None, port: int | None, projects: tuple[Path, ...], open_page: bool, daemon: bool, as_json: bool
+) -> None:
     """Run the server in the foreground; Ctrl-C stops it. With --daemon, `serena-central stop` does."""
+    if as_json and not daemon:
+        raise click.UsageError("--json needs --daemon.")
     if daemon:
-        detached.announce(detached.start(Places.of_user(), _arguments(host, port, projects, open_page=open_page)))
+        started = detached.start(Places.of_user(), _arguments(host, port, projects, open_page=open_page))
+        detached.announce(started, as_json=as_json)
         return
     offer_trust(Places.of_user())
     loaded = load_server_config({"central_server_host": host, "central_server_port": port})
@@ -82,7 +90,8 @@ def command(*, host: str | None, port: int | None, projects: tuple[Path, ...], o
         logger.warning("%s", mended)
     with _only_one(places), listening(loaded.value) as listener:
         url = _url(listener, loaded.value.central_server_host)
-        signal.signal(signal.SIGTERM, _exit_on_sigterm)
+        for number in (signal.SIGTERM, signal.SIGINT):  # asyncio's own for Ctrl-C would cancel a start half done
+            signal.signal(number, _exit_on_signal)
         sending = tracing.exporting(metadata.version("serena-central")) if loaded.value.tracing else nullcontext()
         again = _arguments(host, listener.getsockname()[1] if port is not None else None, ())
         with sending, _announced(places, url, again):
@@ -163,7 +172,7 @@ async def _serve(
     server = Announcing(central)
     await server.serve(sockets=[listener])
     if server.lifespan.error_occurred:
-        raise SystemExit(1)  # the log says of what
+        raise Unsuccessful  # the log says of what
 
 
 def _announce(places: Places, url: str, link: str) -> None:
@@ -174,6 +183,6 @@ def _announce(places: Places, url: str, link: str) -> None:
     click.echo("Stop: Ctrl-C")
 
 
-def _exit_on_sigterm(_number: int, _frame: FrameType | None) -> None:
+def _exit_on_signal(number: int, _frame: FrameType | None) -> None:
     """Takes effect while nothing is served yet, and once uvicorn has shut down and hands the signal on."""
-    sys.exit(143)
+    sys.exit(INTERRUPTED if number == signal.SIGINT else TERMINATED)

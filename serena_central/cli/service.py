@@ -12,58 +12,74 @@ from serena_central.core.places import Places
 from serena_central.island.private import as_user
 
 
-@click.group()
+@click.group(epilog="Example: serena-central service install --dry-run")
 def command() -> None:
     """Let the system (systemd, launchd) start the server at login."""
 
 
 @command.command(short_help="Install and start it.", epilog="Example: serena-central service install")
 @click.option("--dry-run", is_flag=True, help="Show the file and the commands, and change nothing.")
-def install(*, dry_run: bool) -> None:
+@json_option
+def install(*, dry_run: bool, as_json: bool) -> None:
     """Write the service's file and start it; a server that runs already goes over to it, with its sessions."""
     places = Places.of_user()
     supervisor, program = of_this_machine(), Program.of_this_installation(places.logs / "start.log")
     content = supervisor.content(program)
-    if dry_run:
+    started = False
+    if not dry_run:
+        places.create()
+        with as_user():
+            supervisor.file.parent.mkdir(parents=True, exist_ok=True)
+            supervisor.file.write_bytes(content)
+        started = _start(supervisor)
+    if as_json:
+        about = {"file": str(supervisor.file), "content": content.decode(errors="replace")}
+        print_json({**about, "commands": supervisor.starting(), "written": not dry_run, "started": started})
+    elif dry_run:
         click.echo(f"{supervisor.file}:\n{content.decode(errors='replace')}")
         _tell(supervisor.starting())
-        return
-    places.create()
-    with as_user():
-        supervisor.file.parent.mkdir(parents=True, exist_ok=True)
-        supervisor.file.write_bytes(content)
-    click.echo(f"Wrote {supervisor.file}")
-    if not supervisor.answers():
+    elif started:
+        click.echo(f"Wrote {supervisor.file}")
+        click.echo(
+            "The service runs, now and after each login. To keep it when nobody is logged in: loginctl enable-linger"
+        )
+    else:
+        click.echo(f"Wrote {supervisor.file}")
         click.echo(f"Not started: {supervisor.title} does not run for this user here. Where it does, start it by:")
         _tell(supervisor.starting())
         click.echo("Without it, start the server by: serena-central serve --daemon")
-        return
+
+
+def _start(supervisor: Supervisor) -> bool:
+    """Starts the service in place of any server that runs; False where the supervisor does not run here."""
+    if not supervisor.answers():
+        return False
     if supervisor.is_running():
         run([*supervisor.stopping(), *supervisor.starting()])
     else:
         with suppress(NoServer):  # nothing to take over from
             stop_server()
         run(supervisor.starting())
-    click.echo(
-        "The service runs, now and after each login. To keep it when nobody is logged in: loginctl enable-linger"
-    )
+    return True
 
 
 @command.command(short_help="Stop and remove it.", epilog="Example: serena-central service uninstall")
-def uninstall() -> None:
+@json_option
+def uninstall(*, as_json: bool) -> None:
     """Stop the service and remove its file."""
     supervisor = of_this_machine()
-    if not supervisor.file.exists():
-        click.echo(f"No service is installed ({supervisor.file}).")
-        return
-    if supervisor.answers():
+    installed = supervisor.file.exists()
+    if installed and supervisor.answers():
         disable, *rest = supervisor.stopping()
         run([disable])
         supervisor.file.unlink()
         run(rest)
-    else:
+    elif installed:
         supervisor.file.unlink()
-    click.echo(f"Removed {supervisor.file}")
+    if as_json:
+        print_json({"file": str(supervisor.file), "removed": installed})
+    else:
+        click.echo(f"Removed {supervisor.file}" if installed else f"No service is installed ({supervisor.file}).")
 
 
 @command.command(short_help="Show how it is.", epilog="Example: serena-central service status --json")

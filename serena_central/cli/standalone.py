@@ -8,7 +8,6 @@ and nothing else.
 import argparse
 import signal
 import socket
-import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +15,11 @@ from pathlib import Path
 import anyio
 
 from serena_central.app import Central, CentralServer, build
+from serena_central.cli.endings import end_with_code
 from serena_central.config.layers import Loaded
 from serena_central.config.load import load_server_config
 from serena_central.config.settings import ServerSettings
 from serena_central.core.descriptors import raise_limit
-from serena_central.core.errors import SerenaCentralError
 from serena_central.core.logs import log_to
 from serena_central.core.places import Places
 from serena_central.island.home import Home
@@ -48,24 +47,22 @@ class OwnPlaces(Places):
 def main() -> None:
     """Runs until the client goes."""
     asked = parser("serena-mcp-server --standalone").parse_args()
+    end_with_code("serena-mcp-server", lambda: _serve(asked))
+
+
+def _serve(asked: argparse.Namespace) -> None:
     restrict_umask()
     raise_limit()
     users = Places.of_user()
-    try:
-        users.create()
-        loaded = load_server_config({"central_server_host": "127.0.0.1", "central_server_port": 0})
-        log_to(users.logs / "standalone.log", loaded.value.log_level, loaded.value.log_format)
-        with (
-            tempfile.TemporaryDirectory(prefix="serena-standalone-") as folder,
-            socket.create_server(("127.0.0.1", 0)) as listener,
-        ):
-            listener.setblocking(False)
-            anyio.run(_run, loaded, OwnPlaces(Path(folder), users), listener, asked)
-    except SerenaCentralError as error:
-        print(f"serena-mcp-server: {error}", file=sys.stderr)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    users.create()
+    loaded = load_server_config({"central_server_host": "127.0.0.1", "central_server_port": 0})
+    log_to(users.logs / "standalone.log", loaded.value.log_level, loaded.value.log_format)
+    with (
+        tempfile.TemporaryDirectory(prefix="serena-standalone-") as folder,
+        socket.create_server(("127.0.0.1", 0)) as listener,
+    ):
+        listener.setblocking(False)
+        anyio.run(_run, loaded, OwnPlaces(Path(folder), users), listener, asked)
 
 
 class _Announcing(CentralServer):

@@ -11,7 +11,7 @@ from serena_central.island.private import as_user
 from serena_central.projects.superrepo.proposal import PROJECT_FILE, propose
 
 
-@click.group(name="superrepo")
+@click.group(name="superrepo", epilog="Example: serena-central superrepo init --dry-run")
 def command() -> None:
     """Repositories that hold many modules."""
 

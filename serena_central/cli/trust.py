@@ -65,7 +65,7 @@ def _root(named: Path | None) -> Path:
     """The folder named, else the project around the current one, else that itself."""
     here = (named or Path.cwd()).expanduser().resolve()
     if not here.is_dir():
-        raise TrustRefused(f"There is no folder {here}.")
+        raise click.BadParameter(f"There is no folder {here}.")
     home = Path.home().resolve()
     if named is None:
         around = (at for at in (here, *here.parents) if not home.is_relative_to(at))

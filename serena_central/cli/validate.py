@@ -1,22 +1,19 @@
 """`serena-central validate`: unused symbols and broken references, with an exit code for hooks and gates."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
+from serena_central.cli.endings import Unsuccessful
 from serena_central.cli.output import json_option, print_json, say
 from serena_central.cli.questions import ask_about
 from serena_central.config.load import load_server_config
-from serena_central.core.errors import SerenaCentralError
 from serena_central.core.places import Places
 from serena_central.core.words import counted
 from serena_central.files.revisions import changed_since
 from serena_central.projects.root_settings import RootSettings
-
-FOUND = 2
 
 TOOLS = {"broken": "check_references", "unused": "find_unused_symbols"}
 """Kind of finding, as the tool's answer names it → the tool."""
@@ -24,24 +21,9 @@ TOOLS = {"broken": "check_references", "unused": "find_unused_symbols"}
 NOUNS = {"broken": "broken reference", "unused": "unused symbol"}
 
 
-class _WrongUsage(click.UsageError):
-    """Trouble like any other: what hooks and gates see as 2 are findings."""
-
-    exit_code = 1
-
-
-class _Command(click.Command):
-    def make_context(self, *arguments: Any, **more: Any) -> click.Context:
-        try:
-            return super().make_context(*arguments, **more)
-        except click.UsageError as error:
-            raise _WrongUsage(error.format_message(), error.ctx) from error
-
-
 @click.command(
-    cls=_Command,
-    epilog="Exit codes: 0 nothing found, 2 findings, 1 trouble, like files that could not be checked. "
-    "As a git hook: serena-central validate --broken-refs --since HEAD",
+    epilog="Exits with 1 on findings, and when files could not be checked.\n\n"
+    "Example, as a git hook: serena-central validate --broken-refs --since HEAD",
 )
 @click.option("--unused", is_flag=True, help="Functions, methods and types that nothing uses.")
 @click.option("--broken-refs", "broken", is_flag=True, help="Names that lead nowhere.")
@@ -74,10 +56,11 @@ def command(*, unused: bool, broken: bool, possible: bool, since: str | None, pr
         print_json({**answers, "failed": failed, "remarks": remarks})
     else:
         _print(answers, [kind for kind in TOOLS if wanted[kind]], remarks)
-    if any(one["confidence"] == "high" for one in answers["unused"]) or any(map(_counts, answers["broken"])):
-        sys.exit(FOUND)
     if failed:
-        raise click.ClickException(f"{counted(failed, 'file')} could not be checked.")
+        click.echo(f"serena-central: {counted(failed, 'file')} could not be checked.", err=True)
+    unused_for_sure = any(one["confidence"] == "high" for one in answers["unused"])
+    if failed or unused_for_sure or any(map(_counts, answers["broken"])):
+        raise Unsuccessful
 
 
 def _counts(one: dict[str, Any]) -> bool:
@@ -87,17 +70,11 @@ def _counts(one: dict[str, Any]) -> bool:
 
 def _changed(root: Path, since: str) -> list[str]:
     trusted = RootSettings(load_server_config({}), Places.of_user()).trust.is_trusted(root)
-    try:
-        return [one.absolute for one in changed_since(root, since, trusted=trusted)]
-    except SerenaCentralError as error:
-        raise click.ClickException(str(error)) from error
+    return [one.absolute for one in changed_since(root, since, trusted=trusted)]
 
 
 def _ask(tool: str, root: Path, arguments: dict[str, Any], remarks: list[str]) -> dict[str, Any]:
-    try:
-        blocks = ask_about(root, tool, arguments)
-    except SerenaCentralError as error:  # of any kind: 2 means findings here
-        raise click.ClickException(str(error)) from error
+    blocks = ask_about(root, tool, arguments)
     remarks += [line for block in blocks[1:] for line in block.splitlines() if line not in remarks]
     try:
         return json.loads(blocks[0])

@@ -1,11 +1,11 @@
 """`serena-central warm`: language servers started and ready, indexes filled, before an agent asks."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
+from serena_central.cli.endings import Unsuccessful
 from serena_central.cli.output import json_option, print_json, print_table, printable, say
 from serena_central.cli.progress import Progress
 from serena_central.cli.remote import Remote
@@ -53,4 +53,4 @@ def command(project: Path, *, modules: str, background: bool, as_json: bool) -> 
         ]
         print_table(["PROJECT", "LANGUAGE", "TOOK", "STATE", "REMARK"], rows, empty="Nothing there needs warming up.")
     if not all(one["success"] for one in warmed):
-        sys.exit(1)
+        raise Unsuccessful

@@ -5,6 +5,7 @@ import json
 import os
 import sys
 
+from serena_central.island.exit_codes import NO_SERVER
 from serena_central.island.home import Home, Unusable, read_token, user_home
 from serena_central.island.private import is_loose, restrict_umask
 from serena_central.proxy.bridge import Bridge
@@ -82,7 +83,11 @@ def print_headers(asked: argparse.Namespace) -> None:
     except Unusable as error:
         sys.exit(f"serena-proxy: {error}")
     if token is None:
-        sys.exit("serena-proxy: no server has run yet, so that there is no token. `serena-central serve` makes one.")
+        print(
+            "serena-proxy: no server has run yet, so that there is no token. `serena-central serve` makes one.",
+            file=sys.stderr,
+        )
+        sys.exit(NO_SERVER)
     said = {name: value.decode("utf-8", "surrogateescape") for name, value in identity_of(options_of(asked)).items()}
     print(json.dumps({"authorization": f"Bearer {token}", **said}))
 

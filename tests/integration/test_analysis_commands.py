@@ -96,14 +96,14 @@ async def test_validate_ends_with_0_where_nothing_is_wrong(serving: Child, proje
     assert (ended.json["broken"], ended.json["unused"]) == ([], [])
 
 
-async def test_validate_ends_with_2_where_it_finds_something_and_tells_where(serving: Child, project: Path) -> None:
+async def test_validate_ends_with_1_where_it_finds_something_and_tells_where(serving: Child, project: Path) -> None:
     (project / "lost.py").write_text("from stone import Missing\n\n\ndef forgotten() -> None:\n    pass\n")
     both = await run_command(serving.folder, "validate", cwd=project)
-    assert both.code == 2, both.err
+    assert both.code == 1, both.err
     assert "lost.py:1: unresolved import" in both.out
     assert "lost.py:4: unused function forgotten (high" in both.out
     unused = await run_command(serving.folder, "validate", "--unused", "--json", cwd=project)
-    assert unused.code == 2
+    assert unused.code == 1
     assert ([one["name_path"] for one in unused.json["unused"]], unused.json["broken"]) == (["forgotten"], [])
 
 
@@ -134,13 +134,13 @@ async def test_what_a_package_hands_to_others_is_listed_as_unused_and_closes_no_
     assert ended.code == 0, ended.err
     assert [(one["name_path"], one["confidence"]) for one in ended.json["unused"]] == [("cut", "medium")]
     (project / "shop/saw.py").write_text("def _cut() -> None: ...\n")
-    assert (await run_command(serving.folder, "validate", "--unused", cwd=project)).code == 2
+    assert (await run_command(serving.folder, "validate", "--unused", cwd=project)).code == 1
 
 
 async def test_validate_since_a_revision_looks_at_what_changed(serving: Child, project: Path) -> None:
     (project / "lost.py").write_text("print(undefined_name)\n")
     changed = await run_command(serving.folder, "validate", "--broken-refs", "--since", "HEAD", cwd=project)
-    assert (changed.code, changed.out.splitlines()[0].split(": ")[0]) == (2, "lost.py:1")
+    assert (changed.code, changed.out.splitlines()[0].split(": ")[0]) == (1, "lost.py:1")
     commit(project)
     nothing = await run_command(serving.folder, "validate", "--broken-refs", "--since", "HEAD", "--json", cwd=project)
     assert (nothing.code, nothing.json["broken"]) == (0, [])
@@ -160,7 +160,7 @@ async def test_what_is_only_possible_counts_since_a_revision_if_the_revision_did
     assert (ended.code, ended.json["broken"]) == (0, []), ended.err
     (project / "stone.py").write_text("class Stone:\n    def grind(self): ...\n")
     ended = await run_command(serving.folder, *since, cwd=project)
-    assert ended.code == 2, ended.err
+    assert ended.code == 1, ended.err
     assert [(one["path"], one["line"], one["certainty"], one["new"]) for one in ended.json["broken"]] == [
         ("ring.py", 4, "possible", True)
     ]
@@ -176,7 +176,7 @@ async def test_a_folder_of_a_project_is_asked_about_with_what_all_of_the_project
     (project / "bench.py").write_text("from tools.saw import cut\n\ncut()\n")
     (project / "lost.py").write_text("print(undefined_name)\n")
     ended = await run_command(serving.folder, "validate", "--json", cwd=project / "tools")
-    assert ended.code == 2, ended.err
+    assert ended.code == 1, ended.err
     assert [(one["relative_path"], one["name_path"]) for one in ended.json["unused"]] == [("tools/saw.py", "rust")]
     assert ended.json["broken"] == []
 
@@ -184,7 +184,7 @@ async def test_a_folder_of_a_project_is_asked_about_with_what_all_of_the_project
 async def test_a_folder_that_no_project_holds_is_taken_for_one(serving: Child, tmp_path: Path) -> None:
     (tmp_path / "lost.py").write_text("print(undefined_name)\n")
     ended = await run_command(serving.folder, "validate", "--project", str(tmp_path))
-    assert (ended.code, ended.out.partition(": ")[0]) == (2, "lost.py:1")
+    assert (ended.code, ended.out.partition(": ")[0]) == (1, "lost.py:1")
     drawn = await run_command(serving.folder, "graph", str(tmp_path), "--format", "json")
     assert (drawn.code, drawn.json["nodes"]) == (0, 1)
 
@@ -202,17 +202,26 @@ async def test_at_a_super_repo_s_root_its_modules_are_looked_through_submodules_
     every = await run_command(serving.folder, "validate", "--json", cwd=root)
     since = await run_command(serving.folder, "validate", "--json", "--since", "HEAD", cwd=root)
     for ended, unused in ((every, ["web/page.py"]), (since, [])):
-        assert ended.code == 2, ended.err
+        assert ended.code == 1, ended.err
         assert [one["path"] for one in ended.json["broken"]] == ["shop/lost.py"]
         assert [one["relative_path"] for one in ended.json["unused"]] == unused
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [["--wrong"], ["--project", "nowhere"], ["--since", "no-such-revision"], ["--since=--output=x"], ["extra"], []],
+    ("arguments", "code"),
+    [
+        (["--wrong"], 2),
+        (["--project", "nowhere"], 2),
+        (["--since", "no-such-revision"], 2),
+        (["--since=--output=x"], 2),
+        (["extra"], 2),
+        ([], 3),
+    ],
     ids=["no option", "no folder", "no revision", "no revision but an option", "no argument", "no server"],
 )
-async def test_validate_ends_with_1_when_it_can_not_look(arguments: list[str], project: Path, tmp_path: Path) -> None:
+async def test_validate_tells_wrong_usage_and_a_missing_server_from_findings(
+    arguments: list[str], code: int, project: Path, tmp_path: Path
+) -> None:
     ended = await run_command(tmp_path, "validate", *arguments, cwd=project)
-    assert (ended.code, ended.out) == (1, "")
+    assert (ended.code, ended.out) == (code, "")
     assert ended.err

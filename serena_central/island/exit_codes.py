@@ -1,0 +1,15 @@
+"""Exit codes of every program here but `serena-hook`, whose clients read codes their own way."""
+
+DONE = 0
+FAILED = 1
+"""Something failed or was refused, or a check has findings."""
+
+USAGE = 2
+"""The command line or the settings are wrong."""
+
+NO_SERVER = 3
+INTERRUPTED = 130
+"""Ctrl-C: 128 and the signal's number, as shells report it."""
+
+TERMINATED = 143
+"""SIGTERM."""

@@ -1,0 +1,360 @@
+"""What all commands have in common: exit codes, `--json`, examples, completion; and ends without a traceback."""
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import click
+import pytest
+
+from serena_central.cli.endings import EXIT_CODES
+from serena_central.cli.main import cli, main
+from tests.support.child import PATIENCE_S, PROGRAM, Child, environment, run_command
+from tests.support.scripted_http import answer, scripted_http
+
+pytestmark = pytest.mark.anyio
+
+PRINT_NO_DATA = {("completion",), ("hook", "enforce"), ("hook", "session-start"), ("hook", "session-end")}
+"""A shell script; and what speaks the clients' own protocols."""
+
+NEEDS_SERVER: dict[tuple[str, ...], list[str]] = {
+    ("stop",): [],
+    ("status",): [],
+    ("dashboard",): ["--print"],
+    ("sessions",): [],
+    ("kill",): ["s-1"],
+    ("projects",): [],
+    ("history",): [],
+    ("undo",): ["e-1"],
+    ("call",): ["list_dir"],
+    ("graph",): [],
+    ("validate",): ["--unused"],
+    ("warm",): [],
+}
+
+DONE: dict[tuple[str, ...], list[str]] = {
+    ("service", "install"): ["--dry-run"],
+    ("service", "uninstall"): [],
+    ("service", "status"): [],
+    ("connect",): ["--list"],
+    ("disconnect",): ["cursor", "--dry-run"],
+    ("hook", "install"): ["cursor", "--dry-run"],
+    ("hook", "uninstall"): ["cursor", "--dry-run"],
+    ("hook", "enforce"): [],
+    ("hook", "session-start"): [],
+    ("hook", "session-end"): [],
+    ("trust",): ["--list"],
+    ("config", "show"): [],
+    ("config", "init"): [],
+    ("config", "token-file"): [],
+    ("languages", "list"): [],
+    ("languages", "uninstall"): ["marksman"],
+    ("completion",): ["bash"],
+}
+"""Without a server, in an empty home."""
+
+FAIL: dict[tuple[str, ...], list[str]] = {
+    ("logs",): [],  # there is none
+    ("trust",): ["{home}/project"],  # nobody can be asked
+    ("config", "init"): ["--project", "{home}/project"],  # is there already
+    ("superrepo", "init"): ["{home}/project"],  # no modules
+    ("route",): ["words", "--project", "{home}/project"],  # no super-repo
+    ("languages", "doctor"): ["{home}/project"],  # a language server is missing
+    ("doctor",): [],  # a wrong token file
+}
+
+ELSEWHERE = {("serve",), ("restart",), ("languages", "install")}
+"""Start servers or ask registries: tested by what they do (test_background, test_serving, lsp/test_installers)."""
+
+WRONG: dict[tuple[str, ...], list[str]] = {
+    ("serve",): ["--json"],
+    ("connect",): [],
+    ("connect", "http"): ["claude-desktop", "--http"],
+    ("disconnect",): ["nobody"],
+    ("trust",): ["{home}/nowhere"],
+    ("config", "init"): ["--shared"],
+    ("graph",): ["--json", "--format", "svg"],
+    ("languages", "install"): ["no-such-language"],
+    ("validate",): ["--since", "--output=x"],
+    ("hook", "install"): ["codex", "--mode", "ask"],
+}
+
+
+def leaves(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        found = group.get_command(context, name)
+        assert found is not None
+        if isinstance(found, click.Group):
+            yield from leaves(found, *path, name)
+        else:
+            yield (*path, name), found
+
+
+COMMANDS = dict(leaves(cli))
+GROUPS = sorted({path[:-1] for path in COMMANDS})
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home, in which the command line is run in this process."""
+    (tmp_path / "project").mkdir()
+    for name in [name for name in os.environ if name.startswith(("SERENA", "XDG_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SERENA_CENTRAL_HOME", str(tmp_path / "central"))
+    monkeypatch.chdir(tmp_path / "project")
+    return tmp_path
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["serena-central", *arguments])
+    try:
+        main()
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else -1
+    return 0
+
+
+def named(path: tuple[str, ...]) -> str:
+    return " ".join(path) or "serena-central"
+
+
+def test_each_command_has_its_codes_tested() -> None:
+    assert set(NEEDS_SERVER) | set(DONE) | set(FAIL) | ELSEWHERE == set(COMMANDS)
+
+
+@pytest.mark.parametrize("path", [*GROUPS, *COMMANDS], ids=named)
+def test_help_ends_with_0_and_has_an_example(
+    path: tuple[str, ...], home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if path[:1] == ("hook",) and path[1:] and path[1] not in ("install", "uninstall"):
+        pytest.skip("the help of serena-hook, which clients run")
+    assert run(monkeypatch, *path, "--help") == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert f"serena-central {' '.join(path)}".strip() in shown.partition("xample")[2]
+    if not path:
+        assert EXIT_CODES in shown
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=named)
+def test_a_wrong_option_ends_with_2(
+    path: tuple[str, ...], home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if path == ("call",):
+        pytest.skip("its options are the tool's")
+    assert run(monkeypatch, *path, "--bogus") == 2
+    assert "--bogus" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("path", "arguments"), WRONG.items(), ids=lambda value: " ".join(value))
+def test_wrong_usage_ends_with_2(
+    path: tuple[str, ...],
+    arguments: list[str],
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    command = path[:1] if path == ("connect", "http") else path
+    assert run(monkeypatch, *command, *[one.replace("{home}", str(home)) for one in arguments]) == 2
+    shown = capsys.readouterr()
+    assert (shown.out, bool(shown.err)) == ("", True)
+
+
+@pytest.mark.parametrize("path", ["serve", "trust --list", "config show", "route x"])
+def test_wrong_settings_end_with_2(
+    path: str, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SERENA_CENTRAL_SERVER_PORT", "many")
+    assert run(monkeypatch, *path.split()) == 2
+    assert "SERENA_CENTRAL_SERVER_PORT" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("path", "arguments"), NEEDS_SERVER.items(), ids=lambda value: " ".join(value))
+def test_without_a_server_commands_that_need_one_end_with_3(
+    path: tuple[str, ...],
+    arguments: list[str],
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(monkeypatch, *path, *arguments) == 3
+    shown = capsys.readouterr()
+    assert (shown.out, "serena-central serve" in shown.err) == ("", True)
+
+
+@pytest.mark.parametrize(("path", "arguments"), DONE.items(), ids=lambda value: " ".join(value))
+def test_what_is_done_ends_with_0(
+    path: tuple[str, ...],
+    arguments: list[str],
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(monkeypatch, *path, *arguments) == 0
+    if path not in PRINT_NO_DATA and path != ("config", "init"):  # writes its file once
+        capsys.readouterr()
+        assert run(monkeypatch, *path, *arguments, "--json") == 0
+        json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(("path", "arguments"), FAIL.items(), ids=lambda value: " ".join(value))
+def test_what_fails_ends_with_1(
+    path: tuple[str, ...],
+    arguments: list[str],
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (home / "central").mkdir(mode=0o700)
+    (home / "central" / "token").mkdir()
+    (home / "project" / ".serena").mkdir()
+    (home / "project" / ".serena" / "project.yml").touch()
+    (home / "project" / "shop.ml").touch()
+    assert run(monkeypatch, *path, *[one.replace("{home}", str(home)) for one in arguments]) == 1
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"), [("invalid_arguments", 2), ("unknown_tool", 2), ("session_not_found", 1), ("internal", 1)]
+)
+def test_what_a_server_refuses_is_wrong_usage_or_a_failure(
+    kind: str, code: int, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refusal = answer(400, value={"error": {"kind": kind, "message": "No."}})
+    with scripted_http("secret", lambda _: refusal) as server:
+        (home / "central").mkdir(mode=0o700)
+        (home / "central/server.json").write_text(json.dumps({"url": f"{server.url}/mcp", "pid": 1}))
+        (home / "central/token").write_text("secret")
+        assert run(monkeypatch, "sessions", "--state", "odd") == code
+    assert capsys.readouterr().err == "serena-central: No.\n"
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=named)
+def test_each_command_that_prints_data_prints_json(path: tuple[str, ...]) -> None:
+    flags = {flag for option in COMMANDS[path].params for flag in option.opts}
+    assert ("--json" in flags or path == ("call",)) is (path not in PRINT_NO_DATA)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"), [(["statsu"], "status"), (["languages", "lits"], "list"), (["trust", "--lits"], "--list")]
+)
+def test_the_nearest_name_is_suggested(
+    arguments: list[str],
+    meant: str,
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(monkeypatch, *arguments) == 2
+    said = capsys.readouterr().err
+    assert "Did you mean" in said
+    assert f"'{meant}'" in said
+
+
+async def test_the_nearest_tool_is_suggested(serving: Child) -> None:
+    wrong = await run_command(serving.folder, "call", "find_symbl")
+    assert wrong.code == 2
+    assert "Did you mean find_symbol" in wrong.err
+
+
+@pytest.mark.parametrize(
+    ("words", "complete"),
+    [
+        (["serena-central", "ca"], ["call"]),
+        (["serena-central", "languages", "un"], ["uninstall"]),
+        (["serena-central", "call", "find_ref"], ["find_referencing_symbols"]),
+        (["serena-central", "call", "find_symbol", "--name"], ["--name-path-pattern"]),
+        (["serena-central", "call", "no_such_tool", "--na"], []),
+    ],
+)
+async def test_shells_complete_commands_tools_and_their_options(
+    serving: Child, words: list[str], complete: list[str]
+) -> None:
+    asked = {"COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1)}
+    ended = await run_command(serving.folder, **asked, _SERENA_CENTRAL_COMPLETE="bash_complete")
+    assert ended.out.split() == [f"plain,{one}" for one in complete]
+
+
+async def test_without_a_server_no_tool_is_completed_and_nothing_is_said(tmp_path: Path) -> None:
+    asked = {"COMP_WORDS": "serena-central call find", "COMP_CWORD": "2"}
+    ended = await run_command(tmp_path, **asked, _SERENA_CENTRAL_COMPLETE="bash_complete")
+    assert (ended.out.strip(), ended.err) == ("", "")
+
+
+@pytest.mark.skipif(not Path("/bin/bash").exists(), reason="needs bash")
+async def test_the_script_for_bash_completes(tmp_path: Path) -> None:
+    script = (
+        f'PATH={PROGRAM.parent}:$PATH; eval "$({PROGRAM} completion bash)"; COMP_WORDS=(serena-central comp); '
+        "COMP_CWORD=1; _serena_central_completion serena-central; echo ${COMPREPLY[@]}"
+    )
+    with anyio.fail_after(PATIENCE_S):
+        ended = await anyio.run_process(["/bin/bash", "-c", script], env=environment(tmp_path))
+    assert (ended.stdout.decode().split(), ended.stderr) == (["completion"], b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("arguments", [["status", "--json"], ["status"], ["--help"], ["languages", "list"]])
+async def test_output_that_nobody_takes_ends_with_1_and_no_traceback(serving: Child, arguments: list[str]) -> None:
+    with anyio.fail_after(PATIENCE_S):
+        ended = await anyio.run_process(
+            ["/bin/sh", "-c", 'exec "$0" "$@" >/dev/full', str(PROGRAM), *arguments],
+            check=False,
+            env=environment(serving.folder),
+        )
+    assert (ended.returncode, ended.stderr.decode()) == (1, "serena-central: No space left on device\n")
+
+
+PARTS_ARE_BUILT = """
+import os, signal, serena_central.app as app
+build = app.build
+
+def interrupted(*arguments, **more):
+    print("begun", flush=True)
+    os.kill(os.getpid(), signal.SIGINT)
+    return build(*arguments, **more)
+
+app.build = interrupted
+from serena_central.cli.main import main
+main()
+"""
+"""Ctrl-C right before anything awaits: what asyncio makes of it is the hardest to end."""
+
+BEGUN = "from serena_central.cli.__main__ import main; print('begun', flush=True); main()"
+
+
+async def interrupted(folder: Path, script: str, delay_s: float) -> tuple[int, bytes]:
+    """Sends SIGINT to a server that `script` starts, so long after its first line; exit code and stderr."""
+    program = [sys.executable, "-c", script, "serve", "--port", "0"]
+    process = await anyio.open_process(program, env=environment(folder))
+    try:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        with anyio.fail_after(PATIENCE_S):
+            await process.stdout.receive()
+            await anyio.sleep(delay_s)
+            process.send_signal(signal.SIGINT)
+            said = b"".join([part async for part in process.stderr])
+            return await process.wait(), said
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.aclose()
+
+
+async def test_ctrl_c_before_the_server_handles_it_ends_the_start(tmp_path: Path) -> None:
+    code, said = await interrupted(tmp_path, PARTS_ARE_BUILT, 0)
+    assert (code, said.strip()) == (130, b"")
+    assert not (tmp_path / "home/server.json").exists()
+
+
+@pytest.mark.parametrize("delay_s", [0.0, 0.05, 0.2, 0.5, 1.0, 2.0])
+async def test_ctrl_c_during_the_start_leaves_no_traceback_and_no_announcement(tmp_path: Path, delay_s: float) -> None:
+    """Wherever in the start it comes: the test holds at every delay, whatever is reached by then."""
+    code, said = await interrupted(tmp_path, BEGUN, delay_s)
+    assert (code in (130, -signal.SIGINT), said.strip()) == (True, b"")  # a line break after ^C
+    assert not (tmp_path / "home/server.json").exists()
