@@ -7,17 +7,18 @@ from typing import NamedTuple
 
 import click
 
+from serena_central.cli.endings import ChildFailed
 from serena_central.cli.output import print_json
 from serena_central.cli.remote import NoServer, Refused, Remote
-from serena_central.core.errors import SerenaCentralError
 from serena_central.core.places import Places
+from serena_central.island.exit_codes import FAILED
 from serena_central.island.home import Home
 from serena_central.proxy.starting import START_S, last_line, spawn_server
 
 POLL_S = 0.05
 
 
-class NotStarted(SerenaCentralError):
+class NotStarted(ChildFailed):
     """A server in the background that ended, or doesn't answer."""
 
 
@@ -39,11 +40,13 @@ def start(places: Places, arguments: Sequence[str]) -> Started:
             return Started(url, child.pid, str(places.log_file))
         if child.poll() is not None:
             said = last_line(home.start_log).removeprefix("serena-central: ")
-            raise NotStarted(f"{said or 'The server said nothing.'} (log: {home.start_log})")
+            raise NotStarted(
+                f"{said or 'The server said nothing.'} (log: {home.start_log})", max(child.returncode, FAILED)
+            )
         time.sleep(POLL_S)
     child.terminate()
     child.wait()
-    raise NotStarted(f"The server did not answer within {START_S:g} s, and was ended. Log: {home.start_log}")
+    raise NotStarted(f"The server did not answer within {START_S:g} s, and was ended. Log: {home.start_log}", FAILED)
 
 
 def announce(started: Started, *, as_json: bool) -> None:

@@ -29,8 +29,18 @@ class Unsuccessful(click.exceptions.Exit):
         super().__init__(FAILED)
 
 
+class ChildFailed(SerenaCentralError):
+    """A command of ours that this one ran ended with `code`, which becomes its own."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
 def exit_code_of(error: SerenaCentralError) -> int:
     """The exit code that stands for an error."""
+    if isinstance(error, ChildFailed):
+        return error.code
     if isinstance(error, NoServer):
         return NO_SERVER
     wrong_call = isinstance(error, Refused) and error.kind in _WRONG_USAGE
