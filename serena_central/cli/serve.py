@@ -44,8 +44,9 @@ converts, and a thread that asks the database less for calls: it has to wait at 
 
 
 class _Start(NamedTuple):
-    """What is done once the server answers."""
+    """What is done once the server answers; `arguments` start it anew at the same address."""
 
+    arguments: list[str]
     projects: tuple[Path, ...]
     open_page: bool
 
@@ -94,8 +95,8 @@ def command(
             signal.signal(number, _exit_on_signal)
         sending = tracing.exporting(metadata.version("serena-central")) if loaded.value.tracing else nullcontext()
         again = _arguments(host, listener.getsockname()[1] if port is not None else None, ())
-        with sending, _announced(places, url, again):
-            start = _Start(projects, open_page)
+        with sending, _unannounced(places):
+            start = _Start(again, projects, open_page)
             sys.setswitchinterval(SWITCH_S)
             anyio.run(_serve, loaded, places, listener, url, start, backend_options={"use_uvloop": True})
 
@@ -132,15 +133,20 @@ def _url(listener: socket.socket, host: str) -> str:
 
 
 @contextmanager
-def _announced(places: Places, url: str, arguments: list[str]) -> Generator[None]:
-    """Keeps `server.json` while the server runs. `arguments` start it anew at the same address."""
-    version = metadata.version("serena-central")
-    about = {"url": url, "pid": os.getpid(), "version": version, "started_at": time.time(), "arguments": arguments}
-    write_whole(places.server_file, json.dumps(about).encode())
+def _unannounced(places: Places) -> Generator[None]:
+    """No `server.json` stands before the block, where it would be one of a server that was killed, and after it."""
+    places.server_file.unlink(missing_ok=True)
     try:
         yield
     finally:
         places.server_file.unlink(missing_ok=True)
+
+
+def _write_announcement(places: Places, url: str, arguments: list[str]) -> None:
+    """For a server that answers, and whose token can be read: whoever sees it may call at once."""
+    version = metadata.version("serena-central")
+    about = {"url": url, "pid": os.getpid(), "version": version, "started_at": time.time(), "arguments": arguments}
+    write_whole(places.server_file, json.dumps(about).encode())
 
 
 async def _serve(
@@ -158,6 +164,9 @@ async def _serve(
     class Announcing(CentralServer):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
+            if not self.started:  # told to stop meanwhile, or failed
+                return
+            _write_announcement(places, url, start.arguments)
             gc.freeze()  # what is there now stays: each full collection would look at it again, for 0.1 s
             link = page_address(url, central.dashboard.one_time_link())
             _announce(places, url, link)

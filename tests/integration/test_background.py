@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ import psutil
 import pytest
 from anyio.streams.text import TextReceiveStream
 
-from tests.support.child import PATIENCE_S, PROGRAM, environment, run_command, until_gone
+from tests.support.child import PATIENCE_S, PROGRAM, environment, run_command, serving_child, until_gone
 from tests.support.mcp import RawClient
 
 pytestmark = pytest.mark.anyio
@@ -59,7 +60,7 @@ async def test_a_server_that_can_not_start_says_why(folder: Path) -> None:
     ended = await run_command(
         folder, "serve", "--daemon", "--host", "0.0.0.0", "--port", "0", SERENA_CENTRAL_ALLOWED_ROOTS=""
     )
-    assert ended.code == 1
+    assert ended.code == 2
     assert "allowed_roots" in ended.err
     assert "start.log" in ended.err
 
@@ -179,3 +180,38 @@ async def test_where_systemd_does_not_answer_the_commands_are_told(tmp_path: Pat
         removed = await run_command(tmp_path, "service", "uninstall", **seen)
         assert removed.out.startswith("Removed ")
         assert "No service" in (await run_command(tmp_path, "service", "uninstall", **seen)).out
+
+
+SLOW_START = """
+import pathlib, sys
+import serena_central.app as app
+
+server_file = pathlib.Path(sys.argv.pop(1))
+build, startup = app.build, app.CentralServer.startup
+
+def slow_build(*arguments, **more):
+    print("building", server_file.exists(), file=sys.stderr)
+    return build(*arguments, **more)
+
+async def slow_startup(self, sockets=None):
+    print("starting", server_file.exists(), file=sys.stderr)
+    await startup(self, sockets)
+    print("answering", server_file.exists(), file=sys.stderr)
+
+app.build, app.CentralServer.startup = slow_build, slow_startup
+from serena_central.cli.main import main
+main()
+"""
+
+
+async def test_a_server_is_announced_when_it_answers_and_an_older_announcement_is_gone_before(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir(mode=0o700)
+    (tmp_path / "home/server.json").write_text('{"url": "http://127.0.0.1:9/mcp", "pid": 1}')  # of one that was killed
+    (tmp_path / "home/server.json").chmod(0o600)
+    program = (sys.executable, "-c", SLOW_START, str(tmp_path / "home/server.json"))
+    async with serving_child(tmp_path, program=program) as child:
+        said = (tmp_path / "serve.log").read_text().split("\n")[:3]
+        assert said == ["building False", "starting False", "answering False"]
+        async with http(tmp_path) as client:
+            assert (await client.get("/health")).status_code == 200
+        assert announced(tmp_path)["pid"] == child.process.pid
