@@ -16,8 +16,8 @@ from typing import Protocol, cast
 import anyio
 from inotify_simple import INotify, flags
 
+from serena_central.files.notification import Heard, WatchUnavailable
 from serena_central.files.walk import Folder
-from serena_central.files.watch import Heard, WatchUnavailable
 
 _MASK = (
     flags.CREATE

@@ -23,10 +23,11 @@ import msgspec
 from anyio.abc import TaskStatus
 
 from serena_central.files.ignore import ignores
+from serena_central.files.notification import Heard, Watch, WatchUnavailable, follow
 from serena_central.files.repository import IGNORE_FILE, OuterRules
 from serena_central.files.stamp import Stamp
 from serena_central.files.walk import Findings, Survey
-from serena_central.files.watch import STEP_S, Heard, Watch, Watches, WatchUnavailable, follow
+from serena_central.files.watch import STEP_S, Watches
 
 logger = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""Hearing of changes in a root: what a watch has to offer, how a survey follows it, and why there may be none.
+"""Hearing of changes in roots: who wakes the watches of this process, and why a root may have none.
 
 The watches themselves are the operating system's: `inotify` on Linux, none elsewhere. All watches of a process share
 one of its queues, because a user has only 128 of them for everything that runs, and a super-repo alone may have that
@@ -6,14 +6,12 @@ many modules.
 """
 
 import sys
-from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple, Protocol
 
 import anyio
 from anyio.abc import TaskStatus
 
-from serena_central.files.walk import Folder, FolderWatch, Survey
+from serena_central.files.notification import Queue, Watch, WatchUnavailable
 
 STEP_S = 0.05
 """How long changes are collected before anybody hears of them who does not ask. The kernel's queue holds 16,384 events,
@@ -21,54 +19,6 @@ which a checkout takes longer to fill; and a file that is written to all the tim
 
 _REMOTE = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "virtiofs", "vboxsf", "afs", "ceph", "glusterfs", "lustre")
 """File systems that others change behind this kernel's back; those in user space (`fuse…`) may, too."""
-
-
-class WatchUnavailable(Exception):
-    """Nothing, or nothing more, can be watched; the message is the reason, for a remark."""
-
-
-class Heard(NamedTuple):
-    """One event: a name in a known folder. `moved_away`: a folder of this name is no longer there as it was."""
-
-    folder: Folder
-    name: str
-    is_folder: bool
-    moved_away: bool
-
-
-class Watch(FolderWatch, Protocol):
-    """`add` raises WatchUnavailable when nothing more can be watched, OSError when the folder is gone or unreadable."""
-
-    async def heard(self) -> None:
-        """Returns when there is something to read, some time after it happened."""
-        ...
-
-    def read(self) -> list[Heard] | None:
-        """Everything that happened before the call, in order; None when some of it was lost and everything has to be
-        looked at. Never waits."""
-        ...
-
-    def close(self) -> None:
-        """Takes some microseconds per folder; may be called in any thread."""
-        ...
-
-
-class Queue(Protocol):
-    """Where the system puts what happens in the folders of all watches."""
-
-    def fileno(self) -> int:
-        """Readable when something happened."""
-        ...
-
-    def watch(self) -> Watch: ...
-
-    def hand_out(self) -> None:
-        """Gives every watch its share of what happened until now."""
-        ...
-
-    def close(self) -> None:
-        """Its watches hear nothing from now on."""
-        ...
 
 
 class Watches:
@@ -104,19 +54,6 @@ class Watches:
             self._queue = Inotify()
             self._opened.set()
         return self._queue.watch()
-
-
-def follow(survey: Survey, heard: Iterable[Heard]) -> None:
-    """Makes the survey look wherever something was heard of, once per entry, at what is there now."""
-    entries: dict[tuple[str, str], None] = {}
-    for folder, name, _, moved_away in heard:
-        if moved_away:
-            survey.forget(f"{folder.path}{name}/")
-        entries[folder.path, name] = None
-    for path, name in entries:
-        folder = survey.folders.get(path)
-        if folder is not None:
-            survey.examine(folder, name)
 
 
 def _file_system(path: Path) -> str:

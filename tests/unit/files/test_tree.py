@@ -16,9 +16,10 @@ import anyio
 import pytest
 
 from serena_central.files.inotify import InotifyWatch
+from serena_central.files.notification import WatchUnavailable
 from serena_central.files.stamp import Stamp
 from serena_central.files.tree import Change, FileTree
-from serena_central.files.watch import Watches, WatchUnavailable
+from serena_central.files.watch import Watches
 
 pytestmark = pytest.mark.anyio
 

@@ -10,8 +10,9 @@ import anyio
 import pytest
 
 from serena_central.files import inotify
+from serena_central.files.notification import WatchUnavailable
 from serena_central.files.tree import FileTree
-from serena_central.files.watch import Watches, WatchUnavailable
+from serena_central.files.watch import Watches
 
 pytestmark = pytest.mark.anyio
 

@@ -1,0 +1,67 @@
+"""What a watch of folders has to offer, whatever the system: `inotify` has it on Linux, `watch` hands it out."""
+
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
+
+from serena_central.files.walk import Folder, FolderWatch, Survey
+
+
+class WatchUnavailable(Exception):
+    """Nothing, or nothing more, can be watched; the message is the reason, for a remark."""
+
+
+class Heard(NamedTuple):
+    """One event: a name in a known folder. `moved_away`: a folder of this name is no longer there as it was."""
+
+    folder: Folder
+    name: str
+    is_folder: bool
+    moved_away: bool
+
+
+class Watch(FolderWatch, Protocol):
+    """`add` raises WatchUnavailable when nothing more can be watched, OSError when the folder is gone or unreadable."""
+
+    async def heard(self) -> None:
+        """Returns when there is something to read, some time after it happened."""
+        ...
+
+    def read(self) -> list[Heard] | None:
+        """Everything that happened before the call, in order; None when some of it was lost and everything has to be
+        looked at. Never waits."""
+        ...
+
+    def close(self) -> None:
+        """Takes some microseconds per folder; may be called in any thread."""
+        ...
+
+
+class Queue(Protocol):
+    """Where the system puts what happens in the folders of all watches."""
+
+    def fileno(self) -> int:
+        """Readable when something happened."""
+        ...
+
+    def watch(self) -> Watch: ...
+
+    def hand_out(self) -> None:
+        """Gives every watch its share of what happened until now."""
+        ...
+
+    def close(self) -> None:
+        """Its watches hear nothing from now on."""
+        ...
+
+
+def follow(survey: Survey, heard: Iterable[Heard]) -> None:
+    """Makes the survey look wherever something was heard of, once per entry, at what is there now."""
+    entries: dict[tuple[str, str], None] = {}
+    for folder, name, _, moved_away in heard:
+        if moved_away:
+            survey.forget(f"{folder.path}{name}/")
+        entries[folder.path, name] = None
+    for path, name in entries:
+        folder = survey.folders.get(path)
+        if folder is not None:
+            survey.examine(folder, name)
