@@ -6,8 +6,10 @@ grammar decides there (`occurrences`); about all else both agree.
 """
 
 import re
+from array import array
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from serena_central.symbols.syntax.messages import Kind
 
@@ -31,33 +33,47 @@ _LIVE_PREFIXES = frozenset("fFtT")
 """Letters before a quote that make it a string with code in it."""
 
 
-def kinds(identifier: str, content: str, offsets: Sequence[int]) -> list[Kind | None]:
-    """What stands at each of the offsets of a text; None where only the grammar can tell."""
+class Tokens(NamedTuple):
+    """Where the comments and strings of a text start and end, in its order: eight bytes for each."""
+
+    starts: "array[int]"
+    ends: "array[int]"
+
+
+def tokens(identifier: str, content: str) -> Tokens | None:
+    """The comments and strings of a text; None if it, or its language, can't be taken apart."""
     expression = _EXPRESSIONS.get(identifier)
     if expression is None:
-        return [None] * len(offsets)
-    tokens = list(expression.finditer(content))
-    if tokens and tokens[-1].lastindex:
-        return [None] * len(offsets)
-    starts = [token.start() for token in tokens]
-    return [_kind_at(content, tokens, bisect_right(starts, offset) - 1, offset) for offset in offsets]
-
-
-def _kind_at(content: str, tokens: Sequence[re.Match[str]], before: int, offset: int) -> Kind | None:
-    """`before` is the number of the last token that starts at or before the offset, -1 if none does."""
-    if _may_be_inside_live(content, tokens, before, offset):
         return None
-    if before < 0 or tokens[before].end() <= offset:
+    found = list(expression.finditer(content))
+    if found and found[-1].lastindex:
+        return None
+    return Tokens(array("I", [token.start() for token in found]), array("I", [token.end() for token in found]))
+
+
+def kinds(content: str, told: Tokens | None, offsets: Sequence[int]) -> list[Kind | None]:
+    """What stands at each of the offsets of a text, of which `told` are the tokens; None where only the grammar can
+    tell."""
+    if told is None:
+        return [None] * len(offsets)
+    return [_kind_at(content, told, bisect_right(told.starts, offset) - 1, offset) for offset in offsets]
+
+
+def _kind_at(content: str, told: Tokens, before: int, offset: int) -> Kind | None:
+    """`before` is the number of the last token that starts at or before the offset, -1 if none does."""
+    if _may_be_inside_live(content, told, before, offset):
+        return None
+    if before < 0 or told.ends[before] <= offset:
         return "code"
-    return "comment" if content[tokens[before].start()] == "#" else "string"
+    return "comment" if content[told.starts[before]] == "#" else "string"
 
 
-def _may_be_inside_live(content: str, tokens: Sequence[re.Match[str]], last: int, offset: int) -> bool:
+def _may_be_inside_live(content: str, told: Tokens, last: int, offset: int) -> bool:
     """Whether a string with code in it ends on the line, or holds the place: code in it may hold the same quotes, and
     what follows on the line would be taken for the wrong thing. So would what ends on that line in turn."""
     line = content.rfind("\n", 0, offset) + 1
     for number in range(last, -1, -1):
-        start, end = tokens[number].span()
+        start, end = told.starts[number], told.ends[number]
         if end <= line:
             return False
         if not _LIVE_PREFIXES.isdisjoint(content[max(start - 2, 0) : start]):

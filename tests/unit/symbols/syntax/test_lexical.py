@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from serena_central.core.text import Text
-from serena_central.symbols.syntax.lexical import kinds
+from serena_central.symbols.syntax.lexical import kinds, tokens
 from serena_central.symbols.syntax.messages import Kind
 from serena_central.symbols.syntax.occurrences import occurrences
 
@@ -16,7 +16,7 @@ WORD = re.compile(r"(?<![\w$])name(?![\w$])")
 
 def told(source: str) -> list[Kind | None]:
     """Of each place of the word `name`."""
-    return kinds("python", source, [match.start() for match in WORD.finditer(source)])
+    return kinds(source, tokens("python", source), [match.start() for match in WORD.finditer(source)])
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_nothing_is_told_near_code_in_strings_nor_of_a_string_without_an_end(
 
 
 def test_a_language_without_an_expression_is_left_to_its_grammar() -> None:
-    assert kinds("rust", "name", [0]) == [None]
+    assert kinds("name", tokens("rust", "name"), [0]) == [None]
 
 
 def library() -> list[Path]:
@@ -72,7 +72,7 @@ def test_the_grammar_says_the_same_of_real_code() -> None:
         text, words = Text(source), sorted(set(re.findall(r"\b[a-z_]{5,}\b", source)))[::30]
         for word in words:
             found = occurrences("python", source.encode(), word)
-            said = kinds("python", source, [text.offset(one.range.start) for one in found])
+            said = kinds(source, tokens("python", source), [text.offset(one.range.start) for one in found])
             compared += len(found)
             silent += said.count(None)
             assert [one.kind for one, kind in zip(found, said, strict=True) if kind is not None] == [
