@@ -26,6 +26,7 @@ BATCH = 200
 """Files read in one turn of a thread: a tenth of a second, after which a cancelled call ends."""
 
 _WORD = re.compile(rb"[A-Za-z_\x80-\xff][0-9A-Za-z_\x80-\xff]*")
+_UNREAD: tuple[None, bytes] = None, b""
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
 
 
@@ -43,8 +44,9 @@ class Vocabulary:
 
         A name without a word in it (an operator) stands, as far as can be told here, in all of them.
         """
-        asked = [path for path in paths if path in files]
-        await self._read({path: files[path] for path in asked if not self._is_known(path, files[path])})
+        asked, known = [path for path in paths if path in files], self._filters.get
+        # Thousands of files: not a call of `_is_known` for each.
+        await self._read({path: files[path] for path in asked if (known(path) or _UNREAD)[0] != files[path]})
         forms = [[hash(word) for word in _WORD.findall(form)] for form in encodings_of(name, self._encoding)]
         found = [self._with(asked, words) for words in forms]
         if len(found) == 1:

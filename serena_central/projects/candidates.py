@@ -23,7 +23,6 @@ from serena_central.symbols.index import Hit
 from serena_central.symbols.syntax.lexical import Tokens, kinds, tokens
 from serena_central.symbols.syntax.messages import Kind
 
-
 MOST_TOKENS = 400_000
 """Comments and strings of all texts together whose places are remembered: 3 MB, twice as many as Django has."""
 

@@ -101,19 +101,24 @@ class FileSymbols(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     def meeting(self, first: Position, last: Position) -> Iterator[int]:
         """Places of the symbols whose definitions reach into the stretch from `first` to `last`, both included."""
         for place, symbol in enumerate(self.symbols):
-            # Lines first: nearly all symbols of a file are elsewhere, and a range takes long to make.
-            if symbol.start_line <= last.line0 and first.line0 <= symbol.end_line:
-                start, end = symbol.range
-                if start <= last and first <= end:
-                    yield place
+            # Lines first: nearly all symbols of a file are elsewhere, and more takes long to compare.
+            if (
+                symbol.start_line <= last.line0
+                and first.line0 <= symbol.end_line
+                and (symbol.start_line, symbol.start_column) <= last
+                and first <= (symbol.end_line, symbol.end_column)
+            ):
+                yield place
 
     def enclosing(self, position: Position) -> int | None:
         """Place of the innermost symbol whose definition holds `position`."""
         best: int | None = None
+        reached = (-1, 0)
         for place in self.meeting(position, position):
             # Document order: a later match lies inside an earlier one, or starts where it ended.
-            if best is None or self.symbols[place].range.start >= self.symbols[best].range.start:
-                best = place
+            start = self.symbols[place].start_line, self.symbols[place].start_column
+            if start >= reached:
+                best, reached = place, start
         return best
 
 
