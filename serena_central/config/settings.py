@@ -67,6 +67,15 @@ class PoolPolicy(msgspec.Struct, kw_only=True, frozen=True):
     breaker_open_s: Annotated[
         float, Meta(ge=0.05, le=86400, description="How long a failing language server is not tried, in seconds.")
     ] = 60
+    give_up_after: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="A language server whose start failed so often in a row, or that so often in a row was not "
+            "tried for a while, is not started again for that project until it is restarted by hand or its "
+            "configuration changes.",
+        ),
+    ] = 3
     read_retries: Annotated[
         int, Meta(ge=0, le=10, description="How often a read is repeated after its language server crashed.")
     ] = 3
@@ -315,6 +324,17 @@ class ProjectSettings(SharedSettings, kw_only=True, frozen=True):
     languages: Annotated[
         list[str], Meta(description="Languages to serve. Unset: those that its files have.", extra=NAMES)
     ] = []
+    side_language_percent: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=50,
+            description="A language with a smaller share of the project's code files is a side language: its language "
+            "server is not installed or started before somebody asks about such a file by name; until then its symbols "
+            "are read by syntax, or not at all. `languages` and `language_servers` of the project except a language; "
+            "0: there are none.",
+        ),
+    ] = 1
     type: Annotated[
         Literal["project", "super-repo"], Meta(description="A super-repo holds modules, each a project of its own.")
     ] = "project"

@@ -8,7 +8,7 @@ and by file until the tree reports a change: whoever looks at all of 100,000 fil
 import fnmatch
 import os
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from serena_central.core.nofollow import open_file
@@ -69,20 +69,18 @@ class Detection:
     def remember(self, scripts: dict[str, str | None]) -> None:
         self._scripts |= scripts
 
-    def changed(self, paths: Sequence[str]) -> Collection[str]:
-        """Forgets what no longer holds; the other files that may have another language now."""
+    def changed(self, paths: Sequence[str]) -> Mapping[str, str | None]:
+        """Forgets what no longer holds; the other files that may have another language now, with the one they had."""
         for path in paths:
             self._languages.pop(path, None)
             self._scripts.pop(path, None)
             self._contested.pop(path, None)
         names = {path.rpartition("/")[2] for path in paths}
         if not any(fnmatch.fnmatchcase(name, marker) for marker in self._catalogue.markers for name in names):
-            return ()
+            return {}
         contested, self._contested = self._contested, {}
         self._marked.clear()
-        for path in contested:
-            del self._languages[path]
-        return contested.keys()
+        return {path: self._languages.pop(path) for path in contested}
 
     def _serves(self, language: str) -> bool:
         return not self._only or language in self._only

@@ -33,6 +33,7 @@ from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.locate import Launch, locate
 from serena_central.lsp.restriction import forbidden
+from serena_central.pool.breaker import BreakerState
 from serena_central.pool.budget import machine_memory_bytes
 from serena_central.pool.chronicle import Chronicle
 from serena_central.pool.interest import Interests
@@ -40,7 +41,7 @@ from serena_central.pool.key import ServerKey, WantedServer
 from serena_central.pool.ledger import OWNER_VARIABLE, Ledger
 from serena_central.pool.reaper import Reaper
 from serena_central.pool.run import Run
-from serena_central.pool.slot import Slot
+from serena_central.pool.slot import NOT_RUNNING, Slot
 from serena_central.pool.snapshot import ServerSnapshot, of_slot
 from serena_central.pool.state import Cause
 
@@ -223,6 +224,11 @@ class LanguageServerPool:
             for shown in of_slot(slot, attached=self._interests.attached(slot.key.root), now=now, unix_now=unix_now)
         ]
 
+    def standing(self, key: ServerKey) -> str:
+        """How it stands with a key's server, for people: a clause without its subject and its end."""
+        slot = self._slots.get(key)
+        return slot.standing if slot is not None else NOT_RUNNING
+
     def chronicle(self, key: ServerKey) -> Chronicle:
         """The key's last moves and measurements; empty when the pool knows no such key."""
         slot = self._slots.get(key)
@@ -253,6 +259,21 @@ class LanguageServerPool:
         slot = self._slots.get(key)
         if slot is not None:
             slot.expire(Cause.SETTINGS_CHANGED, reason)
+
+    def given_up(self, roots: Collection[Path]) -> dict[str, str]:
+        """Servers of these roots that are not started any more → why."""
+        return {
+            slot.key.server: slot.breaker.refusal_now or ""
+            for slot in self._slots.values()
+            if slot.key.root in roots and slot.breaker.state is BreakerState.GIVEN_UP
+        }
+
+    def may_start(self, root: Path, reason: str, *, server: str | None = None) -> None:
+        """What was wrong with servers of a root (all, or one) may be mended: those given up are tried again."""
+        for slot in self._slots.values():
+            ours = slot.key.root == root and server in (None, slot.key.server)
+            if ours and slot.breaker.state is BreakerState.GIVEN_UP:
+                slot.breaker.close(reason)
 
     def close_breaker(self, key: ServerKey, reason: str) -> bool:
         """Lets the key start again at once. False when the pool knows no such key."""

@@ -13,7 +13,7 @@ from serena_central.config.settings import PoolPolicy
 from serena_central.core import progress
 from serena_central.core.errors import DeadlineExceeded, ServerCrashed, ServerNotInstalled, ServerUnavailable
 from serena_central.core.events import EventBus, Severity
-from serena_central.pool.breaker import BreakerState, CircuitBreaker
+from serena_central.pool.breaker import REFUSING, BreakerState, CircuitBreaker
 from serena_central.pool.chronicle import Chronicle
 from serena_central.pool.key import WantedServer
 from serena_central.pool.run import Run
@@ -21,6 +21,8 @@ from serena_central.pool.state import Cause, Move, RunState
 
 _OF_EVERY_CALL = frozenset({Cause.LEASE_TAKEN, Cause.LEASE_RETURNED})
 _FAILURES = frozenset({Cause.START_FAILED, Cause.START_DEADLINE, Cause.CRASH, Cause.HANG})
+
+NOT_RUNNING = "is not running; it is started in the background"
 
 Spawn = Callable[[Callable[[], Awaitable[None]]], None]
 """Runs a coroutine function in a task of the pool's own."""
@@ -56,6 +58,26 @@ class Slot:
         self._admit = admit
         self._launch = launch
         self._spawn = spawn
+        self._refused: str | None = None
+        """Why the last start was not admitted."""
+
+    @property
+    def standing(self) -> str:
+        """How it stands with the server now, for people: a clause without its subject and its end."""
+        run = self.usable_run()
+        if run is not None:
+            said = "is asked" if run.server.proven else "has started and not answered yet; it is asked"
+            return f"{said} in the background"
+        failure = self.last.failure if self.last is not None and self.breaker.failures else None
+        if self.current is not None:
+            again = f" again. The last time it failed: {failure}" if failure is not None else ""
+            return f"is starting{again or '; it is asked in the background'}"
+        refusal = self.breaker.refusal_now or self._refused
+        if refusal is not None:
+            return f"is not available: {refusal}"
+        if failure is not None:
+            return f"did not start the last time, and is tried again in the background: {failure}"
+        return NOT_RUNNING
 
     def usable_run(self) -> Run | None:
         """The run that gives leases now, if there is one."""
@@ -156,7 +178,9 @@ class Slot:
         return ending
 
     def _begin(self, cause: Cause, detail: str) -> Run:
-        problem = self.breaker.refusal() or self._admit(self.wanted)
+        problem = self.breaker.refusal()
+        if problem is None:
+            problem = self._refused = self._admit(self.wanted)
         if problem is not None:
             raise self._unavailable(problem)
         self.starts += 1
@@ -176,7 +200,8 @@ class Slot:
         if move.cause not in _OF_EVERY_CALL:
             self.chronicle.moved(run.number, move)
         if move.cause in _FAILURES and not isinstance(run.failure, ServerNotInstalled):
-            self.breaker.failure(f"{move.cause}: {move.detail}")
+            at_start = move.cause in (Cause.START_FAILED, Cause.START_DEADLINE)
+            self.breaker.failure(f"{move.cause}: {move.detail}", at_start=at_start)
         if move.to is RunState.IDLE and run is self.successor:
             worn_out, self.current, self.successor = self.current, run, None
             if worn_out is not None:
@@ -195,7 +220,7 @@ class Slot:
             self.current, self.successor = self.successor, None
 
     def _breaker_changed(self, state: BreakerState, why: str) -> None:
-        severity = Severity.WARNING if state is BreakerState.OPEN else Severity.INFO
+        severity = Severity.WARNING if state in REFUSING else Severity.INFO
         self._publish("server.breaker", f"circuit breaker {state}: {why}", severity, state=str(state), reason=why)
 
     def _publish_move(self, run: Run, move: Move) -> None:

@@ -59,6 +59,7 @@ class ProjectBuilder:
             encoding=settings.encoding,
             around=repo.root if repo else None,
             python=settings.python,
+            side_percent=settings.side_language_percent,
             syntax=self.syntax,
             installations=self.installer,
         )

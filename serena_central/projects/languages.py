@@ -5,7 +5,9 @@ tree saw to every server that was ever asked for this project. It knows no symbo
 """
 
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -21,6 +23,7 @@ from serena_central.core.errors import (
     ServerNotTrusted,
 )
 from serena_central.core.nofollow import open_file, open_following
+from serena_central.core.pacing import paced
 from serena_central.core.places import Places
 from serena_central.core.text import Text
 from serena_central.files.recent import RecentTexts
@@ -46,6 +49,7 @@ from serena_central.lsp.roots import (
 from serena_central.pool.key import ServerKey, WantedServer, digest_of
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.pool.state import Cause
+from serena_central.projects.side import SideLanguages
 from serena_central.symbols import identity
 from serena_central.symbols.comparison import Comparison
 from serena_central.symbols.flat import completed, is_flat
@@ -58,6 +62,9 @@ from serena_central.symbols.syntax.reader import SyntaxReader
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+FILES_AT_ONCE = 2000
+"""Files whose language is told before others get a turn: some 5 ms."""
 
 MISSING = "not-installed"
 """In place of a server's version."""
@@ -86,6 +93,10 @@ class Installations(Protocol):
         """Begins to get it; says how that stands, or None where nothing is done."""
         ...
 
+    def standing(self, spec: ServerSpec) -> str | None:
+        """How that stands at this moment; None where nothing is done. Begins nothing."""
+        ...
+
     async def settled(self, spec: ServerSpec) -> bool:
         """Returns when it is not being got any more; whether that had to be waited for."""
         ...
@@ -107,6 +118,7 @@ class ProjectLanguages:
         encoding: str | None = None,
         around: Path | None = None,
         python: str | None = None,
+        side_percent: float = 0,
         syntax: SyntaxReader | None = None,
         installations: Installations | None = None,
     ) -> None:
@@ -115,7 +127,7 @@ class ProjectLanguages:
         `trusted`: its user trusts the project. What it brings is not executed otherwise, and its own settings choose no
         server that has to be fetched; `users` is `chosen` without them.
         `around` is the super-repo of the root: servers of its other modules hear of changes, too.
-        `python` names the environment of the project, if it has to be named.
+        `python` names the environment of the project, if it has to be named; `side_percent` is `SideLanguages`' bound.
         Without `syntax` no file is read by syntax; without `installations` only a person gets what is missing.
         """
         self._root = root
@@ -127,6 +139,10 @@ class ProjectLanguages:
         self.problems = [*self._choices.problems]
         """What of the settings has no effect, and why."""
         self._detection = Detection(root, catalogue(), [self._known(name) for name in languages])
+        own = [key for key, value in (chosen or {}).items() if value != (users or {}).get(key)]
+        self._side = SideLanguages(side_percent, {*self._servers_named(languages), *self._servers_named(own)})
+        self.on_woken: Callable[[], None] = _nothing
+        """Called when the servers of side languages may be asked from now on, or no longer."""
         self.encoding = encoding
         self._texts = RecentTexts()
         self._installations = installations
@@ -162,14 +178,18 @@ class ProjectLanguages:
     def is_searched(self, path: str) -> bool:
         """Whether the symbols of a root-relative path are found by name in the whole project.
 
-        Those of data and markup are read when their file is asked for, unless the settings name their language; go.mod
-        and its like hold none.
+        Those of data and markup are read when their file is asked for, unless the settings name their language, as are
+        those of side languages that no grammar reads; go.mod and its like hold none.
         """
-        language = self.language_of(path)
+        code = self._is_code_of(path, self.language_of(path))
+        return code and (not self.is_left_alone(path) or self.grammar(path) is not None)
+
+    def _is_code_of(self, path: str, language: str | None) -> bool:
+        """Whether a file counts as code if it is of this language."""
         if language is None or not self._detection.is_searched(language):
             return False
         configuration = catalogue().languages[language].configuration
-        return not configuration or self.identifier(path) not in configuration
+        return not configuration or catalogue().identifier_of(path, [language]) not in configuration
 
     def has_references(self, path: str) -> bool:
         """Whether other files refer to what a root-relative path declares: not so of data and markup."""
@@ -177,8 +197,59 @@ class ProjectLanguages:
         return language is not None and not catalogue().languages[language].data
 
     def is_code(self, path: str) -> bool:
-        """Whether a root-relative path is searched, and so read as code."""
-        return self.is_searched(path)
+        """Whether a root-relative path is code that a language server is asked about."""
+        return self._is_code_of(path, self.language_of(path)) and not self.is_left_alone(path)
+
+    def is_left_alone(self, path: str) -> bool:
+        """Whether a root-relative path is of a side language: its server waits until such a file is asked about."""
+        spec = self.spec_for(path)
+        return spec is not None and self._side.is_left_alone(spec.name)
+
+    def side_languages(self) -> dict[str, str]:
+        """Titles of the languages whose servers are left alone → what becomes of their files, and how many they are."""
+        found: dict[str, str] = {}
+        for server in self._side.left_alone():
+            languages = [catalogue().languages[name] for name in self._choices.spec(server).languages]
+            title = "/".join(one.title for one in languages)
+            read = any(grammar_of(identifier) for one in languages for identifier in one.files)
+            how = "by syntax only" if read and self._syntax is not None else "not searched"
+            found[title] = f"{title} {how} ({self._side.share(server)})"
+        return found
+
+    def asked_about(self, path: str) -> None:
+        """Somebody asks about a root-relative file by its name: its language is no side language from now on."""
+        spec = self.spec_for(path)
+        if spec is not None and self._side.wake(spec.name):
+            self.on_woken()
+
+    async def count(self, paths: Iterable[str]) -> None:
+        """Takes all files of the project, to know its side languages."""
+        files = Counter[str]()
+        async for path in paced(paths, FILES_AT_ONCE):
+            if server := self._counted_with(path, self.language_of(path)):
+                files[server] += 1
+        self._side.set(files)
+
+    def _counted_with(self, path: str, language: str | None) -> str | None:
+        """The server whose share of the project a file of a language adds to."""
+        spec = self._spec_of(language) if self._is_code_of(path, language) else None
+        return spec.name if spec else None
+
+    def _languages_changed(self, changes: Sequence[Change]) -> Mapping[str, str | None]:
+        """Follows which languages there are; returns other files whose language may have changed, and what it was."""
+        before = self._side.left_alone().keys()
+        gone = [(one.path, self.language_of(one.path)) for one in changes if one.kind != "created"]
+        moved = self._detection.changed([one.path for one in changes])
+        come = [*(one.path for one in changes if one.kind != "deleted"), *moved]
+        for path, language in (*gone, *moved.items()):
+            if server := self._counted_with(path, language):
+                self._side.count(server, -1)
+        for path in come:
+            if server := self._counted_with(path, self.language_of(path)):
+                self._side.count(server, 1)
+        if self._side.left_alone().keys() != before:
+            self.on_woken()
+        return moved
 
     def rebinds(self, path: str, kind: int) -> bool:
         """Whether definitions of one name in one scope of a root-relative path, such as one of this kind, are one
@@ -193,7 +264,9 @@ class ProjectLanguages:
 
     def spec_for(self, path: str) -> ServerSpec | None:
         """The server that answers for a root-relative path; None where no language or no server for it is known."""
-        language = self.language_of(path)
+        return self._spec_of(self.language_of(path))
+
+    def _spec_of(self, language: str | None) -> ServerSpec | None:
         if language is None:
             return None
         if language not in self._specs:
@@ -346,6 +419,7 @@ class ProjectLanguages:
         Raises:
             LanguageServerError: no server, or it failed.
         """
+        self.asked_about(path)
         wanted = self._wanted_for(path)
 
         self._dependencies.asked(wanted.spec.name, wanted.spec.dependencies, path)
@@ -404,6 +478,29 @@ class ProjectLanguages:
             return None
         return self._installations.want(spec)
 
+    def standing(self, path: str) -> str:
+        """Why no server has said yet what a root-relative path holds: a sentence, true at this moment."""
+        spec = self.spec_for(path)
+        if spec is None:
+            return "no language server is known for this kind of file."
+        if self._side.is_left_alone(spec.name):
+            return (
+                f"its language server {spec.name} is not started for {self._side.share(spec.name)} before a call names "
+                "such a file as its relative_path (setting side_language_percent)."
+            )
+        missing = MISSING in self._identity_of(spec)
+        if missing or NOT_RUN in self._identity_of(spec):
+            try:
+                locate(spec, self._root, self._places, untrusted=self._untrusted)
+            except LanguageServerError as error:
+                may = missing and self._installations is not None and self._may_install(spec)
+                return (self._installations.standing(spec) if may and self._installations else None) or str(error)
+        try:
+            key = self.wanted(spec, path).key
+        except LanguageServerError as error:
+            return str(error)
+        return f"its language server {spec.name} {self._pool.standing(key)}."
+
     def _may_install(self, spec: ServerSpec) -> bool:
         """Nothing is fetched that can't be run, nor what only a project that is not trusted has chosen."""
         return not spec.undriven and (self._untrusted is None or self._choices.is_users(spec))
@@ -434,6 +531,12 @@ class ProjectLanguages:
         """A server is there now, or another version of it."""
         self._identities.pop(server, None)
         self._missing.pop(server, None)
+        for root in self._roots:
+            self._pool.may_start(root, "it was installed anew", server=server)
+
+    def given_up(self) -> dict[str, str]:
+        """Servers that failed too often and are not started for this project any more → why."""
+        return self._pool.given_up(self._roots)
 
     async def retire(self, successor: "ProjectLanguages") -> None:
         """Ends the servers that were started for this, and that the same root's new settings would start otherwise."""
@@ -575,12 +678,15 @@ class ProjectLanguages:
             self._forget_places()
             self.python.forget()
             self._dependencies.forget()
+            for root in self._roots:
+                self._pool.may_start(root, "the project's configuration has changed")
+        moved = self._languages_changed(changes)
         told = [FileChange(self._root / change.path, change.kind) for change in changes]
         for root in self._roots:
             self._pool.files_changed(root, told)
         if self._around is not None:
             self._pool.files_changed_near(self._around, self._roots, told)
-        return self._detection.changed([change.path for change in changes])
+        return moved
 
     def external_folders(self) -> set[Path]:
         """Folders that this project's servers read, as they or manifests say; also such as lie in the root."""
@@ -624,6 +730,14 @@ class ProjectLanguages:
         """Roots of the servers that were asked for this project."""
         return frozenset(self._roots)
 
+    def _servers_named(self, keys: Iterable[str]) -> set[str]:
+        """Servers that settings mean by languages or their own names."""
+        named = set[str]()
+        for key in keys:
+            with suppress(ConfigError):
+                named.add(self._choices.named_by(key))
+        return named
+
     def _known(self, name: str) -> str:
         """The catalogue's name of a language; what is none serves no file."""
         try:
@@ -631,3 +745,7 @@ class ProjectLanguages:
         except ConfigError as error:
             self.problems.append(Problem("languages", error.problem))
             return name
+
+
+def _nothing() -> None:
+    """Nobody wants to know."""

@@ -135,6 +135,8 @@ class Project:
             await tasks.start(self.tree.run)
             self.tree.subscribe(self._changed)
             await self.languages.look_at_scripts(self.tree.files)
+            await self.languages.count(list(self.tree.files))
+            self.languages.on_woken = self.indexer.take_in
             await self.indexer.load()
             tasks.start_soon(self.indexer.run)
             if self._external is not None:
@@ -171,6 +173,11 @@ class Project:
         """A language server that was missing is there now: it is asked about its files."""
         self.languages.installed(name)
         self.indexer.doubt(self.tree.files)
+
+    def server_started(self, root: Path) -> None:
+        """A language server has started, for whomever: it is asked what is known by syntax."""
+        if root in self.languages.roots:
+            self.indexer.improve()
 
     # --- files ---------------------------------------------------------------------------------------------------
 
@@ -306,6 +313,7 @@ class Project:
                 "read_file can still read it."
             )
         self.locate_code(path)
+        self.languages.asked_about(path)
 
     async def find(self, pattern: str, within: str = "", *, substring: bool = False) -> Found:
         """Symbols whose name path fits, in the project or within a file or folder."""

@@ -26,10 +26,14 @@ from serena_central.core.repeating import follow, repeat
 from serena_central.core.running import Steps, running_time
 from serena_central.lsp.installers.auto import FINISHED as INSTALLED
 from serena_central.lsp.installers.underway import Underway
+from serena_central.pool.state import Cause
 from serena_central.projects.project import Project
 from serena_central.projects.roots import Opener, RootPolicy, has_marker
 
 logger = logging.getLogger(__name__)
+
+MOVED = "server.moved"
+"""The event of every move of a language server's run; its `cause` says why."""
 
 CLOSE_AFTER_S = 1800.0
 """A project that no session is attached to, and nobody asked for this long, is closed: its index is in the cache."""
@@ -60,6 +64,10 @@ class ProjectSnapshot(msgspec.Struct, frozen=True):
     remark: str | None = None
     installing: list[Underway] = []
     """Language servers that it misses and that are being installed."""
+    given_up: dict[str, str] = {}
+    """Language servers that failed too often and are not started for it any more → why, a clause."""
+    side_languages: dict[str, str] = {}
+    """Languages whose servers are left alone → what becomes of their files."""
 
 
 class Interest(Protocol):
@@ -130,6 +138,9 @@ class ProjectRegistry:
         if event.kind == INSTALLED and event.server:
             for project in self.open_projects():
                 project.server_installed(event.server)
+        elif event.kind == MOVED and event.data.get("cause") == Cause.INITIALIZED:
+            for project in self.open_projects():
+                project.server_started(Path(event.data["root"]))
 
     def _sweep(self) -> None:
         step = self._steps.taken()
@@ -324,6 +335,8 @@ class ProjectRegistry:
             last_used=project.last_used,
             remark=project.tree.remark,
             installing=project.languages.installing(),
+            given_up=project.languages.given_up(),
+            side_languages=project.languages.side_languages(),
         )
 
 

@@ -1,11 +1,11 @@
-"""What could not be indexed, and why: files that failed, servers that did not start, files that may crash a server.
+"""What could not be indexed, and why: files that failed, servers that did not start or make callers wait, files that
+may crash a server.
 
 A failure holds for a while, so that nobody waits for the same one again and again; a change of the file ends it. It
 knows no index and asks nobody.
 """
 
 import time
-from collections import Counter
 from collections.abc import Hashable, Iterable
 from typing import NamedTuple
 
@@ -16,14 +16,13 @@ the first pause of the background before it asks again. Each round that gains no
 CRASHES_ALLOWED = 2
 """A file that was being read when its server crashed this often is taken for the cause."""
 
-KEEPS_CHANGING = "it keeps changing; call again when it has settled"
-
 
 class _Failure(NamedTuple):
-    """When (monotonic), and why. `final`: not by syntax either."""
+    """When (monotonic), and why; None where the file is not to blame, but the state of its server, which is looked at
+    when the reason is told. `final`: not by syntax either."""
 
     at: float
-    reason: str
+    reason: str | None
     final: bool
 
     @property
@@ -37,24 +36,30 @@ class Failures:
 
     def __init__(self) -> None:
         self._files: dict[str, _Failure] = {}
-        self._servers: dict[Hashable, _Failure] = {}
-        """Servers that did not start the last time, as the source tells them apart."""
+        self._servers: dict[Hashable, float] = {}
+        """Servers that did not start the last time, as the source tells them apart, and when (monotonic)."""
+        self._slow: set[Hashable] = set()
+        """Servers that a caller has waited for in vain, and that have answered nothing since."""
         self._crashes: dict[str, set[object]] = {}
 
-    def note(self, path: str, reason: str, *, final: bool) -> None:
-        """A file could not be indexed; `final`: in no way."""
+    def __contains__(self, path: str) -> bool:
+        return path in self._files
+
+    def note(self, path: str, reason: str | None, *, final: bool) -> None:
+        """A file could not be indexed; `final`: in no way. No `reason`: its server is busy or not there."""
         self._files[path] = _Failure(time.monotonic(), reason, final)
 
     def reason(self, path: str) -> str | None:
         failure = self._files.get(path)
         return failure.reason if failure else None
 
-    def reasons(self, paths: Iterable[str]) -> Counter[str]:
-        """How many files there are for each reason; a file without one keeps changing."""
-        return Counter(self.reason(path) or KEEPS_CHANGING for path in paths)
-
     def holds(self, path: str) -> bool:
-        """Whether its server is not asked about a file for now."""
+        """Whether its server is not asked about a file for now, since that failed."""
+        failure = self._files.get(path)
+        return failure is not None and failure.reason is not None and failure.recent
+
+    def is_recent(self, path: str) -> bool:
+        """Whether its server was of no use for a file just now, for whatever reason."""
         failure = self._files.get(path)
         return failure is not None and failure.recent
 
@@ -72,20 +77,30 @@ class Failures:
         self._files.pop(path, None)
         self._crashes.pop(path, None)
 
-    def refuse(self, server: Hashable, reason: str) -> None:
+    def refuse(self, server: Hashable) -> None:
         """A server did not start: its next file would meet the same."""
-        self._servers[server] = _Failure(time.monotonic(), reason, final=False)
+        self._servers[server] = time.monotonic()
 
-    def refusal(self, server: Hashable) -> str | None:
-        """Why a server is not asked to start again for now."""
-        failure = self._servers.get(server)
-        return failure.reason if failure is not None and failure.recent else None
+    def refuses(self, server: Hashable) -> bool:
+        """Whether a server is not asked to start again for now."""
+        at = self._servers.get(server)
+        return at is not None and time.monotonic() - at < FAILURE_HOLDS_S
 
     def started(self, server: Hashable) -> None:
         self._servers.pop(server, None)
 
     def all_may_start(self) -> None:
         self._servers.clear()
+
+    def slow(self, server: Hashable) -> None:
+        """A caller has waited for a server's first answer in vain: no other one need do so."""
+        self._slow.add(server)
+
+    def is_slow(self, server: Hashable) -> bool:
+        return server in self._slow
+
+    def answered(self, server: Hashable) -> None:
+        self._slow.discard(server)
 
     def suspect(self, paths: Iterable[str], server: object) -> list[str]:
         """One of these may have crashed its server; those that were there too often by now.

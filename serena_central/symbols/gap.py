@@ -1,24 +1,14 @@
 """What an answer about symbols lacks, and the files that are known by syntax only."""
 
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 PATIENCE_S = 3.0
 """How long a caller waits for a server's first answer where symbols can be had by syntax: a quick server has started
 and answered by then; the others take a minute for a large project, and a caller gives up within one."""
 
-SLOW_START = (
-    f"its language server has said nothing for {PATIENCE_S:g} s; it may be starting. Call again for its answer."
-)
-
 ANSWER_S = 5.0
 """How long a caller waits for all that servers can say of its files, where symbols can be had by syntax."""
-
-SLOW_ANSWERS = (
-    f"its language server takes longer than {ANSWER_S:g} s for all files that may hold an answer; it goes on in the "
-    "background."
-)
 
 PATIENT_S = 45.0
 """How long a caller waits at most, also where there is no grammar: less than a call may take, so that what is known is
@@ -31,7 +21,7 @@ DEEPEST = 256
 
 CUT = f"It nests deeper than {DEEPEST} levels of syntax: symbols of it may be missing here."
 
-FROM_CACHE = "no language server could be asked when it was indexed; it is being asked again."
+KEEPS_CHANGING = "it keeps changing; call again when it has settled"
 
 
 class Gap(NamedTuple):
@@ -48,41 +38,73 @@ class Gap(NamedTuple):
         return f"Incomplete: {self.files} {files} could not be indexed: {self.reason}"
 
 
+Standing = Callable[[str], str]
+"""Why no server has said what a file holds, at this moment."""
+
+
+class _Why(NamedTuple):
+    """`reason`: what was wrong with the file; None where its server was, which is looked at when it is told."""
+
+    language: str
+    reason: str | None
+    cut: bool
+
+
 class BySyntax:
     """Files whose symbols were read by syntax: their language, and why no language server said them."""
 
-    def __init__(self) -> None:
-        self._why: dict[str, tuple[str, str]] = {}
-        self._count: Counter[tuple[str, str]] = Counter()
-
-    def __len__(self) -> int:
-        return len(self._why)
+    def __init__(self, standing: Standing) -> None:
+        self._standing = standing
+        self._why: dict[str, _Why] = {}
+        self._alike: dict[_Why, dict[str, None]] = {}
 
     def __contains__(self, path: str) -> bool:
         return path in self._why
 
-    def paths(self) -> list[str]:
-        return list(self._why)
+    def paths(self, *, but: Callable[[str], bool] = lambda _path: False) -> list[str]:
+        """All of them, without languages of which a file is `but`."""
+        return [path for alike in self._alike.values() if not but(next(iter(alike))) for path in alike]
 
-    def add(self, path: str, language: str, reason: str) -> None:
+    def count(self, *, but: Callable[[str], bool]) -> int:
+        return sum(len(alike) for alike in self._alike.values() if not but(next(iter(alike))))
+
+    def add(self, path: str, language: str, reason: str | None, *, cut: bool) -> None:
         self.drop(path)
-        self._why[path] = language, reason
-        self._count[language, reason] += 1
+        why = self._why[path] = _Why(language, reason, cut)
+        self._alike.setdefault(why, {})[path] = None
 
     def drop(self, path: str) -> None:
         why = self._why.pop(path, None)
         if why is not None:
-            self._count[why] -= 1
-            if not self._count[why]:
-                del self._count[why]
+            alike = self._alike[why]
+            del alike[path]
+            if not alike:
+                del self._alike[why]
 
-    def gaps(self, paths: Iterable[str] | None = None) -> list[Gap]:
-        """Those of `paths` (None: all), by reason."""
-        count = self._count if paths is None else Counter(self._why[path] for path in paths if path in self._why)
-        return [Gap(reason, files, language) for (language, reason), files in count.items()]
+    def gaps(self, paths: Iterable[str]) -> list[Gap]:
+        """Those of `paths`, by reason."""
+        found: dict[_Why, tuple[str, int]] = {}
+        for path in paths:
+            why = self._why.get(path)
+            if why is not None:
+                first, files = found.get(why, (path, 0))
+                found[why] = first, files + 1
+        return [self._gap(why, first, files) for why, (first, files) in found.items()]
 
-    def gaps_below(self, folder: str) -> list[Gap]:
-        """Those in a folder (root-relative) or right at this path."""
-        if not self._why:
-            return []
-        return self.gaps(path for path in self._why if path == folder or path.startswith(folder + "/"))
+    def all_gaps(self, *, but: Callable[[str], bool]) -> list[Gap]:
+        """All of them, by reason, without languages of which a file is `but`."""
+        firsts = [(why, next(iter(alike)), len(alike)) for why, alike in self._alike.items()]
+        return [self._gap(why, first, files) for why, first, files in firsts if why.cut or not but(first)]
+
+    def _gap(self, why: _Why, first: str, files: int) -> Gap:
+        reason = why.reason or self._standing(first)
+        return Gap(f"{reason} {CUT}" if why.cut else reason, files, why.language)
+
+    def gaps_below(self, folder: str, *, but: Callable[[str], bool]) -> list[Gap]:
+        """Those in a folder (root-relative) or right at this path; of a folder, without languages that are `but`."""
+        below = folder + "/"
+        return self.gaps(
+            path
+            for path, why in self._why.items()
+            if path == folder or (path.startswith(below) and (why.cut or not but(path)))
+        )

@@ -1,6 +1,7 @@
 """What the source of a file's symbols is called, so that what is known can be told from what would be said today.
 
-A server's name is the symbol source's business; here are those of symbols by syntax, which stand in for a server's.
+A server's name is the symbol source's business; here are those of symbols by syntax. They name no server: what the
+syntax says of a file stays true when a server is installed, trusted or exchanged.
 """
 
 from functools import cache
@@ -26,9 +27,9 @@ def is_instead(identity: str) -> bool:
 
 
 def by_syntax(source: SymbolSource, path: str) -> str | None:
-    """What reads a file by syntax, and in whose place; None where there is no grammar."""
+    """What reads a file by syntax; None where there is no grammar, or nobody answers for the file."""
     grammar = source.grammar(path)
-    return _of(grammar, source.identity(path)) if grammar else None
+    return None if grammar is None or source.identity(path) is None else _name_of(grammar)
 
 
 def today(source: SymbolSource, path: str, identity: str) -> str | None:
@@ -39,6 +40,6 @@ def today(source: SymbolSource, path: str, identity: str) -> str | None:
 
 
 @cache
-def _of(grammar: Grammar, server: str | None) -> str:
+def _name_of(grammar: Grammar) -> str:
     """One string for all files that it stands beside."""
-    return f"{_BY_SYNTAX}{grammar.query} {REVISION} for {server}"
+    return f"{_BY_SYNTAX}{grammar.query} {REVISION}"

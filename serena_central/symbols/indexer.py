@@ -5,15 +5,16 @@ files certain by `ensure`; `run` works through the rest. A file that changes whi
 about again: an answer counts only if nothing was reported in between.
 
 What no language server says is read by syntax, where there is a grammar: the server is not installed, fails, breaks on
-this file, or leaves a caller waiting for its first answer longer than `PATIENCE_S`. Such files are known,
-with a gap that says why, and `run` asks the server about them again, ever more rarely while nothing comes of it: an
-edit makes it ask about the edited file alone. Which server answers is the source's business; where the cache lies is
-the composition root's.
+this file, or leaves a caller waiting for its first answer longer than `PATIENCE_S`. Such files are known, with a gap
+that says why. No caller waits for them again: `run` alone asks the server about them, at once when it comes to be
+there, else ever more rarely while nothing comes of it; an edit makes it ask about the edited file alone. Which server
+answers is the source's business; where the cache lies is the composition root's.
 """
 
 import logging
 import math
 import time
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -28,6 +29,7 @@ from serena_central.core.errors import (
     ServerCrashed,
     ServerNotInstalled,
     ServerStartFailed,
+    ServerUnavailable,
 )
 from serena_central.core.pacing import paced
 from serena_central.files.stamp import Stamp
@@ -38,12 +40,9 @@ from serena_central.symbols.failures import Failures
 from serena_central.symbols.flights import Flights
 from serena_central.symbols.gap import (
     ANSWER_S,
-    CUT,
-    FROM_CACHE,
+    KEEPS_CHANGING,
     NOT_READ_YET,
     PATIENCE_S,
-    SLOW_ANSWERS,
-    SLOW_START,
     BySyntax,
     Gap,
 )
@@ -78,7 +77,7 @@ ATTEMPTS = 12
 """How often one caller asks again about a file that keeps changing. On a busy machine five answers in a row came too
 late for a file that is written twice a second."""
 
-_NOT_STARTED = ServerNotInstalled, ServerBeingInstalled, ServerStartFailed
+_NOT_STARTED = ServerNotInstalled, ServerBeingInstalled, ServerStartFailed, ServerUnavailable
 """What a server's next file would meet, too; all else may be over at the next question."""
 
 
@@ -102,7 +101,10 @@ class Indexer:
         self._doubted: dict[str, None] = {}
         """Files of which is not known who answers for them now."""
         self._failures = Failures()
-        self._by_syntax = BySyntax()
+        self._by_syntax = BySyntax(source.standing)
+        self._takes_in = False
+        self._improves = True
+        """Whether servers may say now what is known by syntax: they were not asked since that came to be."""
         self._unread: set[str] = set()
         """Pending files that a caller waited for in vain."""
         self._flights = Flights()
@@ -134,14 +136,13 @@ class Indexer:
 
     def _restored(self, path: str, source: str) -> None:
         self._note_reach(path)
-        self._mark(path, source, FROM_CACHE)
+        self._mark(path, source, None)
 
-    def _mark(self, path: str, source: str, reason: str) -> None:
+    def _mark(self, path: str, source: str, reason: str | None) -> None:
         """Notes whether what is known of a file came by syntax."""
         grammar = self._source.grammar(path) if identity.is_by_syntax(source) else None
         if grammar is not None:
-            why = f"{reason} {CUT}" if self._index.is_cut(path) else reason
-            self._by_syntax.add(path, grammar.title, why)
+            self._by_syntax.add(path, grammar.title, reason, cut=self._index.is_cut(path))
         else:
             self._by_syntax.drop(path)
 
@@ -166,9 +167,20 @@ class Indexer:
         self._by_syntax.drop(path)
 
     def doubt(self, paths: Iterable[str]) -> None:
-        """Has it looked at who answers for files now: those of which somebody else did are asked about again."""
-        self._failures.all_may_start()
+        """Has it looked at who answers for files now: those of which another server did are asked about again; those
+        that are known by syntax stay known, and are asked about in the background."""
         self._doubted.update(dict.fromkeys(paths))
+        self.improve()
+
+    def take_in(self) -> None:
+        """Other files than before may be searched: `run` sees which are."""
+        self._takes_in = True
+        self.improve()
+
+    def improve(self) -> None:
+        """A server may have come to be there: it is asked soon about what is known by syntax, in the background."""
+        self._failures.all_may_start()
+        self._improves = True
         self._wakeup.set()
 
     async def settle(self) -> None:
@@ -191,7 +203,7 @@ class Indexer:
         self._pending.clear()
         self.on_demand.clear()
         self._failures = Failures()
-        self._by_syntax = BySyntax()
+        self._by_syntax = BySyntax(self._source.standing)
         self.doubt(self._tree.files)
 
     def _awaits(self, path: str) -> bool:
@@ -231,17 +243,29 @@ class Indexer:
     def gaps(self, paths: Iterable[str]) -> list[Gap]:
         """Those of `paths` whose symbols are not known, or by syntax only. True of what `ensure` was asked for."""
         asked = list(paths)
-        missing = [path for path in asked if path in self._pending]
-        unread = {path for path in missing if path in self._unread and self._failures.reason(path) is None}
-        reasons = self._failures.reasons(path for path in missing if path not in unread)
-        if unread:
-            reasons[NOT_READ_YET] = len(unread)
+        standing: dict[Hashable, str] = {}
+        reasons = Counter(self._reason(path, standing) for path in asked if path in self._pending)
         return [*(Gap(reason, files) for reason, files in reasons.items()), *self._by_syntax.gaps(asked)]
 
+    def _reason(self, path: str, standing: dict[Hashable, str]) -> str:
+        """Why the symbols of a pending file are not known. `standing`: what was said of servers in this answer."""
+        if path not in self._failures:
+            return NOT_READ_YET if path in self._unread else KEEPS_CHANGING
+        reason = self._failures.reason(path)
+        if reason is not None:
+            return reason
+        server = self._source.server_of(path)
+        if server not in standing:
+            standing[server] = self._source.standing(path)
+        return standing[server]
+
     def gaps_within(self, within: str | None, asked: Iterable[str]) -> list[Gap]:
-        """What `gaps` says of the files that were `asked` about, and of all in a file or folder known by syntax."""
+        """What `gaps` says of the files that were `asked` about, and of all in a file or folder known by syntax; not of
+        files in a folder whose server is left alone."""
         unknown = self.gaps(path for path in asked if path not in self._by_syntax)
-        return [*unknown, *(self._by_syntax.gaps() if within is None else self._by_syntax.gaps_below(within))]
+        but = self._source.is_left_alone
+        by_syntax = self._by_syntax.all_gaps(but=but) if within is None else self._by_syntax.gaps_below(within, but=but)
+        return [*unknown, *by_syntax]
 
     def gave_up(self, path: str) -> bool:
         """Whether a pending file failed, and is left alone for now."""
@@ -263,29 +287,55 @@ class Indexer:
             self._wakeup = anyio.Event()
             await self.turns.give_way()  # who changed something asks about it, too
             await self.settle()
+            if self._takes_in:
+                self._takes_in = False
+                await self._take_in()
             new = [path for path in self._pending if not self._failures.is_final(path)]
             await self._fill(new)
             if any(self._failures.is_final(path) for path in new):
                 pause_s = failures.FAILURE_HOLDS_S
                 due = min(due, anyio.current_time() + pause_s)
             await self._save_when_quiet()
-            lacking = len(self._pending) + len(self._by_syntax)
+            if self._improves:
+                self._improves = False
+                await self._improve()
+            lacking = self._lacking()
             with anyio.move_on_after(due - anyio.current_time() if lacking else None) as waited:
                 await self._wakeup.wait()
             if waited.cancelled_caught:
                 await self._fill(self.pending_paths())
-                await self._ask_servers(self._by_syntax.paths(), FILLED_AT_ONCE, gives_way=True)
-                await self.save()
-                in_vain = len(self._pending) + len(self._by_syntax) >= lacking
+                await self._improve()
+                in_vain = self._lacking() >= lacking
                 pause_s = min(pause_s * 2, RETRIED_AT_LEAST_EVERY_S) if in_vain else failures.FAILURE_HOLDS_S
             if waited.cancelled_caught or not lacking:
                 due = anyio.current_time() + pause_s
+
+    async def _take_in(self) -> None:
+        async for path in paced(list(self._tree.files), FILES_AT_ONCE):
+            if not self._source.is_searched(path):
+                self._pending.pop(path, None)
+            elif path in self._tree.files and self._source.identity(path) is not None:
+                self.on_demand.discard(path)
+                if path not in self._index:
+                    self._pending[path] = None
 
     async def _fill(self, paths: Sequence[str]) -> None:
         for start in range(0, len(paths), SAVE_EVERY_FILES):
             await self._work(paths[start : start + SAVE_EVERY_FILES], FILLED_AT_ONCE, gives_way=True)
             if self._keeper.unsaved >= SAVE_EVERY_FILES:
                 await self.save()
+
+    async def _improve(self) -> None:
+        """Has servers say what is known by syntax, where they are not left alone. Nobody waits for that."""
+        paths = self._by_syntax.paths(but=self._source.is_left_alone)
+        for start in range(0, len(paths), SAVE_EVERY_FILES):
+            await self._ask_servers(paths[start : start + SAVE_EVERY_FILES], FILLED_AT_ONCE, gives_way=True)
+            if self._keeper.unsaved:
+                await self.save()
+
+    def _lacking(self) -> int:
+        """Files of which a server may still say something, or something else."""
+        return len(self._pending) + self._by_syntax.count(but=self._source.is_left_alone)
 
     async def _save_when_quiet(self) -> None:
         with anyio.move_on_after(SAVE_AFTER_S) as quiet:
@@ -318,18 +368,21 @@ class Indexer:
         """Asks the servers about files, those of one server under one lease."""
         of_server: dict[Hashable, list[str]] = {}
         async for path in paced(paths, FILES_AT_ONCE):
-            if not self._failures.holds(path):
+            if self._source.is_left_alone(path):
+                self._fail([path] if path in self._pending else [], None)
+            elif not self._failures.holds(path):
                 of_server.setdefault(self._source.server_of(path), []).append(path)
         async with anyio.create_task_group() as tasks:  # a server that is slow to start holds up no other's files
             for server, group in of_server.items():
-                refusal = self._failures.refusal(server)
-                if refusal is not None:
-                    self._fail((path for path in group if path in self._pending), refusal)
+                patient = gives_way or self._source.grammar(group[0]) is None
+                if self._failures.refuses(server) or (not patient and self._failures.is_slow(server)):
+                    self._fail((path for path in group if path in self._pending), None)
                 else:
-                    tasks.start_soon(self._read_group, server, group, at_once, gives_way)
+                    tasks.start_soon(self._read_group, server, group, at_once, gives_way, patient)
 
-    async def _read_group(self, server: Hashable, group: list[str], at_once: int, gives_way: bool) -> None:
-        patient = gives_way or self._source.grammar(group[0]) is None
+    async def _read_group(
+        self, server: Hashable, group: list[str], at_once: int, gives_way: bool, patient: bool
+    ) -> None:
         began, answered = anyio.current_time(), False
         with anyio.move_on_after(None if patient else PATIENCE_S) as patience:
 
@@ -342,6 +395,7 @@ class Indexer:
                     if not patient and not answered:
                         patience.deadline = began + max(ANSWER_S, PATIENCE_S)
                     answered = True
+                    self._failures.answered(server)
                     return outline
 
                 await self._read(group, at_once, gives_way, Lent(ask, lent.server))
@@ -349,12 +403,16 @@ class Indexer:
             try:
                 await self._source.lend(group[0], read)
             except LanguageServerError as error:
-                if isinstance(error, _NOT_STARTED):
-                    self._failures.refuse(server, str(error))
-                self._fail((path for path in group if path in self._pending), str(error))
+                not_started = isinstance(error, _NOT_STARTED)
+                if not_started:
+                    self._failures.refuse(server)
+                self._fail((path for path in group if path in self._pending), None if not_started else str(error))
         if patience.cancelled_caught:
-            reason = SLOW_ANSWERS if answered else SLOW_START
-            self._fail((path for path in group if path in self._pending), reason)
+            if not answered:
+                self._failures.slow(server)
+            self._fail((path for path in group if path in self._pending), None)
+            self._improves = True  # it goes on in the background
+            self._wakeup.set()
 
     async def _read(self, paths: list[str], at_once: int, gives_way: bool, lent: Lent) -> None:
         """Asks one server about files, several at a time. Raises ServerCrashed."""
@@ -396,10 +454,10 @@ class Indexer:
 
     def _wants(self, path: str, *, by_syntax: bool) -> bool:
         if by_syntax:
-            return path in self._pending and self._failures.holds(path) and not self.gave_up(path)
+            return path in self._pending and self._failures.is_recent(path) and not self.gave_up(path)
         return (path in self._pending or path in self._by_syntax) and not self._failures.holds(path)
 
-    def _fail(self, paths: Iterable[str], reason: str, *, by_syntax: bool = False) -> None:
+    def _fail(self, paths: Iterable[str], reason: str | None, *, by_syntax: bool = False) -> None:
         for path in paths:
             self._failures.note(path, reason, final=by_syntax or self._source.grammar(path) is None)
 
@@ -416,10 +474,10 @@ class Indexer:
                 return
             stamp = known if known == stamp else stamp  # one for both
             file = await _flat(await ask(path))
-            if not flight.stale:
+            if not flight.stale and (path in self._pending or not by_syntax):  # else the server was quicker
                 self._index.put(path, file, stamp=stamp, indexed_at_ns=now, source=source)
                 self._rate.count()
-                self._mark(path, source, self._failures.reason(path) or "")
+                self._mark(path, source, self._failures.reason(path))
                 self._pending.pop(path, None)
                 self._unread.discard(path)
                 self._failures.succeeded(path)
@@ -429,7 +487,7 @@ class Indexer:
         except (LanguageServerError, PathError, OSError) as error:
             if not flight.stale:
                 first = self._failures.reason(path)
-                reason = f"{first} Nor by syntax: {error}" if by_syntax and first else str(error)
+                reason = f"{first or self._source.standing(path)} Nor by syntax: {error}" if by_syntax else str(error)
                 self._fail([path], reason, by_syntax=by_syntax)
         finally:
             self._flights.end(path, flight, by_syntax=by_syntax)

@@ -44,6 +44,14 @@ class SymbolSource(Protocol):
         """Files with equal answers are read by one server."""
         ...
 
+    def is_left_alone(self, path: str) -> bool:
+        """Whether the file's server is not to be asked, or started, before somebody asks about such a file."""
+        ...
+
+    def standing(self, path: str) -> str:
+        """Why no server has said yet what a file holds, as things are at this moment: for notes."""
+        ...
+
     async def lend(self, path: str, work: Callable[[Lent], Awaitable[None]]) -> None:
         """Runs `work` with the server for `path`, again with a new one if `work` raises ServerCrashed.
 

@@ -59,7 +59,13 @@ from serena_central.tools.fitting import fit
 from serena_central.tools.joining import edit_all
 from serena_central.tools.listing import Listing, page
 from serena_central.tools.once import Once, repeat_key
-from serena_central.tools.trust import note_dependencies, note_instead, note_python, note_restrictions
+from serena_central.tools.trust import (
+    note_dependencies,
+    note_instead,
+    note_python,
+    note_restrictions,
+    note_side_languages,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -343,6 +349,7 @@ async def _on_project(
         note_python(call, project)
         note_dependencies(call, project)
         note_instead(call, project)
+        note_side_languages(call, project)
     return result
 
 

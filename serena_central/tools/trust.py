@@ -1,5 +1,5 @@
 """What is said once in a session and project: what answers lack since it is not trusted, whose Python is
-used, and which packages are missing."""
+used, which packages are missing, and which languages are hardly looked at."""
 
 from serena_central.projects.project import Project
 from serena_central.tools.context import ToolCall
@@ -46,3 +46,16 @@ def note_dependencies(call: ToolCall, project: Project) -> None:
         if call.session.dependencies_told.get(place) != note:
             call.session.dependencies_told[place] = note
             call.remark(note)
+
+
+def note_side_languages(call: ToolCall, project: Project) -> None:
+    """Adds a remark on languages whose servers are left alone; again if others are."""
+    found = project.languages.side_languages()
+    place, names = (str(project.root), "side languages"), ", ".join(sorted(found))
+    if names and call.session.dependencies_told.get(place) != names:
+        call.session.dependencies_told[place] = names
+        files = ", ".join(str(found[title]) for title in sorted(found))
+        call.remark(
+            f"Side languages: {files}. Their language servers are not asked before a call names such a file as its "
+            "relative_path (setting side_language_percent)."
+        )

@@ -90,6 +90,8 @@ async def list_projects(call: ToolCall) -> list[Any]:
             "sessions": known.sessions,
             "servers": servers.get(known.root, []),
             **({"installing": [one.text(now) for one in known.installing]} if known.installing else {}),
+            **({"given_up": known.given_up} if known.given_up else {}),
+            **({"side_languages": [*known.side_languages.values()]} if known.side_languages else {}),
             **({"module_of": modules[known.root]} if known.root in modules else {}),
         }
         for known in call.services.projects.snapshots()

@@ -109,7 +109,7 @@ async def test_a_server_that_starts_slowly_or_not_at_all_holds_nobody_up(
         async with running_parts(tmp_path) as central:
             found, remark = await ask(central, root, "find_symbol", name_path_pattern="Shop")
             assert [one["kind"] for one in found] == ["Struct"]
-            assert "it may be starting" in remark
+            assert "its language server gopls is starting; it is asked in the background" in remark
             write_server(tmp_path / "bin", "gopls", exit_at_start=3)
             monkeypatch.setattr("serena_central.symbols.indexer.PATIENCE_S", 50)
             found, remark = await ask(central, other, "find_symbol", name_path_pattern="A")

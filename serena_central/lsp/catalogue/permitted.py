@@ -49,6 +49,14 @@ class Permitted:
         """What is said to this server, by section, over the entry's own."""
         return (self._users if self._is_restricted(server) else self._chosen).settings_of(server)
 
+    def named_by(self, key: str) -> str:
+        """The name of the server that a language, or an entry of the settings, means. Raises: ConfigError."""
+        return self._chosen.named_by(key)
+
+    def spec(self, server: str) -> ServerSpec:
+        """An entry by its name. Raises: ConfigError."""
+        return self._chosen.spec(server)
+
     def is_users(self, spec: ServerSpec) -> bool:
         """Whether its user's settings, or the catalogue's defaults, bring this server to the project."""
         found = (self._users.server_for(language) for language in spec.languages)

@@ -101,7 +101,12 @@ class AutoInstaller:
 
         None when nobody but a person can get it.
         """
-        attempt = self._attempt_at(spec)
+        self._begin(spec)
+        return self.standing(spec)
+
+    def standing(self, spec: ServerSpec) -> str | None:
+        """How its installation stands at this moment; None where there is none. Begins nothing."""
+        attempt = self._attempts.get(spec.name)
         if self._goes_on(spec):
             return (
                 f"The language server {spec.name} is being installed; answers for its files are incomplete until then. "
@@ -111,15 +116,14 @@ class AutoInstaller:
             return None
         return f"Installing the language server {spec.name} failed: {attempt.error}\nTo get it: {spec.how_to_get}"
 
-    def _attempt_at(self, spec: ServerSpec) -> _Attempt | None:
-        """The attempt that goes on or failed lately, begun if there is none; None where the settings allow none."""
+    def _begin(self, spec: ServerSpec) -> None:
+        """Begins an attempt, unless one goes on or failed lately, or the settings allow none."""
         if self._tasks is None or not self._ways or not recipes_of(spec, self._ways):
-            return None
+            return
         attempt = self._attempts.get(spec.name)
         if attempt is None or (attempt.error and self._clock() - attempt.failed_at >= RETRY_AFTER_S):
             attempt = self._attempts[spec.name] = _Attempt()
             self._tasks.start_soon(self._get, spec, attempt)
-        return attempt
 
     async def settled(self, spec: ServerSpec) -> bool:
         """Returns when a server is not being installed any more; whether it was. The caller bounds the wait."""

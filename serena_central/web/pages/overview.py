@@ -7,6 +7,7 @@ import msgspec
 
 from serena_central.core.events import Event, Severity
 from serena_central.core.words import counted
+from serena_central.pool.breaker import REFUSING, BreakerState
 from serena_central.pool.snapshot import ServerSnapshot
 from serena_central.pool.state import RunState
 from serena_central.projects.project import Project
@@ -274,12 +275,14 @@ def _of_store(problem: str | None) -> list[Problem]:
 
 
 def _of_servers(found: list[ServerSnapshot]) -> list[Problem]:
-    open_breakers = {one.key: one for one in reversed(found) if one.breaker.opens_until is not None}
+    open_breakers = {one.key: one for one in reversed(found) if one.breaker.state in REFUSING}
     return [
         Problem(
             "error",
             f"{one.server} in {one.root.name} failed {one.breaker.failures} times: {one.breaker.last_failure}",
-            "It is not started for a while. Mend the cause, or close its breaker to try now.",
+            "It is not started again. Mend the cause, then restart it; a change of its configuration does that, too."
+            if one.breaker.state == BreakerState.GIVEN_UP
+            else "It is not started for a while. Mend the cause, or close its breaker to try now.",
             server_page(one.key),
         )
         for one in open_breakers.values()

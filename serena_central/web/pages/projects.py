@@ -83,9 +83,13 @@ def project_row(one: ProjectSnapshot, now: float) -> ProjectRow:
         seconds_left=None if one.seconds_left is None else round(one.seconds_left),
         share=round(100 * done / expected, 1) if expected else 100.0,
         last_used=round(one.last_used) if one.last_used else None,
-        remark=one.remark or "",
+        remark=" ".join([*([one.remark] if one.remark else []), *_given_up(one)]),
         installing=[installation.text(now) for installation in one.installing],
     )
+
+
+def _given_up(one: ProjectSnapshot) -> list[str]:
+    return [f"{server} is not available: {why}." for server, why in one.given_up.items()]
 
 
 def known(visit: Visit, root: str) -> ProjectSnapshot:

@@ -18,7 +18,7 @@ from serena_central.files.watch import Watches
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
 from serena_central.store.index_cache import IndexCache
 from serena_central.symbols import progress as progress_module
-from serena_central.symbols.gap import FROM_CACHE, NOT_READ_YET, SLOW_ANSWERS, SLOW_START, Gap
+from serena_central.symbols.gap import NOT_READ_YET, Gap
 from serena_central.symbols.index import SymbolIndex
 from serena_central.symbols.indexer import Indexer
 from serena_central.symbols.namepath import parse_pattern
@@ -51,6 +51,8 @@ class Words:
         self.unknowable: set[str] = set()
         """Files that the syntax knows better than their server."""
         self.missing = ""
+        self.stands = "it is asked"
+        self.left_alone: set[str] = set()
         self.parsed: list[str] = []
         self.parses = False
         self.gate = anyio.Event()
@@ -79,6 +81,12 @@ class Words:
 
     def server_of(self, path: str) -> str | None:
         return self.identity(path)
+
+    def is_left_alone(self, path: str) -> bool:
+        return path in self.left_alone
+
+    def standing(self, path: str) -> str:
+        return str(ServerNotInstalled("words", "Word", self.missing)) if self.missing else self.stands
 
     async def lend(self, path: str, work: Callable[[Lent], Awaitable[None]]) -> None:
         self.lent += 1
@@ -310,7 +318,7 @@ async def test_without_a_server_files_are_known_by_syntax_and_it_is_said_until_t
             await tasks.start(made.tree.run)
             await made.indexer.load()
             assert made.find("a~") == ["a.txt"]
-            assert made.indexer.gaps_within(None, []) == [Gap(FROM_CACHE, 1, "Word")]
+            assert made.indexer.gaps_within(None, []) == [Gap(made.source.stands, 1, "Word")]
             tasks.start_soon(made.indexer.run)
             while not made.find("a"):
                 await anyio.sleep(0.001)
@@ -345,7 +353,7 @@ async def test_a_caller_does_not_wait_for_a_slow_server_where_syntax_answers(
     async with world(tmp_path) as w, anyio.create_task_group() as tasks:
         w.source.parses = True
         w.source.gate = anyio.Event()
-        assert await w.indexer.ensure(["a.txt"]) == [Gap(SLOW_START, 1, "Word")]
+        assert await w.indexer.ensure(["a.txt"]) == [Gap(w.source.stands, 1, "Word")]
         assert (w.find("one~"), w.source.asked) == (["a.txt"], ["a.txt"])
         monkeypatch.setattr("serena_central.symbols.failures.FAILURE_HOLDS_S", 0)
         w.source.gate.set()
@@ -367,7 +375,7 @@ async def test_a_caller_reads_by_syntax_what_the_background_fill_hangs_on(
         tasks.start_soon(w.indexer.run)
         while not w.source.asked:
             await anyio.sleep(0.001)
-        assert await w.indexer.ensure(["a.txt"]) == [Gap(SLOW_START, 1, "Word")]
+        assert await w.indexer.ensure(["a.txt"]) == [Gap(w.source.stands, 1, "Word")]
         assert w.find("one~") == ["a.txt"]
         (tmp_path / "a.txt").write_text("two")
         await w.tree.fresh()
@@ -542,7 +550,7 @@ async def test_a_caller_is_told_what_a_slow_server_has_said_in_time_and_has_the_
         w.source.parses = True
         w.source.hangs = {f"{number:02}.txt" for number in range(3, 20)}
         gaps = await w.indexer.ensure(sorted(w.tree.files))
-        assert gaps == [Gap(SLOW_ANSWERS, 17, "Word")]
+        assert gaps == [Gap(w.source.stands, 17, "Word")]
         assert (w.find("word2"), w.find("word19~")) == (["02.txt"], ["19.txt"])
         monkeypatch.setattr("serena_central.symbols.failures.FAILURE_HOLDS_S", 0)
         w.source.hangs = set()
