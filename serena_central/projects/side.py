@@ -38,7 +38,7 @@ class SideLanguages:
         if server in self._awake:
             return False
         files = self._files[server]
-        return files * 100 < self._percent * self._all and files < self._most
+        return 0 < files * 100 < self._percent * self._all and files < self._most
 
     def wake(self, server: str) -> bool:
         """Somebody asks about a file of this server by name; whether it was left alone until now."""
@@ -48,7 +48,7 @@ class SideLanguages:
 
     def left_alone(self) -> dict[str, int]:
         """Servers that are, and how many files there are of each."""
-        return {server: files for server, files in self._files.items() if files > 0 and self.is_left_alone(server)}
+        return {server: files for server, files in self._files.items() if self.is_left_alone(server)}
 
     def share(self, server: str) -> str:
         """`12 of 3,412 code files`"""

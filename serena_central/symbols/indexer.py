@@ -313,7 +313,8 @@ class Indexer:
     async def _take_in(self) -> None:
         async for path in paced(list(self._tree.files), FILES_AT_ONCE):
             if not self._source.is_searched(path):
-                self._pending.pop(path, None)
+                if path not in self.on_demand:  # else somebody has asked for it
+                    self._pending.pop(path, None)
             elif path in self._tree.files and self._source.identity(path) is not None:
                 self.on_demand.discard(path)
                 if path not in self._index:

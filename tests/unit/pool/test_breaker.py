@@ -55,6 +55,37 @@ def test_after_a_minute_one_probe_decides(good: bool, state: BreakerState) -> No
     assert (bench.breaker.refusal() is None) is good
 
 
+@pytest.mark.parametrize("at_start", [True, False])
+def test_three_starts_that_failed_or_three_times_open_is_the_end_until_somebody_closes_it(at_start: bool) -> None:
+    bench = Bench()
+    if at_start:
+        for _ in range(3):
+            assert bench.breaker.refusal() is None
+            bench.breaker.failure("no start", at_start=True)
+    else:
+        bench.fail(5)
+        for _ in range(2):
+            bench.clock.advance(60)
+            assert bench.breaker.refusal() is None
+            bench.fail(1)
+    bench.clock.advance(100_000)
+    refusal = bench.breaker.refusal()
+    assert refusal is not None
+    assert "is not started again for this project until" in refusal
+    assert (bench.breaker.state, bench.breaker.open_for_s) == (BreakerState.GIVEN_UP, 0)
+    bench.breaker.close("mended")
+    assert bench.breaker.refusal() is None
+    bench.breaker.failure("no start", at_start=True)
+    assert bench.breaker.refusal() is None
+
+
+def test_a_crash_between_starts_that_failed_starts_their_count_anew() -> None:
+    bench = Bench()
+    for at_start in (True, True, False, True):
+        bench.breaker.failure("again", at_start=at_start)
+    assert bench.breaker.refusal() is None
+
+
 def test_a_person_closes_it_at_once() -> None:
     bench = Bench()
     bench.fail(5)

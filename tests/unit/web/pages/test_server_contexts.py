@@ -100,16 +100,16 @@ async def test_a_server_in_the_table_and_on_its_page(central: Central, box: Pool
     assert measured[-1].memory_bytes > 1_000_000
 
 
-async def test_an_open_breaker_says_until_when(central: Central, box: PoolBox) -> None:
+async def test_a_server_whose_start_fails_again_and_again_is_shown_as_given_up(central: Central, box: PoolBox) -> None:
     wanted = box.wanted("a")
     box.scripts["a"] = {"exit_at_start": 3}
-    for _ in range(box.pool.policy.breaker_failures):
+    for _ in range(box.pool.policy.give_up_after):
         with pytest.raises(LanguageServerError):
             async with box.pool.lease(wanted):
                 pass
     (row,) = (await servers.table(visit(central, box))).rows
-    assert (row.breaker.state, row.breaker.failures) == ("open", box.pool.policy.breaker_failures)
-    assert row.breaker.opens_until is not None
+    assert (row.breaker.state, row.breaker.failures) == ("given up", box.pool.policy.give_up_after)
+    assert row.breaker.opens_until is None
 
 
 async def test_servers_are_chosen_by_state_language_and_words(central: Central, box: PoolBox) -> None:
