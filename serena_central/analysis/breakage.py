@@ -7,6 +7,7 @@ may come from the change. All of it is bounded in time, and who was not asked is
 
 import re
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 import anyio
@@ -16,8 +17,10 @@ from serena_central.analysis.siblings import Siblings
 from serena_central.core.errors import LanguageServerError, PathError, SerenaCentralError
 from serena_central.core.quoting import quoted
 from serena_central.core.text import Position
+from serena_central.projects.positions import called_as, is_by_position
 from serena_central.projects.project import Project
 from serena_central.projects.redeclared import Redeclared
+from serena_central.projects.signatures import signature
 from serena_central.projects.superrepo.leads import Place, leads_of, places_of
 from serena_central.projects.views import DiagnosticView
 
@@ -38,10 +41,11 @@ ERROR = 1
 
 class Broken(msgspec.Struct):
     """In one project. `unresolved`: places of names that are gone, which lead nowhere. `errors`: by path, in lines that
-    use what was changed."""
+    use what was changed. `by_position`: places that hand it values by position, which may mean something else now."""
 
     project: Project
     unresolved: list[Place] = []
+    by_position: list[Place] = []
     errors: dict[str, list[DiagnosticView]] = {}
 
 
@@ -55,7 +59,8 @@ class Breakage(NamedTuple):
 async def broken_by(project: Project, siblings: Siblings, edited: Mapping[str, Redeclared], seconds: float) -> Breakage:
     """What an edit of files of a project may have broken. `edited`: path → what it did to the names declared there."""
     edited = {path: one for path, one in edited.items() if project.languages.has_references(path)}
-    names = sorted({name for one in edited.values() for name in one.gone | one.changed if name.isidentifier()})
+    told = {name for one in edited.values() for name in one.gone | one.changed | {moved for moved, _ in one.moved}}
+    names = sorted(name for name in told if name.isidentifier())
     if not names:
         return Breakage([], [])
     others, unopened = siblings.opened(project)
@@ -81,7 +86,9 @@ async def broken_by(project: Project, siblings: Siblings, edited: Mapping[str, R
         notes.append(f"Not asked whether this edit broke something, because they are not open: {', '.join(unopened)}.")
     if len(names) > MOST_NAMES:
         notes.append(f"Of {len(names)} changed names {MOST_NAMES} were looked for.")
-    found = [one for part in parts if (one := done.get(str(part.root))) and (one.unresolved or one.errors)]
+    found = [
+        one for part in parts if (one := done.get(str(part.root))) and (one.unresolved or one.errors or one.by_position)
+    ]
     return Breakage(found, notes)
 
 
@@ -96,16 +103,13 @@ class _Search:
         self._edited = edited
         self._names = names
         self._gone = frozenset[str]().union(*(one.gone for one in edited.values()))
+        self._moved = dict(moved for one in edited.values() for moved in one.moved)
+        """Name → whether it is a type."""
 
     async def run(self) -> Broken:
         part, found = self._part, Broken(self._part)
         await part.fresh()
-        files = await self._holding()
-        if not files:
-            return found
-        places = [place for path in files for place in await self._in_code(path)]
-        asked = places[:MOST_PLACES]
-        leads = await leads_of(part, asked)
+        leads = await leads_of(part, await self._places(self._names))
         nowhere = {(part.root / place.path, place.position) for place in leads.unresolved}
         targets = {self._project.root / path for path in self._edited}
         used: list[Place] = []
@@ -116,10 +120,48 @@ class _Search:
             elif any(location.path.resolve() in targets for location in locations):
                 used.append(place)
         found.unresolved = sorted(place for place in unresolved if place.name in self._gone)
-        await self._errors([*used, *unresolved], found)
+        found.by_position = [place for place in sorted(used) if await self._is_by_position(place)]
+        await self._errors([*used, *unresolved, *await self._of_carriers(used)], found)
         return found
 
-    async def _holding(self) -> list[str]:
+    async def _of_carriers(self, used: Collection[Place]) -> list[Place]:
+        """Where symbols are used that have a changed name in their signature: what they are handed need not name it."""
+        part, carriers = self._part, dict[str, Path]()
+        for place in used:
+            holder = part.relations.holder(place.path, place.position)
+            if holder is None or holder.symbol.name in self._names:
+                continue
+            try:
+                text = (await part.read(place.path)).text
+            except PathError:
+                continue
+            if place.name in _WORD.findall(signature(text, holder.file, holder.place)):
+                carriers[called_as(holder.file, holder.place)] = part.root / place.path
+        names = frozenset(list(carriers)[:MOST_NAMES])
+        leads = await leads_of(part, await self._places(names)) if names else None
+        return [
+            place
+            for place, locations in (leads.found if leads else ())
+            if any(location.path.resolve() == carriers[place.name] for location in locations)
+        ]
+
+    async def _places(self, names: Collection[str]) -> list[Place]:
+        """Where names stand in code, the first ones."""
+        files = await self._holding(names)
+        return [place for path in files for place in await self._in_code(path, names)][:MOST_PLACES]
+
+    async def _is_by_position(self, place: Place) -> bool:
+        is_type = self._moved.get(place.name)
+        if is_type is None:
+            return False
+        try:
+            text = (await self._part.read(place.path)).text
+        except PathError:
+            return False
+        language = self._part.languages.language_of(place.path) or ""
+        return is_by_position(text, text.offset(place.position) + len(place.name), language, is_type=is_type)
+
+    async def _holding(self, names: Collection[str]) -> list[str]:
         """Files of the edited files' languages that may hold one of the names."""
         languages = self._project.languages
         wanted = {one for path in self._edited if (spec := languages.spec_for(path)) for one in spec.languages}
@@ -129,23 +171,23 @@ class _Search:
             for path in part.tree.files
             if (own := part.languages.spec_for(path)) and not wanted.isdisjoint(own.languages)
         ]
-        return sorted({path for name in self._names for path in await part.relations.holding(code, name)})
+        return sorted({path for name in names for path in await part.relations.holding(code, name)})
 
-    async def _in_code(self, path: str) -> list[Place]:
+    async def _in_code(self, path: str, names: Collection[str]) -> list[Place]:
         """Where one of the names stands in code and declares nothing."""
         part = self._part
-        elsewhere = await self._kept_apart(path)
+        elsewhere = await self._kept_apart(path, names)
         return [
             place
-            async for place in places_of(part, [path], _WORD, self._names)
+            async for place in places_of(part, [path], _WORD, names)
             if (place.name, place.position) not in elsewhere
         ]
 
-    async def _kept_apart(self, path: str) -> set[tuple[str, Position]]:
+    async def _kept_apart(self, path: str, names: Collection[str]) -> set[tuple[str, Position]]:
         """Where the names stand in strings and comments, and where symbols are declared."""
         part = self._part
         apart: set[tuple[str, Position]] = set()
-        for name in self._names:
+        for name in names:
             try:
                 found = await part.languages.occurrences(path, name)
             except (LanguageServerError, PathError):

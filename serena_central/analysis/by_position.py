@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from serena_central.core.errors import LanguageServerError, PathError
 from serena_central.core.text import Text
 from serena_central.lsp.answers import SymbolKind
+from serena_central.projects.positions import WITH_BASE, is_decorated
 from serena_central.projects.project import Project
 from serena_central.symbols.index import Hit
 from serena_central.symbols.kinds import TYPES
@@ -24,8 +25,6 @@ _BUILT: Mapping[str, str] = {
     "cpp": _BRACES,
 }
 """Language → what follows a type's name where values are listed without names; "": any use of the type may do so."""
-
-_DECORATED = re.compile(r"^\s*@[\w.]*(dataclass|attrs?|attributes|define|frozen|mutable|s)\b", re.MULTILINE)
 
 
 async def filled_by_position(project: Project, hit: Hit) -> str | None:
@@ -65,10 +64,8 @@ def _is_listed(hit: Hit, text: Text, language: str) -> bool:
         head = text.content[text.offset(holder.name_position) : text.offset(symbol.name_position)]
         return re.search(r"\bconstructor\s*\([^{}]*\Z", head) is not None
     if language == "python":
-        first = max(min(holder.start_line, holder.name_line) - 12, 0)
-        above = re.split(r"\n\s*\n", text.lines(first, holder.name_line))[-1]
         return bool(
             re.match(r"\s*\w+\s*:", text.line(symbol.name_line))
-            and (_DECORATED.search(above) or re.search(r"class\s+\w+[^(:]*\(\s*[^)\s]", text.line(holder.name_line)))
+            and (is_decorated(text, holder) or WITH_BASE.search(text.line(holder.name_line)))
         )
     return True

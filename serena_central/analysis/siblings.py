@@ -44,6 +44,17 @@ class Siblings:
                     missing[str(root)] = str(error)
         return found, missing
 
+    def super_repo_root(self, project: Project) -> Path | None:
+        """The root of the super-repo that a project belongs to, or is."""
+        repo = self._super_repos.of(project.root)
+        return repo.root if repo else None
+
+    def left_out(self, project: Project) -> list[str]:
+        """Sentences about modules that can't be asked, because they are not there."""
+        repo = self._super_repos.of(project.root)
+        said = repo.left_out.items() if repo else ()
+        return [f"The module {quoted(name)} was not asked: {why}." for name, why in said]
+
     def opened(self, project: Project) -> tuple[list[Project], list[str]]:
         """Those that are open, and the names of the modules that are not."""
         found: list[Project] = []
@@ -82,6 +93,7 @@ async def told_by_siblings(project: Project, siblings: Siblings, definitions: Se
     for one in definitions:
         names.setdefault(one.path, set()).add(one.name)
     others, missing = await siblings.of(project)
+    told.remarks.extend(siblings.left_out(project))
     for root, error in missing.items():
         told.remarks.append(f"{root} can't be asked what it uses: {error}")
         _note(told, root, set[str]().union(*names.values()))

@@ -109,7 +109,8 @@ class Validation:
         `since`, what is new against it is marked. Raises PathError, InvalidArguments."""
         project = where.parts[0].project
         await project.fresh()
-        revised = await anyio.to_thread.run_sync(Revised, where.parts, since) if since else None
+        around = self.siblings.super_repo_root(project)
+        revised = await anyio.to_thread.run_sync(Revised, where.parts, since, around) if since else None
         gone = revised.baseline.gone if revised else frozenset[str]()
 
         async def look(part: Part) -> Checked:
@@ -126,7 +127,10 @@ class Validation:
                 found.remarks.append(note)
             return found
 
-        return await _in_all(where, look, Checked())
+        findings = await _in_all(where, look, Checked())
+        if revised is not None and revised.remark:
+            findings.whole.remarks.append(revised.remark)
+        return findings
 
 
 async def _in_all(where: Extent, look: Callable[[Part], Awaitable[Found]], whole: Found) -> Findings[Found]:

@@ -50,6 +50,13 @@ def changed_since(root: Path, revision: str, *, trusted: bool) -> list[Changed]:
     return _changed(root, _commit_of(root, revision), trusted=trusted)
 
 
+def is_one_repository(root: Path, other: Path) -> bool:
+    """Whether git knows two folders as parts of one working tree. Raises InvalidArguments."""
+    asked = ("rev-parse", "--show-toplevel")
+    one, two = (_git(folder, *asked, environment=_configured(_NO_PROGRAMS)) for folder in (root, other))
+    return one == two
+
+
 def _commit_of(root: Path, revision: str) -> str:
     """The hash of the one commit that a revision names: no range, no folder, no option."""
     if not revision or revision.startswith("-") or not revision.isprintable():

@@ -35,7 +35,7 @@ from serena_central.projects.blame import Blame, edits_of
 from serena_central.projects.bulk import Found, Occurrence, changes_of, check_count, find
 from serena_central.projects.edit_records import Recorded, check_targets, differs
 from serena_central.projects.guard import WHOLE_FILE, Guard
-from serena_central.projects.joint import write_edit
+from serena_central.projects.joint import check_allowed, write_edit
 from serena_central.projects.queue import EditQueue
 from serena_central.symbols.index import Hit
 from serena_central.symbols.symbol import Symbol
@@ -364,6 +364,8 @@ class Edits:
             try:
                 changes = [change for change in await plan() if differs(change)]
                 check_targets(changes)
+                if changes:
+                    check_allowed()
                 if intent.dry_run or not changes:
                     return self._planned(changes)
                 files = self._files_of(changes)

@@ -6,7 +6,8 @@ Parts plan one after the other in the order of their roots, so that two of these
 each other. A part is found by the context of its task: the way from a tool to its edit does not know of it.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
@@ -14,7 +15,7 @@ from typing import Generic, NamedTuple, TypeVar
 import anyio
 import msgspec
 
-from serena_central.core.errors import EditRefused, FileChanged, PathRefused, SerenaCentralError
+from serena_central.core.errors import EditRefused, FileChanged, PathRefused, SerenaCentralError, ToolRefused
 from serena_central.core.ids import new_edit_id
 from serena_central.editing.apply import Applier, Written
 from serena_central.editing.change import FileChange, Operation
@@ -89,6 +90,26 @@ def joint_part() -> Part | None:
     """The part that an edit made by this task belongs to; None for one by itself."""
     part = _part.get()
     return part if part is not None and not part.ready.is_set() else None
+
+
+_forbidden: ContextVar[str | None] = ContextVar("forbidden", default=None)
+
+
+@contextmanager
+def changing_nothing(because: str | None) -> Generator[None]:
+    """Edits of this task may plan, and fail if they would change something; None allows it."""
+    token = _forbidden.set(because)
+    try:
+        yield
+    finally:
+        _forbidden.reset(token)
+
+
+def check_allowed() -> None:
+    """Raises ToolRefused where this task may change nothing."""
+    because = _forbidden.get()
+    if because is not None:
+        raise ToolRefused(because)
 
 
 async def write_edit(

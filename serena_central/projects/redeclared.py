@@ -8,8 +8,9 @@ import msgspec
 from serena_central.core.text import Text
 from serena_central.editing.plan import changed_span
 from serena_central.lsp.answers import SymbolKind
+from serena_central.projects.positions import called_as, is_moved, values
 from serena_central.projects.signatures import reach, signature
-from serena_central.symbols.kinds import CALLABLE
+from serena_central.symbols.kinds import CALLABLE, TYPES
 from serena_central.symbols.symbol import FileSymbols
 
 _VALUES = frozenset({SymbolKind.VARIABLE, SymbolKind.CONSTANT})
@@ -21,10 +22,12 @@ _HIDDEN = _VALUES | {SymbolKind.FUNCTION, SymbolKind.CLASS}
 
 class Redeclared(msgspec.Struct, frozen=True):
     """Names of one file's symbols. `gone`: a symbol of this name is not there any more; `changed`: it is, and has
-    another signature."""
+    another signature; `moved`: what code hands it by position may mean something else now, for each whether it is a
+    type."""
 
     gone: frozenset[str] = frozenset()
     changed: frozenset[str] = frozenset()
+    moved: frozenset[tuple[str, bool]] = frozenset()
 
 
 def redeclared(old: Text, before: FileSymbols, new: Text, after: FileSymbols) -> Redeclared:
@@ -33,15 +36,20 @@ def redeclared(old: Text, before: FileSymbols, new: Text, after: FileSymbols) ->
     was, now = _touched(old, before, start, old_end), _touched(new, after, start, new_end)
     gone: set[str] = set()
     changed: set[str] = set()
+    moved: set[tuple[str, bool]] = set()
     # What one text has in the stretch, the other may have just beside it: a decorator that came or went, for example.
     for path in {**was, **now}:
         old_place = was[path] if path in was else before.place_of(path)
         new_place = now[path] if path in now else after.place_of(path)
         if new_place is None:
             gone.add(path)
-        elif old_place is not None and signature(old, before, old_place) != signature(new, after, new_place):
-            changed.add(path)
-    return Redeclared(frozenset(map(_name, gone)), frozenset(map(_name, changed)))
+        elif old_place is not None:
+            if signature(old, before, old_place) != signature(new, after, new_place):
+                changed.add(path)
+            if is_moved(values(old, before, old_place), values(new, after, new_place)):
+                name = called_as(after, new_place)
+                moved.add((name, name != _name(path) or after.symbols[new_place].kind in TYPES))
+    return Redeclared(frozenset(map(_name, gone)), frozenset(map(_name, changed)), frozenset(moved))
 
 
 def _touched(text: Text, file: FileSymbols, start: int, end: int) -> dict[str, int]:

@@ -146,13 +146,13 @@ class _Rules:
         if self._ask.edits:
             return await self._edited(repo)
         scope = await self._several(below | {repo.root: repo.name}, f"all of {repo.name}")
-        scope = scope._replace(paths={path: "."} if path else {})
+        scope = scope._replace(paths={path: "."} if path else {}, remark=_left_out(repo))
         own = next((one for one in scope.projects if one.root == repo.root), None)
         if own is not None and (place != repo.root or not self._has_own(own)):
             scope.projects.remove(own)
             if self._has_own(own, f"{place.relative_to(repo.root)}/"):
                 remark = f"Modules alone were asked; {quoted(path)} holds files beside them, to be named one by one."
-                return scope._replace(remark=remark)
+                return scope._replace(remark=" ".join(filter(None, (remark, scope.remark))))
         return scope
 
     async def _all_of(self, repo: SuperRepo) -> Scope:
@@ -162,7 +162,7 @@ class _Rules:
         own = next((one for one in scope.projects if one.root == repo.root), None)
         if own is not None and not self._has_own(own):
             scope.projects.remove(own)
-        return scope
+        return scope._replace(remark=_left_out(repo))
 
     async def _edited(self, repo: SuperRepo) -> Scope:
         """Raises ToolRefused where words don't tell the module that is to be changed."""
@@ -183,7 +183,8 @@ class _Rules:
     async def _everything(self) -> Scope:
         if self._repo is not None and self._repo.modules:
             roots = {module.root: name for name, module in self._repo.modules.items()}
-            return await self._several(roots, f"all modules of {self._repo.name}")
+            scope = await self._several(roots, f"all modules of {self._repo.name}")
+            return scope._replace(remark=_left_out(self._repo))
         projects = self._registry.open_projects()
         if not projects:
             raise UnknownProject(EVERYTHING, self._registry.known_names())
@@ -350,6 +351,14 @@ def _parts(asked: str) -> list[str]:
 def _from(root: Path, path: str) -> Path:
     """Where a path of a call leads that is meant from a root."""
     return real_path(root / Path(path).expanduser())
+
+
+def _left_out(repo: SuperRepo) -> str | None:
+    """What is said of modules that a call for all of them can't mean."""
+    if not repo.left_out:
+        return None
+    modules = "; ".join(f"{quoted(name)}: {why}" for name, why in repo.left_out.items())
+    return f"Not all modules of {quoted(repo.name)} were asked. {modules}."
 
 
 def _is_at(root: Path, path: str) -> bool:

@@ -21,7 +21,7 @@ MOST_VALUE = 200
 
 _SHAPES = frozenset({SymbolKind.INTERFACE, SymbolKind.STRUCT, SymbolKind.ENUM})
 
-_TOKEN = re.compile(
+TOKEN = re.compile(
     r"""
     (?P<newline>\n) | (?P<space>[^\S\n]+)
     | (?P<comment>//[^\n]*+|/\*.*?\*/|[#][ ][^\n]*+)
@@ -104,7 +104,7 @@ def _members(text: Text, file: FileSymbols, place: int) -> Iterator[str]:
 
 
 def _plain(content: str) -> Iterator[str]:
-    return (match[0] for match in _TOKEN.finditer(content) if match.lastgroup not in ("space", "newline", "comment"))
+    return (match[0] for match in TOKEN.finditer(content) if match.lastgroup not in ("space", "newline", "comment"))
 
 
 class _Scan:
@@ -123,7 +123,7 @@ class _Scan:
         """What follows is no type: `=` stood before it."""
 
     def tokens(self) -> list[str]:
-        for match in _TOKEN.finditer(self._content, self._from, min(self._from + MOST, len(self._content))):
+        for match in TOKEN.finditer(self._content, self._from, min(self._from + MOST, len(self._content))):
             word, kind = match[0], match.lastgroup
             if kind == "newline" and self._ends_line(match.end()):
                 break

@@ -32,6 +32,7 @@ from serena_central.core.ids import new_call_id
 from serena_central.core.progress import Listener, reporting_to
 from serena_central.core.quoting import escaped, quoted
 from serena_central.core.running import running_time
+from serena_central.projects.joint import changing_nothing
 from serena_central.projects.project import Project
 from serena_central.projects.scope import Ask, Scope, resolve_scope
 from serena_central.sessions.session import RunningCall, Session
@@ -271,7 +272,7 @@ class ToolCaller:
         if tool.journaled and not parsed.get("dry_run"):
             parts = list(zip(calls, scope.projects, strict=True))
             done = await edit_all(
-                parts, scope.failures, lambda label, one: _on_project(tool, calls[label], one, parsed)
+                parts, scope.failures, lambda label, one: _on_project(tool, calls[label], one, parsed, in_group=True)
             )
             _gather_remarks(call, calls)
             return {label: _failure(one) if isinstance(one, SerenaCentralError) else one for label, one in done.items()}
@@ -280,7 +281,9 @@ class ToolCaller:
         async def one(label: str, project: Project) -> None:
             async with places:
                 try:
-                    results[label] = await _on_project(tool, calls[label], project, parsed, most_s=most_s)
+                    results[label] = await _on_project(
+                        tool, calls[label], project, parsed, most_s=most_s, in_group=True
+                    )
                 except SerenaCentralError as error:
                     results[label] = _failure(error)
                 except Exception:
@@ -334,11 +337,22 @@ class ToolCaller:
 
 
 async def _on_project(
-    tool: Tool, call: ToolCall, project: Project, parsed: dict[str, Any], *, most_s: float = math.inf
+    tool: Tool,
+    call: ToolCall,
+    project: Project,
+    parsed: dict[str, Any],
+    *,
+    most_s: float = math.inf,
+    in_group: bool = False,
 ) -> Any:
-    _check(tool.refusal(project.settings))
+    """`in_group`: one of several projects may be read-only if the edit changes nothing in it."""
+    refusal, forbidding = tool.refusal(project.settings), nullcontext()
+    if in_group and tool.journaled and tool.name not in project.settings.excluded_tools:
+        forbidding = changing_nothing(refusal)
+    else:
+        _check(refusal)
     presence = nullcontext() if tool.gives_way else project.indexer.turns.caller()
-    with _until(call, min(_timeout_of(tool, project.settings), most_s), tool.name), presence:
+    with _until(call, min(_timeout_of(tool, project.settings), most_s), tool.name), presence, forbidding:
         try:
             result = await tool.function(call, project, **parsed)
         except BaseExceptionGroup as group:

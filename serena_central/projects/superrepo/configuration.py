@@ -40,6 +40,8 @@ class SuperRepo(msgspec.Struct, frozen=True):
     default_module: Module | None = None
     infrastructure: list[str] = []
     problems: list[Problem] = []
+    left_out: Mapping[str, str] = MappingProxyType({})
+    """Names of modules that can't be used → why, as where a submodule is not checked out."""
 
     def scores(self, words: str) -> list[Score]:
         """Which modules some words mean, the best first; a language may be called by any name that settings accept."""
@@ -93,7 +95,7 @@ def super_repo_of(root: Path, loaded: Loaded[ProjectSettings]) -> SuperRepo | No
     if settings.type != "super-repo":
         return None
     problems: list[Problem] = []
-    modules = _modules(root, loaded, problems)
+    modules, left_out = _modules(root, loaded, problems)
     for keyword, names in settings.routing_hints.items():
         unknown = [name for name in names if name not in modules]
         problems += [_problem(loaded, f"routing_hints.{keyword}", f"{name!r} is no module") for name in unknown]
@@ -108,19 +110,25 @@ def super_repo_of(root: Path, loaded: Loaded[ProjectSettings]) -> SuperRepo | No
         default_module=modules.get(default) if default else None,
         infrastructure=settings.infrastructure_prefixes,
         problems=problems,
+        left_out=left_out,
     )
 
 
-def _modules(root: Path, loaded: Loaded[ProjectSettings], problems: list[Problem]) -> dict[str, Module]:
+def _modules(
+    root: Path, loaded: Loaded[ProjectSettings], problems: list[Problem]
+) -> tuple[dict[str, Module], dict[str, str]]:
+    """The modules, and why others can't be used, by name."""
     found: dict[str, Module] = {}
+    left_out: dict[str, str] = {}
     for name, said in loaded.value.modules.items():
         place = _place(root, said)
         if isinstance(place, Path):
             path = place.relative_to(root).as_posix()
             found[name] = Module(name, path, place, said.languages, said.concerns)
         else:
+            left_out[name] = place
             problems.append(_problem(loaded, f"modules.{name}", place))
-    return found
+    return found, left_out
 
 
 def _place(root: Path, said: ModuleSettings) -> Path | str:

@@ -74,7 +74,7 @@ async def answer(call: ToolCall, target: Project, edited: Edited, *, about: str 
 async def _broken(call: ToolCall, target: Project, edited: Edited) -> dict[str, Any]:
     """What the edit may have broken elsewhere, by project, if it took names away or changed signatures."""
     seconds, names = target.settings.edit_diagnostics_s, edited.consequences.redeclared
-    if not seconds or not any(one.gone or one.changed for one in names.values()):
+    if not seconds or not any(one.gone or one.changed or one.moved for one in names.values()):
         return {}
     breakage = await call.services.validation.broken_by(target, names, seconds)
     for note in breakage.notes:
@@ -82,11 +82,13 @@ async def _broken(call: ToolCall, target: Project, edited: Edited) -> dict[str, 
     broken: dict[str, Any] = {}
     for one in breakage.found:
         places, errors = _shown(one.unresolved), grouped(one.errors)
-        more = len(one.unresolved) - UNRESOLVED_LISTED
+        more, further = len(one.unresolved) - UNRESOLVED_LISTED, len(one.by_position) - UNRESOLVED_LISTED
         broken[one.project.name] = {
             **({"unresolved_references": places} if places else {}),
             **({"further_unresolved": more} if more > 0 else {}),
             **({"errors_where_used": errors} if errors else {}),
+            **({"values_by_position": _shown(one.by_position)} if one.by_position else {}),
+            **({"further_by_position": further} if further > 0 else {}),
         }
     return {"may_have_broken": broken} if broken else {}
 

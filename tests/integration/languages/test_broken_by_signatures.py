@@ -99,3 +99,103 @@ async def test_nobody_is_asked_who_refers_to_a_heading(tmp_path: Path) -> None:
     assert not made["isError"], answer
     assert "may_have_broken" not in answer
     assert "may have broken" not in "\n".join(notes)
+
+
+POSITIONS = {
+    "go": (
+        {
+            "go.mod": "module example.com/g\n\ngo 1.21\n",
+            "a.go": "package g\n\ntype Pair struct {\n\tLeft, Right int\n}\n\nfunc Sum(a, b int) int { return a }\n",
+            "b.go": "package g\n\nvar x = Pair{1, 2}\nvar y = Pair{Left: 1}\nvar z = Sum(1, 2)\n",
+        },
+        [("Left, Right int", "Right, Left int", ["2: Pair"]), ("Sum(a, b", "Sum(b, a", ["4: Sum"])],
+    ),
+    "rust": (
+        {
+            "Cargo.toml": '[package]\nname = "r"\nversion = "0.1.0"\nedition = "2021"\n',
+            "src/a.rs": "pub struct Two(pub i32, pub u8);\npub fn sum(a: i32, b: i32) -> i32 {\n    a - b\n}\n",
+            "src/lib.rs": (
+                "pub mod a;\nuse a::{sum, Two};\npub fn f() -> i32 {\n    let Two(x, _) = Two(1, 2);\n    sum(x, 2)}\n"
+            ),
+        },
+        [("(pub i32, pub u8)", "(pub u8, pub i32)", ["3: Two", "3: Two"]), ("(a: i32, b", "(b: i32, a", ["4: sum"])],
+    ),
+    "python": (
+        {
+            "a.py": (
+                "from dataclasses import dataclass\n\n\n@dataclass\nclass Pair:\n    left: int\n    right: int\n\n\n"
+                "def total(a, b):\n    return a - b\n\n\n"
+                "class Box:\n    def __init__(self, a, b):\n        self.a = a - b\n"
+            ),
+            "b.py": "from a import Box, Pair, total\n\nx = Pair(1, 2)\ny: Pair = x\nz = total(1, 2), Box(1, 2)\n",
+        },
+        [
+            ("    left: int\n    right: int\n", "    right: int\n    left: int\n", ["2: Pair"]),
+            ("total(a, b)", "total(b, a)", ["4: total"]),
+            ("__init__(self, a, b)", "__init__(self, b, a)", ["4: Box"]),
+        ],
+    ),
+    "typescript": (
+        {
+            "tsconfig.json": TYPESCRIPT["tsconfig.json"],
+            "package.json": TYPESCRIPT["package.json"],
+            "a.ts": (
+                "export class Box {\n  constructor(public a: number, public b: number) {}\n}\n"
+                "export function total(a: number, b: number): number {\n  return a - b;\n}\n"
+            ),
+            "b.ts": 'import { Box, total } from "./a.js";\n\nexport const x = new Box(1, 2);\nconst y = total(1, 2);\n',
+        },
+        [
+            ("total(a: number, b", "total(b: number, a", ["3: total"]),
+            ("public a: number, public b", "public b: number, public a", ["2: Box"]),
+        ],
+    ),
+}
+"""Language → files, the last of which hands values by position to what the one before declares; edits that no server
+calls an error."""
+
+
+@pytest.mark.parametrize("language", POSITIONS)
+async def test_values_handed_by_position_are_named_when_their_order_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, language: str
+) -> None:
+    monkeypatch.setattr("serena_central.projects.aftermath.SYMBOLS_S", 60.0)
+    files, edits = POSITIONS[language]
+    root = tmp_path / "project"
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    *_, edited, user = files
+    with anyio.fail_after(240):
+        async with asker(tmp_path, root, {"edit_diagnostics_s": 30}) as asked:
+            for path in (edited, user):
+                await asked.result("get_symbols_overview", relative_path=path)
+            for needle, repl, expected in edits:
+                change = {"relative_path": edited, "needle": needle, "repl": repl, "mode": "literal"}
+                made = await asked.result("replace_content", **change)
+                answer = json.loads(made["content"][0]["text"])
+                broken = answer.get("may_have_broken", {}).get("project", {})
+                assert broken.get("values_by_position", {}).get(user) == expected, made["content"]
+
+
+async def test_errors_are_told_where_a_changed_type_is_not_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serena_central.projects.aftermath.SYMBOLS_S", 60.0)
+    root = tmp_path / "project"
+    root.mkdir()
+    for name in ("tsconfig.json", "package.json"):
+        (root / name).write_text(TYPESCRIPT[name])
+    (root / "a.ts").write_text(
+        "export interface Options {\n  depth: number;\n}\nexport function run(options: Options): number {\n"
+        "  return options.depth;\n}\n"
+    )
+    (root / "b.ts").write_text('import { run } from "./a.js";\n\nexport const x = run({ depth: 1 });\n')
+    with anyio.fail_after(240):
+        async with asker(tmp_path, root, {"edit_diagnostics_s": 30}) as asked:
+            for path in ("a.ts", "b.ts"):
+                await asked.result("get_symbols_overview", relative_path=path)
+            change = {"needle": "depth: number;", "repl": "depth: number;\n  width: number;", "mode": "literal"}
+            made = await asked.result("replace_content", relative_path="a.ts", **change)
+    errors = json.loads(made["content"][0]["text"])["may_have_broken"]["project"]["errors_where_used"]
+    assert list(errors) == ["b.ts"]

@@ -83,6 +83,26 @@ async def test_a_rename_reaches_the_siblings_in_the_call_as_one_edit_that_is_und
         assert code(root, pair) == before
 
 
+async def test_a_read_only_module_keeps_a_rename_of_all_away_only_where_it_would_change(tmp_path: Path) -> None:
+    root = platform(tmp_path)
+    for name in ("modules/engine", "modules/ui"):
+        (root / name / ".serena").mkdir()
+        (root / name / ".serena/project.yml").write_text("read_only: true\n")
+    modules = ["scoring", "scan", "engine", "ui"]
+    renaming = {"name_path": "py_total", "relative_path": "modules/scoring/scoring/risk.py", "new_name": "score"}
+    async with session(tmp_path, root) as (client, _):
+        planned, _ = await asked(client, "rename_symbol", **renaming, project=modules, dry_run=True)
+        assert "error" not in planned["engine"]
+        made, _ = await asked(client, "rename_symbol", **renaming, project=modules)
+        declared = {"name_path": "tsTotal", "relative_path": "modules/ui/src/total.ts", "new_name": "score"}
+        refused = await client.call("rename_symbol", **declared, project=[*modules, "web"])
+    assert made["engine"] == made["ui"] == {"changed_places": 0}
+    assert "py_total()" not in (root / "modules/scan/scan/jobs.py").read_text().partition("class")[0]
+    assert refused["isError"]
+    assert "the setting read_only forbids that" in text_of(refused)
+    assert "tsTotal" in (root / "modules/web/src/page.ts").read_text()
+
+
 @EVERY_PAIR
 async def test_a_rename_in_one_module_alone_is_refused_and_names_the_siblings_that_use_the_symbol(
     tmp_path: Path, pair: Pair

@@ -167,5 +167,20 @@ async def test_what_one_module_lost_is_new_in_another_since_a_revision_of_the_su
     write(root, {"core/core/stone.py": stone.replace("cut", "saw")})
     async with asker(tmp_path, root) as asked:
         result = await asked.result("check_references", since="before", paths=["core/core/stone.py"])
+        alone = await asked.result("check_references", since="before", project=str(root / "api"))
     broken = json.loads(result["content"][0]["text"])["broken"]
     assert [(one["path"], one["line"], one["new"]) for one in broken] == [("api/use.py", 2, True)], result["content"]
+    broken = json.loads(alone["content"][0]["text"])["broken"]
+    assert [(one["path"], one["line"], one["new"]) for one in broken] == [("use.py", 2, True)], alone["content"]
+
+
+async def test_that_a_module_of_another_repository_was_not_compared_is_said(tmp_path: Path) -> None:
+    root, api = tmp_path / "project", tmp_path / "project" / "api"
+    write(root, {".serena/project.yml": "type: super-repo\nmodules: {core: {path: core}, api: {path: api}}\n"})
+    write(root, {"core/stone.py": "def cut() -> int:\n    return 1\n"})
+    write(api, {"use.py": "print(1)\n"})
+    commit(api)
+    commit(root)
+    async with asker(tmp_path, root) as asked:
+        result = await asked.result("check_references", since="HEAD", project=str(api))
+    assert "What modules outside of 'api' changed since 'HEAD' was not looked at" in str(result["content"])

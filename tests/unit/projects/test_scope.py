@@ -203,6 +203,19 @@ async def test_everything_means_all_modules_and_names_those_that_failed(tmp_path
         assert [*(project.root for project in scope.projects), *scope.failures] in ([p.web, "api"], [p.api, "web"])
 
 
+async def test_modules_that_are_not_there_are_said(tmp_path: Path) -> None:
+    async with platform(tmp_path) as p:
+        assert (await p.scope(project="*")).remark is None
+        configuration = p.root / ".serena/project.yml"
+        text = configuration.read_text()
+        assert "modules:\n" in text
+        configuration.write_text(text.replace("modules:\n", "modules:\n  gone: {path: modules/gone}\n"))
+        for said in ({"project": "*"}, {"project": str(p.root), "working_folder": str(tmp_path)}):
+            remark = (await p.scope(**said)).remark
+            assert remark is not None
+            assert "'gone': path 'modules/gone' is no folder (a submodule not checked out?)" in remark
+
+
 def _fail_once() -> Callable[[], None]:
     failures = [ProjectRefused("broken")]
 
