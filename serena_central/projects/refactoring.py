@@ -84,11 +84,13 @@ class Refactoring:
         author: Author,
         *,
         seen: str | None = None,
+        every: bool = True,
         force: bool = False,
         dry_run: bool = False,
     ) -> Renamed:
-        """Renames a symbol everywhere in the project, or nowhere. `seen` is the hash of the body that the author knows:
-        what stands in it is kept, whoever changed it. With `force` it gets a name that something objects to.
+        """Renames a symbol everywhere in the project, or nowhere; `every` definition of it, or this one. `seen` is the
+        hash of the body that the author knows: what stands in it is kept, whoever changed it. With `force` it gets a
+        name that something objects to.
 
         Raises:
             InvalidArguments: the new name can't be one.
@@ -111,6 +113,8 @@ class Refactoring:
             _check_free(site.hit, objections, force=force)
             conflicts[:] = await self._edits.conflicts(site, {hit.name_path: seen} if seen else NOTHING_SEEN, author)
             known, proposal, candidates = await self._relations.renaming(site.hit, new_name)
+            if every:
+                known, proposal = await self._with_others(site.hit, new_name, known, proposal)
             _check_complete(site.hit, known)
             _check_usable(site.hit, proposal)
             moves = {self._inside(old): new for old, new in proposal.moves}
@@ -200,7 +204,13 @@ class Refactoring:
             "Its name was not examined, for lack of time, in": examined.unexamined,
             "Its name stands in a string in": examined.strings if is_unusual(hit.symbol.name) else [],
         }
+        texts = await self._relations.readings([hit.path])
         against = [known_sentence] if (known_sentence := _incomplete(hit, known)) else []
+        if hit.path in texts and texts[hit.path].text.slice(_name_range(hit)) != hit.symbol.name:
+            against.append(
+                "What refers to it can't be known: its name does not stand where the language server says, in "
+                f"{hit.path}:{hit.symbol.name_line}."
+            )
         for sentence, places in found.items():
             outside = [place for place in places if not _is_within(place, hit)]
             if outside:
@@ -213,6 +223,26 @@ class Refactoring:
         """Tells with an edit what the uses that it relied on may lack."""
         caveat = self._relations.caveat(hit)
         return _with_remarks(edited, [f"References may be missing: {caveat}"] if caveat else [])
+
+    async def _with_others(
+        self, hit: Hit, new_name: str, known: Uses, proposal: WorkspaceEdit
+    ) -> tuple[Uses, WorkspaceEdit]:
+        """What is known and proposed, and that of the symbol's other definitions where a server takes each for a
+        symbol of its own."""
+        for place in hit.file.others(hit.place):
+            other = Hit(hit.path, hit.file, place)
+            path, at = self._root / hit.path, other.symbol.name_position
+            if any(edit.range.contains(at) for edit in proposal.replacements.get(path, ())):
+                continue
+            uses, more, _ = await self._relations.renaming(other, new_name)
+            _check_complete(other, uses)
+            _check_usable(other, more)
+            named = {path: [*known.places.get(path, ()), *spans] for path, spans in uses.places.items()}
+            named[hit.path] = [*named.get(hit.path, known.places.get(hit.path, ())), _name_range(other)]
+            known = msgspec.structs.replace(known, places={**known.places, **named})
+            edits = {one: [*proposal.replacements.get(one, ()), *some] for one, some in more.replacements.items()}
+            proposal = msgspec.structs.replace(proposal, replacements={**proposal.replacements, **edits})
+        return known, proposal
 
     async def _without_kept(self, hit: Hit, rename: Rename) -> tuple[Rename, Examined]:
         """A rename without what goes on under the old name; and what else it leaves out for that."""

@@ -167,6 +167,28 @@ async def test_other_flat_servers_overwrite_whole_definitions_or_nothing(
                 assert (root / file).read_text() == text
 
 
+async def test_what_has_a_name_that_stands_nowhere_is_not_taken_for_unused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`h1#top` is what the server calls an element; who refers to it says `#top`."""
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    root = tmp_path / "project"
+    (root / ".git").mkdir(parents=True)
+    text = '<h1 id="top">x</h1>\n<a href="#top">y</a>\n'
+    (root / "a.html").write_text(text)
+    heading = told((root / "a.html").as_uri(), "h1#top", 8, span(0, 0, 0, 19))
+    answers = {"textDocument/documentSymbol": [heading], "textDocument/references": []}
+    write_server(tmp_path / "bin", "vscode-html-language-server", answers=answers)
+    with anyio.fail_after(60):
+        async with running_parts(tmp_path) as central:
+            named = {"name_path_pattern": "h1#top", "relative_path": "a.html"}
+            with pytest.raises(EditRefused, match="its name does not stand where the language server says"):
+                await ask(central, root, "safe_delete_symbol", **named)
+            assert (root / "a.html").read_text() == text
+            await ask(central, root, "safe_delete_symbol", **named, force=True)
+            assert (root / "a.html").read_text() == '<a href="#top">y</a>\n'
+
+
 @pytest.mark.skipif(shutil.which("bash-language-server") is None, reason="bash-language-server is not in the PATH")
 async def test_the_real_bash_server_knows_who_calls_a_function(tmp_path: Path) -> None:
     root = tmp_path / "project"

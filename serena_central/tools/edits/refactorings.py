@@ -80,6 +80,7 @@ async def rename_symbol(
         new_name,
         call.author,
         seen=await seen_by(call, target, hit.path, hit.name_path),
+        every=not name_path.rstrip().endswith("]"),
         force=force,
         dry_run=dry_run,
     )

@@ -1,4 +1,4 @@
-"""In TypeScript a function's signatures, a property's accessors and declarations that merge are one symbol each."""
+"""Signatures of a function, accessors of a property, declarations that merge, definitions in branches: one symbol."""
 
 from pathlib import Path
 
@@ -52,3 +52,31 @@ async def test_it_is_found_used_and_renamed_as_one(tmp_path: Path, name: str, ne
             await asked.ask("rename_symbol", name_path=name, new_name=new, **where)
     old = name.rpartition("/")[2]
     assert (root / "shapes.ts").read_text() == SHAPES.replace(old, new)
+
+
+BRANCHES = """\
+def choose(flag):
+    if flag:
+        def inner():
+            return 1
+    else:
+        def inner():
+            return inner() + 1
+    return inner()
+"""
+
+
+async def test_definitions_in_branches_are_renamed_together_or_by_their_number(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "a.py").write_text(BRANCHES)
+    with anyio.fail_after(120):
+        async with asker(tmp_path, root) as asked:
+            made = await asked.result(
+                "rename_symbol", name_path="choose/inner", relative_path="a.py", new_name="chosen"
+            )
+            assert not made["isError"], made
+            assert (root / "a.py").read_text() == BRANCHES.replace("inner", "chosen")
+            await asked.result("rename_symbol", name_path="choose/chosen[0]", relative_path="a.py", new_name="first")
+    assert "def first()" in (root / "a.py").read_text()
+    assert "def chosen()" in (root / "a.py").read_text()
