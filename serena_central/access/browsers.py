@@ -31,8 +31,6 @@ MOST_LOGINS = 64
 MOST_COOKIES = 200
 """Browsers keep at most 180 for a host."""
 
-COOKIE_PATH = "/dashboard"
-
 
 class Login(NamedTuple):
     """A browser that came in. `id` names it and lets nobody in; `csrf` is what its forms carry."""
@@ -107,11 +105,6 @@ class Browsers:
             write_whole(self._file, msgspec.json.encode(self._kept))
         except OSError as error:
             logger.warning("who is signed in to the dashboard was not kept: %s", error)
-
-    def cookie(self, secret: str) -> str:
-        """The `Set-Cookie` header for a browser that came in; for an empty secret, one that takes the cookie back."""
-        age = int(LOGIN_LIFE_S) if secret else 0
-        return f"{self.cookie_name}={secret}; Path={COOKIE_PATH}; Max-Age={age}; HttpOnly; SameSite=Strict"
 
 
 def _read(file: Path, credential: str) -> _Kept:

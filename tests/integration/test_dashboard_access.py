@@ -7,6 +7,7 @@ import anyio
 import httpx
 import pytest
 
+from serena_central.access.browsers import LOGIN_LIFE_S
 from serena_central.access.headers import HEADERS
 from tests.support.browser import visiting
 from tests.support.central import RunningCentral, running_central
@@ -29,8 +30,8 @@ async def test_a_link_lets_one_browser_in_once(central: RunningCentral) -> None:
     async with httpx.AsyncClient(base_url=central.url) as first, httpx.AsyncClient(base_url=central.url) as second:
         entered = await first.get(link)
         cookie = entered.headers["set-cookie"]
-        assert "HttpOnly" in cookie
-        assert "SameSite=Strict" in cookie
+        parts = {part.strip().lower() for part in cookie.split(";")[1:]}
+        assert parts == {"path=/dashboard", f"max-age={int(LOGIN_LIFE_S)}", "httponly", "samesite=strict"}
         assert (await first.get("/dashboard")).status_code == 200
         assert (await second.get(link)).status_code == 401
         assert (await second.get("/dashboard")).status_code == 401
@@ -66,7 +67,7 @@ async def test_every_answer_below_the_dashboard_keeps_itself_to_itself(central: 
 async def test_signing_out_takes_the_cookie_back(central: RunningCentral) -> None:
     async with visiting(central) as visitor:
         cookies = dict(visitor.http.cookies)
-        assert (await visitor.act("/sign-out")).status_code == 303
+        assert (await visitor.act("/sign-out", headers={"sec-fetch-site": "same-origin"})).status_code == 303
         assert not visitor.http.cookies
         visitor.http.cookies.update(cookies)
         assert (await visitor.http.get("/dashboard")).status_code == 401
@@ -81,6 +82,9 @@ async def test_signing_out_takes_the_cookie_back(central: RunningCentral) -> Non
         ({}, {"origin": "http://localhost:1"}),
         ({}, {"origin": "null"}),
         ({}, {"origin": ""}),
+        ({}, {"sec-fetch-site": "cross-site"}),
+        ({}, {"sec-fetch-site": "same-site"}),  # another port of this host
+        ({}, {"sec-fetch-site": "none"}),
     ],
 )
 async def test_an_action_needs_its_browsers_token_and_this_very_origin(

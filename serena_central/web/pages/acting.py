@@ -1,10 +1,10 @@
 """What people do by the dashboard's buttons. Each action asks a part of the server, and says in a sentence what came
-of it. The border has checked who asks."""
+of it. `forms` has checked who asks."""
 
 from serena_central.core.errors import SessionNotFound
 from serena_central.projects.undo import undo
 from serena_central.web.answers import NotFound
-from serena_central.web.pages.border import Form
+from serena_central.web.pages.forms import Form
 from serena_central.web.pages.page import Visit
 
 BY = "a person in the dashboard"

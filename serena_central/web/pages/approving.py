@@ -11,7 +11,8 @@ import msgspec
 
 from serena_central.core.errors import TrustRefused
 from serena_central.projects.trusting import MEANING, Standing, State
-from serena_central.web.pages.border import Action, Form
+from serena_central.web.pages.endpoints import Action
+from serena_central.web.pages.forms import Form
 from serena_central.web.pages.page import Section, Visit
 from serena_central.web.pages.projects import known, one_value
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import anyio
 import msgspec
+from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from serena_central.access.browsers import Login
@@ -85,7 +86,7 @@ class Live:
             stream.scope.cancel()
 
     def open(self, page: Page, visit: Visit, login: Login, version: str, render: Render) -> "Stream":
-        """An ASGI application that answers one request with the stream of a page. `version` is sent first: a page that
+        """The answer to one request: the stream of a page. `version` is sent first: a page that
         was made by another one loads itself anew."""
         return Stream(self, page, visit, login, version, render)
 
@@ -105,10 +106,11 @@ class Live:
         return min(MOST_S, max(LEAST_S, spent_s * SHARE * len(self._streams)))
 
 
-class Stream:
+class Stream(StreamingResponse):
     """One open page. Events of other sessions don't concern a page that is about one."""
 
     def __init__(self, live: Live, page: Page, visit: Visit, login: Login, version: str, render: Render) -> None:
+        super().__init__(self._messages(), headers={"cache-control": "no-store"}, media_type="text/event-stream")
         self.login = login
         self.scope = anyio.CancelScope()
         self._live = live
@@ -137,8 +139,8 @@ class Stream:
                 self._urgent.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        """Unlike Starlette's own, it gives up on a browser that does not read, and ends with the sign-in."""
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         self._live.join(self)
         try:
             with self.scope:

@@ -61,7 +61,7 @@ class Parts:
 class Visit:
     """What a page is asked for: the words in its path, its query, and the moment (Unix seconds).
 
-    `form` is what was sent to a page that answers forms itself; the border has checked who sent it.
+    `form` is what was sent to a page that answers forms itself; `forms` has checked who sent it.
     """
 
     parts: Parts

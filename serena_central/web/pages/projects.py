@@ -8,7 +8,8 @@ from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectSnapshot
 from serena_central.projects.superrepo.choice import choose
 from serena_central.web.answers import NotFound
-from serena_central.web.pages.border import Action, Form
+from serena_central.web.pages.endpoints import Action
+from serena_central.web.pages.forms import Form
 from serena_central.web.pages.listing import Option, Pager, has_words, options, paged
 from serena_central.web.pages.page import Page, Section, Visit
 from serena_central.web.pages.references import project_page

@@ -9,7 +9,8 @@ from serena_central.pool.key import ServerKey
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.pool.snapshot import BreakerSnapshot, ServerSnapshot
 from serena_central.pool.state import RunState
-from serena_central.web.pages.border import Action, Form
+from serena_central.web.pages.endpoints import Action
+from serena_central.web.pages.forms import Form
 from serena_central.web.pages.listing import Option, Pager, has_words, options, paged
 from serena_central.web.pages.page import Page, Section, Visit
 from serena_central.web.pages.references import server_page

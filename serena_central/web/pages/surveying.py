@@ -9,7 +9,8 @@ from serena_central.analysis.survey import FindingsSurvey, GraphSurvey, Kind, Su
 from serena_central.analysis.surveys import Job
 from serena_central.core.words import counted
 from serena_central.web.answers import NotFound
-from serena_central.web.pages.border import Action, Form
+from serena_central.web.pages.endpoints import Action
+from serena_central.web.pages.forms import Form
 from serena_central.web.pages.page import Section, Visit, link
 from serena_central.web.pages.projects import ONE, known
 from serena_central.web.pages.rendering import bounded

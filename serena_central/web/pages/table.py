@@ -33,7 +33,7 @@ from serena_central.web.pages import (
     uses,
 )
 from serena_central.web.pages.assets import Assets
-from serena_central.web.pages.border import Action, Border, Download
+from serena_central.web.pages.endpoints import Action, Download, Endpoints
 from serena_central.web.pages.entering import Entering
 from serena_central.web.pages.live import Live
 from serena_central.web.pages.page import BELOW, Page, Parts
@@ -83,8 +83,8 @@ class Dashboard:
         self.live = Live()
         assets = Assets()
         self._assets = assets
-        self._border = Border(parts, self.live, PAGES, assets.digest)
-        self._entering = Entering(parts, self._border)
+        self._endpoints = Endpoints(parts, self.live, PAGES, assets.digest)
+        self._entering = Entering(parts, self._endpoints)
 
     def door(self) -> BrowserDoor:
         """What the guard has to know."""
@@ -99,24 +99,24 @@ class Dashboard:
         return {"path": self.one_time_link(), "good_for_s": LINK_LIFE_S}
 
     def routes(self) -> list[BaseRoute]:
-        border = self._border
+        endpoints = self._endpoints
         gets = {
-            **{f"/live{page.path}": border.stream(page) for page in PAGES if page.live},
-            **{page.path: border.page(page) for page in PAGES},
-            **{path: border.download(download) for path, download in DOWNLOADS.items()},
+            **{f"/live{page.path}": endpoints.stream(page) for page in PAGES if page.live},
+            **{page.path: endpoints.page(page) for page in PAGES},
+            **{path: endpoints.download(download) for path, download in DOWNLOADS.items()},
             "/": _without_slash,
             "/enter": self._entering.enter,
             "/static/{name:path}": self._assets.answer,
         }
         posts = {
-            tool.PAGE.path: border.form_page(tool.PAGE),
-            **{path: border.action(action) for path, action in ACTIONS.items()},
+            tool.PAGE.path: endpoints.form_page(tool.PAGE),
+            **{path: endpoints.action(action) for path, action in ACTIONS.items()},
             "/sign-out": self._entering.leave,
         }
         return [
             *(Route(BELOW + path, endpoint, methods=["GET"]) for path, endpoint in gets.items()),
             *(Route(BELOW + path, endpoint, methods=["POST"]) for path, endpoint in posts.items()),
-            Route(BELOW + "/{nowhere:path}", border.translating(_nowhere)),
+            Route(BELOW + "/{nowhere:path}", endpoints.translating(_nowhere)),
         ]
 
 

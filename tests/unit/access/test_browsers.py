@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from serena_central.access.browsers import LINK_LIFE_S, LOGIN_LIFE_S, MOST_LINKS, MOST_LOGINS, Browsers
+from serena_central.access.browsers import LINK_LIFE_S, MOST_LINKS, MOST_LOGINS, Browsers
 
 
 class Clock:
@@ -115,10 +115,3 @@ def test_a_file_that_can_not_be_read_signs_out(tmp_path: Path, content: str) -> 
     secret = browsers.enter(browsers.invite())
     assert secret
     assert browsers.login(header(browsers, secret))
-
-
-def test_a_cookie_is_strict_and_out_of_reach_of_scripts(browsers: Browsers) -> None:
-    assert browsers.cookie("x") == (
-        f"serena_central_cccccccc=x; Path=/dashboard; Max-Age={int(LOGIN_LIFE_S)}; HttpOnly; SameSite=Strict"
-    )
-    assert "Max-Age=0" in browsers.cookie("")

@@ -1,37 +1,27 @@
-"""The border of every request to the dashboard: pages, their streams, and actions of people.
+"""Endpoints of the dashboard: pages, their streams, downloads, and actions of people. Errors become pages here.
 
-It translates errors into pages. An action has to come from a page of this very server and to carry its browser's CSRF
-token; nothing is changed by GET.
+Nothing is changed by GET. Who may send an action is checked in `forms`.
 """
 
-import hmac
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
-from urllib.parse import parse_qs
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
-from serena_central.access.browsers import Login
 from serena_central.access.guard import login_of
-from serena_central.core.errors import InvalidArguments, SerenaCentralError
+from serena_central.core.errors import SerenaCentralError
 from serena_central.core.ids import new_call_id
 from serena_central.web.answers import HUNG_UP, status_of
+from serena_central.web.pages.forms import ForeignRequest, Form, login_required, read_form
 from serena_central.web.pages.live import Live
 from serena_central.web.pages.page import BELOW, Frame, Link, Page, Parts, Visit
 from serena_central.web.pages.rendering import render
 
 logger = logging.getLogger(__name__)
-
-MOST_FORM_BYTES = 256 * 1024
-MOST_FIELDS = 2000
-
-Form = Mapping[str, Sequence[str]]
-"""Names of fields → their values."""
 
 Action = Callable[[Visit, Form], Awaitable[str]]
 """Does what a person asked for, and says in a sentence what was done."""
@@ -42,12 +32,8 @@ Download = Callable[[Visit], Awaitable[Response]]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-class NotByThisPage(SerenaCentralError):
-    """An action that no page of this server, opened by this browser, has sent."""
-
-
 @dataclass(frozen=True)
-class Border:
+class Endpoints:
     """Endpoints for pages, streams and actions. `navigation` are the pages that every page leads to."""
 
     parts: Parts
@@ -73,7 +59,7 @@ class Border:
         """Answers a form with the page that it stands on."""
 
         async def make(request: Request) -> Response:
-            form = await self._form(request)
+            form = await read_form(request)
             return await self._whole(page, request, replace(self._visit(request), form=form))
 
         return self.translating(make)
@@ -97,8 +83,7 @@ class Border:
             def rendered(name: str, context: msgspec.Struct) -> str:
                 return render(page.sections[name].template, page=frame, section=context)
 
-            # A response is any ASGI application to Starlette.
-            return cast("Response", self.live.open(page, self._visit(request), _login(request), self.digest, rendered))
+            return self.live.open(page, self._visit(request), login_required(request), self.digest, rendered)
 
         return self.translating(make)
 
@@ -106,7 +91,7 @@ class Border:
         """Does something, and goes back to the page; htmx gets the words only."""
 
         async def make(request: Request) -> Response:
-            form = await self._form(request)
+            form = await read_form(request)
             said = await action(self._visit(request), form)
             if "hx-request" in request.headers:
                 return HTMLResponse(render("_said.html", said=said, failed=False))
@@ -127,7 +112,7 @@ class Border:
             return HTMLResponse(render("_said.html", said=text, failed=True), status)
         if login_of(request.scope) is None:
             return PlainTextResponse(text, status)  # our pages are for those who are signed in
-        title = "Not found" if status == 404 else "That did not work"
+        title = "Not found" if status == 404 else "Request failed"
         page = Page("", title, "error.html", {}, live=False)
         return HTMLResponse(render("error.html", page=self._frame(page, request), text=text), status)
 
@@ -138,7 +123,7 @@ class Border:
             try:
                 return await make(request)
             except SerenaCentralError as error:
-                status = 403 if isinstance(error, NotByThisPage) else status_of(error)
+                status = 403 if isinstance(error, ForeignRequest) else status_of(error)
                 return self._refused(request, str(error), status)
             except ClientDisconnect:
                 return Response(status_code=HUNG_UP)
@@ -150,28 +135,6 @@ class Border:
 
         return endpoint
 
-    async def _form(self, request: Request) -> Form:
-        """The fields of an action that may be done.
-
-        Raises:
-            NotByThisPage: it comes from elsewhere.
-            InvalidArguments: it is no form.
-        """
-        own = f"{request.url.scheme}://{request.headers['host']}"
-        if request.headers.get("origin") != own:
-            raise NotByThisPage("This was not sent by a page of this server. Open the dashboard and try again.")
-        body = await request.body()
-        if len(body) > MOST_FORM_BYTES:
-            raise InvalidArguments(f"A form may have {MOST_FORM_BYTES} bytes.")
-        try:
-            form = parse_qs(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS)
-        except ValueError as error:
-            raise InvalidArguments("This form can't be read.") from error
-        (given, *_) = form.get("csrf", [""])
-        if not hmac.compare_digest(given.encode(), _login(request).csrf.encode()):
-            raise NotByThisPage("This page is too old to act for you. Load it anew and try again.")
-        return form
-
     def _visit(self, request: Request) -> Visit:
         return Visit(self.parts, request.path_params, _chosen(request), time.time())
 
@@ -181,7 +144,7 @@ class Border:
         return Frame(
             title=page.title.format_map(request.path_params),
             version=self.digest,
-            csrf=_login(request).csrf,
+            csrf=login_required(request).csrf,
             here=here,
             live=page.live,
             assets=self.assets,
@@ -189,14 +152,6 @@ class Border:
                 Link(one.title, BELOW + one.path, _leads_to(one, path)) for one in self.navigation if one.in_navigation
             ],
         )
-
-
-def _login(request: Request) -> Login:
-    """Raises NotByThisPage: below a path that is open to strangers, somebody forgot them."""
-    login = login_of(request.scope)
-    if login is None:
-        raise NotByThisPage("No browser is signed in here. `serena-central dashboard` opens the dashboard.")
-    return login
 
 
 def _chosen(request: Request) -> dict[str, str]:
