@@ -1,9 +1,14 @@
 """What the image and its documentation name is what the server reads."""
 
+import ast
 import re
+import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from serena_central.config.load import Sources, load_server_config
 
@@ -30,3 +35,29 @@ def test_what_the_image_is_built_from_reaches_its_build() -> None:
     sources = {name for line in copied for name in line.split()}
     assert {f"!{name}" for name in sources} <= set(allowed)
     assert all((CHECKOUT / name).exists() for name in sources)
+
+
+def test_every_package_that_is_imported_is_declared() -> None:
+    """What another dependency happens to bring may be gone with its next version."""
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
+    declared = {
+        canonicalize_name(Requirement(line).name)
+        for lines in (project["dependencies"], *project["optional-dependencies"].values())
+        for line in lines
+    }
+    named: dict[str, str] = {}
+    for source in (CHECKOUT / "serena_central").rglob("*.py"):
+        for node in ast.walk(ast.parse(source.read_text())):
+            modules = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.module:
+                modules = [node.module, *(f"{node.module}.{one.name}" for one in node.names)]
+            named.update({module: str(source.relative_to(CHECKOUT)) for module in modules})
+    distributions = metadata.packages_distributions()
+    undeclared = {
+        module: where
+        for module, where in named.items()
+        if (top := module.partition(".")[0]) in distributions
+        and top != "serena_central"
+        and not declared & {canonicalize_name(name) for name in distributions[top]}
+    }
+    assert undeclared == {}
