@@ -46,6 +46,9 @@ COMMANDS = {
 }
 """Command → help line: enough for `--help` without importing any command."""
 
+ON_WINDOWS = (
+    "The server runs on Linux and macOS; on Windows, run it in WSL. `serena-proxy --url` connects to it from Windows."
+)
 
 _NEVER_MENDS = ("serve", "doctor")
 """The server mends its folder itself and logs that; the doctor changes nothing."""
@@ -60,6 +63,8 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
+        if sys.platform == "win32":
+            raise click.ClickException(ON_WINDOWS)
         module: Any = importlib.import_module(f"serena_central.cli.{cmd_name}")
         return module.command
 

@@ -189,6 +189,8 @@ def _nothing() -> None:
 
 def _leave_blocking() -> None:
     """As they were: who shares our stdin and stdout should not find them changed."""
+    if sys.platform == "win32":
+        return
     for descriptor in (0, 1):
         try:
             os.set_blocking(descriptor, True)

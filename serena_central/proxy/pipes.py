@@ -29,7 +29,7 @@ class Input:
     def __init__(self, loop: Loop, descriptor: int) -> None:
         self._loop = loop
         self._pump: socket.socket | None = None
-        if _selectable(descriptor):
+        if sys.platform != "win32" and _selectable(descriptor):
             os.set_blocking(descriptor, False)
             self._descriptor = descriptor
         else:
@@ -83,7 +83,7 @@ class Output:
         self._loop = loop
         self._descriptor = descriptor
         self._lock = Lock(loop)
-        if _selectable(descriptor):
+        if sys.platform != "win32" and _selectable(descriptor):
             os.set_blocking(descriptor, False)
         self.closed = loop.event()
         """Set when nobody reads any more."""
