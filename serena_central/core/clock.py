@@ -1,5 +1,6 @@
 """How moments are told to people, and a clock for what is kept."""
 
+import sys
 import time
 from collections.abc import Callable
 
@@ -11,7 +12,7 @@ def utc(at: float) -> str:
 
 def _since_boot() -> float:
     """Goes on while the machine sleeps, where the system has such a clock."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if sys.platform == "linux" else time.monotonic()
 
 
 class UnhurriedClock:

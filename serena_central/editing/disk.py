@@ -7,6 +7,7 @@ the others keep the old text.
 
 import os
 import stat
+import sys
 from contextlib import suppress
 
 from serena_central.core.errors import PathRefused
@@ -75,7 +76,7 @@ def _make_alike(descriptor: int, like: Place) -> None:
                     f"{like.path} belongs to another user or group, which this user can't keep when replacing it."
                 ) from error
         os.fchmod(descriptor, stat.S_IMODE(wanted.st_mode))
-        if hasattr(os, "listxattr"):
+        if sys.platform == "linux":
             for name in _attributes_of(model):
                 with suppress(OSError):  # some are the system's own, and it sets them itself
                     os.setxattr(descriptor, name, os.getxattr(model, name))
@@ -84,6 +85,8 @@ def _make_alike(descriptor: int, like: Place) -> None:
 
 
 def _attributes_of(descriptor: int) -> list[str]:
+    if sys.platform != "linux":
+        return []
     try:
         return os.listxattr(descriptor)
     except OSError:  # a file system without any

@@ -8,6 +8,7 @@ older operations remains what tells a repetition of their calls. Blocks; safe fr
 import logging
 import os
 import struct
+import sys
 import threading
 import time
 from collections.abc import Iterable
@@ -129,7 +130,10 @@ class Journal:
         with self._lock:
             self._compact_if_large()
             self._append(entry)
-            os.fdatasync(self._descriptor)
+            if sys.platform == "linux":
+                os.fdatasync(self._descriptor)
+            else:
+                os.fsync(self._descriptor)
 
     def end(self, entry_id: str, *, applied: bool | None) -> None:
         """Says how an operation ended. A full disk is no reason to fail: recovery finds out the same."""

@@ -5,6 +5,7 @@
 
 import logging
 import os
+import sys
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
@@ -150,10 +151,7 @@ def modules_at_once(memory_budget_bytes: int, cores: int) -> int:
 
 def usable_cores() -> int:
     """What this process may use of the machine's."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # macOS, Windows
-        return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def _write(places: Places, modules: Sequence[Warmed], default: Sequence[Warmed]) -> None:

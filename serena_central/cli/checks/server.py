@@ -3,6 +3,7 @@
 import fcntl
 import os
 import stat
+import sys
 import time
 from collections.abc import Iterator
 from importlib import metadata
@@ -139,13 +140,13 @@ def _descriptors(places: Places) -> Iterator[Check]:
 
     name, advice = "server's open files", "close clients, or raise its limit (ulimit -Hn, LimitNOFILE= of a service)"
     said = Home(str(places.home)).announcement()
-    if said is None or not _locked(places):
+    if said is None or not _locked(places) or sys.platform != "linux":  # psutil tells no limits elsewhere
         return
     try:
         process = psutil.Process(said.pid)
         used, most = process.num_fds(), process.rlimit(psutil.RLIMIT_NOFILE)[0]
-    except (psutil.Error, OSError, AttributeError):
-        return  # another's, or a system that doesn't say
+    except (psutil.Error, OSError):
+        return  # another's
     says = f"{used} of {most}" if most != psutil.RLIM_INFINITY else str(used)
     if most != psutil.RLIM_INFINITY and used > most * NEARLY_ALL:
         yield failed(name, f"{says}: it can take no more connections", advice)
