@@ -80,7 +80,7 @@ def _wire_name(name: str) -> str:
 
 
 def _scalars(kind: Any) -> set[type]:
-    """The JSON scalars that a type allows; enumerations are those of their values. Whatever else, and Any, is left out."""
+    """The JSON scalars that a type allows, an enumeration by its values. All else is left out."""
     if get_origin(kind) in (Union, types.UnionType):
         return set[type]().union(*(_scalars(one) for one in get_args(kind)))
     if kind in SCALARS:
