@@ -1,10 +1,15 @@
 """What every test shares: anyio on asyncio only, since the product runs on uvloop's asyncio and nothing else."""
 
+import functools
+import inspect
 import os
 import signal
-from collections.abc import Generator
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any
 
+import anyio
 import pytest
+from coverage import Coverage
 
 from serena_central.island import private
 
@@ -33,6 +38,36 @@ def _a_umask_of_its_own() -> Generator[None]:
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
+
+
+TEST_S = 240
+"""The bound of a test that awaits: it fails and names itself, and the fixtures that it shares live on. What this cannot
+end (a loop that never awaits, a fixture that hangs) ends by pytest-timeout, and its worker with it."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.timeout(3600))
+        elif isinstance(item, pytest.Function) and inspect.iscoroutinefunction(item.obj):
+            item.obj = _bounded(item.obj)
+
+
+def _bounded(test: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+    @functools.wraps(test)
+    async def bounded(*arguments: Any, **named: Any) -> None:
+        with anyio.fail_after(TEST_S):
+            await test(*arguments, **named)
+
+    return bounded
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Saves what was measured while xdist still waits: a worker that takes more than ten seconds to end is killed."""
+    measuring = Coverage.current()
+    if measuring and hasattr(session.config, "workerinput"):
+        measuring.stop()
+        measuring.save()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -232,7 +232,7 @@ async def test_a_hidden_tab_holds_no_stream_and_is_up_to_date_when_it_is_seen(
 ) -> None:
     live = central.central.dashboard.live
     async with central.http() as http, person(central) as page:
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             await _until(lambda: live.count == 1)
             await _set_hidden(page, True)
             await _until(lambda: live.count == 0)

@@ -70,7 +70,7 @@ async def client(central: RunningCentral, project: Path) -> AsyncGenerator[RawCl
 
 async def refused(client: RawClient, tool: str, **arguments: Any) -> str:
     """The text of the error that the call must end with; the server answers afterwards."""
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         result = await client.call(tool, **arguments)
     assert result["isError"], f"{tool} {arguments}: {text_of(result)}"
     assert "Traceback" not in text_of(result)
@@ -170,7 +170,7 @@ async def test_odd_files_spoil_no_answer_about_the_others(client: RawClient) -> 
         "find_all_symbols": {},
         "get_symbols_overview": {"relative_path": "."},
     }.items():
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             result = await client.call(tool, **arguments)
         assert not result["isError"]
         assert "cart.py" in text_of(result)

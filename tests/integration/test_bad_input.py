@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
 
 ODD_FILES = ("broken.py", "binary.py", "huge.py", "pipe.py", "zero.py", "strange.xyzzy", "folder", "nothing.py", "")
 
-PATIENCE_S = 40
+PATIENCE_S = 120
 
 
 @pytest.fixture(scope="module")

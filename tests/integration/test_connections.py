@@ -46,7 +46,7 @@ def head_of(url: str, start: str = "GET /health", *more: str) -> bytes:
 async def until_closed(stream: SocketStream) -> bytes:
     """All that came before the server closed."""
     came = b""
-    with anyio.fail_after(30), suppress(*GONE):
+    with anyio.fail_after(60), suppress(*GONE):
         while True:
             came += await stream.receive()
     return came
@@ -55,7 +55,7 @@ async def until_closed(stream: SocketStream) -> bytes:
 async def answer_to(stream: SocketStream) -> tuple[int, bytes]:
     """Status and body of the next answer."""
     came = b""
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         while not (found := re.search(rb"(?i)content-length: (\d+)(?:\r\n[^\r]+)*\r\n\r\n", came)):
             came += await stream.receive()
         while len(came) < found.end() + int(found[1]):
@@ -66,7 +66,7 @@ async def answer_to(stream: SocketStream) -> tuple[int, bytes]:
 async def sent_until_closed(stream: SocketStream, begin: bytes, piece: bytes) -> tuple[int, bytes]:
     """How much the server took of something without an end, and what it said."""
     sent = 0
-    with anyio.fail_after(30), suppress(*GONE):
+    with anyio.fail_after(60), suppress(*GONE):
         await stream.send(begin)
         while sent < MOST_SENT:
             await stream.send(piece)
@@ -147,7 +147,7 @@ async def test_a_slow_head_a_slow_body_and_an_answer_that_nobody_takes_are_close
         await idle.send(head_of(central.url))
         await unread.send(head_of(central.url, "POST /health", "Content-Length: 1000") + b"x")
         await known.send(post)
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             assert b"100 Continue" in await known.receive()
         await known_idle.send(head_of(central.url, "GET /health", authorized))
         for stream in (silent, half, idle, unread):
@@ -165,12 +165,12 @@ async def test_a_login_makes_a_connection_known(central: RunningCentral) -> None
     path = central.central.dashboard.one_time_link()
     async with await connected(central.url) as browser, await connected(central.url) as stranger:
         await browser.send(head_of(central.url, f"GET {path}"))
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             cookie = re.search(rb"(?i)set-cookie: ([^;]+)", await browser.receive())
         assert cookie
         async with await connected(central.url) as later:
             await later.send(head_of(central.url, "GET /dashboard/about", f"Cookie: {cookie[1].decode()}"))
-            with anyio.fail_after(30):
+            with anyio.fail_after(60):
                 assert (await later.receive()).startswith(b"HTTP/1.1 200 ")
             await until_closed(stranger)
             count = central.central.connections.count()
@@ -199,11 +199,11 @@ async def test_a_server_without_descriptors_says_so_once_and_the_doctor_too(tmp_
         async with AsyncExitStack() as stack:
             await with_all_descriptors_used(child, stack)
             log = tmp_path / "home" / "logs" / "server.log"
-            with anyio.fail_after(30):
+            with anyio.fail_after(60):
                 while "file descriptors are in use" not in log.read_text():
                     await anyio.sleep(0.05)
             during = list(check_server(Places(tmp_path / "home")))
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             while not (after := await stats_of(child)):
                 await anyio.sleep(0.05)
         again = list(check_server(Places(tmp_path / "home")))

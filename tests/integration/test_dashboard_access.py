@@ -137,7 +137,7 @@ async def test_a_stream_begins_with_all_sections_and_goes_on_with_what_changes(c
         central.http() as http,
     ):
         lines = stream.aiter_lines()
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             names = [line async for line in _until(lines, "event: events")]
             assert "event: sessions" in names
             await http.post("/api/sessions", json={"client_name": "<b>nightly"})
@@ -149,7 +149,7 @@ async def test_a_stream_begins_with_all_sections_and_goes_on_with_what_changes(c
 async def test_a_stream_ends_with_the_server_and_with_the_login(central: RunningCentral) -> None:
     async with visiting(central) as visitor:
         async with visitor.http.stream("GET", "/dashboard/live") as stream:
-            with anyio.fail_after(30):
+            with anyio.fail_after(60):
                 lines = stream.aiter_lines()
                 await anext(lines)
                 await visitor.act("/sign-out")
@@ -157,7 +157,7 @@ async def test_a_stream_ends_with_the_server_and_with_the_login(central: Running
         told = await visitor.http.get("/dashboard/live")
         assert "event: leave" in told.text
     async with visiting(central) as visitor, visitor.http.stream("GET", "/dashboard/live") as stream:
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             lines = stream.aiter_lines()
             await anext(lines)
             central.central.dashboard.live.close()

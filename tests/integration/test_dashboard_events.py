@@ -77,7 +77,7 @@ async def test_a_page_shows_the_newest_event_however_slow_the_disk_is(
     async def look() -> None:
         pages.append(await visitor.see("/events?kind=edit"))
 
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             central.central.bus.publish("edit.applied", "the newest")
             tasks.start_soon(look)

@@ -270,7 +270,7 @@ async def test_a_survey_is_watched_and_cancelled(
     monkeypatch.setattr("serena_central.analysis.collect.Collector.collect", collect)
     await central.central.projects.open(root)
     await visitor.act("/projects/one/survey", fields)
-    with anyio.fail_after(30), central.central.bus.subscribe() as news:
+    with anyio.fail_after(60), central.central.bus.subscribe() as news:
         await reached.wait()
         running = await task(central, root)
         assert (running.running, running.says, running.share) == (True, "asking", 25.0)
@@ -291,7 +291,7 @@ async def test_why_a_survey_failed_is_said(
         raise ExceptionGroup("tasks", [PathRefused("Not this one.")])
 
     monkeypatch.setattr("serena_central.analysis.collect.Collector.collect", collect)
-    with anyio.fail_after(30), central.central.bus.subscribe() as news:
+    with anyio.fail_after(60), central.central.bus.subscribe() as news:
         await visitor.act("/projects/one/survey", {"root": str(root), "kind": "graph"})
         async for event in news:
             if event.kind == "survey.ended":

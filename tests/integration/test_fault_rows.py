@@ -46,7 +46,7 @@ class Observer:
 
     async def refused(self, tool: str, arguments: dict[str, Any]) -> str:
         """The text of an error."""
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             result = await self.client.call(tool, **arguments)
         assert result["isError"], text_of(result)
         return text_of(result)
@@ -57,7 +57,7 @@ class Observer:
 
     async def settled(self, state: str) -> dict[str, Any]:
         """The language server, once it is in that state."""
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             while (shown := await self.server())["state"] != state:
                 await anyio.sleep(0.01)
         return shown
@@ -217,7 +217,7 @@ async def test_signal_ends_serve_with_its_exit_code(tmp_path: Path, number: int,
         await http.get("/health")  # its connection stays open
         tree = child.tree()
         assert len(tree) >= 3
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             assert await child.end(number) == code
     assert not any(alive(pid) for pid in tree)
     assert not child.server_file.exists()
@@ -261,7 +261,7 @@ async def test_uncaught_exception_in_work_that_comes_round_again(
         sessions = seen.central.central.sessions
         with monkeypatch.context() as patch:
             patch.setattr(sessions.policy.__class__, "idle_after_s", property(lambda _policy: broken()))
-            with anyio.fail_after(5):
+            with anyio.fail_after(60):
                 await failed.wait()
         assert "Cart" in await seen.call(*OVERVIEW)
     assert "sweeping sessions failed; it is tried again in 0.05 s" in caplog.text
@@ -317,7 +317,7 @@ async def test_hung_server_of_one_project_delays_no_other(tmp_path: Path) -> Non
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(ask)
-            with anyio.fail_after(20):
+            with anyio.fail_after(60):
                 while not said:
                     assert json.loads(text_of(await two.call(WHO_USES[0], **WHO_USES[1]))) == {}
                     answered += 1

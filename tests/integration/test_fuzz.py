@@ -19,7 +19,7 @@ from tests.support.scripted import behave, scripted_ty
 
 pytestmark = pytest.mark.anyio
 
-PATIENCE_S = 40
+PATIENCE_S = 120
 
 CALLS_OF_A_TOOL = 25
 """About so many in each era."""

@@ -201,7 +201,7 @@ async def test_what_an_older_server_kept_of_a_hostile_project_is_marked(tmp_path
     hostile = repository(tmp_path, "hostile")
     async with running_parts(tmp_path) as parts:
         parts.bus.publish("project.opened", project=HOSTILE, root=str(hostile), files=1)
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             while not await parts.store.ask(lambda queries: queries.projects()):
                 await parts.store.writer.flush()
     async with running_central(tmp_path) as central, agent(central, "a") as mine:

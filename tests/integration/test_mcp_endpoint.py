@@ -94,7 +94,7 @@ async def a_face(*, openings: Remembered | None = None, policy: TransportPolicy 
             tasks.cancel_scope.cancel()
 
     app = Starlette(routes=[Route("/mcp", endpoint)], lifespan=lifespan)
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         config = uvicorn.Config(Guard(app, token=TOKEN), log_config=None, access_log=False, lifespan="on")
         async with serving(uvicorn.Server(config)) as url:
             yield Face(url, tools, sessions, endpoint, transports)
@@ -107,7 +107,7 @@ async def face() -> AsyncGenerator[Face]:
 
 
 async def until(condition: Any) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         while not condition():
             await anyio.sleep(0.005)
 

@@ -71,7 +71,7 @@ async def proxy(folder: Path) -> None:
 async def lonely_proxy(folder: Path) -> None:
     async with bridging(folder, "modern", "--no-start") as client:
         await client.end_input()
-        assert await client.ended(20) == 0
+        assert await client.ended() == 0
 
 
 async def standalone(folder: Path) -> None:
@@ -80,7 +80,7 @@ async def standalone(folder: Path) -> None:
     async with bridging(folder, "handshake", *flags, command=command) as client:
         await client.open()
         await client.end_input()
-        assert await client.ended(20) == 0
+        assert await client.ended() == 0
 
 
 async def hook(folder: Path) -> None:

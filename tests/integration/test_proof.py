@@ -62,7 +62,7 @@ class TestWhoListensAtTheServersOldPort:
             bridging(tmp_path, "modern", "--no-start") as client,
         ):
             await client.begin("tools/list")
-            with anyio.fail_after(30):
+            with anyio.fail_after(60):
                 while stranger.answered < 3:
                     await anyio.sleep(0.01)
         assert_nothing_given_away(stranger, token)

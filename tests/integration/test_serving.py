@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def until(condition: Any) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         while not condition():
             await anyio.sleep(0.01)
 

@@ -33,7 +33,7 @@ def made(tmp_path: Path) -> Path:
 
 
 async def until_store(child: Child, fits: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         while True:
             async with child.http() as http:
                 store = (await http.get("/api/stats")).json()["store"]
@@ -49,7 +49,7 @@ async def until_event(child: Child, kind: str) -> dict[str, Any]:
     async def ask(http: httpx.AsyncClient) -> None:
         found.extend((await http.get("/api/events", params={"kind": kind})).json()["events"])
 
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         async with child.http() as http:
             while not found:
                 async with anyio.create_task_group() as tasks:

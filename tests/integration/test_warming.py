@@ -39,7 +39,7 @@ def platform(folder: Path) -> Path:
 async def outcome(folder: Path) -> dict[str, Any]:
     """What warmup-status.json holds once it is there."""
     file = folder / "home/warmup-status.json"
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         while not file.exists():
             await anyio.sleep(0.01)
     return json.loads(file.read_text())

@@ -1,5 +1,6 @@
 """The whole server, as the command line starts it, in the test's own event loop with a home of its own."""
 
+import math
 import tempfile
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -64,7 +65,8 @@ def sources_in(folder: Path, environment: Mapping[str, str] | None = None) -> So
 async def running_central(
     home: Path, settings: Mapping[str, Any] | None = None, *, port: int = 0, patience_s: float = 60
 ) -> AsyncGenerator[RunningCentral]:
-    """Runs a server below `home`; leaving the block stops it as a signal would. After `patience_s` the test failed."""
+    """Runs a server below `home`; leaving the block stops it as a signal would. Start and stop may take `patience_s`
+    each; what is done in between has the bound of its test."""
     loaded = load_server_config(_defaults(home) | dict(settings or {}), sources_in(home))
     servers: list[CentralServer] = []
 
@@ -73,9 +75,13 @@ async def running_central(
 
     central = build(loaded, Places(home / "home"), stop=stop)
     servers.append(CentralServer(central))
-    with anyio.fail_after(patience_s):
+    with anyio.fail_after(patience_s) as bound:
         async with serving(servers[0], port) as url:
-            yield RunningCentral(url, central, servers[0])
+            bound.deadline = math.inf
+            try:
+                yield RunningCentral(url, central, servers[0])
+            finally:
+                bound.deadline = anyio.current_time() + patience_s
 
 
 @asynccontextmanager

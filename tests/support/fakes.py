@@ -44,7 +44,7 @@ def methods_of(path: Path) -> list[str]:
 
 async def logged(path: Path, *, method: str = "", event: str = "", count: int = 1) -> dict[str, Any]:
     """Waits until a scripted server has noted a message or event, `count` times; the last of them."""
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         while True:
             found = [
                 entry
@@ -60,7 +60,7 @@ async def logged(path: Path, *, method: str = "", event: str = "", count: int = 
 async def running(server: LanguageServer) -> AsyncGenerator[LanguageServer]:
     """Runs a server while the block is open."""
     async with anyio.create_task_group() as tasks:
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             await tasks.start(server.run)
         try:
             yield server

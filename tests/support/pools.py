@@ -20,7 +20,7 @@ from serena_central.pool.pool import LanguageServerPool
 from serena_central.pool.snapshot import ServerSnapshot
 from tests.support.fakes import FAKE_SPEC, fake_launch, text_of
 
-PATIENCE_S = 20
+PATIENCE_S = 60
 """Far more than anything here takes, on a machine that does much else."""
 
 

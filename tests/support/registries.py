@@ -60,7 +60,7 @@ class Registered:
 
 @asynccontextmanager
 async def running(world: Registered) -> AsyncGenerator[ProjectRegistry]:
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             await tasks.start(world.watches.run)
             await tasks.start(world.registry.run)

@@ -559,7 +559,7 @@ async def test_a_server_that_every_question_makes_busy_is_believed_in_the_end_wi
             while not answered.is_set():
                 await server.ping()
 
-        with anyio.fail_after(30), shortfalls.noting() as lacks:
+        with anyio.fail_after(60), shortfalls.noting() as lacks:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(calm_down)
                 assert await server.references(file, START) == []
@@ -669,7 +669,7 @@ async def test_a_server_that_ignores_every_polite_word_is_killed_with_its_childr
         detached_child=True,
         hang_on=["shutdown"],
     )
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with running(server):
             child = (await logged(log, event="child"))["pid"]
             pid = server.pid
@@ -685,7 +685,7 @@ async def test_a_server_that_stops_reading_ends_no_later(file: Path, log: Path) 
     file.write_text("x" * 3_000_000, encoding="utf-8")
     other = file.with_name("other.py")
     other.write_text("y" * 3_000_000, encoding="utf-8")
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with running(server):
             with anyio.move_on_after(0.3):
                 await server.hover(file, START)

@@ -31,7 +31,7 @@ async def test_killing_the_parent_leaves_no_process_of_its_servers(tmp_path: Pat
     command = [sys.executable, "-m", "tests.support.guard_parent", *arguments]
     async with await anyio.open_process(command, cwd=CHECKOUT, stderr=None) as parent:
         assert parent.stdout
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             assert await parent.stdout.receive() == b"running\n"
         server = (await logged(log, event="started"))["pid"]
         child = (await logged(log, event="child"))["pid"]
@@ -49,7 +49,7 @@ async def test_what_a_server_leaves_behind_when_it_ends_is_killed(tmp_path: Path
         child = (await logged(log, event="child"))["pid"]
         assert server.pid
         os.kill(server.pid, signal.SIGKILL)
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             await server._reaped.wait()
         assert not alive(child)
     assert server.exit_code == -signal.SIGKILL
@@ -63,7 +63,7 @@ async def test_a_server_does_not_outlive_its_guard(tmp_path: Path) -> None:
         assert pid
         os.kill(psutil.Process(pid).ppid(), signal.SIGKILL)
         await until_gone([pid])
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             await server._reaped.wait()
 
 

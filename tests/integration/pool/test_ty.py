@@ -46,7 +46,7 @@ def project(folder: Path, name: str) -> WantedServer:
 
 
 async def names(server: LanguageServer) -> list[str]:
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         return [symbol.name for symbol in await server.document_symbols(server.root / "shapes.py")]
 
 
@@ -78,7 +78,7 @@ async def test_reads_survive_the_death_of_their_server(tmp_path: Path) -> None:
                 assert server.pid is not None
                 killed.append(server.pid)
                 os.kill(server.pid, signal.SIGKILL)
-            with anyio.fail_after(30):
+            with anyio.fail_after(60):
                 found = await server.references(
                     server.root / "shapes.py", Position(0, 6), include_declaration=True, candidates=[]
                 )

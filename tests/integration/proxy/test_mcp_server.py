@@ -42,6 +42,6 @@ async def test_standalone_serves_in_one_process_and_leaves_nothing(tmp_path: Pat
         assert not (tmp_path / "home" / "server.json").exists()
         children = [child.pid for child in psutil.Process(client.process.pid).children(recursive=True)]
         await client.end_input()
-        assert await client.ended(20) == 0
+        assert await client.ended() == 0
         await until_gone(children)
         assert not list(Path(kept).glob("serena-standalone-*"))

@@ -27,7 +27,7 @@ async def running(root: Path, ignored_paths: Sequence[str] = ()) -> AsyncGenerat
     watches = Watches()
     tree = FileTree(root, watches, ignored_paths=ignored_paths)
     async with anyio.create_task_group() as tasks:
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             await tasks.start(watches.run)
             await tasks.start(tree.run)
             yield tree

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 async def trees() -> AsyncGenerator[SharedTrees]:
     watches = Watches()
     shared = SharedTrees(watches)
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             await tasks.start(watches.run)
             await tasks.start(shared.run)

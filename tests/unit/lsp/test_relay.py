@@ -25,7 +25,7 @@ async def test_bytes_go_both_ways_and_the_end_of_stdin_ends_it(tmp_path: Path) -
             async for chunk in client:
                 await client.send(chunk.upper())
 
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with (
             await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
             anyio.create_task_group() as tasks,

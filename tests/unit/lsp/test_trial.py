@@ -20,7 +20,7 @@ FAKE = Path(__file__).parents[2] / "support" / "fake_server.py"
 
 async def test_a_server_that_greets_is_ended_again(tmp_path: Path) -> None:
     before = set(psutil.Process().children(recursive=True))
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         await try_out(FAKE_SPEC, Launch([sys.executable, str(FAKE)], version="1.2"), tmp_path)
     assert not list(tmp_path.iterdir())
     assert set(psutil.Process().children(recursive=True)) <= before

@@ -88,7 +88,7 @@ class Peer:
 @asynccontextmanager
 async def connected() -> AsyncGenerator[Peer]:
     peer = Peer()
-    with anyio.fail_after(10), peer.to_client, peer.from_client, peer.receive.inner, peer.send.inner:
+    with anyio.fail_after(60), peer.to_client, peer.from_client, peer.receive.inner, peer.send.inner:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(peer.connection.run, peer.receive, peer.send)
             yield peer

@@ -24,7 +24,7 @@ class Client:
 async def test_of_a_burst_only_the_newest_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "INTERVAL_S", 3600)
     client = Client()
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         async with relaying(client.notify) as report:
             for step in range(100):
                 report(f"step {step}", step / 99)
@@ -37,7 +37,7 @@ async def test_of_a_burst_only_the_newest_is_sent(monkeypatch: pytest.MonkeyPatc
 async def test_the_value_always_grows_even_when_work_starts_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "INTERVAL_S", 0)
     client = Client()
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         async with relaying(client.notify) as report:
             for part in (0.5, 0.1, None, 0.5, 7.0):
                 report("working", part)

@@ -114,7 +114,7 @@ async def test_a_known_project_that_is_closed_begins_to_open_when_it_is_asked_ab
     asked = str(root / "app.py")
     assert not (await coverage(central.projects, repos_of(central), [asked], [])).covered
     central.projects.remember(KnownProject("app", str(root)))
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         while not (await coverage(central.projects, repos_of(central), [asked], [])).covered:
             await anyio.sleep(0.01)
     assert [project.name for project in central.projects.open_projects()] == ["app"]

@@ -35,7 +35,7 @@ class Repositories:
 @asynccontextmanager
 async def repositories(folder: Path) -> AsyncGenerator[Repositories]:
     made = Repositories(folder)
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         async with running(made.world):
             yield made
 
@@ -132,7 +132,7 @@ class Platform:
 @asynccontextmanager
 async def platform(folder: Path) -> AsyncGenerator[Platform]:
     made = Platform(folder)
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         async with running(made.world):
             yield made
 

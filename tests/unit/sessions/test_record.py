@@ -44,7 +44,7 @@ async def run_of(database: Path, *, later_s: float = 0) -> AsyncGenerator[World]
     bus = EventBus()
     store = Store(database, bus)
     world = World(store, bus, later_s)
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as outer:
             await outer.start(store.run)
             async with anyio.create_task_group() as inner:

@@ -42,7 +42,7 @@ class Disk:
 
 @asynccontextmanager
 async def running(writer: Writer) -> AsyncGenerator[None]:
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             await tasks.start(writer.run)
             yield

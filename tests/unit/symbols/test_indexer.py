@@ -130,7 +130,7 @@ class World:
 @asynccontextmanager
 async def world(root: Path, cache: IndexCache | None = None) -> AsyncIterator[World]:
     made = World(root, cache)
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             await tasks.start(made.watches.run)
             await tasks.start(made.tree.run)
@@ -312,7 +312,7 @@ async def test_without_a_server_files_are_known_by_syntax_and_it_is_said_until_t
     monkeypatch.setattr("serena_central.symbols.failures.FAILURE_HOLDS_S", 0)
     made = World(root, cache)
     made.source.parses = True
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             await tasks.start(made.watches.run)
             await tasks.start(made.tree.run)
@@ -587,7 +587,7 @@ async def test_what_was_read_by_syntax_instead_of_a_server_stays_so_until_the_se
     cache.save([file._replace(indexed_at_ns=file.indexed_at_ns + RACY_NS) for file in cache.load()], [])
     made = World(tmp_path / "root", cache)
     made.source.unknowable, made.source.decided = {"a.txt"}, False  # b's build is known now; of a nothing is decided
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             await tasks.start(made.watches.run)
             await tasks.start(made.tree.run)

@@ -84,7 +84,7 @@ def own_tools(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def central_in(folder: Path, **settings: Any) -> AsyncGenerator[Central]:
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with running_parts(folder, settings) as central:
             yield central
 

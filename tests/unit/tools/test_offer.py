@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 
 @asynccontextmanager
 async def central_in(folder: Path, **settings: Any) -> AsyncGenerator[Central]:
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with running_parts(folder, settings) as central:
             yield central
 
@@ -168,7 +168,7 @@ async def test_a_client_is_told_when_its_tools_change(tmp_path: Path) -> None:
         headers = {**client.headers("", {}), "accept": "text/event-stream"}
         async with client.http.stream("GET", "/mcp", headers=headers) as stream:
             await client.call("switch_modes", modes=["planning"])
-            with anyio.fail_after(5):
+            with anyio.fail_after(60):
                 told = [line async for line in _until(stream.aiter_lines(), "notifications/tools/list_changed")]
         assert told
 

@@ -40,7 +40,7 @@ class Desk:
 @pytest.fixture
 async def desk(tmp_path: Path) -> AsyncGenerator[Desk]:
     (tmp_path / "project").mkdir()
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         async with running_parts(tmp_path, {"included_optional_tools": OPTIONAL}) as central:
             yield Desk(central, tmp_path / "project")
 

@@ -54,7 +54,7 @@ class World:
         return Installed(server=spec.name, version="1", via="pip", folder=None, fresh=True, seconds=2)
 
     async def until(self, kind: str) -> None:
-        with anyio.fail_after(5):
+        with anyio.fail_after(60):
             while kind not in self.kinds():
                 await anyio.lowlevel.checkpoint()
 

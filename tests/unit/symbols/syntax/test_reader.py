@@ -21,7 +21,7 @@ ENDLESS = "(" * 2_000_000
 @asynccontextmanager
 async def running() -> AsyncGenerator[SyntaxReader]:
     reader = SyntaxReader()
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             await tasks.start(lambda *, task_status: reader.run(task_status=task_status))
             yield reader
@@ -161,7 +161,7 @@ async def test_who_waits_when_the_server_stops_is_told_so() -> None:
             await reader.outline("python", text)
         told.append(str(failure.value))
 
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as askers, running() as reader:
             askers.start_soon(ask, reader, ENDLESS)
             await anyio.wait_all_tasks_blocked()

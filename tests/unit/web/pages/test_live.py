@@ -90,7 +90,7 @@ async def streaming(
         return f"<p>{cast('Shown', context).words}</p>"
 
     stream = live.open(page, visit, Login(who, "", expires_at), "v1", render)
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(stream, cast("Any", {}), browser.receive, browser.send)
             yield
@@ -249,7 +249,7 @@ async def test_a_browser_has_so_many_streams_and_then_the_oldest_ends() -> None:
 
         stranger = Browser()
         tasks.start_soon(hold, stranger, "stranger")
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             for browser in browsers:
                 tasks.start_soon(hold, browser, "b")
                 await browser.until(b"first")
