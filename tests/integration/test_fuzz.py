@@ -21,8 +21,8 @@ pytestmark = pytest.mark.anyio
 
 PATIENCE_S = 120
 
-CALLS_OF_A_TOOL = 25
-"""About so many in each era."""
+CALLS_OF_A_TOOL = 6
+"""About so many in each era; of the longer run, 40. `test_bad_input.py` meets each parameter of each tool."""
 
 bounded = settings(
     max_examples=25,
@@ -81,9 +81,7 @@ async def well_answered(http: httpx.AsyncClient, request: httpx.Request) -> http
 tool_calls = st.sampled_from(list(CATALOGUE)).flatmap(lambda tool: st.tuples(st.just(tool), odd_arguments(tool)))
 
 
-@settings(bounded, max_examples=CALLS_OF_A_TOOL * len(CATALOGUE.names()))
-@given(call=tool_calls, in_project=st.booleans())
-async def test_any_arguments_of_any_tool_are_answered_or_refused_in_words(
+async def _answered_or_refused(
     client: RawClient, folder: Path, call: tuple[Tool, dict[str, Any]], in_project: bool
 ) -> None:
     tool, arguments = call
@@ -93,6 +91,23 @@ async def test_any_arguments_of_any_tool_are_answered_or_refused_in_words(
     answer = messages_in((await well_answered(client.http, request)).text)[-1]
     assert answer["result"]["content"]
     assert all(block["type"] == "text" for block in answer["result"]["content"])
+
+
+@settings(bounded, max_examples=CALLS_OF_A_TOOL * len(CATALOGUE.names()))
+@given(call=tool_calls, in_project=st.booleans())
+async def test_any_arguments_of_any_tool_are_answered_or_refused_in_words(
+    client: RawClient, folder: Path, call: tuple[Tool, dict[str, Any]], in_project: bool
+) -> None:
+    await _answered_or_refused(client, folder, call, in_project)
+
+
+@pytest.mark.slow
+@settings(bounded, max_examples=40 * len(CATALOGUE.names()))
+@given(call=tool_calls, in_project=st.booleans())
+async def test_many_more_arguments_of_any_tool_are_answered_or_refused_in_words(
+    client: RawClient, folder: Path, call: tuple[Tool, dict[str, Any]], in_project: bool
+) -> None:
+    await _answered_or_refused(client, folder, call, in_project)
 
 
 METHODS = ["initialize", "tools/list", "tools/call", "ping", "server/discover", "resources/read", "prompts/get",

@@ -144,14 +144,17 @@ async def _edit_at_once(central: Central, root: Path, *, sessions: int, files: i
     accepted: dict[tuple[int, int], int] = {}
     refused: list[str] = []
     done = threading.Event()
+    ended = threading.Semaphore(1)
+    """Calls that ended: the writer outside writes once for each, so that it is no quicker than the machine is."""
 
     def outside() -> None:
         chosen = random.Random(1)
         for number in itertools.count():
+            ended.acquire()
+            if done.is_set():
+                return
             with (root / f"mod{chosen.randrange(files)}.py").open("a") as file:
                 file.write(f"# outside {number}\n")
-            if done.wait(0.01):
-                return
 
     async def one(who: int) -> None:
         session, chosen = session_of(central, explicit_id=f"many-{who}"), random.Random(who)
@@ -168,6 +171,8 @@ async def _edit_at_once(central: Central, root: Path, *, sessions: int, files: i
                 accepted[who, file] = number
             except SerenaCentralError as error:
                 refused.append(str(error))
+            finally:
+                ended.release()
 
     with anyio.fail_after(600):
         async with anyio.create_task_group() as tasks:
@@ -176,6 +181,7 @@ async def _edit_at_once(central: Central, root: Path, *, sessions: int, files: i
                 for who in range(sessions):
                     editing.start_soon(one, who)
             done.set()
+            ended.release()
 
     assert accepted
     # Whoever refuses may only blame the writer outside.
