@@ -9,6 +9,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from serena_central.config.settings import PoolPolicy
+from serena_central.island.backoff import backoff_s
 
 MENDED = "it is restarted (restart_language_server, or the dashboard) or its configuration changes"
 """What ends that a server was given up."""
@@ -72,7 +73,7 @@ class CircuitBreaker:
         if self.failures < 2:
             return 0.0
         policy = self._policy
-        delay_s = min(policy.restart_delay_s * 2.0 ** (self.failures - 2), policy.restart_delay_cap_s)
+        delay_s = backoff_s(self.failures - 1, first_s=policy.restart_delay_s, cap_s=policy.restart_delay_cap_s)
         return max(0.0, self._failed_at + delay_s - self._clock())
 
     def failure(self, what: str, *, at_start: bool = False) -> None:

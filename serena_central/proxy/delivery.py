@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+from serena_central.island.backoff import Backoff
 from serena_central.island.home import Unusable
 from serena_central.proxy.caller import Caller, modern_headers
 from serena_central.proxy.handshake import Handshake, NotTaken
@@ -114,8 +115,7 @@ class Delivery:
                 if refusal is None:
                     return
                 await self._after_refusal(call, refusal, tries, generation)
-            await self._loop.sleep(tries.pause_s)
-            tries.pause_s = min(tries.pause_s * 2, PAUSES_S[1])
+            await self._loop.sleep(tries.backoff.next_s())
 
     async def _after_refusal(self, call: Call, refusal: tuple[int, str], tries: "_Tries", generation: int) -> None:
         """Returns when another attempt makes sense. Raises Undelivered."""
@@ -228,7 +228,7 @@ class _Tries:
 
     def __init__(self) -> None:
         self.made = 0
-        self.pause_s = PAUSES_S[0]
+        self.backoff = Backoff(*PAUSES_S)
         self.away_until = time.monotonic() + AWAY_S
         self.token_read_again = False
 

@@ -10,6 +10,7 @@ import time
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from serena_central.island.backoff import Backoff
 from serena_central.island.home import Home, read_token
 from serena_central.proxy.http1 import AWAY, Broken, Connection, connect
 from serena_central.proxy.loop import Loop
@@ -96,7 +97,7 @@ class Link:
         Raises:
             Unreachable: none answered in time, or none could be started.
         """
-        deadline, pause = time.monotonic() + PATIENCE_S, PAUSES_S[0]
+        deadline, backoff = time.monotonic() + PATIENCE_S, Backoff(*PAUSES_S)
         while True:
             try:
                 return await self.connection_now()
@@ -105,8 +106,7 @@ class Link:
                     await self._start(self._starter)
                 elif time.monotonic() > deadline:
                     raise
-            await self._loop.sleep(pause)
-            pause = min(pause * 2, PAUSES_S[1])
+            await self._loop.sleep(backoff.next_s())
 
     async def connection_now(self) -> tuple[Connection, Target]:
         """As `connection`, without waiting for a server that is away."""

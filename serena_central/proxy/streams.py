@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import cast
 
+from serena_central.island.backoff import Backoff
 from serena_central.island.home import Unusable
 from serena_central.proxy.caller import Caller
 from serena_central.proxy.delivery import ANSWER_BYTES
@@ -56,7 +57,7 @@ class Streams:
 
     async def _again_and_again(self, hold: Callable[[Connection, Target], Awaitable[bool]]) -> None:
         """Opens a stream anew whenever it ends; `hold` says whether it was open, or raises StopHolding."""
-        pause = PAUSES_S[0]
+        backoff = Backoff(*PAUSES_S)
         while True:
             was_open = False
             try:
@@ -70,8 +71,9 @@ class Streams:
                 return
             except AWAY:
                 pass
-            pause = PAUSES_S[0] if was_open else min(pause * 2, PAUSES_S[1])
-            await self._loop.sleep(pause)
+            if was_open:
+                backoff.reset()
+            await self._loop.sleep(backoff.next_s())
 
     async def _listen(self, connection: Connection, target: Target) -> bool:
         await self._handshake.over()

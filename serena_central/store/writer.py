@@ -16,6 +16,7 @@ from anyio.abc import TaskStatus
 
 from serena_central.core.errors import StoreError
 from serena_central.core.events import EventBus, Severity
+from serena_central.island.backoff import backoff_s
 from serena_central.store.flood import Flood
 from serena_central.store.rows import Removal, Row
 
@@ -140,7 +141,7 @@ class Writer:
                     await self._batch_full.wait()
                 await self._flush_once()
                 if self._failures:
-                    await anyio.sleep(min(RETRY_S[0] * 2 ** (self._failures - 1), RETRY_S[1]))
+                    await anyio.sleep(backoff_s(self._failures, first_s=RETRY_S[0], cap_s=RETRY_S[1]))
         finally:
             with anyio.move_on_after(STOP_S, shield=True):
                 await self._flush_once()
