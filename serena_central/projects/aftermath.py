@@ -7,7 +7,7 @@ What a server said after one edit counts as the state before the next one.
 """
 
 import logging
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +17,7 @@ import anyio
 import msgspec
 
 from serena_central.core.errors import DeadlineExceeded, LanguageServerError, PathError
+from serena_central.core.lru import Lru
 from serena_central.core.text import Text
 from serena_central.editing.apply import Written
 from serena_central.editing.change import FileChange
@@ -109,7 +110,7 @@ class Aftermath:
         self._languages = languages
         self._read = read
         self._diagnostics_s = diagnostics_s
-        self._known_errors: OrderedDict[tuple[str, str], Counter[_Key]] = OrderedDict()
+        self._known_errors: Lru[tuple[str, str], Counter[_Key]] = Lru(REMEMBERED_FILES)
 
     async def learn_errors(self, paths: Iterable[str]) -> None:
         """Has it known which errors files have that are about to be changed, if that is known soon."""
@@ -245,8 +246,6 @@ class Aftermath:
 
     def _remember(self, path: str, read: FileText, found: list[DiagnosticView]) -> None:
         self._known_errors[path, read.digest] = Counter(map(_key, found))
-        while len(self._known_errors) > REMEMBERED_FILES:
-            self._known_errors.popitem(last=False)
 
     async def _errors(self, path: str) -> list[DiagnosticView] | None:
         """None where there are none to be had. Raises DeadlineExceeded: the server sends none in the time that is

@@ -6,7 +6,6 @@ outside: an editor, git. A file that was last written before that may have been 
 """
 
 import time
-from collections import OrderedDict
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ import msgspec
 
 from serena_central.core.clock import utc
 from serena_central.core.errors import EditConflict
+from serena_central.core.lru import Lru
 from serena_central.core.text import Text
 from serena_central.editing.change import Author
 from serena_central.files.stamp import Stamp
@@ -57,17 +57,13 @@ class Guard:
     """Belongs to the event loop's thread."""
 
     def __init__(self) -> None:
-        self._changes: OrderedDict[tuple[str, str], _Change] = OrderedDict()
+        self._changes: Lru[tuple[str, str], _Change] = Lru(CHANGES_REMEMBERED)
         self._since = time.time()
 
     def note(self, author: Author, at: float, changes: list[BodyChange]) -> None:
         """Remembers who changed symbols."""
         for change in changes:
-            key = change.path, change.name_path
-            self._changes[key] = _Change(change.after, author.session, author.client, at)
-            self._changes.move_to_end(key)
-        while len(self._changes) > CHANGES_REMEMBERED:
-            self._changes.popitem(last=False)
+            self._changes[change.path, change.name_path] = _Change(change.after, author.session, author.client, at)
 
     def conflict(
         self, hit: Hit, text: Text, stamp: Stamp, seen: Mapping[str, str], blame: Blame | None = None

@@ -26,6 +26,7 @@ from typing import NamedTuple, Protocol
 from serena_central.config.load import executable_parts, settings_stamp
 from serena_central.config.trust import named_in_settings
 from serena_central.core.errors import TrustRefused
+from serena_central.core.lru import Lru
 from serena_central.projects.approvals import Approval, Approvals, Part, Stamp, digest_of
 from serena_central.projects.superrepo.configuration import SuperRepo
 
@@ -125,7 +126,7 @@ class Trust:
         self._approvals = approvals
         self._trusted_roots = list(trusted_roots)
         self._sources = sources
-        self._kept: dict[Path, tuple[Hashable, Standing]] = {}
+        self._kept: Lru[Path, tuple[Hashable, Standing]] = Lru(MOST_KEPT)
 
     def is_trusted(self, root: Path) -> bool:
         """Whether what the repository at a real root brings may run. Some microseconds where nothing changed."""
@@ -146,8 +147,6 @@ class Trust:
         stamp = self._approvals.stamp(), self._stamps_of_sources(root)
         kept = self._kept.get(root)
         if kept is None or kept[0] != stamp:
-            while len(self._kept) >= MOST_KEPT:
-                del self._kept[next(iter(self._kept))]
             kept = self._kept[root] = stamp, self._standing(root)
         return kept[1]
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from serena_central.config.layers import Loaded, Problem
 from serena_central.config.settings import ProjectSettings
+from serena_central.core.lru import Lru
 from serena_central.projects.registry import real_path
 from serena_central.projects.superrepo.configuration import SuperRepo, super_repo_of
 
@@ -42,7 +43,7 @@ class SuperRepos:
         self._load = load
         self._changed = changed
         self._stamp = stamp
-        self._kept: dict[Path, _Kept] = {}
+        self._kept: Lru[Path, _Kept] = Lru(MOST_KEPT)
 
     def at(self, root: Path) -> SuperRepo | None:
         """The super-repo whose root this is, as its files are now."""
@@ -59,7 +60,7 @@ class SuperRepos:
     def _current(self, root: Path) -> _Kept | None:
         first = _facts(root / CONFIGURATION[0])
         if first is None:
-            self._kept.pop(root, None)
+            self._kept.discard(root)
             return None
         facts = (first, *(_facts(root / name) for name in CONFIGURATION[1:]))
         kept = self._kept.get(root)
@@ -73,8 +74,6 @@ class SuperRepos:
         problems = [*loaded.problems, *(repo.problems if repo else ())]
         if repo is None and before is not None and any(problem.key == WHOLE_FILE for problem in loaded.problems):
             repo = before.repo  # half written, most likely: its modules don't vanish for that
-        while len(self._kept) >= MOST_KEPT:
-            del self._kept[next(iter(self._kept))]
         kept = self._kept[root] = _Kept(facts, stamp, repo, problems)
         if repo is not None:
             self._changed(repo)
