@@ -1,6 +1,5 @@
 """`serena-central serve`: the server in the foreground, one per user."""
 
-import fcntl
 import gc
 import json
 import logging
@@ -35,6 +34,7 @@ from serena_central.core.logs import log_to
 from serena_central.core.places import Places
 from serena_central.files.atomic import write_whole
 from serena_central.island.exit_codes import INTERRUPTED, TERMINATED
+from serena_central.island.lock import lock_at_once
 
 logger = logging.getLogger(__name__)
 
@@ -112,11 +112,9 @@ def _arguments(host: str | None, port: int | None, projects: tuple[Path, ...], *
 def _only_one(places: Places) -> Generator[None]:
     """Holds the lock of this user's one server. Raises AlreadyRunning."""
     with places.lock_file.open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
+        if not lock_at_once(lock.fileno()):
             running = _read_announcement(places)
-            raise AlreadyRunning(str(running.get("url", "starting")), int(running.get("pid", 0))) from error
+            raise AlreadyRunning(str(running.get("url", "starting")), int(running.get("pid", 0)))
         yield
 
 

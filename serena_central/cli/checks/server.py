@@ -1,6 +1,5 @@
 """The doctor on the server: its folder, token and settings, whether it runs, its port, its database, what it left."""
 
-import fcntl
 import os
 import stat
 import sys
@@ -20,6 +19,7 @@ from serena_central.config.settings import ServerSettings
 from serena_central.core.errors import ConfigError, StoreError
 from serena_central.core.places import Places
 from serena_central.island.home import Home
+from serena_central.island.lock import lock_at_once
 from serena_central.pool.ledger import Ledger
 from serena_central.projects.root_settings import RootSettings
 
@@ -168,12 +168,9 @@ def _exhausted_before(places: Places) -> str | None:
 def _locked(places: Places) -> bool:
     try:
         with places.lock_file.open("rb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+            return not lock_at_once(lock.fileno(), shared=True)
     except OSError:
         return False
-    return False
 
 
 def _left_behind(places: Places) -> Iterator[Check]:

@@ -5,12 +5,11 @@ folder beside its place, run once, and renamed; what a crash left is removed by 
 it is kept, for its processes may still run.
 """
 
-import fcntl
 import shutil
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import IO
 
@@ -20,6 +19,7 @@ import msgspec
 
 from serena_central.core.errors import InstallFailed, LanguageServerError
 from serena_central.core.places import Places
+from serena_central.island.lock import lock_at_once
 from serena_central.island.private import close
 from serena_central.lsp.catalogue import InstallRecipe, ServerSpec
 from serena_central.lsp.installers.needs import check_needs
@@ -187,24 +187,19 @@ async def _locked(spec: ServerSpec, places: Places, tell: Tell) -> AsyncGenerato
 async def _take(lock: IO[str], tell: Tell) -> None:
     """Waits for the lock, which the kernel gives back however its holder ends."""
     waiting = False
-    while True:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if not waiting:
-                tell("waiting for another installation of it")
-            waiting = True
-            await anyio.sleep(LOCK_POLL_S)
-        else:
-            return
+    while not lock_at_once(lock.fileno()):
+        if not waiting:
+            tell("waiting for another installation of it")
+        waiting = True
+        await anyio.sleep(LOCK_POLL_S)
 
 
 def sweep_all(places: Places) -> None:
     """Removes what crashes left of installations, where nobody installs just now."""
     for file in places.servers.glob(f"*/{LOCK}"):
-        with file.open("a") as lock, suppress(BlockingIOError):
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _sweep(file.parent)
+        with file.open("a") as lock:
+            if lock_at_once(lock.fileno()):
+                _sweep(file.parent)
 
 
 def _sweep(home: Path) -> None:

@@ -4,7 +4,6 @@ That one goes on is told by its lock, which the kernel gives back however its ho
 note that a crash left says nothing, nor does the lock alone, which is held to remove a server, too.
 """
 
-import fcntl
 import os
 import time
 from collections.abc import Callable
@@ -15,6 +14,7 @@ import msgspec
 
 from serena_central.core.places import Places
 from serena_central.core.words import counted
+from serena_central.island.lock import lock_at_once
 
 LOCK = ".lock"
 
@@ -96,11 +96,8 @@ def _is_held(lock: Path) -> bool:
     except OSError:
         return False
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        return not lock_at_once(descriptor, shared=True)
     except OSError:
         return False
     finally:
         os.close(descriptor)
-    return False
