@@ -1,4 +1,4 @@
-"""Which files are ignored: git's rules, the project's `ignored_paths`, and a short list for roots without git.
+"""Which files are ignored: git's rules, the project's `ignored_paths`, and a short list of what tools leave.
 
 A path is decided part by part from the root down: below an ignored folder everything is ignored, and nothing in there
 can be taken back, as in git. At each part the first of these that says anything decides:
@@ -6,7 +6,7 @@ can be taken back, as in git. At each part the first of these that says anything
 1. the project's `ignored_paths` (gitignore patterns; `!` takes back what git would ignore)
 2. `.gitignore` in the same folder, then in the folders above, up to the repository's top, also above the root
 3. `.git/info/exclude`, then the user's own excludes file
-4. for roots outside of any repository: `USUAL`
+4. `OF_TOOLS`, also in repositories that forgot to ignore it, where a `!` takes it back; outside of any, `USUAL`
 
 What a build tool has marked as its own (`output_by`) is ignored, too, unless one of these takes it back.
 
@@ -30,18 +30,34 @@ from serena_central.files.text import read_bytes
 ALWAYS = frozenset({".git", ".hg", ".svn"})
 """Names that are never part of a project, whatever the patterns say."""
 
-USUAL = (
+OF_TOOLS = (
     "node_modules/",
+    "bower_components/",
     "__pycache__/",
     ".venv/",
-    "venv/",
     ".tox/",
     ".nox/",
     ".mypy_cache/",
     ".pytest_cache/",
     ".ruff_cache/",
+    "**/.cache/clangd/",
+    ".clangd/index/",
+    ".ccls-cache/",
+    ".zig-cache/",
+    "zig-cache/",
+    ".gradle/",
+    ".metals/",
+    ".bloop/",
+    ".dart_tool/",
+    ".elixir_ls/",
+    ".gopls/",
 )
-"""What is ignored where git says nothing. Not `target`, `build`, `dist`: sources live in such folders, too."""
+"""What package managers and language servers fill, by names that nobody gives to sources. Not `target`, `build`,
+`dist`, in which sources lie, too: `output_by` tells those of tools. bazel's are links, which are not followed; `.cargo`
+holds a project's own settings."""
+
+USUAL = (*OF_TOOLS, "venv/")
+"""What is ignored where git says nothing; in a repository `venv` may be a package, as in Python's own."""
 
 MAX_IGNORE_FILE_BYTES = 1_000_000
 """A larger ignore file is a mistake, and would make every scan slow."""
@@ -119,18 +135,21 @@ def verdict(rules: Rules, path: str, name: str, is_folder: bool) -> bool | None:
 
 
 CACHE_TAG = "CACHEDIR.TAG"
+RUSTC_INFO = ".rustc_info.json"
+"""Cargo keeps it in every folder that it builds into."""
 
 
 def output_by(has: Callable[[str], bool]) -> bool:
     """Whether the names in a folder show that a tool fills it with what can be made again.
 
     Cargo, uv and many others tag their folders as caches (bford.info/cachedir); CMake leaves its settings where it
-    builds, which may be in the midst of the sources.
+    builds, which may be in the midst of the sources. Cargo tags a folder only when it makes it: rust-analyzer may have
+    made `target` before, and tagged what it keeps in there alone.
     """
-    return has(CACHE_TAG) or (has("CMakeCache.txt") and not has("CMakeLists.txt"))
+    return has(CACHE_TAG) or has(RUSTC_INFO) or (has("CMakeCache.txt") and not has("CMakeLists.txt"))
 
 
-OUTPUT_MARKS = frozenset({CACHE_TAG, "CMakeCache.txt", "CMakeLists.txt"})
+OUTPUT_MARKS = frozenset({CACHE_TAG, RUSTC_INFO, "CMakeCache.txt", "CMakeLists.txt"})
 """Names that `output_by` asks for."""
 
 

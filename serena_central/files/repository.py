@@ -13,7 +13,7 @@ from pathlib import Path
 
 from serena_central.core.errors import PathError
 from serena_central.core.nofollow import open_following
-from serena_central.files.ignore import USUAL, Patterns, Rules, ignores, read_patterns
+from serena_central.files.ignore import OF_TOOLS, USUAL, Patterns, Rules, ignores, read_patterns
 from serena_central.files.stamp import Stamp
 from serena_central.files.text import read_bytes
 
@@ -68,7 +68,8 @@ class OuterRules:
         ]
         whole = "".join(f"{part}/" for part in parts)
         levels += [_patterns_of(exclude, above=whole), _patterns_of(users, above=whole)]
-        self.weaker = tuple(level for level in levels if level is not None)
+        of_tools = Patterns(OF_TOOLS, where="the usual ignore rules")
+        self.weaker = (*(level for level in levels if level is not None), of_tools)
 
 
 def _is_ignored_by(top: Path, parts: Sequence[str], weakest: Sequence[Path]) -> bool:

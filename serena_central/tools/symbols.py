@@ -111,7 +111,8 @@ async def remark_data(call: ToolCall, project: Project, within: str) -> None:
     if outputs := project.tree.outputs():
         call.remark(
             f"Left out: {listed(outputs[:FEW_NAMES])}{' and more' if len(outputs) > FEW_NAMES else ''}, marked as "
-            "output by the tool that fills it (CACHEDIR.TAG, CMakeCache.txt). `ignored_paths: ['!FOLDER']` includes it."
+            "output by the tool that fills it (CACHEDIR.TAG, .rustc_info.json, CMakeCache.txt). "
+            "`ignored_paths: ['!FOLDER']` includes it."
         )
     if found := await project.read_by_name_alone(within):
         files = ", ".join(f"{number} {title}" for title, number in found.most_common(FEW_LANGUAGES))

@@ -230,11 +230,11 @@ async def test_ignored_folders_are_not_watched_and_ignore_files_are_obeyed_as_th
         assert [change.kind for change in heard if change.path == "src/a.log"] == ["deleted"]
         assert tree.is_ignored("src/b.log")
         assert not tree.is_ignored("b.log")
-        other.write(".gitignore", "")
+        other.write(".gitignore", "!node_modules/\n")
         other.write(".git/info/exclude", "*.py\n")
         await tree.fresh()
         assert set(tree.files) == {".gitignore", "src/.gitignore", "node_modules/x/y.js", "node_modules/x/z.js"}
-        other("shutil.rmtree('.git'); os.unlink('src/.gitignore')")
+        other("shutil.rmtree('.git'); os.unlink('src/.gitignore'); open('.gitignore', 'w').close()")
         await tree.fresh()
         assert set(tree.files) == {".gitignore", "src/a.py", "src/a.log"}
 
