@@ -5,6 +5,7 @@ asked instead where each place leads that holds the name, if they are few: it co
 Places in code that lead nowhere are possible references.
 """
 
+import math
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -39,14 +40,21 @@ class Answered(NamedTuple):
 
 
 async def uses_of(
-    project: Project, asked: Sequence[Asked], doubts: Doubts, *, turn: Callable[[], Awaitable[None]], at_once: int
-) -> list[Answered]:
-    """The uses of symbols that are all of one workplace.
+    project: Project,
+    asked: Sequence[Asked],
+    doubts: Doubts,
+    found: list[Answered | None],
+    *,
+    turn: Callable[[], Awaitable[None]],
+    at_once: int,
+    until: float = math.inf,
+) -> None:
+    """Puts the uses of symbols that are all of one workplace into their places in `found`, as they come, `until` then
+    (the loop's clock).
 
     `at_once` of them are in flight, and before each `turn` is awaited. What the server refuses stands in its place as
     `failed`. Raises LanguageServerError when there is no server, or it keeps crashing.
     """
-    found = [Answered(Uses())] * len(asked)
 
     async def work(server: LanguageServer) -> None:
         remark = await server.ready()
@@ -55,6 +63,8 @@ async def uses_of(
 
         async def worker() -> None:
             for number, one in queue:
+                if found[number] is not None:
+                    continue  # before the server crashed
                 await turn()
                 try:
                     found[number] = await _uses_of(project, server, one, doubts, remark)
@@ -69,8 +79,8 @@ async def uses_of(
         if failures:
             raise failures[0]
 
-    await project.languages.ask(asked[0].hit.path, work)
-    return found
+    with anyio.CancelScope(deadline=until):
+        await project.languages.ask(asked[0].hit.path, work)
 
 
 async def _uses_of(

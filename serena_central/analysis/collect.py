@@ -5,6 +5,7 @@ One that came to its end is kept whole, and handed out again as long as nothing 
 time; what waits finds the answers of the one before.
 """
 
+import math
 from collections import Counter
 from collections.abc import Collection, Hashable, Sequence
 from pathlib import Path
@@ -34,6 +35,8 @@ BATCH = 48
 """Symbols asked about under one lease, and saved together: a second or two of work."""
 
 SAVE_S = 5.0
+
+REPORTED_EVERY_S = 1.0
 
 CONVENTIONAL = 50
 """A name that more files define than this is a convention (`Migration`, `urlpatterns`): it is found by those who load
@@ -72,10 +75,13 @@ class Collector:
         self._finished = finished
         self._one = anyio.Lock()
 
-    async def collect(self, path: str, kinds: frozenset[int] = frozenset(), *, within: bool = False) -> Collected:
+    async def collect(
+        self, path: str, kinds: frozenset[int] = frozenset(), *, within: bool = False, until: float = math.inf
+    ) -> Collected:
         """The symbols of a file or folder and all their uses; `within`: also those uses in a symbol's own file.
 
-        Without `kinds` the symbols at the top of files, else those kinds at any depth, but in functions.
+        Without `kinds` the symbols at the top of files, else those kinds at any depth, but in functions. Nothing is
+        asked after `until` (the loop's clock): a later collection goes on.
 
         Raises:
             PathError: the path can't be used.
@@ -89,7 +95,7 @@ class Collector:
             if collected is None:
                 hits = [hit for file, symbols in sorted(files.items()) for hit in chosen(symbols, file, kinds)]
                 code = sorted(file for file in files if self._project.languages.is_code(file))
-                collected, lasting = await self._anew(hits, code, within=within)
+                collected, lasting = await self._anew(hits, code, within=within, until=until)
                 if lasting and state is not None and state == await state_of(self._project):
                     await anyio.to_thread.run_sync(self._keep, question, state, collected)
             collected.remarks = [*map(str, gaps), *collected.remarks]
@@ -106,25 +112,30 @@ class Collector:
     def _keep(self, question: str, state: bytes, collected: Collected) -> None:
         self._finished.save(question, state, _encoder.encode(collected))
 
-    async def _anew(self, hits: Sequence[Hit], files: list[str], *, within: bool) -> tuple[Collected, bool]:
+    async def _anew(
+        self, hits: Sequence[Hit], files: list[str], *, within: bool, until: float
+    ) -> tuple[Collected, bool]:
         """The uses of `hits`; and whether the answer would be the same as long as nothing changes."""
         report("reading files")
         around = await Surroundings.of(self._project, {hit.symbol.name for hit in hits})
-        run = _Run(self._project, self._cache, around)
+        run = _Run(self._project, self._cache, around, until)
         found = await run.answer(hits, within=within)
-        return Collected(found, files, run.asked, run.reused, run.remarks()), run.lasting
+        return Collected(found, files, run.asked, run.reused, run.unasked, run.remarks()), run.lasting
 
 
 class _Run:
     """One collection: its questions, what was kept of earlier ones, and what went wrong."""
 
-    def __init__(self, project: Project, cache: UsesCache, around: Surroundings) -> None:
+    def __init__(self, project: Project, cache: UsesCache, around: Surroundings, until: float) -> None:
         self._project = project
+        self._until = until
         self._cache = cache
         self._around = around
         self._doubts = Doubts(project)
         self._stamps = dict(project.tree.files)
-        self.asked = self.reused = 0
+        self.asked = self.reused = self.unasked = 0
+        self._begun = 0
+        """Questions, answered or not."""
         self._older = 0
         """Reused answers from before files changed that they should not depend on."""
         self._total = self._files = 0
@@ -159,6 +170,7 @@ class _Run:
             else:
                 places.setdefault(self._project.languages.workplace_of(hit.path), []).append((hit, definition))
         self._total = sum(map(len, places.values()))
+        self._began = self._reported = anyio.current_time()
         self._files_left = {hit.path for work in places.values() for hit, _ in work}
         self._files = len(self._files_left)
         await self._drop({path for path, _ in kept} - set(self._stamps))
@@ -182,6 +194,9 @@ class _Run:
         """Asks one server, batch by batch; when it is not to be had, its symbols have no uses, and a remark says so."""
         for start in range(0, len(work), BATCH):
             batch = work[start : start + BATCH]
+            if anyio.current_time() >= self._until:
+                self._leave(work[start:])
+                return
             try:
                 await self._ask(batch)
             except LanguageServerError as error:
@@ -189,19 +204,50 @@ class _Run:
                 for _, definition in work[start:]:
                     definition.known = False
                 return
-            self.asked += len(batch)
             self._files_left -= {hit.path for hit, _ in batch} - {hit.path for hit, _ in work[start + BATCH :]}
-            done = self._files - len(self._files_left)
-            report(
-                f"asking for uses: {self.asked} of {self._total} symbols, {done} of {self._files} files",
-                self.asked / self._total,
-            )
+            self._report()
+
+    def _leave(self, work: Sequence[tuple[Hit, Definition]]) -> None:
+        """Time does not suffice for these."""
+        self.unasked += len(work)
+        for _, definition in work:
+            definition.known = False
+
+    async def _turn(self) -> None:
+        """Before each question."""
+        if anyio.current_time() - self._reported >= REPORTED_EVERY_S:
+            self._report()
+        self._begun += 1
+        await self._project.indexer.turns.give_way()
+
+    def _report(self) -> None:
+        self._reported = anyio.current_time()
+        begun, done = max(self._begun - AT_ONCE, self.asked), self._files - len(self._files_left)
+        left_s = (self._total - begun) * (self._reported - self._began) / begun if begun else 0.0
+        left = f", about {left_s:.0f} s left" if begun else ""
+        report(
+            f"asking for uses: {begun} of {self._total} symbols, {done} of {self._files} files{left}",
+            begun / self._total,
+        )
 
     async def _ask(self, batch: list[tuple[Hit, Definition]]) -> None:
         asked = [Asked(hit, self._around.counts(hit)) for hit, _ in batch]
         meant = self._meaning(batch)
-        turn = self._project.indexer.turns.give_way
-        answers = await uses_of(self._project, asked, self._doubts, turn=turn, at_once=AT_ONCE)
+        answers: list[Answered | None] = [None] * len(batch)
+        try:
+            await uses_of(
+                self._project, asked, self._doubts, answers, turn=self._turn, at_once=AT_ONCE, until=self._until
+            )
+        finally:
+            # What was answered is kept, also if nobody waits for the rest any more.
+            with anyio.move_on_after(SAVE_S, shield=True):
+                await self._take(batch, answers, meant)
+        self._leave([one for one, answer in zip(batch, answers, strict=True) if answer is None])
+        self.asked += sum(answer is not None for answer in answers)
+
+    async def _take(
+        self, batch: list[tuple[Hit, Definition]], answers: Sequence[Answered | None], meant: str | None
+    ) -> None:
         await self._project.tree.fresh()
         self._project.languages.look_at_environment()
         steady = self._meaning(batch) == meant
@@ -209,6 +255,9 @@ class _Run:
             self._problem("the environment that imports are resolved in changed meanwhile", len(batch), passing=True)
         rows: list[CachedUses] = []
         for (hit, definition), answer in zip(batch, answers, strict=True):
+            if answer is None:
+                definition.known = False
+                continue
             uses = answer.uses
             kept = self._uses(hit, uses), uses.outside, _places(answer.possible), answer.unexamined
             _restore(definition, kept)
@@ -220,8 +269,7 @@ class _Run:
             elif self._unchanged(hit, answer):
                 around, blob = self._around, _encoder.encode(kept)
                 rows.append(CachedUses(hit.path, definition.name_path, around.digest(hit), around.world, blob))
-        with anyio.move_on_after(SAVE_S, shield=True):
-            await anyio.to_thread.run_sync(self._cache.save, rows)
+        await anyio.to_thread.run_sync(self._cache.save, rows)
 
     def _meaning(self, batch: list[tuple[Hit, Definition]]) -> str | None:
         """What the answers for a batch, which is all of one server, depend on beside the files."""
@@ -261,11 +309,16 @@ class _Run:
     @property
     def lasting(self) -> bool:
         """Whether asking again would give the same, as long as nothing changes."""
-        return not self._passing and not self._changed
+        return not (self._passing or self._changed or self.unasked)
 
     def remarks(self) -> list[str]:
         """What the answer may lack, and why."""
         said = [f"{counted(count, 'symbol')}: possibly incomplete: {text}" for text, count in self._problems.items()]
+        if self.unasked:
+            said.append(
+                f"Time did not suffice for {self.unasked} of {self._total + self.reused} symbols: their uses are not "
+                "known. What was found is kept: call again to go on, or give it more seconds."
+            )
         if self._changed:
             some = ", ".join(sorted(self._changed)[:3])
             said.append(f"{counted(len(self._changed), 'file')} changed meanwhile ({some}): call again.")

@@ -1,5 +1,6 @@
 """The dependency graph of a part of a project, or of a super-repo's modules, from question to report."""
 
+import math
 from collections.abc import Callable, Sequence
 
 from serena_central.analysis.blindspots import blind_spots
@@ -22,19 +23,20 @@ async def dependencies(
     kinds: frozenset[int] = frozenset(),
     max_nodes: int,
     modules: Sequence[Part] = (),
+    until: float = math.inf,
 ) -> GraphReport:
     """Collects and adds up the uses in a folder; modules are its folders at the top, or packages if it is one's.
 
-    Of a super-repo, the uses in the `modules` and between them.
+    Of a super-repo, the uses in the `modules` and between them. Nothing is asked after `until` (the loop's clock).
 
     Raises:
         PathError: the path can't be used.
     """
     inside, within = project.locate(path), granularity == "symbol"
     if modules:
-        collected = await collect_modules(modules, collections, kinds, within=within)
+        collected = await collect_modules(modules, collections, kinds, within=within, until=until)
     else:
-        collected = await collections.of(project).collect(path, kinds, within=within)
+        collected = await collections.of(project).collect(path, kinds, within=within, until=until)
         collected.remarks += await blind_spots(project, collected.definitions)
     remarks = [*collected.remarks, *doubt_remarks(collected.definitions)]
     parts = modules or [Part(Area("", ""), project)]

@@ -3,6 +3,7 @@
 import re
 
 from serena_central.core.errors import Inapplicable, LanguageServerError, PathError
+from serena_central.core.pacing import Pace
 from serena_central.core.text import Text
 from serena_central.lsp.answers import SymbolKind
 from serena_central.projects.project import Project
@@ -25,7 +26,7 @@ class Interfaces:
     async def methods(self) -> set[str]:
         """Names that interfaces of the project hold."""
         if self._methods is None:
-            self._methods = _in_interfaces(self._project) | await self._in_protocols()
+            self._methods = await _in_interfaces(self._project) | await self._in_protocols()
         return self._methods
 
     async def implemented(self, hit: Hit) -> str | None:
@@ -56,9 +57,12 @@ class Interfaces:
         return names
 
 
-def _in_interfaces(project: Project) -> set[str]:
+async def _in_interfaces(project: Project) -> set[str]:
     names: set[str] = set()
-    for path in project.index.paths():
+    pace = Pace()
+    for path in list(project.index.paths()):
+        if await pace.turn() and path not in project.index:
+            continue
         symbols = project.index.file(path).symbols
         names.update(
             symbol.name

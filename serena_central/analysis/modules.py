@@ -4,6 +4,7 @@ Paths are relative to the super-repo's root. What a file uses of another module 
 """
 
 import hashlib
+import math
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -74,17 +75,23 @@ async def open_modules(repo: SuperRepo, registry: ProjectRegistry, inside: str) 
 
 
 async def collect_modules(
-    parts: Sequence[Part], collections: Collections, kinds: frozenset[int] = frozenset(), *, within: bool = False
+    parts: Sequence[Part],
+    collections: Collections,
+    kinds: frozenset[int] = frozenset(),
+    *,
+    within: bool = False,
+    until: float = math.inf,
 ) -> Collected:
     """All modules' symbols and all their uses, also in siblings. Remarks say what one could not tell."""
     whole = Collected([], [], remarks=[])
     own: list[list[Definition]] = []
     for part in parts:
-        found = await collections.of(part.project).collect("", kinds, within=within)
+        found = await collections.of(part.project).collect("", kinds, within=within, until=until)
         remarks = [*found.remarks, *await blind_spots(part.project, found.definitions)]
         own.append(found.definitions)
         whole.files += map(part.area.outer, found.files)
         whole.asked += found.asked
+        whole.unasked += found.unasked
         whole.reused += found.reused
         whole.remarks += [f"{quoted(part.area.name)}: {remark}" for remark in remarks]
     worlds = [await _world(part.project) for part in parts]

@@ -4,9 +4,11 @@ What the language server could not be asked about is no finding, and neither is 
 an unused type its members are not told again.
 """
 
+import math
 from collections.abc import Collection, Sequence
 from typing import Literal, NamedTuple
 
+import anyio
 import msgspec
 
 from serena_central.analysis.blindspots import blind_spots
@@ -16,7 +18,9 @@ from serena_central.analysis.outcome import Finding, Outcome
 from serena_central.analysis.siblings import Siblings, Told, told_by_siblings
 from serena_central.analysis.uses import Definition
 from serena_central.core.errors import PathError, listed
+from serena_central.core.progress import report
 from serena_central.core.text import Position
+from serena_central.core.words import counted
 from serena_central.lsp.answers import SymbolKind
 from serena_central.projects.project import Project
 from serena_central.projects.views import Uses
@@ -32,6 +36,9 @@ KINDS = frozenset(
         SymbolKind.STRUCT,
     }
 )
+
+JUDGED_PART = 0.3
+"""Of the time, for judging what no reference was found of."""
 
 NAMED = 5
 """Names in one remark."""
@@ -52,6 +59,8 @@ class UnusedFound(Outcome[Unused]):
     """Of symbols. `kept`: reason → how many symbols without a reference count as used."""
 
     kept: dict[str, int] = msgspec.field(default_factory=dict[str, int])
+    unasked: int = 0
+    """Symbols that time did not suffice for."""
 
 
 class _Suspect(NamedTuple):
@@ -64,18 +73,26 @@ class _Suspect(NamedTuple):
 
 
 async def unused_symbols(
-    project: Project, collector: Collector, siblings: Siblings, path: str, only: Collection[str] | None = None
+    project: Project,
+    collector: Collector,
+    siblings: Siblings,
+    path: str,
+    only: Collection[str] | None = None,
+    until: float = math.inf,
 ) -> UnusedFound:
     """Findings in a file or folder; with `only`, in those of its files. What siblings use is none.
+
+    What could not be asked about `until` then (the loop's clock) is no finding, and counted.
 
     Raises:
         PathError: the path can't be used.
     """
-    collected = await collector.collect(path, KINDS, within=True)
+    judging_s = JUDGED_PART * (until - anyio.current_time()) if math.isfinite(until) else 0.0
+    collected = await collector.collect(path, KINDS, within=True, until=until - judging_s)
     remarks = [*collected.remarks, *await blind_spots(project, collected.definitions)]
     definitions = [one for one in collected.definitions if only is None or one.path in only]
-    result = UnusedFound(found=[], checked=len(definitions), kept={}, remarks=remarks)
-    suspects = await _suspects(project, definitions, result.kept)
+    result = UnusedFound(found=[], checked=len(definitions), kept={}, remarks=remarks, unasked=collected.unasked)
+    suspects, unjudged = await _suspects(project, definitions, result.kept, until)
     told = await told_by_siblings(project, siblings, [suspect.definition for suspect in suspects])
     found: list[Hit] = []
     open_names: set[str] = set()
@@ -86,12 +103,21 @@ async def unused_symbols(
         if definition.name in told.untold:
             open_names.add(definition.name)
             continue
+        if anyio.current_time() >= until:
+            unjudged += 1
+            continue
         if definition.asked and await _may_be_used(project, hit):
             possibly_used.append(hit.name_path)
             continue
         found.append(hit)
         elsewhere = definition.asked or definition.name in told.held
         result.found.append(_finding(hit, elsewhere=elsewhere, public=public, named=named))
+    if unjudged:
+        result.unasked += unjudged
+        result.remarks.append(
+            f"Time did not suffice to examine {counted(unjudged, 'symbol')} without a known reference, which may be "
+            "unused: give it more seconds, or a smaller folder."
+        )
     result.remarks += told.remarks
     if open_names:
         result.remarks.append(_left_open(open_names, told))
@@ -123,8 +149,11 @@ def _left_open(names: Collection[str], told: Told) -> str:
     )
 
 
-async def _suspects(project: Project, definitions: Sequence[Definition], reasons: dict[str, int]) -> list[_Suspect]:
-    """What nothing in its project refers to and no rule keeps, file by file; counts the `reasons` of what is kept."""
+async def _suspects(
+    project: Project, definitions: Sequence[Definition], reasons: dict[str, int], until: float
+) -> tuple[list[_Suspect], int]:
+    """What nothing in its project refers to and no rule keeps, file by file; counts the `reasons` of what is kept. And
+    how many were not judged `until` then."""
     unused: dict[str, list[tuple[Hit, Definition]]] = {}
     for definition in definitions:
         hit = _hit(project, definition)
@@ -132,19 +161,25 @@ async def _suspects(project: Project, definitions: Sequence[Definition], reasons
             unused.setdefault(definition.path, []).append((hit, definition))
     rules = KeepRules(project)
     found: list[_Suspect] = []
+    judged, unjudged, total = 0, 0, sum(map(len, unused.values()))
     for file, pairs in unused.items():
         try:
             text = (await project.read(file)).text
         except PathError:
             continue
         for hit, definition in pairs:
+            if anyio.current_time() >= until:
+                unjudged += 1
+                continue
+            judged += 1
+            report(f"examining what nothing refers to: {judged} of {total} symbols", judged / total)
             reason = await rules.kept(hit, text)
             if reason is None:
                 named = (await rules.named_elsewhere(hit)).possible
                 found.append(_Suspect(hit, definition, rules.is_public(hit, text), named))
             else:
                 reasons[reason.reason] = reasons.get(reason.reason, 0) + 1
-    return found
+    return found, unjudged
 
 
 def _hit(project: Project, definition: Definition) -> Hit | None:

@@ -49,13 +49,14 @@ class Definition(msgspec.Struct):
 class Collected(msgspec.Struct):
     """What was found in a folder. `reused`: answers of an earlier run, whose files are as they were.
 
-    `remarks` say what may lack, and why.
+    `unasked`: symbols that time did not suffice for. `remarks` say what may lack, and why.
     """
 
     definitions: list[Definition]
     files: list[str]
     asked: int = 0
     reused: int = 0
+    unasked: int = 0
     remarks: list[str] = []
 
 

@@ -3,6 +3,7 @@
 Paths, asked and told, are relative to that root.
 """
 
+import math
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
@@ -71,8 +72,8 @@ class Validation:
         within = frozenset(_relative(project.root, one) for one in changed)
         return Extent([Part(Area("", ""), project), *modules], inside, within, missing)
 
-    async def unused(self, where: Extent) -> Findings[UnusedFound]:
-        """What nothing uses; of changed files, in these. Raises PathError."""
+    async def unused(self, where: Extent, until: float = math.inf) -> Findings[UnusedFound]:
+        """What nothing uses; of changed files, in these; as far as it is known `until` then. Raises PathError."""
 
         async def look(part: Part) -> UnusedFound:
             own = {part.area.inner(path) for path in where.changed if part.area.holds(path)}
@@ -84,10 +85,12 @@ class Validation:
                 self.siblings,
                 where.inside_of(part),
                 own if where.changed else None,
+                until,
             )
 
         found = await _in_all(where, look, UnusedFound())
         for one in found.by_root.values():
+            found.whole.unasked += one.unasked
             for reason, count in one.kept.items():
                 found.whole.kept[reason] = found.whole.kept.get(reason, 0) + count
         return found

@@ -6,13 +6,13 @@ from pathlib import Path
 import click
 
 from serena_central.cli.output import json_option, print_json, say
-from serena_central.cli.questions import ask_about
+from serena_central.cli.questions import ask_about, seconds_option
 from serena_central.island.private import as_user
 
 
 @click.command(
     epilog="Example: serena-central graph src/app --granularity folder --format markdown --out graph.md\n\n"
-    "A graph that was interrupted goes on where it ended when it is asked for again."
+    "Ctrl-C shows what was found so far; asked for again, a graph goes on where it ended."
 )
 @click.argument("folder", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option(
@@ -27,6 +27,7 @@ from serena_central.island.private import as_user
 )
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only uses of this kind, like Class; repeatable.")
 @click.option("--max-nodes", type=click.IntRange(2, 2000), default=60, show_default=True, help="More are folded.")
+@seconds_option
 @click.option("--out", type=click.Path(dir_okay=False, writable=True, path_type=Path), help="A file; else printed.")
 @json_option
 def command(
@@ -36,6 +37,7 @@ def command(
     form: str,
     kinds: tuple[str, ...],
     max_nodes: int,
+    seconds: float,
     out: Path | None,
     as_json: bool,
 ) -> None:
@@ -45,7 +47,7 @@ def command(
     if as_json:
         form = "json"
     arguments = {"granularity": granularity, "format": form, "kinds": list(kinds), "max_nodes": max_nodes}
-    blocks = ask_about(folder.resolve(), "dependency_graph", arguments)
+    blocks = ask_about(folder.resolve(), "dependency_graph", {**arguments, "seconds": seconds})
     if as_json:
         remarks = [line for block in blocks[1:] for line in block.splitlines()]
         print_json({"graph": json.loads(blocks[0]), "remarks": remarks})

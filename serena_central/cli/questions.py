@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import click
+
 from serena_central.cli.progress import Progress
 from serena_central.cli.remote import Refused, Remote
 
@@ -12,11 +14,24 @@ TIMEOUT_S = 900.0
 
 UNBOUNDED_CHARS = 5_000_000
 
-INTERRUPTED = "Interrupted. What was found is kept: run it again, and it goes on where it was."
+INTERRUPTED = "Interrupted: asking for what was found so far. Ctrl-C again ends it; what was found is kept either way."
+
+SO_FAR_S = 1.0
+"""How long is looked further after an interruption."""
+
+seconds_option = click.option(
+    "--seconds",
+    type=click.FloatRange(1, 590),
+    default=50.0,
+    show_default=True,
+    help="After so many what was found so far is shown; run again, it goes on.",
+)
 
 
 def ask_about(folder: Path, tool: str, arguments: Mapping[str, Any]) -> list[str]:
     """The blocks of a tool's answer about a real folder: in the project that holds it, else as a project of its own.
+
+    Where the arguments bound the `seconds`, Ctrl-C asks for what was found until then.
 
     Raises:
         NoServer, Refused: there is no answer.
@@ -27,10 +42,15 @@ def ask_about(folder: Path, tool: str, arguments: Mapping[str, Any]) -> list[str
         body = {"arguments": {**arguments, **place, "max_answer_chars": UNBOUNDED_CHARS}, "progress": True}
         return remote.followed(f"/api/tools/{tool}", body, progress.says)["blocks"]
 
-    with Progress(interrupted=INTERRUPTED) as progress:
-        try:
-            return ask(relative_path=str(folder))
-        except Refused as error:
-            if error.kind != "unknown_project":
-                raise
-            return ask(project=str(folder))
+    try:
+        with Progress(interrupted=INTERRUPTED if "seconds" in arguments else "") as progress:
+            try:
+                return ask(relative_path=str(folder))
+            except Refused as error:
+                if error.kind != "unknown_project":
+                    raise
+                return ask(project=str(folder))
+    except KeyboardInterrupt:
+        if arguments.get("seconds", SO_FAR_S) <= SO_FAR_S:
+            raise
+        return ask_about(folder, tool, {**arguments, "seconds": SO_FAR_S})

@@ -8,7 +8,7 @@ import click
 
 from serena_central.cli.endings import Unsuccessful
 from serena_central.cli.output import json_option, print_json, say
-from serena_central.cli.questions import ask_about
+from serena_central.cli.questions import ask_about, seconds_option
 from serena_central.config.load import load_server_config
 from serena_central.core.places import Places
 from serena_central.core.words import counted
@@ -22,7 +22,7 @@ NOUNS = {"broken": "broken reference", "unused": "unused symbol"}
 
 
 @click.command(
-    epilog="Exits with 1 on findings, and when files could not be checked.\n\n"
+    epilog="Exits with 1 on findings, and when not everything could be checked, or not in time.\n\n"
     "Example, as a git hook: serena-central validate --broken-refs --since HEAD",
 )
 @click.option("--unused", is_flag=True, help="Functions, methods and types that nothing uses.")
@@ -36,30 +36,37 @@ NOUNS = {"broken": "broken reference", "unused": "unused symbol"}
 @click.option(
     "--project", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path), show_default=True
 )
+@seconds_option
 @json_option
-def command(*, unused: bool, broken: bool, possible: bool, since: str | None, project: Path, as_json: bool) -> None:
+def command(
+    *, unused: bool, broken: bool, possible: bool, since: str | None, project: Path, seconds: float, as_json: bool
+) -> None:
     """Look for unused symbols and broken references; without either option for both."""
     root = project.resolve()
     paths = _changed(root, since) if since else []
     answers: dict[str, Any] = {"unused": [], "broken": []}
     remarks: list[str] = []
-    failed = 0
+    failed = not_examined = 0
     wanted = {"broken": broken or not unused, "unused": unused or not broken}
     for kind, tool in TOOLS.items():
         if wanted[kind] and (paths or not since):
-            more = {"possible": possible, "since": since or ""} if kind == "broken" else {}
+            more = {"possible": possible, "since": since or ""} if kind == "broken" else {"seconds": seconds}
             arguments = {"paths": paths, **more}
             answer = _ask(tool, root, arguments, remarks)
             answers[kind] = answer[kind]
             failed += answer.get("failed", 0)
+            not_examined += answer.get("not_examined", 0)
     if as_json:
-        print_json({**answers, "failed": failed, "remarks": remarks})
+        print_json({**answers, "failed": failed, "not_examined": not_examined, "remarks": remarks})
     else:
         _print(answers, [kind for kind in TOOLS if wanted[kind]], remarks)
     if failed:
         click.echo(f"serena-central: {counted(failed, 'file')} could not be checked.", err=True)
+    if not_examined:
+        said = f"{counted(not_examined, 'symbol')} not examined in time: run it again, it goes on."
+        click.echo(f"serena-central: {said}", err=True)
     unused_for_sure = any(one["confidence"] == "high" for one in answers["unused"])
-    if failed or unused_for_sure or any(map(_counts, answers["broken"])):
+    if failed or not_examined or unused_for_sure or any(map(_counts, answers["broken"])):
         raise Unsuccessful
 
 

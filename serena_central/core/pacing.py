@@ -1,11 +1,30 @@
 """Long loops in the event loop's thread: whoever waits for something else gets a turn now and then."""
 
+import time
 from collections.abc import AsyncIterator, Iterable
 from typing import TypeVar
 
 import anyio.lowlevel
 
 T = TypeVar("T")
+
+SLICE_S = 0.005
+"""How long one loop keeps all others waiting."""
+
+
+class Pace:
+    """For items that take microseconds or milliseconds each: a turn for others whenever a slice of time is over."""
+
+    def __init__(self) -> None:
+        self._until = time.perf_counter() + SLICE_S
+
+    async def turn(self) -> bool:
+        """Call it for each item. True if others ran meanwhile, so that what was looked at before may have changed."""
+        if time.perf_counter() < self._until:
+            return False
+        await anyio.lowlevel.checkpoint()
+        self._until = time.perf_counter() + SLICE_S
+        return True
 
 
 async def paced(items: Iterable[T], at_once: int) -> AsyncIterator[T]:

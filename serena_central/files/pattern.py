@@ -51,8 +51,8 @@ class Pattern:
             self._compiled = regex.compile(_BRACE.sub(_keep_or_escape, source), flags)
         except (regex.error, RecursionError, OverflowError) as error:
             raise InvalidArguments(
-                f"{source!r} is not a valid regular expression: {error}. To find this very text, escape it: "
-                f"{regex.escape(source)}"
+                f"{source!r} is not a valid regular expression: {error}. To find this very text, pass literal: "
+                f"true, or escape it: {regex.escape(source)}"
             ) from error
         self._deadline = deadline
         self.sees_beyond = _SEES_BEYOND.search(source) is not None

@@ -19,6 +19,7 @@ from serena_central.core.errors import (
     Unsupported,
 )
 from serena_central.core.groups import only_cause
+from serena_central.core.pacing import Pace
 from serena_central.core.text import Position, Range
 from serena_central.files.search import find_containing
 from serena_central.files.text import FileText
@@ -260,9 +261,17 @@ class Relations:
         """Places in this project's files as uses, without those of files that are gone; what symbols lack."""
         places = list(places)
         texts = await self.readings({path for path, _ in places})
-        # Last: from here on nothing waits, so that no file leaves the index before its symbols are named.
         gaps = await self._indexer.ensure(texts)
-        return [self._reference(file, span, texts[file]) for file, span in places if file in texts], gaps
+        pace, views = Pace(), list[ReferenceView]()
+        hashes: dict[tuple[str, int], dict[str, str]] = {}
+        for file, span in places:
+            if file not in texts:
+                continue
+            # Others run between two places; no file may leave the index before its symbols are named.
+            if await pace.turn() and file not in self._index:
+                await self._indexer.ensure([file])
+            views.append(self._reference(file, span, texts[file], hashes))
+        return views, gaps
 
     async def leads(self, path: str, position: Position) -> tuple[list[Location], str | None]:
         """Where the name at a position leads, in this project or elsewhere; a remark. Raises LanguageServerError."""
@@ -324,11 +333,16 @@ class Relations:
             remark = f"{name} stands in {len(found)} files, of which {spec.title} was shown {MAX_CANDIDATES}"
         return [self._root / other for other in found], remark
 
-    def _reference(self, path: str, span: Range, read: FileText) -> ReferenceView:
+    def _reference(
+        self, path: str, span: Range, read: FileText, known: dict[tuple[str, int], dict[str, str]]
+    ) -> ReferenceView:
+        """`known`: file and place of a symbol → its hashes, so that one that uses another often is hashed once."""
         holder, text = self.holder(path, span.start), read.text
         hashes: dict[str, str] = {}
         if holder is not None and self._index.of_text(path, read.stamp) is not None:
-            hashes[holder.name_path] = body_hash(text, holder.symbol)
+            if (path, holder.place) not in known:
+                known[path, holder.place] = {holder.name_path: body_hash(text, holder.symbol)}
+            hashes = known[path, holder.place]
         first, last = max(span.start.line0 - CONTEXT_LINES, 0), span.start.line0 + CONTEXT_LINES
         lines = [
             f"{'  >' if line0 == span.start.line0 else '...'}{line0:4}:{text.line(line0)}"

@@ -20,6 +20,14 @@ from serena_central.tools.symbols import Kinds, remark_tree
 LONG_S = 600.0
 """A large project's first collection takes minutes. What was found stays found: a call that is cut short goes on."""
 
+SECONDS = 50.0
+"""Within the minute that clients usually wait."""
+
+Seconds = Annotated[
+    float,
+    Meta(ge=1, le=LONG_S - 10, description="After so many what was found so far is the answer; a next call goes on"),
+]
+
 SMALL = 15
 """Nodes of the diagram in a shortened answer."""
 
@@ -37,9 +45,11 @@ async def dependency_graph(
     format: Annotated[  # noqa: A002 - the name that users of graph tools know
         Format, Meta(description="markdown: diagram, circles with the uses that make them, layers, hot spots")
     ] = "markdown",
+    seconds: Seconds = SECONDS,
 ) -> Shaped:
     """What uses what in a folder, or between a super-repo's modules: circles, layers, what most depends on. Without
     kinds, uses of top-level symbols."""
+    until = call.began + seconds
     services, modules, missing = call.services, [], []
     if (repo := services.super_repos.at(target.root)) is not None:
         modules, missing = await open_modules(repo, services.projects, target.locate(relative_path))
@@ -51,6 +61,7 @@ async def dependency_graph(
         kinds=kind_numbers(kinds),
         max_nodes=max_nodes,
         modules=modules,
+        until=until,
     )
     remark_tree(call, target)
     for module in modules:

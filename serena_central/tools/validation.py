@@ -13,7 +13,7 @@ from serena_central.analysis.validation import Extent, Findings
 from serena_central.core.words import counted
 from serena_central.projects.project import Project
 from serena_central.symbols.kinds import kind_name
-from serena_central.tools.analysis import LONG_S
+from serena_central.tools.analysis import LONG_S, SECONDS, Seconds
 from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
@@ -45,19 +45,21 @@ async def find_unused_symbols(
     target: Project,
     relative_path: Where = "",
     paths: Changed = [],  # noqa: B006
+    seconds: Seconds = SECONDS,
 ) -> Shaped:
     """Functions, methods and types that nothing uses; entry points, tests, exports, decorated and overriding ones are
     taken as used. Each with confidence and reason."""
     where = await call.services.validation.extent(target, relative_path, paths)
-    found = await call.services.validation.unused(where)
-    if where.is_whole:
+    found = await call.services.validation.unused(where, call.began + seconds)
+    if where.is_whole and not found.whole.unasked:  # else what was not looked at would be new next time
         for root, one in found.by_root.items():
             call.services.baselines.note(call.session.id, root, "unused", unused_keys(one))
     return _told(call, where, found.whole, "unused symbols", lambda: _unused(found.whole))
 
 
 def _unused(found: UnusedFound) -> dict[str, Any]:
-    return {"unused": [_finding(one) for one in found.found], "checked": found.checked, "kept": found.kept}
+    unasked = {"not_examined": found.unasked} if found.unasked else {}
+    return {"unused": [_finding(one) for one in found.found], "checked": found.checked, "kept": found.kept, **unasked}
 
 
 def _finding(one: Unused) -> dict[str, Any]:

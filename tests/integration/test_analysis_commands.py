@@ -1,5 +1,6 @@
 """`serena-central graph` and `validate` against a server that runs as a child: what they write, how they end."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -61,25 +62,26 @@ def chain(root: Path) -> Path:
     return root
 
 
-async def test_ctrl_c_ends_a_graph_on_the_server_too_and_the_next_run_goes_on_where_it_was(
+async def test_ctrl_c_ends_a_graph_with_what_was_found_so_far_and_the_next_run_goes_on_where_it_was(
     serving: Child, tmp_path: Path
 ) -> None:
     graph = ("graph", str(chain(tmp_path / "chain")), "--out", str(tmp_path / "graph.md"))
     async with in_terminal(serving.folder, *graph) as terminal:
         done, total = map(int, (await terminal.until(ASKING)).groups())
         terminal.press(CTRL_C)
-        assert await terminal.end() == 130
-        assert "Interrupted. What was found is kept: run it again, and it goes on where it was." in terminal.text
+        assert await terminal.end() == 0
+        assert "Interrupted: asking for what was found so far." in terminal.text
+        assert re.search(r"Time did not suffice for \d+ of \d+ symbols: .* call again to go on", terminal.text)
     async with serving.http() as http:
         with anyio.fail_after(PATIENCE_S):
             while any(one["running"] for one in (await http.get("/api/sessions")).json()["sessions"]):
                 await anyio.sleep(0.01)
-    assert not (tmp_path / "graph.md").exists()
+    assert "```mermaid" in (tmp_path / "graph.md").read_text()
     async with in_terminal(serving.folder, *graph) as terminal:
         _, left = map(int, (await terminal.until(ASKING)).groups())
         assert left <= total - done
         terminal.press(CTRL_C)
-        assert await terminal.end() == 130
+        assert await terminal.end() == 0
 
 
 async def test_a_graph_with_a_wrong_option_or_without_a_server_is_not_drawn(project: Path, tmp_path: Path) -> None:
@@ -225,3 +227,17 @@ async def test_validate_tells_wrong_usage_and_a_missing_server_from_findings(
     ended = await run_command(tmp_path, "validate", *arguments, cwd=project)
     assert (ended.code, ended.out) == (code, "")
     assert ended.err
+
+
+async def test_validate_ends_in_its_seconds_with_what_it_found_and_says_what_it_did_not_look_at(
+    serving: Child, tmp_path: Path
+) -> None:
+    root = chain(tmp_path / "chain")
+    short = await run_command(
+        serving.folder, "validate", "--unused", "--json", "--seconds", "2", "--project", str(root)
+    )
+    assert short.json["not_examined"] > 0
+    assert any("Time did not suffice for" in remark for remark in short.json["remarks"])
+    # What nobody could look at is no finding: the last file's functions are the only ones that nothing uses.
+    assert {one["relative_path"] for one in short.json["unused"]} <= {"file_149.py"}
+    assert short.code == 1

@@ -239,7 +239,7 @@ async def test_a_literal_finds_its_very_text_and_so_does_what_the_error_offers(t
 
 
 async def test_a_text_that_is_no_regular_expression_is_offered_escaped(tmp_path: Path) -> None:
-    with pytest.raises(InvalidArguments, match="To find this very text, escape it: ") as refused:
+    with pytest.raises(InvalidArguments, match="To find this very text, pass literal: true, or escape it: ") as refused:
         await find(tmp_path, "f(x, [1]", "f(x, [")
     offered = str(refused.value).rpartition("escape it: ")[2]
     assert await find(tmp_path, "f(x, [1]", offered) == ["  >   0:f(x, [1]"]
