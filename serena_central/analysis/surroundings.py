@@ -14,10 +14,10 @@ from functools import partial
 from pathlib import PurePosixPath
 
 import anyio
-import anyio.lowlevel
 import anyio.to_thread
 
 from serena_central.analysis.imports import IMPORTS, Importers
+from serena_central.core.pacing import paced
 from serena_central.files.stamp import RACY_NS
 from serena_central.files.words import FileWords, words_of
 from serena_central.projects.project import Project
@@ -28,9 +28,6 @@ _UNNAMED = re.compile(rb"import\s*\*|export\s*\*|export\s+default|export\s*=|mod
 
 _PACKAGE_FILES = frozenset({"index", "__init__", "mod", "lib", "main"})
 """Files that are imported by their folder's name."""
-
-FILES_AT_ONCE = 500
-"""Files whose state is looked at before others get a turn: some 5 ms."""
 
 
 class Surroundings:
@@ -144,9 +141,7 @@ async def state_of(project: Project) -> bytes | None:
     language servers, and the environment that imports are resolved in.
     """
     found = hashlib.blake2b(digest_size=16)
-    for number, (path, stamp) in enumerate(sorted(project.tree.files.items())):
-        if number % FILES_AT_ONCE == 0:
-            await anyio.lowlevel.checkpoint()
+    async for path, stamp in paced(sorted(project.tree.files.items())):
         if project.languages.is_code(path):
             entry = project.index.entry(path)
             # A file that changes under the same stamp is indexed anew (its event, or RACY_NS after a restart).

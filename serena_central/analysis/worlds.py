@@ -11,9 +11,6 @@ from serena_central.core.pacing import paced
 from serena_central.files.tree import Change
 from serena_central.projects.project import Project
 
-FILES_AT_ONCE = 2000
-"""Files looked at before others get a turn: some 5 ms."""
-
 
 class _World:
     """A project's code: its digest, until it changes."""
@@ -57,7 +54,7 @@ class Worlds:
         if known.digest is not None:
             return known.digest
         changes, found = known.changes, hashlib.blake2b(digest_size=16)
-        async for path, stamp in paced(sorted(project.tree.files.items()), FILES_AT_ONCE):
+        async for path, stamp in paced(sorted(project.tree.files.items())):
             if project.languages.is_code(path):
                 found.update(f"{path}\0{stamp.size}\0{stamp.mtime_ns}\0".encode("utf-8", "surrogateescape"))
         if known.changes == changes:

@@ -27,9 +27,11 @@ class Pace:
         return True
 
 
-async def paced(items: Iterable[T], at_once: int) -> AsyncIterator[T]:
-    """All items, with a turn for others after so many. Pass a copy of what may change meanwhile."""
-    for number, item in enumerate(items, 1):
-        if number % at_once == 0:
+async def paced(items: Iterable[T]) -> AsyncIterator[T]:
+    """All items, with a turn for others between two of them now and then. Pass a copy of what may change meanwhile."""
+    until = time.perf_counter() + SLICE_S
+    for item in items:
+        if time.perf_counter() >= until:
             await anyio.lowlevel.checkpoint()
+            until = time.perf_counter() + SLICE_S
         yield item

@@ -51,9 +51,6 @@ from serena_central.symbols.symbol import FileSymbols
 
 logger = logging.getLogger(__name__)
 
-FILES_AT_ONCE = 2000
-"""Files whose language is told before others get a turn: some 5 ms."""
-
 ATTEMPTS = 4
 """How often a file that changes under the answer is looked at again."""
 
@@ -240,7 +237,7 @@ class Project:
         batches, found = self._languages_in_use
         if batches != self._batches:
             batches, found = self._batches, set[str]()
-            async for path in paced(list(self.tree.files), FILES_AT_ONCE):
+            async for path in paced(list(self.tree.files)):
                 language = self.languages.language_of(path)
                 if language is not None:
                     found.add(language)
@@ -252,7 +249,7 @@ class Project:
         inside = self.locate(within) if within else ""
         prefix = inside + "/" if inside else ""
         count: Counter[str] = Counter()
-        async for path in paced(list(self.tree.files), FILES_AT_ONCE):
+        async for path in paced(list(self.tree.files)):
             if path.startswith(prefix) and not self.languages.is_searched(path):
                 readable = self.languages.spec_for(path) is not None or self.languages.grammar(path) is not None
                 language = self.languages.language_of(path) if readable else None

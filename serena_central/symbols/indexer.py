@@ -20,7 +20,6 @@ from functools import partial
 from pathlib import Path
 
 import anyio
-import anyio.lowlevel
 
 from serena_central.core.errors import (
     LanguageServerError,
@@ -31,7 +30,7 @@ from serena_central.core.errors import (
     ServerStartFailed,
     ServerUnavailable,
 )
-from serena_central.core.pacing import paced
+from serena_central.core.pacing import Pace, paced
 from serena_central.files.stamp import Stamp
 from serena_central.files.tree import Change, FileTree
 from serena_central.store.index_cache import IndexCache
@@ -47,7 +46,7 @@ from serena_central.symbols.gap import (
     Gap,
 )
 from serena_central.symbols.index import SymbolIndex
-from serena_central.symbols.keeper import FILES_AT_ONCE, IndexKeeper
+from serena_central.symbols.keeper import IndexKeeper
 from serena_central.symbols.progress import IndexProgress, Rate, telling
 from serena_central.symbols.source import AskSymbols, Lent, Outline, SymbolSource
 from serena_central.symbols.symbol import FileSymbols, flatten
@@ -57,6 +56,9 @@ logger = logging.getLogger(__name__)
 
 MANY_SYMBOLS = 400
 """Of one container: so many are taken over in a millisecond."""
+
+MAPPED_AT_ONCE = 10
+"""Files: thousands of names each, in generated code."""
 
 ASKED_AT_ONCE = 8
 """Requests in flight for one caller: keeps a server with several threads busy, and leaves room for other callers."""
@@ -185,15 +187,17 @@ class Indexer:
 
     async def settle(self) -> None:
         """Until it is known who answers for each file. They may be 100,000: others get their turn meanwhile."""
+        pace = Pace()
         while self._doubted:
-            for _ in range(min(FILES_AT_ONCE, len(self._doubted))):
-                path, _ = self._doubted.popitem()
-                entry = self._index.entry(path)
-                if entry is None or entry.source != identity.today(self._source, path, entry.source):
-                    self.forget(path)
-                    if path in self._tree.files and self._awaits(path):
-                        self._pending[path] = None
-            await anyio.lowlevel.checkpoint()
+            await pace.turn()
+            if not self._doubted:
+                break
+            path, _ = self._doubted.popitem()
+            entry = self._index.entry(path)
+            if entry is None or entry.source != identity.today(self._source, path, entry.source):
+                self.forget(path)
+                if path in self._tree.files and self._awaits(path):
+                    self._pending[path] = None
 
     def ask_again(self) -> None:
         """Forgets all files. At once: file by file, 100,000 would hold up everybody for seconds."""
@@ -273,9 +277,9 @@ class Indexer:
 
     async def map_names(self, *, gives_way: bool = False) -> None:
         """Until every name that the cache brought leads to its files; others get their turn meanwhile."""
-        while self._index.map_names(FILES_AT_ONCE):
-            await anyio.lowlevel.checkpoint()
-            if gives_way:
+        pace = Pace()
+        while self._index.map_names(MAPPED_AT_ONCE):
+            if await pace.turn() and gives_way:
                 await self.turns.give_way()
 
     async def run(self) -> None:
@@ -368,7 +372,7 @@ class Indexer:
     async def _ask_servers(self, paths: Iterable[str], at_once: int, *, gives_way: bool) -> None:
         """Asks the servers about files, those of one server under one lease."""
         of_server: dict[Hashable, list[str]] = {}
-        async for path in paced(paths, FILES_AT_ONCE):
+        async for path in paced(list(paths)):
             if self._source.is_left_alone(path):
                 self._fail([path] if path in self._pending else [], None)
             elif not self._failures.holds(path):

@@ -13,9 +13,6 @@ from serena_central.files.stamp import RACY_NS, Stamp
 from serena_central.store.index_cache import CachedFile, IndexCache
 from serena_central.symbols.index import Entry, SymbolIndex, names_in, packed
 
-FILES_AT_ONCE = 500
-"""Taken over before others get their turn: some 10 ms."""
-
 
 class IndexKeeper:
     """Belongs to the event loop's thread; the cache file is read and written in others. Without a cache it does
@@ -43,7 +40,7 @@ class IndexKeeper:
         """Puts into the index what is as it was, and tells `restored` each path and source. `stamps` are the files as
         they are; `identity` tells for a path and a cached source what that source would be today."""
         cached = await anyio.to_thread.run_sync(self._load)
-        async for path, stamp in paced(list(stamps.items()), FILES_AT_ONCE):
+        async for path, stamp in paced(list(stamps.items())):
             file = cached.pop(path, None)
             if file is None:
                 continue
