@@ -25,7 +25,8 @@ def machine_memory_bytes() -> int:
 
 
 class Room(NamedTuple):
-    """`retire` are idle runs, least recently used first; `used_bytes` is what is left in use after they are gone."""
+    """`retire` are idle runs: those that hold more than half of the budget, then those least recently used.
+    `used_bytes` is what is left in use after they are gone."""
 
     retire: list[Run]
     used_bytes: int
@@ -34,7 +35,12 @@ class Room(NamedTuple):
 def make_room(runs: Iterable[Run], budget_bytes: int, needed_bytes: int = 0) -> Room:
     """Chooses idle runs until `needed_bytes` fit or none is left. What is on its way out doesn't count."""
     holding = [run for run in runs if run.life.state in _HOLDS_MEMORY or run.life.facts.leases]
-    idle = sorted((run for run in holding if run.life.state is RunState.IDLE), key=lambda run: run.life.facts.moved_at)
+
+    def order(run: Run) -> tuple[bool, float]:
+        # One that a heavy answer has grown beyond half of the budget would have all others retired for its sake.
+        return run.expected_memory_bytes <= budget_bytes // 2, run.life.facts.moved_at
+
+    idle = sorted((run for run in holding if run.life.state is RunState.IDLE), key=order)
     used = sum(run.expected_memory_bytes for run in holding)
     retire: list[Run] = []
     for run in idle:

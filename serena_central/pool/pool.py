@@ -47,6 +47,12 @@ from serena_central.pool.state import Cause
 
 logger = logging.getLogger(__name__)
 
+LEAST_MEMORY_MB = 1000
+"""No server is told to keep to less, however small the budget: it would only collect garbage."""
+
+MEMORY = "{memory_mb}"
+"""The catalogue's placeholder for a server's part of the memory budget."""
+
 T = TypeVar("T")
 Work = Callable[[], Awaitable[None]]
 
@@ -105,6 +111,8 @@ class LanguageServerPool:
         self._places = places
         self.policy = policy
         self.memory_budget_bytes = (policy.memory_budget_mb or 0) << 20 or machine_memory_bytes() // 2
+        self.server_memory_mb = max(LEAST_MEMORY_MB, self.memory_budget_bytes // 2 >> 20)
+        """What one server is told to keep to, where it can be told: nobody else's room."""
         self._locate = locate
         self._clock = clock
         self._slots: dict[ServerKey, Slot] = {}
@@ -324,7 +332,8 @@ class LanguageServerPool:
     async def _build(self, wanted: WantedServer) -> LanguageServer:
         find = partial(self._locate, wanted.spec, wanted.root, self._places, untrusted=wanted.untrusted)
         launch = await anyio.to_thread.run_sync(find)
-        env = {**launch.env, **wanted.env, OWNER_VARIABLE: self._ledger.owner}
+        limited = {name: value.replace(MEMORY, str(self.server_memory_mb)) for name, value in launch.env.items()}
+        env = {**limited, **wanted.env, OWNER_VARIABLE: self._ledger.owner}
         return LanguageServer(
             wanted.spec,
             wanted.root,

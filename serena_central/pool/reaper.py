@@ -69,11 +69,14 @@ class Reaper:
         )
 
     def _make_room(self, needed_bytes: int = 0) -> int:
-        """Retires idle servers, least recently used first; returns what is in use then."""
+        """Retires idle servers, the huge ones and those least recently used first; returns what is in use then."""
         room = make_room(self._runs(), self._budget_bytes, needed_bytes)
         limit_mb = self._budget_bytes >> 20
         for run in room.retire:
-            run.expire(Cause.MEMORY_BUDGET, f"all servers may use {limit_mb} MB together; this one was unused longest")
+            held_mb = run.expected_memory_bytes >> 20
+            huge = run.expected_memory_bytes > self._budget_bytes // 2
+            why = f"held {held_mb} MB" if huge else f"was unused longest, and held {held_mb} MB"
+            run.expire(Cause.MEMORY_BUDGET, f"all servers may use {limit_mb} MB together; this one {why}")
         return room.used_bytes
 
     async def measure(self) -> None:

@@ -3,12 +3,15 @@
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import anyio
 import msgspec
 import pytest
 
 from serena_central.core.errors import ServerUnavailable
+from serena_central.lsp.locate import Launch
+from serena_central.lsp.process import Usage
 from serena_central.pool.state import RunState
 from tests.support.fakes import FAKE_SPEC, logged
 from tests.support.pools import PATIENCE_S, PoolBox, hover, pool_box
@@ -168,6 +171,40 @@ async def test_the_least_recently_used_idle_server_makes_room(tmp_path: Path) ->
         assert [box.shown(box.wanted(name)).state for name in ("first", "third")] == [RunState.IDLE] * 2
         expired = await box.moved("expired", reason="memory budget")
         assert expired.project == str(box.wanted("second").root)
+
+
+async def test_an_idle_server_that_holds_most_of_the_budget_goes_before_those_unused_for_longer(tmp_path: Path) -> None:
+    async with pool_box(tmp_path) as box:
+        for name in ("small", "other", "huge"):
+            await use(box, name)
+            box.clock.advance(1)
+        await box.pool.sweep()
+        (run,) = [run for run in box.pool._reaper._runs() if run.wanted.root.name == "huge"]
+        others = sum(shown.memory_bytes for shown in box.pool.snapshot()) - run.memory_bytes
+        run.measured(Usage(3 * others))  # as a huge answer leaves it
+        box.pool._reaper._budget_bytes = 2 * others
+        box.pool._reaper._make_room()
+        expired = await box.moved("expired", reason="memory budget")
+        assert expired.project == str(box.wanted("huge").root)
+        assert f"held {3 * others >> 20} MB" in expired.data["reason"]
+        assert [box.shown(box.wanted(name)).state for name in ("small", "other")] == [RunState.IDLE] * 2
+
+
+async def test_a_server_is_told_its_part_of_the_budget(tmp_path: Path) -> None:
+    out = tmp_path / "limit"
+    async with pool_box(tmp_path, memory_budget_mb=6000) as box:
+        located = box.pool._locate
+
+        def locate(*arguments: Any, **more: Any) -> Launch:
+            launch = located(*arguments, **more)
+            command = ["/bin/sh", "-c", f'echo "$GOMEMLIMIT" > {out}; exec "$@"', "sh", *launch.command]
+            return msgspec.structs.replace(
+                launch, command=command, env={"GOMEMLIMIT": "{memory_mb}MiB"} | {**launch.env}
+            )
+
+        box.pool._locate = locate
+        await use(box)
+    assert out.read_text() == "3000MiB\n"
 
 
 async def test_a_sweep_retires_idle_servers_until_the_rest_fits(tmp_path: Path) -> None:
