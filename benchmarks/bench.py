@@ -32,17 +32,23 @@ def processor_ms(process: psutil.Process) -> float:
     return 0.0
 
 
+def _program(watched: Path | None) -> list[str]:
+    if watched is None:
+        return [str(Path(sys.executable).with_name("serena-central"))]
+    return [sys.executable, "-m", "benchmarks.watched", str(watched)]
+
+
 class Server:
     """One `serena-central serve` with the home `home`, from its spawn on."""
 
-    def __init__(self, home: Path, **settings: str) -> None:
-        """`settings` are more variables of its environment."""
+    def __init__(self, home: Path, *, watched: Path | None = None, **settings: str) -> None:
+        """`settings` are more variables of its environment; `watched` is the file for what blocks its event loop."""
         self._announcement = home / "server.json"
         self._token_file = home / "token"
         self.spawned = time.perf_counter()
         log = (home / "server.log").open("ab")
         self._process = subprocess.Popen(
-            [str(Path(sys.executable).with_name("serena-central")), "serve", "--port", "0"],
+            [*_program(watched), "serve", "--port", "0"],
             env={
                 **os.environ,
                 "SERENA_CENTRAL_HOME": str(home),

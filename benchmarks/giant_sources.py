@@ -4,7 +4,11 @@ A repository is a line in `GIANTS` and a function that fetches it. ctags, which 
 Universal Ctags (`apt install universal-ctags`).
 """
 
+import json
+import os
+import re
 import shutil
+import stat
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +27,8 @@ class Giant(NamedTuple):
     first: str
     substring: str
     broad: Sequence[tuple[str, Mapping[str, Any]]]
+    folder: str = ""
+    """One that is asked for unused symbols and for its graph."""
 
 
 def material(name: str) -> tuple[Path, str]:
@@ -57,6 +63,38 @@ def _kernel(root: Path) -> str:
     return f"Debian {package} {archive.name.split('_')[1]}"
 
 
+KUBERNETES = "1.34.2"
+
+
+def _kubernetes(root: Path) -> str:
+    """Kubernetes as it is checked out: the Go proxy leaves out the staging modules and what is vendored."""
+    main = _go_module("k8s.io/kubernetes", f"v{KUBERNETES}")
+    shutil.copytree(main, root)
+    _make_writable(root)
+    manifest = (root / "go.mod").read_text(encoding="utf-8")
+    staged = re.findall(r"^\s*(k8s\.io/[a-z-]+) => \./staging/", manifest, re.MULTILINE)
+    for module in staged:
+        folder = root / "staging" / "src" / module
+        shutil.copytree(_go_module(module, f"v0{KUBERNETES[1:]}"), folder, dirs_exist_ok=True)
+        _make_writable(folder)
+    subprocess.run(["go", "work", "vendor"], cwd=root, check=True)
+    return f"Kubernetes {KUBERNETES} with {len(staged)} staging modules and vendor"
+
+
+def _go_module(path: str, version: str) -> Path:
+    """A module in Go's cache, got from its proxy if need be. Raises CalledProcessError."""
+    asking = ["go", "mod", "download", "-json", f"{path}@{version}"]
+    done = subprocess.run(asking, cwd=BUILD, stdout=subprocess.PIPE, check=True)
+    return Path(json.loads(done.stdout)["Dir"])
+
+
+def _make_writable(root: Path) -> None:
+    """Go's cache is read-only."""
+    for folder, _, files in os.walk(root):
+        for path in (folder, *(os.path.join(folder, file) for file in files)):  # noqa: PTH118 - 20,000 times
+            os.chmod(path, os.stat(path).st_mode | stat.S_IWUSR)  # noqa: PTH101, PTH116
+
+
 _BROAD = (
     ("get_symbols_overview", {"relative_path": "."}),
     ("list_dir", {"relative_path": ".", "recursive": True}),
@@ -80,5 +118,28 @@ GIANTS = {
             ("get_symbols_overview", {"relative_path": "drivers/gpu"}),
             ("find_referencing_symbols", {"name_path": "ext4_file_open", "relative_path": "fs/ext4/file.c"}),
         ),
+    ),
+    "kubernetes": Giant(
+        "Kubernetes",
+        _kubernetes,
+        ("--languages=Go", "--kinds-Go=fst"),
+        "NewContainerManager",
+        "ContainerManag",
+        (
+            *_BROAD,
+            ("find_symbol", {"name_path_pattern": "New", "substring_matching": True}),
+            ("find_symbol", {"name_path_pattern": "Marshal"}),
+            ("find_file", {"file_mask": "*.go", "relative_path": "."}),
+            ("get_symbols_overview", {"relative_path": "staging/src/k8s.io/api/core/v1/types.go"}),
+            ("get_symbols_overview", {"relative_path": "pkg/kubelet"}),
+            (
+                "find_referencing_symbols",
+                {
+                    "name_path": "ObjectMeta",
+                    "relative_path": "staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go",
+                },
+            ),
+        ),
+        "pkg/kubelet/cm",
     ),
 }

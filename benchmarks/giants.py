@@ -71,7 +71,9 @@ class Measured:
         self._tags = list(_tags(self._giant, self.root))
 
     def rows(self, bench: Bench) -> Iterator[Row]:
-        server = Server(bench.fresh_home(f"giants-{self._name}"))
+        home = bench.fresh_home(f"giants-{self._name}")
+        blocked = home / "blocked.jsonl"
+        server = Server(home, watched=blocked)
         memory = Memory(server)
         try:
             with others_calls(server) as others, _health(server) as healths, memory.sampling():
@@ -79,6 +81,7 @@ class Measured:
                 yield others.row(f"{self._name} is opened, asked and indexed")
                 yield from self._warm(server)
                 yield self._longest_answer(server)
+                yield from self._folder(server)
                 yield others.row(f"{self._name} is asked")
                 waits = healths.take()
                 note = f"of {len(waits):,} in all that time"
@@ -86,6 +89,8 @@ class Measured:
             yield memory.row(self._name)
         finally:
             server.stop()
+        yield self._blocked(blocked)
+        yield self._restarted(home)
         yield self._killed(bench)
 
     def _row(self, what: str, budget: str, value: float, **more: Any) -> Row:
@@ -141,6 +146,36 @@ class Measured:
         longest = max(lengths, key=lambda which: lengths[which])
         note = f"{longest}, of {len(lengths)} broad questions"
         return self._row("longest default answer", "≤ 30 KB", lengths[longest] / 1000, unit="KB", note=note)
+
+    def _folder(self, server: Server) -> Iterator[Row]:
+        """What takes many questions to a language server ends in time, complete or not."""
+        for tool in ("find_unused_symbols", "dependency_graph") if self._giant.folder else ():
+            began = time.perf_counter()
+            answer = self._ask(server, tool, relative_path=self._giant.folder)
+            note = next((part for part in answer[1:] if "Time did not suffice" in part), "complete")
+            yield self._row(f"{tool} {self._giant.folder}", "≤ 60 s", _s(began), unit="s", note=note[:200])
+
+    def _blocked(self, file: Path) -> Row:
+        """The longest time that the event loop's thread was busy in one go; the server wrote what with."""
+        lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+        blocks = sorted((json.loads(line) for line in lines), key=lambda block: -block["loop_ms"])
+        longest = blocks[0] if blocks else {"loop_ms": 0, "stacks": []}
+        stack = next((" < ".join(stack[2:5]) for stack in longest["stacks"] if stack[1] == "LOOP"), "")
+        note = f"CPU time of the loop's thread; {len(blocks)} times above 30 ms of wall time; {stack}"
+        return self._row("longest block of the event loop", "≤ 100 ms", longest["loop_ms"], note=note)
+
+    def _restarted(self, home: Path) -> Row:
+        (home / "server.json").unlink(missing_ok=True)
+        server = Server(home)
+        try:
+            server.get("/health")
+            began = time.perf_counter()
+            answer, *_ = self._ask(server, "find_symbol", name_path_pattern=self._giant.first, max_answer_chars=10**6)
+            seconds, indexed = _s(began), self._project(server)["indexed"]
+        finally:
+            server.stop()
+        note = f"opened and found in {answer.count('relative_path')} places; {indexed:,} files from the cache"
+        return self._row("first find after a restart", "≤ 2 s", seconds, unit="s", note=note)
 
     def _killed(self, bench: Bench) -> Row:
         home = bench.fresh_home(f"giants-{self._name}")
