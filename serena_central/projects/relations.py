@@ -59,6 +59,9 @@ UPWARD: frozenset[Direction] = frozenset({"incoming", "subtypes"})
 CONTEXT_LINES = 1
 """Lines shown before and after a reference."""
 
+HOLDERS_S = 15.0
+"""How long the symbols of files with references are waited for: the places are known, and told without them."""
+
 POSSIBLE_LISTED = 20
 """Possible references that one answer names; the others are counted."""
 
@@ -261,14 +264,15 @@ class Relations:
         """Places in this project's files as uses, without those of files that are gone; what symbols lack."""
         places = list(places)
         texts = await self.readings({path for path, _ in places})
-        gaps = await self._indexer.ensure(texts)
+        gaps = await self._indexer.ensure(texts, most_s=HOLDERS_S)
         pace, views = Pace(), list[ReferenceView]()
+        known = {path for path in texts if path in self._index}
         hashes: dict[tuple[str, int], dict[str, str]] = {}
         for file, span in places:
             if file not in texts:
                 continue
             # Others run between two places; no file may leave the index before its symbols are named.
-            if await pace.turn() and file not in self._index:
+            if await pace.turn() and file in known and file not in self._index:
                 await self._indexer.ensure([file])
             views.append(self._reference(file, span, texts[file], hashes))
         return views, gaps

@@ -14,7 +14,7 @@ PATIENT_S = 45.0
 """How long a caller waits at most, also where there is no grammar: less than a call may take, so that what is known is
 told."""
 
-NOT_READ_YET = f"its language server did not come to it within {PATIENT_S:g} s. Call again, or name a file or folder."
+NOT_READ_YET = "its language server did not come to it in time. Call again, or name a file or folder."
 
 DEEPEST = 256
 """Levels of a syntax tree that are looked at: sources nest 100 deep, hostile ones 200,000, in quadratic time."""
