@@ -72,6 +72,7 @@ class Measured:
 
     def rows(self, bench: Bench) -> Iterator[Row]:
         home = bench.fresh_home(f"giants-{self._name}")
+        _link_servers(home)
         blocked = home / "blocked.jsonl"
         server = Server(home, watched=blocked)
         memory = Memory(server)
@@ -240,6 +241,14 @@ class Measured:
                 return pending
             time.sleep(0.25)
         raise TimeoutError("the index was not filled")
+
+
+def _link_servers(home: Path) -> None:
+    """The language servers that `make servers` has got, one by one: what a server installs stays in its own home."""
+    (home / "servers").mkdir(exist_ok=True)
+    for installed in (BUILD.parent / "servers-home" / "servers").glob("*"):
+        with suppress(FileExistsError):
+            (home / "servers" / installed.name).symlink_to(installed.resolve())
 
 
 class Memory:

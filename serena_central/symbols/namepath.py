@@ -69,10 +69,6 @@ class Reading(msgspec.Struct, frozen=True):
     def last(self) -> Part:
         return self.parts[-1]
 
-    def fits_name(self, name: str) -> bool:
-        """Whether a symbol of this name can fit, overloads and containers aside."""
-        return self.last.name in name if self.substring else name in self.names
-
     @property
     def names(self) -> set[str]:
         """Names of symbols that can fit: the last part, and what a name with a `/` in it may be."""
