@@ -315,7 +315,7 @@ class Indexer:
                 due = anyio.current_time() + pause_s
 
     async def _take_in(self) -> None:
-        async for path in paced(list(self._tree.files), FILES_AT_ONCE):
+        async for path in paced(list(self._tree.files)):
             if not self._source.is_searched(path):
                 if path not in self.on_demand:  # else somebody has asked for it
                     self._pending.pop(path, None)
