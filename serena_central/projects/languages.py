@@ -63,9 +63,6 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-FILES_AT_ONCE = 2000
-"""Files whose language is told before others get a turn: some 5 ms."""
-
 MISSING = "not-installed"
 """In place of a server's version."""
 
@@ -225,7 +222,7 @@ class ProjectLanguages:
     async def count(self, paths: Iterable[str]) -> None:
         """Takes all files of the project, to know its side languages."""
         files = Counter[str]()
-        async for path in paced(paths, FILES_AT_ONCE):
+        async for path in paced(paths):
             if server := self._counted_with(path, self.language_of(path)):
                 files[server] += 1
         self._side.set(files)
