@@ -101,10 +101,14 @@ async def test_a_graph_tells_how_far_it_is_ends_when_its_caller_hangs_up_and_the
 ) -> None:
     asked: list[str] = []
 
-    async def counted(project: Any, batch: Sequence[Asked], doubts: Any, **more: Any) -> list[Answered]:
-        answers = await uses_of(project, batch, doubts, **more)
-        asked.extend(f"{one.hit.path}:{one.hit.name_path}" for one in batch)
-        return answers
+    async def counted(
+        project: Any, batch: Sequence[Asked], doubts: Any, found: list[Answered | None], **more: Any
+    ) -> None:
+        try:
+            await uses_of(project, batch, doubts, found, **more)
+        finally:
+            answered = (one.hit for one, answer in zip(batch, found, strict=True) if answer is not None)
+            asked.extend(f"{hit.path}:{hit.name_path}" for hit in answered)
 
     monkeypatch.setattr(collect, "uses_of", counted)
     monkeypatch.setattr(collect, "BATCH", 8)
