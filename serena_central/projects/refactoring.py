@@ -29,6 +29,10 @@ from serena_central.projects.relations import Relations
 from serena_central.projects.shorthands import both_written, check_meant, is_member
 from serena_central.projects.views import Uses
 from serena_central.symbols.index import Hit
+from serena_central.symbols.kinds import GROUPS
+
+MOST_PARTS = 100
+"""Symbols that are looked at before what groups them is deleted: each is asked about."""
 
 PLACES_LISTED = 20
 """Places that one message names."""
@@ -195,6 +199,17 @@ class Refactoring:
 
     async def _against_deleting(self, hit: Hit) -> list[str]:
         """Sentences about the places that would break, or might: in this project, outside of the symbol itself."""
+        parts = parts_of(hit)
+        if len(parts) > MOST_PARTS:
+            return [f"It holds {len(parts) - 1} symbols, more than are looked at ({MOST_PARTS})."]
+        against: list[str] = []
+        for part in parts:
+            found = await self._against_losing(part, hit)
+            against += found if part is hit else [f"{part.name_path} goes with it: {sentence}" for sentence in found]
+        return against
+
+    async def _against_losing(self, hit: Hit, whole: Hit) -> list[str]:
+        """The same about one symbol that goes with the `whole`."""
         known = await self._relations.uses(hit)
         examined = await self._relations.examine(hit, known, THOROUGH)
         listed = [Place(path, span) for path, spans in known.places.items() for span in spans]
@@ -212,7 +227,7 @@ class Refactoring:
                 f"{hit.path}:{hit.symbol.name_line}."
             )
         for sentence, places in found.items():
-            outside = [place for place in places if not _is_within(place, hit)]
+            outside = [place for place in places if not _is_within(place, whole)]
             if outside:
                 against.append(
                     f"{sentence} {_listed(await self._relations.named(outside[:PLACES_LISTED]), len(outside))}."
@@ -284,6 +299,14 @@ class Refactoring:
             if path not in texts or texts[path].stamp != stamps.get(path):
                 raise FileChanged(str(self._root / path))
         return texts
+
+
+def parts_of(hit: Hit) -> list[Hit]:
+    """What is deleted with a symbol and may be used apart from it: of what only groups others, those, too."""
+    if hit.symbol.kind not in GROUPS:
+        return [hit]
+    members = (part for place in hit.file.children(hit.place) for part in parts_of(Hit(hit.path, hit.file, place)))
+    return [hit, *members]
 
 
 def _with_remarks(edited: Edited, remarks: Sequence[str]) -> Edited:

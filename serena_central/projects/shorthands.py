@@ -8,13 +8,10 @@ from serena_central.core.errors import EditRefused, LanguageServerError, PathErr
 from serena_central.core.text import Position, Range, Text
 from serena_central.editing.plan import TextEdit
 from serena_central.editing.rename import Rename
-from serena_central.lsp.answers import SymbolKind
 from serena_central.projects.languages import ProjectLanguages
 from serena_central.symbols.index import Hit
+from serena_central.symbols.kinds import GROUPS
 from serena_central.symbols.syntax.messages import Shorthand
-
-_GROUPS = frozenset({SymbolKind.MODULE, SymbolKind.NAMESPACE, SymbolKind.PACKAGE})
-"""What only groups names: a value in it may be named by its own."""
 
 _BEFORE = re.compile(r"[{,](?:\s|/\*.*?\*/|//[^\n]*\n|\b(?:ref|mut)\b)*\Z", re.DOTALL)
 _LOOKED_BACK = 200
@@ -24,7 +21,7 @@ _LOOKED_BACK = 200
 def is_member(hit: Hit) -> bool:
     """Whether a symbol is named as what it belongs to, and not as a value of its own."""
     container = hit.symbol.container
-    return container >= 0 and hit.file.symbols[container].kind not in _GROUPS
+    return container >= 0 and hit.file.symbols[container].kind not in GROUPS
 
 
 async def check_meant(languages: ProjectLanguages, hit: Hit, rename: Rename) -> None:

@@ -12,6 +12,9 @@ _NUMBERS = {name.casefold(): number for number, name in _NAMES.items()}
 TYPES = frozenset({SymbolKind.CLASS, SymbolKind.INTERFACE, SymbolKind.STRUCT, SymbolKind.ENUM, SymbolKind.OBJECT})
 """What members and bases have."""
 
+GROUPS = frozenset({SymbolKind.MODULE, SymbolKind.NAMESPACE, SymbolKind.PACKAGE})
+"""What only groups names: what is in it may be used by its own."""
+
 CALLABLE = frozenset({SymbolKind.FUNCTION, SymbolKind.METHOD, SymbolKind.CONSTRUCTOR})
 
 

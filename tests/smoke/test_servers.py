@@ -19,6 +19,7 @@ from serena_central.lsp.catalogue import catalogue
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.installers.install import install, recipes_of
 from serena_central.lsp.locate import locate
+from serena_central.symbols.flat import is_flat
 from tests.smoke.samples import SAMPLES
 from tests.support.fakes import running
 
@@ -42,6 +43,9 @@ WITHOUT_SYMBOLS = {
     "sql-language-server",
 }  # fmt: skip
 """Servers that don't list symbols: their entries say so in `note`."""
+
+FLAT = {"bash-language-server", "buf", "docker-langserver", "elm-language-server", "fortls", "vscode-html"}
+"""Servers that answer flat; what is edited by their word is tested in `test_flat_servers`."""
 
 FEW = {"angular-language-server", "autotools-language-server", "docker-langserver"}
 """They answer, with names of their own or none: `FROM` for a stage of a Dockerfile."""
@@ -68,7 +72,9 @@ async def test_it_is_installed_and_lists_the_symbols_of_a_small_file(
                 with pytest.raises(Unsupported):
                     await server.document_symbols(file)
             else:
-                found = list(names(await server.document_symbols(file)))
+                symbols = await server.document_symbols(file)
+                assert is_flat(symbols) is (name in FLAT)
+                found = list(names(symbols))
                 assert name in FEW or any("hello" in one.lower() for one in found), found
 
 

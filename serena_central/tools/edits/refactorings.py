@@ -9,9 +9,10 @@ from msgspec import Meta
 from serena_central.analysis.objections import reason_to_keep
 from serena_central.core.errors import AmbiguousSymbol, EditRefused
 from serena_central.projects.project import Project
-from serena_central.projects.refactoring import LeftOver, Renamed
+from serena_central.projects.refactoring import MOST_PARTS, LeftOver, Renamed, parts_of
 from serena_central.projects.superrepo.renaming import rename_uses
 from serena_central.projects.superrepo.uses import Declaration, declarations
+from serena_central.symbols.index import Hit
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.edits.answers import answer, seen_by, seen_within
@@ -154,11 +155,20 @@ async def safe_delete_symbol(
         hit,
         call.author,
         seen=seen,
-        objections=await call.services.validation.objections(target, hit),
+        objections=await _objections(call, target, hit),
         force=force,
         dry_run=dry_run,
     )
     return await answer(call, target, edited)
+
+
+async def _objections(call: ToolCall, target: Project, hit: Hit) -> list[str]:
+    """Why a symbol, or what is deleted with it, may be in use although its project does not refer to it."""
+    found: list[str] = []
+    for part in parts_of(hit)[:MOST_PARTS]:
+        sentences = await call.services.validation.objections(target, part)
+        found += sentences if part is hit else [f"{part.name_path} goes with it: {one}" for one in sentences]
+    return found
 
 
 def _listed(places: Sequence[str]) -> str:

@@ -1,0 +1,65 @@
+"""What only groups other symbols is deleted with them: not while one of them is in use, with real language servers."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.languages import asker
+from tests.support.mcp import text_of
+
+pytestmark = pytest.mark.anyio
+
+RUST = {
+    "Cargo.toml": '[package]\nname = "grouped"\nversion = "0.1.0"\nedition = "2021"\n',
+    "src/lib.rs": """\
+mod idle {
+    fn never() {}
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn works() {}
+}
+""",
+}
+CPP = {
+    "compile_flags.txt": "-std=c++20\n",
+    "a.cpp": """\
+namespace shop {
+int used() { return 1; }
+}
+namespace shop {
+int user() { return used(); }
+}
+namespace idle {
+static int never() { return 1; }
+}
+int main() { return shop::user(); }
+""",
+}
+
+
+@pytest.mark.parametrize(
+    ("files", "path", "kept", "said"),
+    [
+        (RUST, "src/lib.rs", "tests", "tests/works goes with it: It may be used from elsewhere: it is decorated"),
+        (CPP, "a.cpp", "shop[0]", "goes with it: It is used in a.cpp:4"),
+    ],
+    ids=["rust", "cpp"],
+)
+async def test_a_group_is_not_deleted_while_a_member_is_in_use(
+    tmp_path: Path, files: dict[str, str], path: str, kept: str, said: str
+) -> None:
+    root = tmp_path / "grouped"
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    async with asker(tmp_path, root) as ask:
+        refused = await ask.result("safe_delete_symbol", name_path=kept, relative_path=path)
+        assert refused["isError"], text_of(refused)
+        assert said in text_of(refused)
+        assert (root / path).read_text() == files[path]
+        deleted = await ask.result("safe_delete_symbol", name_path="idle", relative_path=path)
+    assert not deleted["isError"], text_of(deleted)
+    assert "never" not in (root / path).read_text()
