@@ -1,6 +1,7 @@
 """Which methods may be called through an interface that they need not name: in Go, TypeScript, protocols of Python."""
 
 import re
+from collections.abc import Collection
 
 from serena_central.core.errors import Inapplicable, LanguageServerError, PathError
 from serena_central.core.pacing import Pace
@@ -9,6 +10,10 @@ from serena_central.lsp.answers import SymbolKind
 from serena_central.projects.project import Project
 from serena_central.symbols.index import Hit
 from serena_central.symbols.symbol import FileSymbols
+
+LOOKED_UP = 20
+"""Names that are looked for in the files that define them; for more, the symbols of all files are read once, which
+takes 100 ms for Django's."""
 
 _HEAD_LINES = 6
 """Lines in which the bases of a class stand."""
@@ -22,12 +27,21 @@ class Interfaces:
     def __init__(self, project: Project) -> None:
         self._project = project
         self._methods: set[str] | None = None
+        self._looked_up: dict[str, bool] = {}
 
-    async def methods(self) -> set[str]:
-        """Names that interfaces of the project hold."""
+    async def hold(self, name: str) -> bool:
+        """Whether an interface of the project has a member of a name."""
+        if self._methods is None and name not in self._looked_up and len(self._looked_up) < LOOKED_UP:
+            self._looked_up[name] = name in await self._methods_in(self._project.index.holding(name))
+        if name in self._looked_up:
+            return self._looked_up[name]
         if self._methods is None:
-            self._methods = await _in_interfaces(self._project) | await self._in_protocols()
-        return self._methods
+            self._methods = await self._methods_in(self._project.index.paths())
+        return name in self._methods
+
+    async def _methods_in(self, paths: Collection[str]) -> set[str]:
+        """Names that interfaces in some files hold."""
+        return await _in_interfaces(self._project, paths) | await self._in_protocols(paths)
 
     async def implemented(self, hit: Hit) -> str | None:
         """Why a method may be called through an interface, those of libraries included; None if none has it.
@@ -44,9 +58,9 @@ class Interfaces:
             return "the language server can't tell whether an interface names it"
         return "an interface names it" if inside or outside else None
 
-    async def _in_protocols(self) -> set[str]:
+    async def _in_protocols(self, paths: Collection[str]) -> set[str]:
         project, names = self._project, set[str]()
-        files = [path for path in project.index.paths() if project.languages.language_of(path) == "python"]
+        files = [path for path in paths if project.languages.language_of(path) == "python"]
         for path in await project.relations.holding(files, "Protocol"):
             try:
                 text = (await project.read(path)).text
@@ -57,10 +71,10 @@ class Interfaces:
         return names
 
 
-async def _in_interfaces(project: Project) -> set[str]:
+async def _in_interfaces(project: Project, paths: Collection[str]) -> set[str]:
     names: set[str] = set()
     pace = Pace()
-    for path in list(project.index.paths()):
+    for path in list(paths):
         if await pace.turn() and path not in project.index:
             continue
         symbols = project.index.file(path).symbols

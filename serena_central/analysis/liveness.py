@@ -69,13 +69,14 @@ class Kept(NamedTuple):
 
 class Language(NamedTuple):
     """What rules must know about a symbol's file besides its text. `library`: other programs may use what it exports.
+    `in_interface`: an interface of the project has a member of the symbol's name.
 
     `may_override`: a base of the symbol's type has a member of its name, or is not known.
     """
 
     name: str
     library: bool
-    interface_methods: Collection[str]
+    in_interface: bool
     may_override: bool = True
 
 
@@ -145,7 +146,7 @@ def _heading(hit: Hit, text: Text) -> list[int]:
 
 
 def _overriding(hit: Hit, text: Text, language: Language, policy: ValidationPolicy) -> str | None:
-    if hit.symbol.name in language.interface_methods and hit.symbol.kind in (SymbolKind.METHOD, SymbolKind.FUNCTION):
+    if language.in_interface and hit.symbol.kind in (SymbolKind.METHOD, SymbolKind.FUNCTION):
         return "an interface names it"
     container = hit.symbol.container
     if container < 0 or language.name not in _BASES or not language.may_override:

@@ -43,8 +43,8 @@ class KeepRules:
         """Why a symbol counts as used; None if no rule says so."""
         name = self._project.languages.language_of(hit.path) or ""
         overrides = await self._project.relations.may_override(hit)
-        methods = await self._interfaces.methods()
-        language = Language(name, _below(hit.path, self._libraries), methods, overrides)
+        in_interface = await self._interfaces.hold(hit.symbol.name)
+        language = Language(name, _below(hit.path, self._libraries), in_interface, overrides)
         found = kept(hit, text, language, self._project.settings.validation)
         if found is None and name == "go" and (reason := await self._interfaces.implemented(hit)):
             return Kept(reason)

@@ -11,6 +11,7 @@ from serena_central.editing.rename import Rename
 from serena_central.projects.languages import ProjectLanguages
 from serena_central.symbols.index import Hit
 from serena_central.symbols.kinds import GROUPS
+from serena_central.symbols.syntax.grammars import SHORTHANDS
 from serena_central.symbols.syntax.messages import Shorthand
 
 _BEFORE = re.compile(r"[{,](?:\s|/\*.*?\*/|//[^\n]*\n|\b(?:ref|mut)\b)*\Z", re.DOTALL)
@@ -65,6 +66,8 @@ async def both_written(
 
 async def shorthands(languages: ProjectLanguages, path: str, name: str) -> Mapping[Position, Shorthand]:
     """Where a name stands in a file for a field and a value at once, as far as a grammar can tell."""
+    if languages.identifier(path) not in SHORTHANDS:
+        return {}
     try:
         found = await languages.occurrences(path, name)
     except (LanguageServerError, PathError):

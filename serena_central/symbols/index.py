@@ -232,6 +232,10 @@ class SymbolIndex:
             hits += [Hit(path, file, place) for place, symbol in enumerate(file.symbols) if symbol.name == name]
         return hits
 
+    def holding(self, name: str) -> set[str]:
+        """Files that have a symbol of a name."""
+        return self._files_of({name}, None)
+
     def names(self) -> Iterator[str]:
         """Every name that some symbol has, as far as they are mapped."""
         return chain(self._files_of_name, self._file_of_name)

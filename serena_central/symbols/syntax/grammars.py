@@ -55,6 +55,9 @@ GRAMMARS = {
 }
 """LSP language identifier → grammar. Ruby, Bash and Lua come with the extra `grammars`, the others always."""
 
+SHORTHANDS = frozenset({"javascript", "javascriptreact", "rust", "typescript", "typescriptreact"})
+"""Languages in which one word may stand for a field and a value at once: texts of others need not be parsed for it."""
+
 
 @cache
 def grammar_of(identifier: str) -> Grammar | None:

@@ -61,14 +61,14 @@ def test_rules(language: str, path: str, text: str, name: str, holder: str, reas
     found = kept(
         hit_in(text, name, path, holder),
         Text(text),
-        Language(language, language == "rust", {"close"}),
+        Language(language, language == "rust", in_interface=name == "close"),
         ValidationPolicy(),
     )
     assert (found and found.reason) == reason
 
 
 def test_settings_name_what_is_in_use_and_what_exports_are_worth() -> None:
-    python, plain = Language("python", False, ()), "def on_start(): ..."
+    python, plain = Language("python", library=False, in_interface=False), "def on_start(): ..."
     named = kept(hit_in(plain, "on_start", "a.py"), Text(plain), python, ValidationPolicy(keep_names=["on_*"]))
     placed = kept(
         hit_in(plain, "on_start", "hooks/a.py"), Text(plain), python, ValidationPolicy(keep_paths=["hooks/*"])
@@ -77,11 +77,8 @@ def test_settings_name_what_is_in_use_and_what_exports_are_worth() -> None:
         "it is named in validation.keep_names",
         "its file is named in validation.keep_paths",
     ]
-    go = "package a\nfunc Open() {}"
-    assert (
-        kept(hit_in(go, "Open", "a.go"), Text(go), Language("go", False, ()), ValidationPolicy(exported="report"))
-        is None
-    )
+    text, go = "package a\nfunc Open() {}", Language("go", library=False, in_interface=False)
+    assert kept(hit_in(text, "Open", "a.go"), Text(text), go, ValidationPolicy(exported="report")) is None
 
 
 def test_tests_are_known_by_file_and_folder() -> None:

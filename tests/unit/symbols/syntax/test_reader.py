@@ -9,7 +9,10 @@ import pytest
 
 from serena_central.core.errors import LanguageServerError
 from serena_central.symbols.syntax import reader as reader_module
+from serena_central.symbols.syntax.grammars import GRAMMARS, SHORTHANDS
+from serena_central.symbols.syntax.occurrences import _INITIALIZERS, _PATTERNS
 from serena_central.symbols.syntax.reader import MAX_BYTES, SyntaxReader
+from serena_central.symbols.syntax.trees import tools
 from tests.support.pools import until_gone
 
 pytestmark = pytest.mark.anyio
@@ -169,3 +172,12 @@ async def test_who_waits_when_the_server_stops_is_told_so() -> None:
             await anyio.wait_all_tasks_blocked()
     assert len(told) == 2
     assert all("stopping" in text for text in told)
+
+
+@pytest.mark.parametrize("identifier", GRAMMARS)
+def test_only_grammars_that_have_words_for_shorthands_are_asked_for_them(identifier: str) -> None:
+    parser, _ = tools(identifier)
+    assert parser.language is not None
+    kind = parser.language.id_for_node_kind
+    words = [word for word in (*_PATTERNS, *_INITIALIZERS) if kind(word, True)]
+    assert bool(words) == (identifier in SHORTHANDS)
