@@ -105,7 +105,7 @@ def test_trees_of_edited_texts_are_what_parsing_gives(identifier: str, monkeypat
         made += parsed == before
         if not root.has_error:
             source = after if len(original) < 2 * len(after) < 4 * len(original) else original
-    assert made > EDITS / 10  # the others have errors
+    assert made >= EDITS / 20  # the others have errors, before or after
 
 
 def test_a_text_that_an_edit_leaves_is_known_and_few_are_kept() -> None:
