@@ -165,6 +165,8 @@ class AutoInstaller:
                 words = f"installed {spec.name} {done.version} by {done.via} in {done.seconds:.0f} s"
                 self._bus.publish(FINISHED, words, server=spec.name, version=done.version, via=done.via)
             finally:
+                if not attempt.error:  # an interrupted one has not failed: it is begun anew when it is wanted again
+                    self._attempts.pop(spec.name, None)
                 attempt.over.set()
 
     def _failed(self, spec: ServerSpec, attempt: _Attempt, why: str) -> None:
