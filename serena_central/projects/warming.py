@@ -54,7 +54,7 @@ async def _language(
         indexer.doubt(files)  # what they failed of is over
     ready, lacks = await _ready({languages.server_of(path): path for path in reversed(files)}.values(), languages)
     if ready:
-        lacks = [*lacks, *map(str, await indexer.ensure(files))]
+        lacks = [*lacks, *map(str, await indexer.complete(files))]
     took = round(time.monotonic() - began, 3)
     report(f"{name}: {language} {'is warm' if ready else 'failed'} after {took:.1f} s")
     return Warmed(name, language, took, ready, "; ".join(dict.fromkeys(lacks)) or None)

@@ -38,7 +38,7 @@ def copy_of(name: str, folder: Path, *, compile_commands: Iterable[str] = ()) ->
 
 USUAL = (
     "resolves third-party imports",
-    "Not searched: files of data and markup",
+    "Not searched: files of data, markup and side languages",
     "marked as output by the tool that fills it",
     "Nothing fits",
 )
