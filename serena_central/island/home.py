@@ -38,6 +38,11 @@ class Home:
         return os.path.join(self.folder, "token")
 
     @property
+    def lock_file(self) -> str:
+        """Held by this user's one server as long as it runs."""
+        return os.path.join(self.folder, "lock")
+
+    @property
     def start_lock(self) -> str:
         """Held by whoever starts a server: of ten at once, one does."""
         return os.path.join(self.folder, "start.lock")

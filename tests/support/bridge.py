@@ -94,7 +94,9 @@ class BridgeClient:
 
     async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """The result of a tool."""
-        return (await self.ask("tools/call", {"name": tool, "arguments": arguments}))["result"]
+        answer = await self.ask("tools/call", {"name": tool, "arguments": arguments})
+        assert "result" in answer, answer
+        return answer["result"]
 
     async def open(self, **capabilities: Any) -> None:
         """The handshake; nothing in the modern era."""
