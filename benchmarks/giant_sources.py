@@ -95,6 +95,75 @@ def _make_writable(root: Path) -> None:
             os.chmod(path, os.stat(path).st_mode | stat.S_IWUSR)  # noqa: PTH101, PTH116
 
 
+_POLARS = "0.46.0"
+
+_FEATURES = "lazy parquet json sql streaming temporal strings ipc avro"
+
+
+def _polars(root: Path) -> str:
+    """polars' crates as crates.io has them, in one workspace in which they are used by path."""
+    unpacked = BUILD / "unpacked-polars"
+    (unpacked / "src").mkdir(parents=True, exist_ok=True)
+    (unpacked / "src" / "lib.rs").touch()
+    features = ", ".join(f'"{name}"' for name in _FEATURES.split())
+    (unpacked / "Cargo.toml").write_text(
+        '[package]\nname = "fetching"\nversion = "0.0.0"\nedition = "2021"\n'
+        f'[dependencies]\npolars = {{ version = "={_POLARS}", features = [{features}] }}\n',
+        encoding="utf-8",
+    )
+    home = unpacked / "cargo"
+    environment = {**os.environ, "CARGO_HOME": str(home)}
+    subprocess.run(["cargo", "fetch", "--quiet"], cwd=unpacked, env=environment, check=True)
+    crates = sorted((home / "registry" / "src").glob("*/polars*"))
+    root.mkdir(parents=True)
+    for crate in crates:
+        shutil.copytree(crate, root / "crates" / crate.name.rpartition("-")[0])
+    names = [folder.name for folder in sorted((root / "crates").iterdir())]
+    paths = "".join(f'{name} = {{ path = "crates/{name}" }}\n' for name in names)
+    workspace = f'[workspace]\nresolver = "2"\nmembers = ["crates/*"]\n\n[patch.crates-io]\n{paths}'
+    (root / "Cargo.toml").write_text(workspace, encoding="utf-8")
+    shutil.rmtree(unpacked)
+    return f"polars {_POLARS}, {len(crates)} crates of crates.io"
+
+
+_TYPESCRIPT = {
+    "effect": "3.22.4",
+    "rxjs": "7.8.2",
+    "viem": "2.57.20",
+    "ethers": "6.17.0",
+    "zod": "4.6.7",
+    "tldraw": "3.15.6",
+    "@tldraw/editor": "3.15.6",
+    "@tldraw/store": "3.15.6",
+    "@tldraw/tlschema": "3.15.6",
+    "@reduxjs/toolkit": "2.14.0",
+    "@effect/platform": "0.97.2",
+}
+"""Packages of npm that ship their sources, which one project of more than 3,000 files is made of."""
+
+
+def _typescript(root: Path) -> str:
+    """The TypeScript sources of these packages, side by side, with one tsconfig.json."""
+    unpacked = BUILD / "unpacked-typescript"
+    unpacked.mkdir(parents=True, exist_ok=True)
+    (unpacked / "package.json").write_text('{"private": true}', encoding="utf-8")
+    wanted = [f"{name}@{version}" for name, version in _TYPESCRIPT.items()]
+    options = ["--ignore-scripts", "--no-audit", "--no-fund", "--legacy-peer-deps", "--silent"]
+    subprocess.run(["npm", "install", *options, *wanted], cwd=unpacked, check=True)
+    for name in _TYPESCRIPT:
+        package = unpacked / "node_modules" / name
+        for file in [*package.rglob("*.ts"), *package.rglob("*.tsx")]:
+            inside = file.relative_to(package)
+            if file.is_file() and not file.name.endswith(".d.ts") and "node_modules" not in inside.parts:
+                target = root / "packages" / name / inside
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, target)
+    settings = '{"compilerOptions": {"target": "es2022", "module": "preserve", "jsx": "preserve", "noEmit": true}}'
+    (root / "tsconfig.json").write_text(settings, encoding="utf-8")
+    shutil.rmtree(unpacked)
+    return "npm " + ", ".join(wanted)
+
+
 _BROAD = (
     ("get_symbols_overview", {"relative_path": "."}),
     ("list_dir", {"relative_path": ".", "recursive": True}),
@@ -141,5 +210,31 @@ GIANTS = {
             ),
         ),
         "pkg/kubelet/cm",
+    ),
+    "polars": Giant(
+        "polars",
+        _polars,
+        ("--languages=Rust", "--kinds-Rust=fsgitP"),
+        "DataFrame",
+        "collect_sch",
+        (
+            *_BROAD,
+            ("find_symbol", {"name_path_pattern": "new"}),
+            ("find_symbol", {"name_path_pattern": "LazyFrame/collect"}),
+            ("get_symbols_overview", {"relative_path": "crates/polars-core"}),
+        ),
+    ),
+    "typescript": Giant(
+        "TypeScript sources",
+        _typescript,
+        ("--languages=TypeScript", "--langmap=TypeScript:.ts.tsx", "--kinds-TypeScript=fcige"),
+        "Observable",
+        "createSto",
+        (
+            *_BROAD,
+            ("find_symbol", {"name_path_pattern": "make"}),
+            ("find_symbol", {"name_path_pattern": "get", "substring_matching": True}),
+            ("get_symbols_overview", {"relative_path": "packages/effect"}),
+        ),
     ),
 }
