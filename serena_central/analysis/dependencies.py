@@ -2,6 +2,9 @@
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
+
+import anyio.to_thread
 
 from serena_central.analysis.blindspots import blind_spots
 from serena_central.analysis.collect import Collections
@@ -42,8 +45,11 @@ async def dependencies(
     parts = modules or [Part(Area("", ""), project)]
     holder = _holder(parts, collected) if within else None
     node_of = node_namer(granularity, inside, [part.area for part in modules])
-    graph = graph_of(collected.definitions, collected.files, granularity, node_of=node_of, holder=holder)
-    return report_of(project.name, inside, graph, max_nodes=max_nodes, remarks=remarks)
+    add_up = partial(graph_of, collected.definitions, collected.files, granularity, node_of=node_of, holder=holder)
+    # Holders are looked up in the index, which belongs to the loop.
+    graph = add_up() if holder else await anyio.to_thread.run_sync(add_up)
+    report = partial(report_of, project.name, inside, graph, max_nodes=max_nodes, remarks=remarks)
+    return await anyio.to_thread.run_sync(report)
 
 
 def node_namer(granularity: Granularity, inside: str, areas: Sequence[Area]) -> Callable[[str], str]:

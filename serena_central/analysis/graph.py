@@ -4,9 +4,9 @@ An edge leads from the user to what it uses. Nodes are files, folders, modules o
 the root's own folder), names of modules, `path:name path`; a file's top level is a symbol by the file's path.
 """
 
-import importlib
 from collections import Counter
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
@@ -147,9 +147,12 @@ def merged(graph: Graph, into: Callable[[str], str]) -> Graph:
 
 
 def analyse(graph: Graph) -> Analysis:
-    """Circles, the largest first, layers from the bottom up, and the rankings: of what is confirmed."""
-    # Imported by the first graph: it takes a quarter of a second, and most servers never draw one.
-    networkx: Any = importlib.import_module("networkx")
+    """Circles, the largest first, layers from the bottom up, and the rankings: of what is confirmed.
+
+    To be called in a thread: of thousands of files it takes a second, and the first one imports networkx.
+    """
+    # Imported by the first graph: it takes half a second, and most servers never draw one.
+    networkx: Any = import_module("networkx")
     whole = networkx.DiGraph()
     whole.add_nodes_from(graph.files)
     graph = confirmed(graph)

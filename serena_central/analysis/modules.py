@@ -16,6 +16,7 @@ from serena_central.analysis.blindspots import blind_spots
 from serena_central.analysis.collect import Collections
 from serena_central.analysis.uses import Collected, Definition
 from serena_central.core.errors import LanguageServerError, SerenaCentralError
+from serena_central.core.pacing import paced
 from serena_central.core.progress import report
 from serena_central.core.quoting import quoted
 from serena_central.core.words import counted
@@ -113,11 +114,13 @@ def _moved(definition: Definition, part: Part) -> Definition:
 
 async def _world(project: Project) -> bytes:
     """A digest of all that a module's answers depend on."""
-    environment = project.languages.environment_of(await project.languages_in_use())
+    languages = project.languages
+    environment = languages.environment_of(await project.languages_in_use())
+    files = list(project.tree.files)
+    paths = [path async for path in paced(files) if languages.is_code(path)]
+    paths += [path async for path in paced(files) if languages.is_marker(path)]
 
     def read() -> bytes:
-        paths = [path for path in project.tree.files if project.languages.is_code(path)]
-        paths += [path for path in project.tree.files if project.languages.is_marker(path)]
         found = hashlib.blake2b(environment.encode("utf-8", "surrogateescape"), digest_size=16)
         for path, words in sorted(words_of(project.root, dict.fromkeys(paths), ()).items()):
             found.update(path.encode("utf-8", "surrogateescape") + b"\0" + words.digest)

@@ -53,16 +53,17 @@ class Surroundings:
     @classmethod
     async def of(cls, project: Project, names: Iterable[str]) -> "Surroundings":
         """Reads all code of the project, in a thread; ends soon when cancelled."""
-        paths = sorted(path for path in project.tree.files if project.languages.is_code(path))
-        building = sorted(path for path in project.tree.files if project.languages.is_marker(path))
-        wanted = {*names, *map(imported_as, paths)}
+        files, languages = sorted(project.tree.files), project.languages
+        paths = [path async for path in paced(files) if languages.is_code(path)]
+        building = [path async for path in paced(files) if languages.is_marker(path)]  # of the languages found above
+        wanted = set(names)
         stop = threading.Event()
 
         def read() -> Surroundings:
             words = words_of(
                 project.root,
                 paths,
-                wanted,
+                wanted.union(map(imported_as, paths)),
                 marker=_UNNAMED,
                 lines=lambda path: IMPORTS if _is_python(project, path) else None,
                 stopped=stop.is_set,

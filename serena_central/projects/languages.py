@@ -8,7 +8,6 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -39,6 +38,7 @@ from serena_central.lsp.installers.underway import Underway, underway_of
 from serena_central.lsp.locate import locate
 from serena_central.lsp.roots import (
     Manifests,
+    MarkerNames,
     ProjectDependencies,
     ProjectPython,
     ServerRoot,
@@ -147,6 +147,8 @@ class ProjectLanguages:
         self._around = around
         self._roots: set[Path] = {root}
         self._specs: dict[str, ServerSpec | None] = {}
+        self._markers: MarkerNames | None = None
+        """Of the servers above; None when one has come since."""
         self._identities: dict[str, str] = {}
         self._missing: dict[str, ServerSpec] = {}
         """Servers that were not there when they were looked for, until it is told that they are."""
@@ -268,6 +270,7 @@ class ProjectLanguages:
             return None
         if language not in self._specs:
             self._specs[language] = self._choices.server_for(language)
+            self._markers = None
         return self._specs[language]
 
     def identity(self, path: str) -> str | None:
@@ -717,10 +720,11 @@ class ProjectLanguages:
         self._users = {}
 
     def is_marker(self, path: str) -> bool:
-        """Whether a file may say where a server's root is."""
-        name = path.rpartition("/")[2]
-        groups = [group for spec in self._specs.values() if spec is not None for group in spec.roots.markers]
-        return any(fnmatchcase(name, marker.rpartition("/")[2]) for group in groups for marker in group)
+        """Whether a file may say where a server's root is. Takes a microsecond: it is asked of all files."""
+        if self._markers is None:
+            specs = [spec for spec in self._specs.values() if spec is not None]
+            self._markers = MarkerNames.of(marker for spec in specs for group in spec.roots.markers for marker in group)
+        return self._markers.fit(path.rpartition("/")[2])
 
     @property
     def roots(self) -> frozenset[Path]:

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import anyio.to_thread
+
 from serena_central.analysis.dependencies import node_namer
 from serena_central.analysis.graph import analyse, graph_of
 from serena_central.analysis.modules import Area, Part, collect_modules
@@ -145,7 +147,8 @@ async def _levels(call: ToolCall, parts: Sequence[Part]) -> dict[str, int]:
     collected = await collect_modules(parts, call.services.collections)
     areas = [part.area for part in parts]
     graph = graph_of(collected.definitions, collected.files, "file", node_of=node_namer("file", "", areas))
-    return {path: number for number, layer in enumerate(analyse(graph).layers) for path in layer}
+    layers = (await anyio.to_thread.run_sync(analyse, graph)).layers
+    return {path: number for number, layer in enumerate(layers) for path in layer}
 
 
 async def _symbols(call: ToolCall, made: Sequence[EditRow], parts: Sequence[Part]) -> dict[str, list[str]]:

@@ -2,6 +2,7 @@
 
 from serena_central.lsp.roots.dependencies import ProjectDependencies
 from serena_central.lsp.roots.go import Manifests
+from serena_central.lsp.roots.markers import MarkerNames
 from serena_central.lsp.roots.neighbours import users_elsewhere
 from serena_central.lsp.roots.place import ServerRoot
 from serena_central.lsp.roots.project_python import ProjectPython
@@ -9,6 +10,7 @@ from serena_central.lsp.roots.resolve import is_unmarked, server_root
 
 __all__ = [
     "Manifests",
+    "MarkerNames",
     "ProjectDependencies",
     "ProjectPython",
     "ServerRoot",
