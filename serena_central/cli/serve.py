@@ -28,6 +28,7 @@ from serena_central.config.layers import Loaded
 from serena_central.config.load import load_server_config
 from serena_central.config.settings import ServerSettings
 from serena_central.core import tracing
+from serena_central.core.allocator import keep_little
 from serena_central.core.descriptors import raise_limit
 from serena_central.core.errors import AlreadyRunning, ConfigError, SerenaCentralError
 from serena_central.core.logs import log_to
@@ -84,6 +85,7 @@ def command(
     if not loaded.value.central_server_enabled:
         raise ConfigError("central_server_enabled", "is off, so that no server is started; switch it on to serve")
     raise_limit()
+    keep_little()
     places = Places.of_user()
     mended = places.create()
     log_to(places.log_file, loaded.value.log_level, loaded.value.log_format)

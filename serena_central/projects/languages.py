@@ -5,11 +5,11 @@ tree saw to every server that was ever asked for this project. It knows no symbo
 """
 
 import logging
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -17,6 +17,7 @@ import anyio.to_thread
 from serena_central.core.errors import (
     ConfigError,
     LanguageServerError,
+    PathError,
     ServerBeingInstalled,
     ServerNotInstalled,
     ServerNotTrusted,
@@ -26,7 +27,8 @@ from serena_central.core.pacing import paced
 from serena_central.core.places import Places
 from serena_central.core.text import Text
 from serena_central.files.recent import RecentTexts
-from serena_central.files.text import FileText
+from serena_central.files.stamp import Stamp
+from serena_central.files.text import FileText, decode, read_bytes
 from serena_central.files.tree import Change
 from serena_central.lsp.answers import DocumentSymbol, FileChange, SymbolKind
 from serena_central.lsp.catalogue import ServerSpec, catalogue
@@ -51,13 +53,13 @@ from serena_central.pool.pool import LanguageServerPool
 from serena_central.pool.state import Cause
 from serena_central.projects.side import SideLanguages
 from serena_central.symbols import identity
-from serena_central.symbols.comparison import Comparison
+from serena_central.symbols.comparison import MANY_FILES, Comparison
 from serena_central.symbols.flat import completed, is_flat
-from serena_central.symbols.source import Lent, Outline
+from serena_central.symbols.source import Lent, Outline, Read
 from serena_central.symbols.symbol import Symbol
 from serena_central.symbols.syntax.grammars import Grammar, grammar_of
-from serena_central.symbols.syntax.messages import Claimed, Declared, Edit, Occurrence
-from serena_central.symbols.syntax.reader import SyntaxReader
+from serena_central.symbols.syntax.messages import Claimed, Declared, Edit, Occurrence, Packed
+from serena_central.symbols.syntax.reader import MAX_BYTES, SyntaxReader
 
 logger = logging.getLogger(__name__)
 
@@ -81,6 +83,11 @@ REBINDING: Mapping[str, frozenset[int]] = {
 """Languages in which definitions of one name in one scope are one symbol (a name that is bound again, a property's
 accessors, signatures, declarations that merge), but for those of these kinds: variables of several blocks. In all
 other languages they are overloads."""
+
+
+class _Content(NamedTuple):
+    stamp: Stamp
+    text: str
 
 
 class Installations(Protocol):
@@ -152,7 +159,8 @@ class ProjectLanguages:
         self._identities: dict[str, str] = {}
         self._missing: dict[str, ServerSpec] = {}
         """Servers that were not there when they were looked for, until it is told that they are."""
-        self._comparisons: dict[str, Comparison] = {}
+        self.comparisons: dict[str, Comparison] = {}
+        """Servers that can not know how files are built → what a comparison with the syntax has brought."""
         self._unmarked: dict[tuple[str, str], bool] = {}
         """(server, folder of a file) → whether it can't know how files there are built; thrown away likewise."""
         self._wanted: dict[tuple[str, str], WantedServer] = {}
@@ -278,16 +286,16 @@ class ProjectLanguages:
         spec = self.spec_for(path)
         if spec is None:
             return None
-        compared = self._comparisons.get(spec.name)
-        preferred = compared is not None and compared.decided and compared.prefers_syntax
-        return (self.instead(path) if preferred else None) or self._identity_of(spec)
+        compared = self.comparisons.get(spec.name)
+        by_syntax = compared is not None and compared.reads_by_syntax
+        return (self.instead(path) if by_syntax else None) or self._identity_of(spec)
 
     def instead(self, path: str) -> str | None:
         """What reads a file by syntax in place of a server that can't know how it is built; None where one can."""
         spec, grammar = self.spec_for(path), self.grammar(path)
         if spec is None or grammar is None or not self._is_unmarked(spec, path):
             return None
-        return identity.instead(grammar, self._identity_of(spec))
+        return identity.instead(grammar)
 
     def _is_unmarked(self, spec: ServerSpec, path: str) -> bool:
         if spec.roots.unmarked is None:
@@ -301,8 +309,8 @@ class ProjectLanguages:
         """Servers in whose place files are read by syntax → what they lack for these files."""
         return {
             name: spec.roots.unmarked or ""
-            for name, compared in self._comparisons.items()
-            if compared.decided and compared.prefers_syntax
+            for name, compared in self.comparisons.items()
+            if compared.reads_by_syntax
             for spec in (catalogue().servers[name],)
         }
 
@@ -580,11 +588,6 @@ class ProjectLanguages:
             LanguageServerError: no server, or it failed.
         """
 
-        said = self.identity(path)
-        if said is not None and identity.is_instead(said):
-            await work(Lent(self.by_syntax, self._syntax))
-            return
-
         async def with_server(server: LanguageServer) -> None:
             async def ask(file: str) -> Outline:
                 outline = Outline(await self._whole(file, await server.document_symbols(self._root / file)))
@@ -595,6 +598,48 @@ class ProjectLanguages:
         # A file's own symbols need none of the folder around it.
         await self._read(self._wanted_for(path), with_server)
 
+    async def look_at_builds(self, paths: Iterable[str]) -> None:
+        """Sees which servers can't know so many of these files that all are read by syntax until it is decided who
+        knows them better; root-relative paths."""
+        unknown: dict[str, list[str]] = defaultdict(list)
+        async for path in paced(list(paths)):
+            spec = self.spec_for(path)
+            if spec is not None and spec.roots.unmarked is not None and self.instead(path) is not None:
+                unknown[spec.name].append(path)
+        for server, files in unknown.items():
+            if len(files) >= MANY_FILES and server not in self.comparisons:
+                self.comparisons[server] = Comparison.of_many(files)
+
+    async def compare(self) -> bool:
+        """Decides by samples who knows such files better; whether some are to be read by their server since."""
+        moved = False
+        for server, compared in self.comparisons.items():
+            if compared.decided:
+                continue
+            try:
+                for path in compared.sample:
+                    await self._compare(path, compared)
+            except LanguageServerError as error:
+                logger.info("%s is not compared with the syntax: %s", server, error)
+                continue
+            if compared.sample:
+                compared.close()
+                logger.info("%s compared with the syntax: %s", server, compared)
+                moved = moved or not compared.prefers_syntax
+        return moved
+
+    async def _compare(self, path: str, compared: Comparison) -> None:
+        if compared.decided or self.instead(path) is None:
+            return
+        try:
+            by_syntax = await self.by_syntax(path)
+            by_server = await self._read(
+                self._wanted_for(path), lambda server: server.document_symbols(self._root / path)
+            )
+        except PathError:
+            return
+        compared.add(by_server, by_syntax.symbols)
+
     async def _better(self, path: str, by_server: Outline) -> Outline:
         """The better of two outlines of a file that its server can't know; it is one of the sample."""
         spec = self.spec_for(path)
@@ -603,7 +648,7 @@ class ProjectLanguages:
         except LanguageServerError as error:
             logger.warning("what %s holds by syntax is not known: %s", path, error)
             return by_server
-        compared = self._comparisons.setdefault(spec.name if spec else "", Comparison())
+        compared = self.comparisons.setdefault(spec.name if spec else "", Comparison())
         return by_syntax if compared.add(by_server.symbols, by_syntax.symbols) else by_server
 
     async def _whole(self, path: str, symbols: Sequence[DocumentSymbol]) -> Sequence[DocumentSymbol]:
@@ -635,6 +680,36 @@ class ProjectLanguages:
         assert self._syntax is not None, "grammar() found none"
         text = await anyio.to_thread.run_sync(self.read_text, self._root / path)
         return await self._syntax.outline(self.identifier(path), text.content)
+
+    async def read_by_syntax(self, paths: Sequence[str]) -> list[Read | LanguageServerError | PathError]:
+        """The symbols of files that have a grammar, by syntax alone, as the index keeps them; in their order.
+
+        Raises LanguageServerError for all.
+        """
+        assert self._syntax is not None, "grammar() found none"
+        texts = await anyio.to_thread.run_sync(self._contents, paths)
+        asked = [(self.identifier(path), one.text) for path, one in texts.items() if isinstance(one, _Content)]
+        answers = iter(await self._syntax.packed(asked))
+        found: list[Read | LanguageServerError | PathError] = []
+        for path in paths:
+            one = texts[path]
+            if isinstance(one, PathError):
+                found.append(one)
+                continue
+            answer = next(answers)
+            found.append(Read(one.stamp, answer) if isinstance(answer, Packed) else answer)
+        return found
+
+    def _contents(self, paths: Sequence[str]) -> "dict[str, _Content | PathError]":
+        """The texts of files that nobody reads again soon; in a thread."""
+        found: dict[str, _Content | PathError] = {}
+        for path in paths:
+            try:
+                data, stamp = read_bytes(self._root / path, max_bytes=MAX_BYTES)
+                found[path] = _Content(stamp, decode(data, path, self.encoding).content)
+            except PathError as error:
+                found[path] = error
+        return found
 
     async def occurrences(self, path: str, name: str) -> list[Occurrence]:
         """Where a name stands in a file, and in what, by syntax; nothing where its language has no grammar.

@@ -51,6 +51,9 @@ from serena_central.symbols.symbol import FileSymbols
 
 logger = logging.getLogger(__name__)
 
+COMPARED_AFTER_S = 60.0
+"""Comparing sources takes a language server some ten seconds, in which the index of a large project is filled."""
+
 ATTEMPTS = 4
 """How often a file that changes under the answer is looked at again."""
 
@@ -119,6 +122,7 @@ class Project:
         """What is held back since nobody trusts the root: sentences without their end, for notes."""
         self.settings_stamp: object = settings_stamp(root)
         """Of the files that the settings were read from: when it differs, the project is opened anew."""
+        self._installed = anyio.Event()
         self._batches = 0
         """Of changes, so far."""
         self._languages_in_use = -1, set[str]()
@@ -134,8 +138,10 @@ class Project:
             await self.languages.look_at_scripts(self.tree.files)
             await self.languages.count(list(self.tree.files))
             self.languages.on_woken = self.indexer.take_in
+            await self.languages.look_at_builds(self.tree.files)
             await self.indexer.load()
             tasks.start_soon(self.indexer.run)
+            tasks.start_soon(self._compare)
             if self._external is not None:
                 tasks.start_soon(self._external.run)
             task_status.started()
@@ -144,6 +150,15 @@ class Project:
             finally:
                 with anyio.move_on_after(5, shield=True):
                     await self.indexer.save()
+
+    async def _compare(self) -> None:
+        """Has files read by who knows them better; again when a server comes to be there."""
+        while True:
+            self._installed = anyio.Event()
+            await anyio.sleep(COMPARED_AFTER_S)
+            if await self.languages.compare():
+                self.indexer.doubt(self.tree.files)
+            await self._installed.wait()
 
     def _changed(self, changes: Sequence[Change]) -> None:
         self._batches += 1
@@ -170,6 +185,7 @@ class Project:
         """A language server that was missing is there now: it is asked about its files."""
         self.languages.installed(name)
         self.indexer.doubt(self.tree.files)
+        self._installed.set()
 
     def server_started(self, root: Path) -> None:
         """A language server has started, for whomever: it is asked what is known by syntax."""

@@ -17,9 +17,10 @@ def is_by_syntax(identity: str) -> bool:
     return identity.startswith(_BY_SYNTAX)
 
 
-def instead(grammar: Grammar, server: str) -> str:
+@cache
+def instead(grammar: Grammar) -> str:
     """The syntax, for files that it knows better than their server does: final, as a server's own word is."""
-    return f"{_INSTEAD}{grammar.query} {REVISION} for {server}"
+    return f"{_INSTEAD}{grammar.query} {REVISION}"
 
 
 def is_instead(identity: str) -> bool:

@@ -12,15 +12,21 @@ from typing import NamedTuple
 
 import msgspec
 
+from serena_central.core.pacing import paced
 from serena_central.files.stamp import Stamp
+from serena_central.symbols.name_text import NAMES_PER_TEXT, NameText
 from serena_central.symbols.namepath import Pattern, Reading
 from serena_central.symbols.symbol import FileSymbols, Symbol
+from serena_central.symbols.syntax.messages import Packed
 
 DECODED_FILES = 2048
 """Files whose symbols stay decoded: what agents ask again and again; about 20 MB at the most."""
 
 FILES_LOOKED_AT = 1_000
 """Of those that define one name, to show some of them: 2 ms."""
+
+FEW_FILES = 16
+"""Of a name that so many files have they are a tuple, which takes a quarter of the memory."""
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(FileSymbols)
@@ -100,8 +106,9 @@ class SymbolIndex:
         self._entries: dict[str, Entry] = {}
         self._file_of_name: dict[str, str] = {}
         """Names that one file has, as most have."""
-        self._files_of_name: dict[str, dict[str, None]] = {}
-        """Names that several have. Dictionaries of strings alone, however large, cost the garbage collector nothing."""
+        self._files_of_name: dict[str, tuple[str, ...] | dict[str, None]] = {}
+        """Names that several have. Collections of strings alone, however large, cost the garbage collector nothing."""
+        self._name_text = NameText()
         self._unmapped: dict[str, bytes] = {}
         """Restored files whose names lead nowhere yet → those names. They are searched as they are."""
         self._decoded: OrderedDict[str, FileSymbols] = OrderedDict()
@@ -124,6 +131,12 @@ class SymbolIndex:
         self._entries[path] = Entry(stamp, indexed_at_ns, source, _encoder.encode(file))
         self._add_names(path, {symbol.name for symbol in file.symbols})
 
+    def put_packed(self, path: str, symbols: Packed, *, stamp: Stamp, indexed_at_ns: int, source: str) -> None:
+        """As `put`, of symbols that are encoded already."""
+        self.drop(path)
+        self._entries[path] = Entry(stamp, indexed_at_ns, source, symbols.blob)
+        self._add_names(path, set(symbols.names))
+
     def restore(self, path: str, entry: Entry, names: bytes) -> None:
         """Takes over an entry of the cache for a file that is not known; `names` are its symbols', as `packed`."""
         self._entries[path] = entry
@@ -143,12 +156,17 @@ class SymbolIndex:
         # Names by the set, not one by one: a restart takes over millions.
         several = self._files_of_name.keys() & names
         for name in several:
-            self._files_of_name[name][path] = None
+            self._files_of_name[name] = _with(self._files_of_name[name], path)
         names = names - several
         second = self._file_of_name.keys() & names
         for name in second:
-            self._files_of_name[name] = {self._file_of_name.pop(name): None, path: None}
-        self._file_of_name.update(dict.fromkeys(names - second, path))
+            self._files_of_name[name] = self._file_of_name.pop(name), path
+        new = names - second
+        self._file_of_name.update(dict.fromkeys(new, path))
+        self._name_text.add(new)
+        if len(self._name_text) > 2 * (len(self._file_of_name) + len(self._files_of_name)) + NAMES_PER_TEXT:
+            self._name_text = NameText()  # most of it is gone
+            self._name_text.add(self.names())
 
     def drop(self, path: str) -> None:
         """Forgets a file; nothing happens if it isn't known."""
@@ -160,10 +178,10 @@ class SymbolIndex:
             if several is None:
                 del self._file_of_name[name]
                 continue
-            del several[path]
-            if len(several) == 1:
+            left = self._files_of_name[name] = _without(several, path)
+            if len(left) == 1:
                 del self._files_of_name[name]
-                self._file_of_name[name] = next(iter(several))
+                self._file_of_name[name] = next(iter(left))
         del self._entries[path]
         self._decoded.pop(path, None)
 
@@ -171,6 +189,7 @@ class SymbolIndex:
         """Forgets all files."""
         for known in (self._entries, self._file_of_name, self._files_of_name, self._unmapped, self._decoded):
             known.clear()
+        self._name_text = NameText()
 
     def file(self, path: str) -> FileSymbols:
         """The symbols of an indexed file. Raises KeyError for any other."""
@@ -200,18 +219,37 @@ class SymbolIndex:
                 return hits
         return []
 
+    async def find_paced(self, pattern: Pattern, within: str | None = None) -> list[Hit]:
+        """As `find`; where many files have to be decoded, others get a turn. What changes meanwhile may be missing."""
+        for reading in pattern.readings:
+            names = self._names_for(reading, within)
+            hits: list[Hit] = []
+            async for path in paced(self._paths_for(names, reading, within)):
+                if path in self._entries:
+                    hits += self._hits_in(path, names, reading)
+            if hits:
+                return hits
+        return []
+
     def _fitting(self, reading: Reading, within: str | None) -> Iterator[Hit]:
         names = self._names_for(reading, within)
+        for path in self._paths_for(names, reading, within):
+            yield from self._hits_in(path, names, reading)
+
+    def _paths_for(self, names: set[str], reading: Reading, within: str | None) -> list[str]:
+        """Files that may hold what fits."""
         # A file that doesn't hold the containers' names has no such symbol; looking for them is cheaper than decoding.
         held = [(name, name.encode("utf-8", "surrogatepass")) for name in reading.held]
         paths = self._files_of(names, within)
         if held:
             paths = {path for path in paths if self._holds(path, held, modules=reading.written)}
-        for path in sorted(paths):
-            file = self.file(path)
-            for place, symbol in enumerate(file.symbols):
-                if symbol.name in names and reading.fits(file.path(place), path):
-                    yield Hit(path, file, place)
+        return sorted(paths)
+
+    def _hits_in(self, path: str, names: set[str], reading: Reading) -> Iterator[Hit]:
+        file = self.file(path)
+        for place, symbol in enumerate(file.symbols):
+            if symbol.name in names and reading.fits(file.path(place), path):
+                yield Hit(path, file, place)
 
     def _holds(self, path: str, held: Iterable[tuple[str, bytes]], *, modules: bool) -> bool:
         """Whether a file's symbols hold all these names, or its path does."""
@@ -244,11 +282,10 @@ class SymbolIndex:
         """The names that a symbol must have one of."""
         if not reading.substring:
             return reading.names
-        known: Iterable[str] = self.names()
         if within is not None and within in self._entries:
-            known = (symbol.name for symbol in self.file(within).symbols)
-        part = reading.last.name
-        return {name for name in known if part in name}  # of 250,000: a call for each would take four times as long
+            return {symbol.name for symbol in self.file(within).symbols if reading.last.name in symbol.name}
+        held = self._name_text.containing(reading.last.name)
+        return {name for name in held if name in self._file_of_name or name in self._files_of_name}
 
     def _files_of(self, names: set[str], within: str | None) -> set[str]:
         if within is not None and within in self._entries:
@@ -260,3 +297,19 @@ class SymbolIndex:
             if name in self._file_of_name:
                 paths.add(self._file_of_name[name])
         return paths if within is None else {path for path in paths if path.startswith(within + "/")}
+
+
+def _with(paths: tuple[str, ...] | dict[str, None], path: str) -> tuple[str, ...] | dict[str, None]:
+    if isinstance(paths, tuple):
+        if len(paths) < FEW_FILES:
+            return (*paths, path)
+        paths = dict.fromkeys(paths)
+    paths[path] = None
+    return paths
+
+
+def _without(paths: tuple[str, ...] | dict[str, None], path: str) -> tuple[str, ...] | dict[str, None]:
+    if isinstance(paths, tuple):
+        return tuple(one for one in paths if one != path)
+    del paths[path]
+    return paths

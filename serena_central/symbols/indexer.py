@@ -15,7 +15,7 @@ import logging
 import math
 import time
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -48,8 +48,9 @@ from serena_central.symbols.gap import (
 from serena_central.symbols.index import SymbolIndex
 from serena_central.symbols.keeper import IndexKeeper
 from serena_central.symbols.progress import IndexProgress, Rate, telling
-from serena_central.symbols.source import AskSymbols, Lent, Outline, SymbolSource
+from serena_central.symbols.source import AskSymbols, Lent, Outline, Read, SymbolSource
 from serena_central.symbols.symbol import FileSymbols, flatten
+from serena_central.symbols.syntax.reader import MOST_WORKERS
 from serena_central.symbols.turns import Turns
 
 logger = logging.getLogger(__name__)
@@ -69,7 +70,16 @@ FILLED_AT_ONCE = 2
 RETRIED_AT_LEAST_EVERY_S = 600.0
 """The longest pause of the background: nothing tells of a server that a person has repaired."""
 
-SAVE_EVERY_FILES = 500
+SYNTAX_FILES = 32
+"""Read by syntax in one go: fewer messages, and some 50 ms of work, for which background work does not give way …"""
+
+SYNTAX_BYTES = 500_000
+"""… but no more than this, or one file: all are in memory at once …"""
+
+SYNTAX_AT_ONCE = 2 * MOST_WORKERS
+"""… and so many times at once: for each worker one that it parses, and one that waits for it."""
+
+SAVE_EVERY_FILES = 2000
 
 SAVE_AFTER_S = 2.0
 """How long nothing must have changed before fewer are saved: in a row of edits each would open and sync a database.
@@ -332,10 +342,15 @@ class Indexer:
                     self._pending[path] = None
 
     async def _fill(self, paths: Sequence[str]) -> None:
-        for start in range(0, len(paths), SAVE_EVERY_FILES):
-            await self._work(paths[start : start + SAVE_EVERY_FILES], FILLED_AT_ONCE, gives_way=True)
-            if self._keeper.unsaved >= SAVE_EVERY_FILES:
-                await self.save()
+        by_syntax: list[str] = []
+        by_servers: list[str] = []
+        async for path in paced(list(paths)):
+            (by_syntax if self._is_instead(path) else by_servers).append(path)
+        for some in (by_syntax, by_servers):  # what the syntax reads waits for no server
+            for start in range(0, len(some), SAVE_EVERY_FILES):
+                await self._work(some[start : start + SAVE_EVERY_FILES], FILLED_AT_ONCE, gives_way=True)
+                if self._keeper.unsaved >= SAVE_EVERY_FILES:
+                    await self.save()
 
     async def _improve(self) -> None:
         """Has servers say what is known by syntax, where they are not left alone. Nobody waits for that."""
@@ -361,25 +376,101 @@ class Indexer:
         await self._keeper.save()
 
     async def _work(self, paths: Sequence[str], at_once: int, *, gives_way: bool = False) -> None:
-        """Makes files certain: by their servers, then by syntax what no server said."""
+        """Makes files certain: by syntax those that their servers can't know, the others by their servers, then by
+        syntax what no server said."""
+        by_syntax = [path for path in paths if path in self._pending and self._is_instead(path)]
+        await self._read_by_syntax(by_syntax, gives_way=gives_way)
         await self._ask_servers([path for path in paths if path in self._pending], at_once, gives_way=gives_way)
         left = [path for path in paths if path in self._pending and not self.gave_up(path)]
-        queue = iter(left)
+        await self._read_by_syntax(left, gives_way=gives_way)
+
+    async def _read_by_syntax(self, paths: Sequence[str], *, gives_way: bool) -> None:
+        queue = self._batches(paths)
 
         async def worker() -> None:
-            for path in queue:
+            for batch in queue:
                 if gives_way:
                     await self.turns.give_way()
-                await self._make_certain(path, self._source.by_syntax, by_syntax=True)
+                await self._make_certain_by_syntax(batch)
 
         async with anyio.create_task_group() as tasks:
-            for _ in range(min(at_once, len(left))):
+            for _ in range(min(SYNTAX_AT_ONCE, len(paths))):
                 tasks.start_soon(worker)
+
+    def _batches(self, paths: Iterable[str]) -> Iterator[list[str]]:
+        batch: list[str] = []
+        size = 0
+        for path in paths:
+            stamp = self._tree.files.get(path)
+            size += stamp.size if stamp else 0
+            if batch and (len(batch) == SYNTAX_FILES or size > SYNTAX_BYTES):
+                yield batch
+                batch, size = [], stamp.size if stamp else 0
+            batch.append(path)
+        if batch:
+            yield batch
+
+    async def _make_certain_by_syntax(self, paths: Sequence[str]) -> None:
+        for _ in range(ATTEMPTS):
+            wanted = [path for path in paths if self._wants(path, by_syntax=True)]
+            if not wanted:
+                return
+            flights = {path: self._flights.get(path, by_syntax=True) for path in wanted}
+            await self._parse([path for path, flight in flights.items() if flight is None])
+            for flight in flights.values():
+                if flight is not None:
+                    await flight.done.wait()
+
+    async def _parse(self, paths: Sequence[str]) -> None:
+        flights = {path: self._flights.begin(path, by_syntax=True) for path in paths}
+        sources, now = {path: self._source_by_syntax(path) for path in paths}, time.time_ns()
+        try:
+            found = await self._source.read_by_syntax(paths)
+        except LanguageServerError as error:
+            found = [error] * len(paths)
+        finally:
+            for path, flight in flights.items():
+                self._flights.end(path, flight, by_syntax=True)
+        for path, read in zip(paths, found, strict=True):
+            source, known = sources[path], self._tree.files.get(path)
+            if flights[path].stale or (path not in self._pending and path in self._index):
+                continue  # it changed, or its server was quicker
+            if known is None or source is None:
+                self.forget(path)
+            elif isinstance(read, Read):
+                stamp = known if known == read.stamp else read.stamp  # one for both
+                self._index.put_packed(path, read.symbols, stamp=stamp, indexed_at_ns=now, source=source)
+                self._done(path, source)
+            else:
+                first = (
+                    "" if identity.is_instead(source) else self._failures.reason(path) or self._source.standing(path)
+                )
+                self._fail([path], f"{first} Nor by syntax: {read}" if first else str(read), by_syntax=True)
+
+    def _source_by_syntax(self, path: str) -> str | None:
+        own = self._source.identity(path)
+        return own if own is not None and identity.is_instead(own) else identity.by_syntax(self._source, path)
+
+    def _is_instead(self, path: str) -> bool:
+        """Whether the syntax reads a file, and not the server of its language."""
+        own = self._source.identity(path)
+        return own is not None and identity.is_instead(own)
+
+    def _done(self, path: str, source: str) -> None:
+        """It is known what a file holds."""
+        self._rate.count()
+        self._mark(path, source, self._failures.reason(path))
+        self._pending.pop(path, None)
+        self._unread.discard(path)
+        self._failures.succeeded(path)
+        self._keeper.changed(path)
 
     async def _ask_servers(self, paths: Iterable[str], at_once: int, *, gives_way: bool) -> None:
         """Asks the servers about files, those of one server under one lease."""
         of_server: dict[Hashable, list[str]] = {}
         async for path in paced(list(paths)):
+            if self._is_instead(path):
+                continue
             if self._source.is_left_alone(path):
                 self._fail([path] if path in self._pending else [], None)
             elif not self._failures.holds(path):
@@ -454,55 +545,48 @@ class Indexer:
             self._fail(self._failures.suspect(asking, lent.server), str(crash))
             raise crash
 
-    async def _make_certain(self, path: str, ask: AskSymbols, *, by_syntax: bool = False) -> None:
+    async def _make_certain(self, path: str, ask: AskSymbols) -> None:
         for _ in range(ATTEMPTS):
-            if not self._wants(path, by_syntax=by_syntax):
+            if not self._wants(path, by_syntax=False):
                 return
-            flight = self._flights.get(path, by_syntax=by_syntax)
+            flight = self._flights.get(path, by_syntax=False)
             if flight is not None:
                 await flight.done.wait()
             else:
-                await self._ask(path, ask, by_syntax=by_syntax)
+                await self._ask(path, ask)
 
     def _wants(self, path: str, *, by_syntax: bool) -> bool:
         if by_syntax:
-            return path in self._pending and self._failures.is_recent(path) and not self.gave_up(path)
+            due = self._failures.is_recent(path) or self._is_instead(path)
+            return due and path in self._pending and not self.gave_up(path)
         return (path in self._pending or path in self._by_syntax) and not self._failures.holds(path)
 
     def _fail(self, paths: Iterable[str], reason: str | None, *, by_syntax: bool = False) -> None:
         for path in paths:
             self._failures.note(path, reason, final=by_syntax or self._source.grammar(path) is None)
 
-    async def _ask(self, path: str, ask: AskSymbols, *, by_syntax: bool) -> None:
-        flight = self._flights.begin(path, by_syntax=by_syntax)
-        server = self._source.identity(path)
-        source, now = identity.by_syntax(self._source, path) if by_syntax else server, time.time_ns()
+    async def _ask(self, path: str, ask: AskSymbols) -> None:
+        flight = self._flights.begin(path, by_syntax=False)
+        source, now = self._source.identity(path), time.time_ns()
         try:
             # From the disk, not from the tree: what no event tells (a hard link's change) must show at the next use.
             stamp = Stamp.of((self._root / path).stat())
             known = self._tree.files.get(path)
-            if known is None or server is None or source is None:
+            if known is None or source is None:
                 self.forget(path)
                 return
             stamp = known if known == stamp else stamp  # one for both
             file = await _flat(await ask(path))
-            if not flight.stale and (path in self._pending or not by_syntax):  # else the server was quicker
+            if not flight.stale:
                 self._index.put(path, file, stamp=stamp, indexed_at_ns=now, source=source)
-                self._rate.count()
-                self._mark(path, source, self._failures.reason(path))
-                self._pending.pop(path, None)
-                self._unread.discard(path)
-                self._failures.succeeded(path)
-                self._keeper.changed(path)
+                self._done(path, source)
         except ServerCrashed:
             raise
         except (LanguageServerError, PathError, OSError) as error:
             if not flight.stale:
-                first = self._failures.reason(path)
-                reason = f"{first or self._source.standing(path)} Nor by syntax: {error}" if by_syntax else str(error)
-                self._fail([path], reason, by_syntax=by_syntax)
+                self._fail([path], str(error))
         finally:
-            self._flights.end(path, flight, by_syntax=by_syntax)
+            self._flights.end(path, flight, by_syntax=False)
 
 
 async def _flat(outline: Outline) -> FileSymbols:

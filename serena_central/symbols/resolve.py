@@ -97,8 +97,11 @@ class Finder:
             looked_at.update(path for path in candidates if self._indexer.gave_up(path))
         else:
             asked.update(path for path in self._pending(within) if path not in looked_at)
-        # No await between the last look at what is pending and this.
-        hits = [hit for hit in self._index.find(pattern, within) if self._reaches(within, hit.path)]
+        batches = self._batches
+        hits = await self._index.find_paced(pattern, within)
+        if self._batches != batches:  # files that changed meanwhile may be missing
+            hits = self._index.find(pattern, within)
+        hits = [hit for hit in hits if self._reaches(within, hit.path)]
         return Found(hits, self._indexer.gaps_within(within, asked))
 
     def _reaches(self, within: str | None, path: str) -> bool:

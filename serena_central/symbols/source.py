@@ -3,8 +3,11 @@
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import NamedTuple, Protocol
 
+from serena_central.core.errors import LanguageServerError, PathError
+from serena_central.files.stamp import Stamp
 from serena_central.lsp.answers import DocumentSymbol
 from serena_central.symbols.syntax.grammars import Grammar
+from serena_central.symbols.syntax.messages import Packed
 
 
 class Outline(NamedTuple):
@@ -12,6 +15,13 @@ class Outline(NamedTuple):
 
     symbols: Sequence[DocumentSymbol]
     cut: bool = False
+
+
+class Read(NamedTuple):
+    """A file as it was read by syntax: the stamp of what was read, and its symbols."""
+
+    stamp: Stamp
+    symbols: Packed
 
 
 AskSymbols = Callable[[str], Awaitable[Outline]]
@@ -63,6 +73,6 @@ class SymbolSource(Protocol):
         """The grammar that reads this file by syntax."""
         ...
 
-    async def by_syntax(self, path: str) -> Outline:
-        """What a file that has a grammar holds, by syntax. Raises LanguageServerError, or PathError."""
+    async def read_by_syntax(self, paths: Sequence[str]) -> list[Read | LanguageServerError | PathError]:
+        """What files that have a grammar hold, by syntax, in their order. Raises LanguageServerError for all."""
         ...

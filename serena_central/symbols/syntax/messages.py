@@ -1,5 +1,6 @@
 """What the syntax reader asks its worker process, and what that answers."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -45,13 +46,22 @@ class Edit(msgspec.Struct, frozen=True, array_like=True):
 
 class Request(msgspec.Struct, array_like=True):
     """`identifier` is LSP's for the language; `source` is valid UTF-8. With `name` its places are asked for, with
-    `claimed` whether it is a declaration, with `edit` what that breaks, else the text's symbols."""
+    `claimed` whether it is a declaration, with `edit` what that breaks, else the text's symbols, `packed` or not."""
 
     identifier: str
     source: bytes
     name: str = ""
     claimed: Claimed | None = None
     edit: Edit | None = None
+    packed: bool = False
+
+
+class Packed(msgspec.Struct, frozen=True, array_like=True):
+    """The symbols of a text as the index keeps them: encoded `FileSymbols`, whether they are cut, and all names."""
+
+    blob: bytes = b""
+    cut: bool = False
+    names: list[str] = []
 
 
 class Shorthand(msgspec.Struct, frozen=True, array_like=True):
@@ -77,9 +87,11 @@ class Answer(msgspec.Struct, array_like=True):
     """There is more in the text than was looked at, because it nests too deeply."""
     declared: Declared = Declared()
     damage: str = ""
+    packed: Packed = Packed()
     error: str = ""
 
 
-def framed(message: Request | Answer) -> bytes:
-    body = msgspec.msgpack.encode(message)
+def framed(messages: Sequence[Request] | Sequence[Answer]) -> bytes:
+    """One batch: a length (4 bytes, big-endian), then msgpack."""
+    body = msgspec.msgpack.encode(messages)
     return len(body).to_bytes(4) + body

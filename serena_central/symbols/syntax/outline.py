@@ -14,7 +14,8 @@ from serena_central.core.text import Position, Range, Text
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
 from serena_central.symbols.gap import DEEPEST
 from serena_central.symbols.syntax.names import Name, name_of
-from serena_central.symbols.syntax.trees import tools, tree_of
+from serena_central.symbols.syntax.skimming import skimmed
+from serena_central.symbols.syntax.trees import parsed, tools, tree_of
 
 KINDS: Mapping[str, SymbolKind] = {
     "array": SymbolKind.ARRAY,
@@ -80,7 +81,8 @@ class _Mark(NamedTuple):
 def outline(identifier: str, source: bytes) -> tuple[list[DocumentSymbol], bool]:
     """The symbols of a text (valid UTF-8) in the language of an LSP identifier that `GRAMMARS` holds; and whether there
     is more in it than is looked at, because it nests too deeply."""
-    root = tree_of(identifier, source).root_node
+    skim = skimmed(identifier, source)
+    root = (tree_of if skim is source else parsed)(identifier, skim).root_node
     return _symbols(identifier, root, source), _is_deeper(root, DEEPEST)
 
 
@@ -144,7 +146,9 @@ def _marks(matches: Iterable[tuple[int, dict[str, list[Node]]]], query: Query, s
             end = _blank_before(source, node.end_byte)
             mark = _Mark(node.start_byte, -end, at, text, KINDS[kind], scope, level, "static" in settings)
             best[name.start_byte] = pattern, mark
-    marks = [mark._replace(start=_led(mark.start, leading, source)) for _, mark in best.values()]
+    marks = [mark for _, mark in best.values()]
+    if leading:
+        marks = [mark._replace(start=_led(mark.start, leading, source)) for mark in marks]
     return _as_sections(sorted(_shown([*scopes, *marks], hidden), key=lambda mark: mark[:3]), source)
 
 
@@ -191,7 +195,10 @@ class _Places:
 
     def __init__(self, source: bytes, marks: Iterable[_Mark]) -> None:
         self._text = Text(source.decode())
-        self._offsets: dict[int, int] = {}
+        self._offsets: dict[int, int] | None = None
+        if len(self._text.content) == len(source):
+            return
+        self._offsets = {}
         before = offset = 0
         for byte in sorted({byte for mark in marks for byte in (mark.start, mark.end, mark.name_start)}):
             offset += len(source[before:byte].decode())
@@ -199,7 +206,7 @@ class _Places:
             before = byte
 
     def at(self, byte: int) -> Position:
-        return self._text.position(self._offsets[byte])
+        return self._text.position(byte if self._offsets is None else self._offsets[byte])
 
 
 def _nested(marks: Iterable[_Mark], places: _Places) -> list[DocumentSymbol]:

@@ -1,25 +1,35 @@
-"""SyntaxReader: symbols of a file by syntax, from one guarded worker process for all projects.
+"""SyntaxReader: symbols of a file by syntax, from guarded worker processes for all projects.
 
-The worker starts when first asked, is killed when it takes too long over a file, and ends when nobody has asked for a
-while. It knows texts, neither files nor projects.
+The first worker starts when it is asked for, further ones while many texts wait. A worker is killed when it takes too
+long over a text, and ends when nobody has asked for a while. It knows texts, neither files nor projects.
 """
 
 import logging
-import math
+import os
 import sys
+from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
 import msgspec
-from anyio.abc import TaskStatus
+from anyio.abc import TaskGroup, TaskStatus
 from anyio.streams.buffered import BufferedByteReceiveStream
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from serena_central.core.errors import LanguageServerError
 from serena_central.lsp.locate import Launch
 from serena_central.lsp.process import GuardedProcess, guarded
 from serena_central.symbols.source import Outline
-from serena_central.symbols.syntax.messages import Answer, Claimed, Declared, Edit, Occurrence, Request, framed
+from serena_central.symbols.syntax.messages import (
+    Answer,
+    Claimed,
+    Declared,
+    Edit,
+    Occurrence,
+    Packed,
+    Request,
+    framed,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +44,20 @@ ANSWER_S = 10.0
 """How long one text may take: ten times what the longest does. The worker's own start is part of it."""
 
 IDLE_S = 120.0
-"""After so long without a question the worker ends: it holds some 40 MB."""
+"""After so long without a question the last worker ends: it holds some 40 MB …"""
+
+FURTHER_IDLE_S = 5.0
+"""… and the others after so long."""
+
+MOST_WORKERS = min(len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1, 8)
+"""One for each core that this process may use."""
+
+TEXTS_PER_WORKER = 48
+"""So many have to wait before another worker is started, which takes a third of a second."""
+
+BATCH_TEXTS = 32
+BATCH_BYTES = 500_000
+"""Sent at once: some 30 ms of work, which whoever asks next waits for."""
 
 _COMMAND = [sys.executable, "-P", "-m", "serena_central.symbols.syntax.worker"]
 
@@ -46,32 +69,32 @@ class _Order:
         self.request = request
         self.answer = Answer(error="the server is stopping")
         self.wanted = True
+        self.alone = False
+        """A batch with it in it failed: which text was the cause is not known."""
         self.done = anyio.Event()
 
 
 class SyntaxReader:
-    """Belongs to the event loop's thread; any number of tasks may ask at once, and are served in turn."""
+    """Belongs to the event loop's thread; any number of tasks may ask at once."""
 
     def __init__(self) -> None:
-        self._orders: MemoryObjectSendStream[_Order] | None = None  # while it runs
+        self._tasks: TaskGroup | None = None  # while it runs
+        self._urgent: deque[_Order] = deque()
+        self._bulk: deque[_Order] = deque()
+        """Of whole projects: served when nothing is urgent."""
+        self._workers = 0
+        self._idle: list[anyio.Event] = []
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Serves until it is cancelled; no worker is left then."""
-        self._orders, orders = anyio.create_memory_object_stream[_Order](math.inf)
-        task_status.started()
-        with self._orders, orders:
-            try:
-                while True:
-                    order = await orders.receive()
-                    try:
-                        await self._work(order, orders)
-                    except Exception as error:
-                        logger.exception("the worker for syntax failed")
-                        _settle(order, Answer(error=f"its process failed: {error}"))
-            finally:
-                self._orders = None
-                while orders.statistics().current_buffer_used:
-                    _settle(orders.receive_nowait(), Answer(error="the server is stopping"))
+        try:
+            async with anyio.create_task_group() as self._tasks:
+                task_status.started()
+                await anyio.sleep_forever()
+        finally:
+            self._tasks = None
+            for order in (*self._urgent, *self._bulk):
+                _settle(order, order.answer)
 
     async def outline(self, identifier: str, text: str) -> Outline:
         """What a text defines, its language named by LSP's identifier; lone surrogates are read as `?`.
@@ -93,56 +116,150 @@ class SyntaxReader:
         """What an edit breaks in a text, as a sentence; empty if nothing. Raises as `outline` does."""
         return (await self._answer(Request(identifier, _source(text), edit=edit))).damage
 
+    async def packed(self, texts: Sequence[tuple[str, str]]) -> list[Packed | LanguageServerError]:
+        """What texts define, as the index keeps it, each with LSP's identifier of its language; in their order.
+
+        Raises LanguageServerError when nothing is being served.
+        """
+        orders: list[_Order | LanguageServerError] = []
+        for identifier, text in texts:
+            try:
+                orders.append(_Order(Request(identifier, _source(text), packed=True)))
+            except LanguageServerError as error:
+                orders.append(error)
+        await self._settled([order for order in orders if isinstance(order, _Order)], self._bulk)
+        return [_result(order) if isinstance(order, _Order) else order for order in orders]
+
     async def _answer(self, request: Request) -> Answer:
-        if self._orders is None:
-            raise LanguageServerError(NAME, "files are not read by syntax while the server starts or stops")
         order = _Order(request)
-        self._orders.send_nowait(order)
-        try:
-            await order.done.wait()
-        finally:
-            order.wanted = False
+        await self._settled([order], self._urgent)
         if order.answer.error:
-            raise LanguageServerError(NAME, f"it can't be read by syntax: {order.answer.error}")
+            raise _refused(order)
         return order.answer
 
-    async def _work(self, order: _Order, orders: MemoryObjectReceiveStream[_Order]) -> None:
-        """Runs one worker from its first order until it fails or has nothing to do."""
+    async def _settled(self, orders: Sequence[_Order], queue: deque[_Order]) -> None:
+        if self._tasks is None:
+            raise LanguageServerError(NAME, "files are not read by syntax while the server starts or stops")
+        queue.extend(orders)
+        self._wake()
+        try:
+            for order in orders:
+                await order.done.wait()
+        finally:
+            for order in orders:
+                order.wanted = False
+
+    def _wake(self) -> None:
+        """Has somebody serve what waits."""
+        waiting = len(self._urgent) + len(self._bulk)
+        if self._idle and waiting:
+            self._idle.pop().set()
+        wanted = min(1 + waiting // TEXTS_PER_WORKER, MOST_WORKERS) if waiting else 0
+        while self._tasks is not None and self._workers < wanted:
+            self._workers += 1
+            self._tasks.start_soon(self._serve)
+
+    def _take(self) -> list[_Order]:
+        """The next batch; empty if nothing waits."""
+        batch: list[_Order] = []
+        size = 0
+        for queue in (self._urgent, self._bulk):
+            while queue and len(batch) < BATCH_TEXTS and (not batch or not queue[0].alone):
+                size += len(queue[0].request.source)
+                if batch and size > BATCH_BYTES:
+                    return batch
+                order = queue.popleft()
+                if order.wanted:
+                    batch.append(order)
+                if order.alone and batch:
+                    return batch
+        return batch
+
+    async def _serve(self) -> None:
+        """One worker after the other, until nobody has asked for a while."""
+        try:
+            while batch := self._take() or await self._next():
+                try:
+                    await self._work(batch)
+                except Exception as error:
+                    logger.exception("the worker for syntax failed")
+                    for order in batch:
+                        _settle(order, Answer(error=f"its process failed: {error}"))
+        finally:
+            self._workers -= 1
+
+    async def _next(self) -> list[_Order]:
+        """The next batch; empty when nobody has asked for a while."""
+        idle = anyio.Event()
+        self._idle.append(idle)
+        try:
+            is_last = len(self._idle) == self._workers
+            with anyio.move_on_after(IDLE_S if is_last else min(IDLE_S, FURTHER_IDLE_S)):
+                await idle.wait()
+        finally:
+            if idle in self._idle:
+                self._idle.remove(idle)
+        return self._take()
+
+    async def _work(self, batch: list[_Order]) -> None:
+        """Runs one worker from its first batch until it fails or has nothing to do."""
         try:
             async with guarded(Launch(_COMMAND), Path(__file__).parent) as process:
                 answers = BufferedByteReceiveStream(process.stdout)
-                while True:
-                    failure = await _ask(process, answers, order) if order.wanted else ""
+                while batch:
+                    failure = await _ask(process, answers, batch)
                     if failure:
-                        logger.warning("reading %s by syntax: %s", order.request.identifier, failure)
                         process.cut()
-                        _settle(order, Answer(error=failure))
+                        self._failed(batch, failure)
                         return
-                    with anyio.move_on_after(IDLE_S) as idle:
-                        order = await orders.receive()
-                    if idle.cancelled_caught:
-                        return
+                    batch[:] = self._take() or await self._next()
         finally:
-            _settle(order, order.answer)
+            for order in batch:
+                _settle(order, order.answer)
+
+    def _failed(self, batch: list[_Order], failure: str) -> None:
+        """A worker could not go on: of several texts each is tried by itself."""
+        if len(batch) == 1:
+            logger.warning("reading %s by syntax: %s", batch[0].request.identifier, failure)
+            _settle(batch[0], Answer(error=failure))
+            return
+        for order in batch:
+            order.alone = True
+        self._urgent.extendleft(reversed(batch))
+        batch.clear()
 
 
-async def _ask(process: GuardedProcess, answers: BufferedByteReceiveStream, order: _Order) -> str:
-    """Settles an order; says why where the worker can't go on."""
+async def _ask(process: GuardedProcess, answers: BufferedByteReceiveStream, batch: Sequence[_Order]) -> str:
+    """Settles a batch; says why where the worker can't go on."""
     try:
         with anyio.fail_after(ANSWER_S):
-            await process.stdin.send(framed(order.request))
+            await process.stdin.send(framed([order.request for order in batch]))
             length = int.from_bytes(await answers.receive_exactly(4))
             if length > MAX_ANSWER_BYTES:
                 return f"{length} bytes of symbols are no answer"
-            answer = msgspec.msgpack.decode(await answers.receive_exactly(length), type=Answer)
+            found = _decoder.decode(await answers.receive_exactly(length))
     except TimeoutError:
         return f"parsing it takes longer than {ANSWER_S:g} s"
     except (anyio.IncompleteRead, anyio.ClosedResourceError, anyio.BrokenResourceError):
         return "the parser broke"
     except msgspec.DecodeError as error:
         return f"the parser's answer can't be read: {error}"
-    _settle(order, answer)
+    if len(found) != len(batch):
+        return f"the parser gave {len(found)} answers to {len(batch)} questions"
+    for order, answer in zip(batch, found, strict=True):
+        _settle(order, answer)
     return ""
+
+
+_decoder = msgspec.msgpack.Decoder(list[Answer])
+
+
+def _result(order: _Order) -> Packed | LanguageServerError:
+    return _refused(order) if order.answer.error else order.answer.packed
+
+
+def _refused(order: _Order) -> LanguageServerError:
+    return LanguageServerError(NAME, f"it can't be read by syntax: {order.answer.error}")
 
 
 def _source(text: str) -> bytes:

@@ -32,7 +32,7 @@ def tree_of(identifier: str, source: bytes) -> Tree:
     """Of a text (valid UTF-8) in the language of an LSP identifier that `GRAMMARS` holds; shared, so never edited."""
     known = _kept.get((identifier, source))
     if known is None:
-        known = _parsed(identifier, source)
+        known = parsed(identifier, source)
         _keep(identifier, source, known)
     else:
         _kept.move_to_end((identifier, source))
@@ -64,7 +64,8 @@ def tree_after(identifier: str, source: bytes, start: int, end: int, new: bytes)
     return tree
 
 
-def _parsed(identifier: str, source: bytes) -> Tree:
+def parsed(identifier: str, source: bytes) -> Tree:
+    """As `tree_of`, for a text that is not asked about again."""
     parser, _ = tools(identifier)
     return parser.parse(source)
 

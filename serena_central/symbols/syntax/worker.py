@@ -1,7 +1,7 @@
 """The process that parses: grammars are C code that holds Python's lock, and text can be made to keep it for minutes.
 
-Run as `python -P -m serena_central.symbols.syntax.worker`. Reads requests from stdin and answers each on stdout, in
-order, until stdin ends: a length (4 bytes, big-endian), then msgpack. Who waits too long kills it.
+Run as `python -P -m serena_central.symbols.syntax.worker`. Reads batches of requests from stdin and answers each batch
+on stdout, in order, until stdin ends. Whoever waits too long kills it.
 """
 
 import sys
@@ -9,36 +9,50 @@ from typing import BinaryIO
 
 import msgspec
 
-from serena_central.symbols.syntax.messages import Answer, Request, framed
+from serena_central.symbols.syntax.messages import Answer, Packed, Request, framed
 
 MEMORY_BYTES = 2 << 30
 """Address space: a syntax tree takes 60 times its text at the worst."""
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
+    decoder = msgspec.msgpack.Decoder(list[Request])
+    while header := requests.read(4):
+        batch = decoder.decode(requests.read(int.from_bytes(header)))
+        answers.write(framed([_answer(request) for request in batch]))
+        answers.flush()
+
+
+def _answer(request: Request) -> Answer:
     # Late: only this process loads the parser.
     from serena_central.symbols.syntax.damage import damage
     from serena_central.symbols.syntax.declarations import declared
     from serena_central.symbols.syntax.occurrences import occurrences
     from serena_central.symbols.syntax.outline import outline
 
-    decoder = msgspec.msgpack.Decoder(Request)
-    while header := requests.read(4):
-        request = decoder.decode(requests.read(int.from_bytes(header)))
-        try:
-            if request.claimed is not None:
-                answer = Answer(declared=declared(request.identifier, request.source, request.claimed))
-            elif request.edit is not None:
-                answer = Answer(damage=damage(request.identifier, request.source, request.edit))
-            elif request.name:
-                answer = Answer(occurrences=occurrences(request.identifier, request.source, request.name))
-            else:
-                symbols, cut = outline(request.identifier, request.source)
-                answer = Answer(symbols, cut=cut)
-        except Exception as error:  # noqa: BLE001 - the border of a request, which is answered and told there
-            answer = Answer(error=f"{type(error).__name__}: {error}")
-        answers.write(framed(answer))
-        answers.flush()
+    try:
+        if request.claimed is not None:
+            return Answer(declared=declared(request.identifier, request.source, request.claimed))
+        if request.edit is not None:
+            return Answer(damage=damage(request.identifier, request.source, request.edit))
+        if request.name:
+            return Answer(occurrences=occurrences(request.identifier, request.source, request.name))
+        if request.packed:
+            return Answer(packed=packed(request.identifier, request.source))
+        symbols, cut = outline(request.identifier, request.source)
+        return Answer(symbols, cut=cut)
+    except Exception as error:  # noqa: BLE001 - the border of a request, which is answered and told there
+        return Answer(error=f"{type(error).__name__}: {error}")
+
+
+def packed(identifier: str, source: bytes) -> Packed:
+    """The symbols of a text (valid UTF-8) as the index keeps them."""
+    from serena_central.symbols.symbol import flatten
+    from serena_central.symbols.syntax.outline import outline
+
+    symbols, cut = outline(identifier, source)
+    file = flatten(symbols, cut=cut)
+    return Packed(msgspec.msgpack.encode(file), cut, list({symbol.name for symbol in file.symbols}))
 
 
 def _limit_memory() -> None:

@@ -4,8 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
+from serena_central.projects import languages, project
 from tests.support.languages import Asker, asker
 
 pytestmark = pytest.mark.anyio
@@ -83,3 +85,21 @@ async def test_the_server_is_asked_again_when_it_can_know_the_build(tmp_path: Pa
         entry = asked.project.index.entry("driver3.c")
         assert entry is not None
         assert entry.source.startswith("clangd ")
+
+
+async def test_of_many_files_none_waits_for_the_server_and_the_sample_decides(
+    tmp_path: Path, kernel: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(languages, "MANY_FILES", 12)
+    monkeypatch.setattr(project, "COMPARED_AFTER_S", 0)
+    async with asker(tmp_path, kernel) as asked:
+        found, notes = await names(asked, "driver3.c")
+        assert found == defined(3)
+        assert "Symbols are read by syntax" in notes
+        with anyio.fail_after(30):
+            while not all(compared.decided for compared in asked.project.languages.comparisons.values()):
+                await anyio.sleep(0.1)
+        assert set(asked.project.languages.read_instead()) == {"clangd"}
+        entry = asked.project.index.entry("driver3.c")
+        assert entry is not None
+        assert entry.source.startswith("by syntax c")

@@ -4,9 +4,10 @@ import pytest
 
 from serena_central.core.text import Position, Range
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
-from serena_central.symbols.comparison import SAMPLE_FILES, Comparison
+from serena_central.symbols.comparison import LARGE_SAMPLE_FILES, SAMPLE_FILES, Comparison
 
-SPAN = Range(Position(0, 0), Position(0, 1))
+SPAN = Range(Position(0, 0), Position(2, 1))
+LINE = Range(Position(0, 0), Position(0, 9))
 
 
 def outline(*names: str, kind: int = SymbolKind.FUNCTION) -> list[DocumentSymbol]:
@@ -53,3 +54,25 @@ def test_members_count_as_well() -> None:
     inner = DocumentSymbol("m", SymbolKind.METHOD, SPAN, SPAN)
     holder = DocumentSymbol("C", SymbolKind.CLASS, SPAN, SPAN, children=[inner])
     assert Comparison().add(outline("C", kind=SymbolKind.CLASS), [holder])
+
+
+def test_what_takes_one_line_may_be_a_mention_or_a_macro_and_does_not_count() -> None:
+    mentions = [DocumentSymbol(f"mention{number}", SymbolKind.STRUCT, LINE, LINE) for number in range(20)]
+    assert compared([*mentions, *outline(*TEN[:4])], outline(*TEN)).prefers_syntax
+
+
+def test_of_many_files_a_sample_from_everywhere_is_compared_while_all_are_read_by_syntax() -> None:
+    files = [f"{number:04}.c" for number in range(1000)]
+    comparison = Comparison.of_many(files)
+    assert (len(comparison.sample), comparison.sample[-1] > "0950.c") == (LARGE_SAMPLE_FILES, True)
+    assert comparison.reads_by_syntax
+    for _ in comparison.sample:
+        comparison.add(outline(*TEN), outline(*TEN))
+        assert comparison.reads_by_syntax
+    comparison.close()
+    assert not comparison.reads_by_syntax
+
+
+def test_without_a_sample_nothing_is_read_by_syntax_before_it_is_decided() -> None:
+    assert not Comparison().reads_by_syntax
+    assert compared(outline(*TEN[:4]), outline(*TEN)).reads_by_syntax

@@ -1,18 +1,26 @@
 """The indexer keeps the index true while files change, servers fail and callers leave."""
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
 import anyio.lowlevel
+import msgspec
 import pytest
 
-from serena_central.core.errors import LanguageServerError, RequestFailed, ServerCrashed, ServerNotInstalled
+from serena_central.core.errors import (
+    LanguageServerError,
+    PathError,
+    PathNotFound,
+    RequestFailed,
+    ServerCrashed,
+    ServerNotInstalled,
+)
 from serena_central.core.progress import reporting_to
 from serena_central.core.text import Position, Range
-from serena_central.files.stamp import RACY_NS
+from serena_central.files.stamp import RACY_NS, Stamp
 from serena_central.files.tree import FileTree
 from serena_central.files.watch import Watches
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
@@ -23,8 +31,10 @@ from serena_central.symbols.index import SymbolIndex
 from serena_central.symbols.indexer import Indexer
 from serena_central.symbols.namepath import parse_pattern
 from serena_central.symbols.progress import IndexProgress, Rate
-from serena_central.symbols.source import Lent, Outline
+from serena_central.symbols.source import Lent, Outline, Read
+from serena_central.symbols.symbol import flatten
 from serena_central.symbols.syntax.grammars import Grammar
+from serena_central.symbols.syntax.messages import Packed
 
 pytestmark = pytest.mark.anyio
 
@@ -72,12 +82,19 @@ class Words:
     def grammar(self, path: str) -> Grammar | None:
         return Grammar("Word", "words", "words") if self.parses and path.endswith(".txt") else None
 
-    async def by_syntax(self, path: str) -> Outline:
+    async def read_by_syntax(self, paths: Sequence[str]) -> list[Read | LanguageServerError | PathError]:
+        return [self._parsed(path) for path in paths]
+
+    def _parsed(self, path: str) -> Read | LanguageServerError | PathError:
         self.parsed.append(path)
-        text = (self.root / path).read_text()
+        try:
+            text, stamp = (self.root / path).read_text(), Stamp.of((self.root / path).stat())
+        except OSError:
+            return PathNotFound(path)
         if "unparsable" in text:
-            raise LanguageServerError("syntax", "it is too hard.")
-        return Outline([DocumentSymbol(word + "~", SymbolKind.VARIABLE, SPAN, SPAN) for word in text.split()])
+            return LanguageServerError("syntax", "it is too hard.")
+        file = flatten([DocumentSymbol(word + "~", SymbolKind.VARIABLE, SPAN, SPAN) for word in text.split()])
+        return Read(stamp, Packed(msgspec.msgpack.encode(file), names=[symbol.name for symbol in file.symbols]))
 
     def server_of(self, path: str) -> str | None:
         return self.identity(path)

@@ -1,15 +1,18 @@
 """The reader answers whatever it is given: real text, text that holds up the parser, text that is too long."""
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import anyio
+import msgspec
 import psutil
 import pytest
 
 from serena_central.core.errors import LanguageServerError
+from serena_central.symbols.symbol import FileSymbols
 from serena_central.symbols.syntax import reader as reader_module
 from serena_central.symbols.syntax.grammars import GRAMMARS, SHORTHANDS
+from serena_central.symbols.syntax.messages import Packed
 from serena_central.symbols.syntax.occurrences import _INITIALIZERS, _PATTERNS
 from serena_central.symbols.syntax.reader import MAX_BYTES, SyntaxReader
 from serena_central.symbols.syntax.trees import tools
@@ -38,7 +41,12 @@ async def names(reader: SyntaxReader, text: str, identifier: str = "python") -> 
 def workers() -> list[psutil.Process]:
     """Processes below the guards of this test's own process."""
     below = psutil.Process().children(recursive=True)
-    return [process for process in below if any("syntax.worker" in part for part in process.cmdline())]
+    found: list[psutil.Process] = []
+    for process in below:
+        with suppress(psutil.Error):  # it has ended
+            if any("syntax.worker" in part for part in process.cmdline()):
+                found.append(process)
+    return found
 
 
 async def test_many_callers_are_served_by_one_worker_each_with_its_own_answer() -> None:
@@ -64,6 +72,46 @@ async def test_text_that_holds_up_the_parser_costs_its_own_answer_alone(monkeypa
             with pytest.raises(LanguageServerError, match=r"longer than 0\.5 s"):
                 await reader.outline("python", ENDLESS)
         assert await names(reader, "y = 1") == ["y"]
+
+
+async def test_of_many_texts_the_one_that_holds_up_the_parser_costs_its_own_answer_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with running() as reader:
+        assert await names(reader, "x = 1") == ["x"]
+        monkeypatch.setattr(reader_module, "ANSWER_S", 1)
+        texts = [f"x{number} = 1" for number in range(5)]
+        found = await reader.packed([("python", text) for text in (*texts[:3], ENDLESS[:400_000], *texts[3:])])
+        assert isinstance(found[3], LanguageServerError)
+        assert [one.names for one in found if isinstance(one, Packed)] == [[f"x{number}"] for number in range(5)]
+
+
+async def test_further_workers_share_many_texts_and_end_when_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader_module, "MOST_WORKERS", 3)
+    monkeypatch.setattr(reader_module, "TEXTS_PER_WORKER", 2)
+    monkeypatch.setattr(reader_module, "BATCH_TEXTS", 1)
+    monkeypatch.setattr(reader_module, "FURTHER_IDLE_S", 0.1)
+    most = 0
+    found: list[Packed | LanguageServerError] = []
+    async with running() as reader:
+
+        async def watch() -> None:
+            nonlocal most
+            while True:
+                most = max(most, len(workers()) // 2)  # the guard of each names it, too
+                await anyio.sleep(0.05)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watch)
+            found = await reader.packed([("python", f"x{number} = 1\n" * 3000) for number in range(40)])
+            while len(workers()) > 2:
+                await anyio.sleep(0.05)
+            tasks.cancel_scope.cancel()
+        assert await names(reader, "y = 1") == ["y"]
+    assert most == 3
+    packed = [one for one in found if isinstance(one, Packed)]
+    assert [one.names for one in packed] == [[f"x{number}"] for number in range(40)]
+    assert msgspec.msgpack.decode(packed[0].blob, type=FileSymbols).symbols[0].name == "x0"
 
 
 async def test_a_worker_that_dies_is_followed_by_another() -> None:

@@ -90,7 +90,7 @@ def test_trees_of_edited_texts_are_what_parsing_gives(identifier: str, monkeypat
         parsed += 1
         return tools(identifier)[0].parse(source)
 
-    monkeypatch.setattr(trees, "_parsed", counting)
+    monkeypatch.setattr(trees, "parsed", counting)
     chance, original = random.Random(identifier), SAMPLES[identifier].read_bytes() * 2
     source, made = original, 0
     for _ in range(EDITS):

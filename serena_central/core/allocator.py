@@ -1,0 +1,25 @@
+"""What the C library's allocator keeps of memory that was freed."""
+
+import ctypes
+import sys
+
+_MMAP_THRESHOLD = -3
+_ARENA_MAX = -8
+"""Of mallopt(3)."""
+
+LARGE_BYTES = 1 << 17
+"""Blocks from this size on go back to the system at once: texts are read and thrown away by the thousand. By itself
+glibc raises this to 32 MB with each such block, and keeps what lies between blocks that stay."""
+
+ARENAS = 2
+"""Heaps that threads share; by itself one for each thread, each with holes of its own."""
+
+
+def keep_little() -> None:
+    """Bounds that, where the C library is glibc; does nothing elsewhere."""
+    if sys.platform != "linux":
+        return
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_MMAP_THRESHOLD, LARGE_BYTES)
+        mallopt(_ARENA_MAX, ARENAS)

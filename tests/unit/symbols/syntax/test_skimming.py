@@ -1,0 +1,78 @@
+"""What is left out of a text before it is parsed changes nothing of its outline."""
+
+import pytest
+
+from serena_central.symbols.symbol import flatten
+from serena_central.symbols.syntax.outline import outline
+from serena_central.symbols.syntax.skimming import skimmed
+
+PLAIN = b"""
+static int first(struct inode *inode, int (*call)(void)) __must_hold(lock)
+{
+	int local = call();
+#ifdef ONE
+	if (local) {
+#else
+	while (local) {
+#endif
+		return 1;
+	}
+	{ int scoped; }
+	return "}"[0];
+}
+
+struct point {
+	int x, y;
+};
+
+int empty(void)
+{
+}
+
+int last(void)
+{
+	return 0;
+}
+"""
+
+
+def names(source: bytes, identifier: str = "c") -> list[str]:
+    symbols, _ = outline(identifier, source)
+    file = flatten(symbols)
+    return [file.name_path(place) for place in range(len(file.symbols))]
+
+
+def test_bodies_are_blanks_of_the_same_length_and_what_is_around_them_stays() -> None:
+    skim = skimmed("c", PLAIN)
+    assert len(skim) == len(PLAIN)
+    assert b"local" not in skim
+    assert b"ifdef" not in skim
+    assert names(PLAIN) == ["first", "point", "point/x", "point/y", "empty", "last"]
+    (first, *_), _ = outline("c", PLAIN)
+    assert (first.range.start.line0, first.range.end.line0) == (1, 13)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        b"int f(void)\n{\n\tstruct inner { int a; } x;\n\treturn x.a;\n}\n",  # a type in a body
+        b"struct __aligned(8)\n{\n\tint a;\n};\n",  # no body
+        b"int f(void) {\n\treturn 1;\n}\nint g(void)\n{ return 2; }\n",  # other layouts
+        b"int f(void)\n{\n\treturn 1;\n",  # no end
+        b"",
+    ],
+)
+def test_what_a_body_defines_and_what_is_none_stays(source: bytes) -> None:
+    assert skimmed("c", source) is source
+
+
+def test_other_languages_are_read_whole() -> None:
+    source = b"int f(void)\n{\n\tauto g = 1;\n}\n"
+    assert skimmed("cpp", source) is source
+    assert skimmed("c", source) != source
+
+
+def test_columns_after_other_letters_than_asciis_are_counted_in_code_points() -> None:
+    source = '/* äö */ int f(void)\n{\n\tputs("𝔘");\n}\n/* ß */ int g;\n'.encode()
+    (f, g), _ = outline("c", source)
+    assert (f.range.start, f.range.end, g.selection.start) == ((0, 9), (3, 1), (4, 12))
