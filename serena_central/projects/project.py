@@ -294,7 +294,15 @@ class Project:
         self, paths: Sequence[str], *, most_s: float = math.inf
     ) -> tuple[dict[str, FileSymbols], list[Gap]]:
         """Symbols per root-relative file, for those that could be had in time; and what could not."""
-        gaps = await self.indexer.ensure(paths, most_s=most_s)
+        until = anyio.current_time() + most_s
+        for _ in range(ATTEMPTS):
+            gaps = await self.indexer.ensure(paths, most_s=until - anyio.current_time())
+            known = [path for path in paths if path in self.index]
+            files = {path: self.index.file(path) async for path in paced(known) if path in self.index}
+            if len(files) == len(known):
+                return files, gaps
+            # Some changed while others had their turn: they are asked about again.
+        gaps = await self.indexer.ensure(paths, most_s=until - anyio.current_time())
         return {path: self.index.file(path) for path in paths if path in self.index}, gaps
 
     async def overview(self, path: str) -> tuple[dict[str, FileSymbols], list[Gap]]:
@@ -314,8 +322,8 @@ class Project:
                 raise PathRefused(f"{path!r} could not be read for its symbols: {gaps[0].reason}")
             return files, gaps
         prefix = inside + "/" if inside else ""
-        paths = [file for file in self.tree.files if file.startswith(prefix) and self.languages.is_searched(file)]
-        return await self.symbols_of(sorted(paths))
+        below = sorted(file for file in self.tree.files if file.startswith(prefix))
+        return await self.symbols_of([file async for file in paced(below) if self.languages.is_searched(file)])
 
     def _check_indexable(self, path: str) -> None:
         if not is_utf8(path):

@@ -86,7 +86,10 @@ class Finder:
             # A file that was indexed may change while another is asked about, and is then pending like any other.
             pending = [path for path in self._pending(within) if path not in looked_at]
             if not pending:
-                break
+                hits = await self._matches(pattern, within)
+                if hits is not None:
+                    return self._found(hits, within, asked)
+                continue
             candidates = await self._candidates(pattern, pending)
             looked_at.update(set(pending).difference(candidates))
             asked.update(candidates)
@@ -97,12 +100,19 @@ class Finder:
             looked_at.update(path for path in candidates if self._indexer.gave_up(path))
         else:
             asked.update(path for path in self._pending(within) if path not in looked_at)
-        batches = self._batches
+        hits = await self._matches(pattern, within)
+        return self._found(self._index.find(pattern, within) if hits is None else hits, within, asked)
+
+    async def _matches(self, pattern: Pattern, within: str | None) -> list[Hit] | None:
+        """What the index has, with turns for others; None if files changed meanwhile, between which a symbol may have
+        moved."""
+        before = self._batches
         hits = await self._index.find_paced(pattern, within)
-        if self._batches != batches:  # files that changed meanwhile may be missing
-            hits = self._index.find(pattern, within)
-        hits = [hit for hit in hits if self._reaches(within, hit.path)]
-        return Found(hits, self._indexer.gaps_within(within, asked))
+        return hits if self._batches == before else None
+
+    def _found(self, hits: list[Hit], within: str | None, asked: set[str]) -> Found:
+        reached = [hit for hit in hits if self._reaches(within, hit.path)]
+        return Found(reached, self._indexer.gaps_within(within, asked))
 
     def _reaches(self, within: str | None, path: str) -> bool:
         """Files that are read on demand alone are found when they are named."""

@@ -47,35 +47,121 @@ async def test_a_graph_is_analysed_in_a_thread_where_networkx_is_imported_too(
     assert threading.get_ident() not in threads
 
 
+class Turns:
+    """Counts the turns of another task: what is `spied` on notes their number at each call."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.at: dict[str, list[int]] = {}
+
+    async def __aenter__(self) -> "Turns":
+        self._tasks = anyio.create_task_group()
+        await self._tasks.__aenter__()
+        self._tasks.start_soon(self._take)
+        return self
+
+    async def __aexit__(self, *error: Any) -> bool | None:
+        self._tasks.cancel_scope.cancel()
+        return await self._tasks.__aexit__(*error)
+
+    async def _take(self) -> None:
+        while True:
+            self.count += 1
+            await anyio.lowlevel.checkpoint()
+
+    def spied(self, monkeypatch: pytest.MonkeyPatch, part: Any, name: str) -> None:
+        asked = getattr(part, name)
+
+        def ask(path: str) -> Any:
+            self.at.setdefault(name, []).append(self.count)
+            return asked(path)
+
+        monkeypatch.setattr(part, name, ask)
+
+    @property
+    def apart(self) -> dict[str, int]:
+        """How many of the calls had a turn of others between them."""
+        return {name: len(set(seen)) for name, seen in self.at.items()}
+
+
+@pytest.fixture
+def no_slice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each slice of time is over at once."""
+    monkeypatch.setattr(pacing, "SLICE_S", 0.0)
+
+
+@pytest.mark.usefixtures("no_slice")
 async def test_others_run_while_the_files_of_a_project_are_looked_through(
     package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running_parts(tmp_path) as central:
         project = await central.projects.open(package)
-        languages, turns, at = project.languages, 0, dict[str, list[int]]()
-
-        def spied(name: str) -> None:
-            asked = getattr(languages, name)
-
-            def ask(path: str) -> bool:
-                at.setdefault(name, []).append(turns)
-                return asked(path)
-
-            monkeypatch.setattr(languages, name, ask)
-
-        async def other() -> None:
-            nonlocal turns
-            while True:
-                turns += 1
-                await anyio.lowlevel.checkpoint()
-
-        monkeypatch.setattr(pacing, "SLICE_S", 0.0)  # each slice of time is over at once
-        spied("is_code")
-        spied("is_marker")
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(other)
+        async with Turns() as turns:
+            turns.spied(monkeypatch, project.languages, "is_code")
+            turns.spied(monkeypatch, project.languages, "is_marker")
             around = await Surroundings.of(project, {"dispatch"})
-            tasks.cancel_scope.cancel()
         assert around.holds("middleware/base.py", {"dispatch"})
         files = len(project.tree.files)
-        assert {name: len(set(seen)) for name, seen in at.items()} == {"is_code": files, "is_marker": files}
+        assert turns.apart == {"is_code": files, "is_marker": files}
+
+
+FILES = 40
+
+
+@pytest.fixture
+def alike(tmp_path: Path) -> Path:
+    """Many files that define one name."""
+    root = tmp_path / "alike"
+    root.mkdir()
+    for number in range(FILES):
+        (root / f"m{number:02}.py").write_text("def same():\n    pass\n")
+    (root / "a.py").write_text("def other():\n    pass\n")
+    return root
+
+
+@pytest.mark.usefixtures("no_slice")
+async def test_others_run_while_symbols_of_many_files_are_decoded(
+    alike: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running_parts(tmp_path) as central:
+        project = await central.projects.open(alike)
+        await project.find("same")
+        async with Turns() as turns:
+            turns.spied(monkeypatch, project.index, "file")
+            assert len((await project.find("same")).hits) == FILES
+            assert turns.apart == {"file": FILES}
+            turns.at.clear()
+            assert len((await project.overview("."))[0]) == FILES + 1
+            assert turns.apart == {"file": FILES + 1}
+
+
+@pytest.mark.usefixtures("no_slice")
+async def test_a_symbol_that_moves_while_others_have_their_turn_is_found(
+    alike: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running_parts(tmp_path) as central:
+        project = await central.projects.open(alike)
+        await project.find("same")
+        seen: list[str] = []
+        asked = project.index.file
+
+        def file(path: str) -> Any:
+            seen.append(path)
+            return asked(path)
+
+        async def move() -> None:
+            while not seen:
+                await anyio.lowlevel.checkpoint()
+            last = alike / f"m{FILES - 1}.py"
+            (alike / "a.py").write_text(last.read_text())
+            last.write_text("")
+            await project.tree.fresh()
+            assert seen[-1] < last.name  # it was not looked at yet
+
+        monkeypatch.setattr(project.index, "file", file)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(move)
+            found = await project.find("same")
+        paths = [hit.path for hit in found.hits]
+        assert paths == ["a.py", *(f"m{number:02}.py" for number in range(FILES - 1))]
+        assert not found.gaps
