@@ -10,6 +10,7 @@ import anyio
 from msgspec import Meta
 
 from serena_central.core.errors import InvalidArguments
+from serena_central.core.pacing import paced
 from serena_central.core.words import counted
 from serena_central.files.boundary import shown
 from serena_central.files.glob import expand_braces
@@ -46,13 +47,15 @@ async def list_dir(
     ignored = target.tree.is_ignored if skip_ignored_files else None
     if skip_ignored_files:
         remark_ignored(call, target)
-    listed = await anyio.to_thread.run_sync(
-        lambda: list_folder(target.root, folder, recursive=recursive, ignored=ignored)
-    )
-    if listed.truncated:
-        call.remark(f"Truncated: only the first {len(listed.files) + len(listed.folders)} entries are listed.")
-    folders, files = list(map(shown, listed.folders)), list(map(shown, listed.files))
+
+    def read() -> tuple[list[str], list[str], bool]:
+        listed = list_folder(target.root, folder, recursive=recursive, ignored=ignored)
+        return list(map(shown, listed.folders)), list(map(shown, listed.files)), listed.truncated
+
+    folders, files, truncated = await anyio.to_thread.run_sync(read)
     entries = [*folders, *files]
+    if truncated:
+        call.remark(f"Truncated: only the first {len(entries)} entries are listed.")
 
     def build(first: int, last: int) -> dict[str, list[str]]:
         return {"dirs": folders[first:last], "files": entries[max(first, len(folders)) : last]}
@@ -84,7 +87,8 @@ async def find_file(
     folder = target.locate_folder(relative_path)
     prefix = folder + "/" if folder else ""
     fits = _fitting(file_mask, prefix)
-    found = sorted(path for path in target.tree.files if path.startswith(prefix) and fits(path))
+    files = sorted(target.tree.files)
+    found = [path async for path in paced(files) if path.startswith(prefix) and fits(path)]
     return Listing(
         page=call.page,
         total=len(found),
@@ -178,7 +182,7 @@ async def search_for_pattern(
     )
     paths = await _paths_to_search(call, target, relative_path, ignored=not skip_ignored_files)
     if restrict_search_to_code_files:
-        paths = [path for path in paths if target.languages.is_searched(path)]
+        paths = [path async for path in paced(paths) if target.languages.is_searched(path)]
     found = await search(target.root, paths, request)
     hits = {shown(path): lines for path, lines in found.hits.items()}
     if skip_ignored_files:

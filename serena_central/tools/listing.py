@@ -140,9 +140,12 @@ class Listing:
 def by_folder(per_file: Mapping[str, int], most: int = FOLDERS) -> tuple[list[tuple[str, int]], int]:
     """Counts of at most `most` folders, the largest first and told apart furthest, and how much lies in others."""
     below: dict[str, Counter[str]] = defaultdict(Counter)
+    within = Counter[str]()
     for path, count in per_file.items():
+        within[path.rpartition("/")[0]] += count
+    for holder, count in within.items():  # a fifth as many as files
         folder = ""
-        for part in path.split("/")[:-1]:
+        for part in holder.split("/") if holder else ():
             inner = f"{folder}{part}/"
             below[folder][inner] += count
             folder = inner

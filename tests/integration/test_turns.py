@@ -4,6 +4,7 @@ import importlib
 import shutil
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -14,6 +15,8 @@ import starlette
 from serena_central.analysis import graph
 from serena_central.analysis.surroundings import Surroundings
 from serena_central.core import pacing
+from serena_central.files.boundary import shown
+from serena_central.tools import files
 from tests.support.central import running_central, running_parts
 
 pytestmark = pytest.mark.anyio
@@ -60,9 +63,9 @@ class Turns:
         self._tasks.start_soon(self._take)
         return self
 
-    async def __aexit__(self, *error: Any) -> bool | None:
+    async def __aexit__(self, *error: Any) -> None:
         self._tasks.cancel_scope.cancel()
-        return await self._tasks.__aexit__(*error)
+        await self._tasks.__aexit__(*error)
 
     async def _take(self) -> None:
         while True:
@@ -101,8 +104,8 @@ async def test_others_run_while_the_files_of_a_project_are_looked_through(
             turns.spied(monkeypatch, project.languages, "is_marker")
             around = await Surroundings.of(project, {"dispatch"})
         assert around.holds("middleware/base.py", {"dispatch"})
-        files = len(project.tree.files)
-        assert turns.apart == {"is_code": files, "is_marker": files}
+        known = len(project.tree.files)
+        assert turns.apart == {"is_code": known, "is_marker": known}
 
 
 FILES = 40
@@ -133,6 +136,42 @@ async def test_others_run_while_symbols_of_many_files_are_decoded(
             turns.at.clear()
             assert len((await project.overview("."))[0]) == FILES + 1
             assert turns.apart == {"file": FILES + 1}
+
+
+@pytest.mark.usefixtures("no_slice")
+async def test_others_run_while_names_of_many_files_are_looked_at(
+    alike: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[int] = []
+
+    def noted(path: str) -> str:
+        threads.append(threading.get_ident())
+        return shown(path)
+
+    async with running_central(tmp_path) as central, central.raw("handshake") as client, Turns() as turns:
+        project = await central.central.projects.open(alike)
+        monkeypatch.setattr("serena_central.tools.files.shown", noted)
+        listed = await client.call("list_dir", project=str(alike), relative_path=".", recursive=True)
+        assert f"m{FILES - 1}.py" in listed["content"][0]["text"]
+        assert len(threads) == FILES + 1
+        assert threading.get_ident() not in threads
+
+        turns.spied(monkeypatch, project.languages, "is_searched")
+        fitting = files._fitting  # pyright: ignore[reportPrivateUsage]
+
+        def spied(mask: str, prefix: str) -> Any:
+            asked = SimpleNamespace(fits=fitting(mask, prefix))
+            turns.spied(monkeypatch, asked, "fits")
+            return asked.fits
+
+        monkeypatch.setattr(files, "_fitting", spied)
+        found = await client.call("find_file", project=str(alike), file_mask="m*.py", relative_path=".")
+        assert f"m{FILES - 1}.py" in found["content"][0]["text"]
+        arguments: dict[str, Any] = {"substring_pattern": "same", "restrict_search_to_code_files": True}
+        searched = await client.call("search_for_pattern", project=str(alike), **arguments)
+        assert f"m{FILES - 1}.py" in searched["content"][0]["text"]
+        assert turns.apart["fits"] == FILES + 1
+        assert turns.apart["is_searched"] >= FILES + 1
 
 
 @pytest.mark.usefixtures("no_slice")
