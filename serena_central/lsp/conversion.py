@@ -28,6 +28,7 @@ from serena_central.lsp.answers import (
     WorkspaceEdit,
 )
 from serena_central.lsp.catalogue import Naming
+from serena_central.lsp.named import ANONYMOUS, named
 from serena_central.lsp.patterns import NamePatterns
 from serena_central.lsp.types import (
     LspDiagnostic,
@@ -41,6 +42,12 @@ from serena_central.lsp.types import (
 )
 
 logger = logging.getLogger(__name__)
+
+HEAD = 600
+"""Characters behind a variable's name in which it shows that it is a function."""
+
+_KINDS = {"function": SymbolKind.FUNCTION, "class": SymbolKind.CLASS}
+_VARIABLES = frozenset({SymbolKind.VARIABLE, SymbolKind.CONSTANT})
 
 ERROR = 1
 """The severity of a diagnostic that carries none (LSP 3.17 leaves it to the client)."""
@@ -93,9 +100,9 @@ class Converter:
 
     def symbols(self, text: Text, symbols: Sequence[LspSymbol]) -> list[DocumentSymbol]:
         if any(symbol.range is None for symbol in symbols):
-            return self._nested(text, symbols)
+            return named(self._nested(text, symbols))
         found = self._symbols(text, symbols)
-        return without_imports(found, text, self._names.imports) if self._names.imports else found
+        return named(without_imports(found, text, self._names.imports) if self._names.imports else found)
 
     def locations(self, found: Sequence[LspLocation] | LspLocation | None) -> list[Location]:
         """Each place once, in the server's order; places in what is no readable file are left out."""
@@ -177,8 +184,9 @@ class Converter:
                     made = self._symbol(text, symbol, symbol.range)
                     level.append(made)
                     if symbol.children:
-                        levels.append(made.children)
-                        pending.append((made.children, symbol.children))
+                        inside = self._inside(text, made)
+                        levels.append(inside)
+                        pending.append((inside, symbol.children))
         for level in reversed(levels):  # the innermost first
             if any(map(_is_of_tables, level)):
                 level[:] = [one for made in level for one in (_tables(text, made) if _is_of_tables(made) else [made])]
@@ -191,7 +199,35 @@ class Converter:
         name = self.range(text, symbol.selection_range) if symbol.selection_range else whole
         if name == whole:  # servers that know one range send it twice
             name = _name_in(text, whole, bare)
-        return DocumentSymbol(bare, symbol.kind, whole, name, symbol.detail or "", [], scope)
+        if name.start == name.end:
+            whole, name = _assigned(text, whole, bare)
+        if self._names.anonymous and self._names.anonymous.fullmatch(bare):
+            return DocumentSymbol(ANONYMOUS, symbol.kind, whole, name)
+        kind = symbol.kind
+        if kind in _VARIABLES:
+            kind = _KINDS.get(self._value(text, whole, name), kind)
+        return DocumentSymbol(bare, kind, whole, name, symbol.detail or "", [], scope)
+
+    def _inside(self, text: Text, symbol: DocumentSymbol) -> list[DocumentSymbol]:
+        """Where the children of a symbol belong: in the function that a property has for its value, if it has one."""
+        if (
+            symbol.kind == SymbolKind.PROPERTY
+            and self._value(text, symbol.range, symbol.selection, in_pair=True) == "function"
+        ):
+            function = DocumentSymbol(ANONYMOUS, SymbolKind.FUNCTION, symbol.range, symbol.selection, children=[])
+            symbol.children.append(function)
+            return function.children
+        return symbol.children
+
+    def _value(self, text: Text, whole: Range, name: Range, *, in_pair: bool = False) -> str:
+        """What the value of a variable, or of a property `in_pair` with it, is: "function", "class", or empty."""
+        if self._names.values is None:
+            return ""
+        behind = text.offset(name.end)
+        found = self._names.values.search(text.content[behind : min(text.offset(whole.end), behind + HEAD)])
+        if found is None or (found["pair"] and not in_pair):
+            return ""
+        return "class" if found["class"] else "function"
 
     def _nested(self, text: Text, symbols: Sequence[LspSymbol]) -> list[DocumentSymbol]:
         """The tree that a flat list of SymbolInformation means: by enclosing ranges, else by the container's name."""
@@ -247,6 +283,17 @@ def _tables(text: Text, array: DocumentSymbol) -> list[DocumentSymbol]:
         msgspec.structs.replace(item, name=array.name, selection=_name_in(text, item.range, array.name))
         for item in array.children
     ]
+
+
+def _assigned(text: Text, whole: Range, name: str) -> tuple[Range, Range]:
+    """The definition and its name where a server draws only the function that is assigned to it."""
+    first = text.offset(whole.start)
+    begin = max(0, first - HEAD)
+    found = re.search(rf"(?:[\w$]+\.)*(?P<name>{re.escape(name)})\s*(?:[|?&]{{2}})?=\s*\Z", text.content[begin:first])
+    if found is None:
+        return whole, _name_in(text, whole, name)
+    start, end = (text.position(begin + at) for at in found.span("name"))
+    return Range(text.position(begin + found.start()), whole.end), Range(start, end)
 
 
 def _name_in(text: Text, whole: Range, name: str) -> Range:

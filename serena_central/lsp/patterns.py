@@ -13,6 +13,8 @@ from serena_central.lsp.catalogue import Naming, Readiness, ServerSpec, catalogu
 
 _SCOPED = "naming.scoped"
 _IMPORTS = "naming.imports"
+_ANONYMOUS = "naming.anonymous"
+_VALUES = "naming.values"
 _GROUPS = frozenset({"scope", "name"})
 
 
@@ -23,10 +25,12 @@ class NamePatterns:
         self.separator = naming.separator
         self.scoped = matcher_of(f"{server} {_SCOPED}", naming.scoped)
         self.imports = BoundedMatcher(f"{server} {_IMPORTS}", naming.imports) if naming.imports else None
+        self.anonymous = matcher_of(f"{server} {_ANONYMOUS}", naming.anonymous)
+        self.values = BoundedMatcher(f"{server} {_VALUES}", naming.values) if naming.values else None
 
     @property
     def trouble(self) -> str:
-        return _first(self.scoped, self.imports)
+        return _first(self.scoped, self.imports, self.anonymous, self.values)
 
 
 class LinePatterns:
@@ -67,6 +71,8 @@ def _patterns_of(spec: ServerSpec) -> Iterator[tuple[str, str]]:
     for key, source in (
         (_SCOPED, naming.scoped),
         (_IMPORTS, naming.imports),
+        (_ANONYMOUS, naming.anonymous),
+        (_VALUES, naming.values),
         ("readiness.pattern", readiness.pattern),
         ("readiness.trouble", readiness.trouble),
         ("readiness.cured", readiness.cured),

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from serena_central.store.cache_file import FAILURES, CacheFile, name_of
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 _CREATE = """
 CREATE TABLE file (

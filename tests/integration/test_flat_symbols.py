@@ -22,6 +22,8 @@ function deploy() {
   echo "deploy $where"
 }
 deploy prod
+where=here
+export where=$1
 """
 
 PAGE = """\
@@ -59,7 +61,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shell.write_text(DEPLOY)
     page.write_text(PAGE)
     uri = shell.as_uri()
-    in_shell = [told(uri, "deploy", 12, span(1, 0, 4, 1)), told(uri, "where", 13, span(2, 8, 2, 16), "deploy")]
+    in_shell = [told(uri, "deploy", 12, span(1, 0, 4, 1)), told(uri, "where", 13, span(7, 7, 7, 15))]
     uses = [{"uri": uri, "range": span(1, 9, 1, 15)}, {"uri": uri, "range": span(5, 0, 5, 6)}]
     answers = {"textDocument/documentSymbol": in_shell, "textDocument/references": uses}
     write_server(tmp_path / "bin", "bash-language-server", log=str(tmp_path / "shell.jsonl"), answers=answers)
@@ -118,21 +120,21 @@ async def test_definitions_are_whole_where_the_server_names_only_a_part(tmp_path
 async def test_what_may_be_a_part_of_a_definition_is_not_overwritten(tmp_path: Path, root: Path) -> None:
     with anyio.fail_after(60):
         async with running_parts(tmp_path) as central:
-            place = {"name_path": "deploy/where", "relative_path": "deploy.sh"}
-            with pytest.raises(EditRefused, match=r"not known where the definition of deploy/where begins.*as text"):
-                await ask(central, root, "replace_symbol_body", **place, body="local where=2")
+            place = {"name_path": "where", "relative_path": "deploy.sh"}
+            with pytest.raises(EditRefused, match=r"not known where the definition of where begins.*as text"):
+                await ask(central, root, "replace_symbol_body", **place, body="where=2")
             with pytest.raises(EditRefused, match="not known where the definition"):
                 await ask(
                     central,
                     root,
                     "safe_delete_symbol",
-                    name_path_pattern="deploy/where",
+                    name_path_pattern="where",
                     relative_path="deploy.sh",
                     force=True,
                 )
             assert (root / "deploy.sh").read_text() == DEPLOY
-            await ask(central, root, "insert_after_symbol", **place, body="local again=$2")
-            assert "  local where=$1\n  local again=$2\n" in (root / "deploy.sh").read_text()
+            await ask(central, root, "insert_after_symbol", **place, body="again=$2")
+            assert "export where=$1\nagain=$2\n" in (root / "deploy.sh").read_text()
 
 
 FLAT = {

@@ -18,6 +18,10 @@ Made from `serena_central/lsp/catalogue/` by `make docs`; change the data there.
 [language-servers.md](language-servers.md)). Files marked *near* a name are the language's only below a folder with
 it. *Data* is read when its file is asked for, and searched by symbol name only if the project's `languages` name it.
 
+A *symbol* is a definition with a name. Variables in a function are none, unless their value is a function or a class,
+nor are the properties of objects made there, nor functions without a name (callbacks): a reference in them belongs to
+what holds them.
+
 | language | files | server | others |
 |---|---|---|---|
 """

@@ -181,6 +181,11 @@ class Naming(Part, frozen=True):
     """Between the names of a scope of several."""
     imports: str = ""
     """A regex that fits the statements in which a server takes imported names for definitions."""
+    anonymous: str = ""
+    """A regex that fits what it calls functions, signatures and classes that have no name."""
+    values: str = ""
+    """A regex that fits what stands behind the name of a variable or property (group `pair`: one of an object) whose
+    value is a function, or by its group `class` a class."""
 
 
 class Watching(Part, frozen=True):

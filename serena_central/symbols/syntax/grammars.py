@@ -4,8 +4,9 @@ A query marks definitions by the capture that names their kind (`@class`, `@func
 `@name`; `@scope` marks what hides local variables without being a symbol, `@hidden` what hides all in it, and
 `@leading` what belongs to the definition behind it, as decorators do. A name may be composed: it begins at `@from`,
 without what `@without` marks, or its `@receiver` contains it. What has no name gets one by `(#set! name "…")`; by
-`(#set! level "1")` a heading becomes its section, by `(#set! static "yes")` a function in a type is no method. Where
-two patterns meet one name, the first one in the file counts.
+`(#set! level "1")` a heading becomes its section, by `(#set! static "yes")` a function in a type is no method, by
+`(#set! outside "yes")` it belongs to what holds the function in which it stands, and by `(#set! once "yes")` only the
+first of its name in a container counts. Where two patterns meet one name, the first one in the file counts.
 """
 
 from functools import cache
@@ -16,7 +17,7 @@ import msgspec
 
 QUERIES = Path(__file__).with_name("queries")
 
-REVISION = 3
+REVISION = 4
 """Raised when queries or their reading change, so that cached symbols of the one before are not believed."""
 
 

@@ -12,6 +12,7 @@ from tree_sitter import Node, Query, QueryCursor
 
 from serena_central.core.text import Position, Range, Text
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
+from serena_central.lsp.named import ANONYMOUS, CODE, named
 from serena_central.symbols.gap import DEEPEST
 from serena_central.symbols.syntax.names import Name, name_of
 from serena_central.symbols.syntax.skimming import skimmed
@@ -46,10 +47,6 @@ _TYPES = {SymbolKind.CLASS, SymbolKind.INTERFACE, SymbolKind.STRUCT, SymbolKind.
 _MEMBERS = {SymbolKind.FUNCTION: SymbolKind.METHOD, SymbolKind.VARIABLE: SymbolKind.FIELD}
 """What is called otherwise right inside a type."""
 
-_CODE = {SymbolKind.FUNCTION, SymbolKind.METHOD, SymbolKind.CONSTRUCTOR}
-_LOCAL = {SymbolKind.VARIABLE, SymbolKind.CONSTANT}
-"""Not told inside of code, as no language server that was measured tells them."""
-
 _VALUES = {SymbolKind.VARIABLE, SymbolKind.CONSTANT, SymbolKind.FIELD}
 
 DEEPEST_HEADING = 6
@@ -70,6 +67,10 @@ class _Mark(NamedTuple):
     """Containers that are written before the name, outermost first."""
     level: int = 0
     """Of a heading: its section reaches to the next one of this level or above."""
+    is_outside: bool = False
+    """It belongs to what holds the function in which it stands."""
+    is_once: bool = False
+    """Only its first definition in a container counts."""
     is_static: bool = False
     """It stays a function in a type, too."""
 
@@ -101,7 +102,7 @@ def _symbols(
     if within is not None and identifier not in OF_SECTIONS:
         cursor.set_byte_range(*within)
     marks = _marks(cursor.matches(root), query, source)
-    return _nested(marks, _Places(source, marks))
+    return named(_nested(marks, _Places(source, marks)))
 
 
 def _is_deeper(root: Node, levels: int) -> bool:
@@ -128,7 +129,7 @@ def _marks(matches: Iterable[tuple[int, dict[str, list[Node]]]], query: Query, s
             continue
         if "scope" in captures:
             (node,) = captures["scope"]
-            scopes.append(_Mark(node.start_byte, -node.end_byte, node.start_byte, "", None))
+            scopes.append(_Mark(node.start_byte, -node.end_byte, node.start_byte, ANONYMOUS, None))
             continue
         if "leading" in captures:
             (node,) = captures["leading"]
@@ -144,7 +145,18 @@ def _marks(matches: Iterable[tuple[int, dict[str, list[Node]]]], query: Query, s
             text, at, scope = Name(given, name.start_byte) if given else name_of(captures, source)
             level = int(settings.get("level") or 0)
             end = _blank_before(source, node.end_byte)
-            mark = _Mark(node.start_byte, -end, at, text, KINDS[kind], scope, level, "static" in settings)
+            mark = _Mark(
+                node.start_byte,
+                -end,
+                at,
+                text,
+                KINDS[kind],
+                scope,
+                level,
+                "outside" in settings,
+                "once" in settings,
+                "static" in settings,
+            )
             best[name.start_byte] = pattern, mark
     marks = [mark for _, mark in best.values()]
     if leading:
@@ -211,24 +223,28 @@ class _Places:
 
 def _nested(marks: Iterable[_Mark], places: _Places) -> list[DocumentSymbol]:
     roots: list[DocumentSymbol] = []
+    once: set[tuple[str, int]] = set()
+    """Name and beginning of the code that holds it."""
     around: list[tuple[_Mark, DocumentSymbol | None]] = []
     for mark in marks:
         while around and not _holds(around[-1][0], mark):
             around.pop()
-        if mark.kind is None:
-            around.append((mark, None))
-            continue
+        if mark.is_once:
+            code = next((outer.start for outer, _ in reversed(around) if outer.kind is None or outer.kind in CODE), -1)
+            if (mark.name, code) in once:
+                continue
+            once.add((mark.name, code))
         inside = around[-1][0].kind if around else SymbolKind.FILE
-        if mark.kind in _LOCAL and any(outer.kind is None or outer.kind in _CODE for outer, _ in around):
-            continue
-        kind = _MEMBERS.get(mark.kind, mark.kind) if inside in _TYPES and not mark.is_static else mark.kind
+        kind = SymbolKind.FUNCTION if mark.kind is None else mark.kind
+        if inside in _TYPES and not mark.is_static:
+            kind = _MEMBERS.get(kind, kind)
         name = places.at(mark.name_start)
         selection = Range(name, Position(name.line0, name.column + len(mark.name)))
         symbol = DocumentSymbol(
             mark.name, kind, Range(places.at(mark.start), places.at(mark.end)), selection, "", [], mark.scope
         )
         _put(symbol, mark, around, roots)
-        around.append((mark._replace(kind=kind), symbol))
+        around.append((mark if mark.kind is None else mark._replace(kind=kind), symbol))
     return roots
 
 
@@ -255,6 +271,8 @@ def _put(
         if holder is None:
             continue
         siblings = holder.children
+        if mark.is_outside and outer.kind in CODE:
+            continue
         if mark.end > outer.name_start:
             break
         passed = holder

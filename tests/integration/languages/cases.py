@@ -91,7 +91,7 @@ TYPESCRIPT = Case(
         "src/plain.js:0:9 -",
         "src/plain.js:3:9 plain",
         "src/report.ts:0:9 -",
-        "src/report.ts:4:39 report/size",
+        "src/report.ts:4:39 report",
         "src/report.ts:10:14 main",
     ),
     declaration=(r"size = (total)\(", "src/base.ts:6:0 total"),

@@ -1,7 +1,7 @@
 """Circles, unused symbols and broken references: what was put into a small project is found, and nothing else.
 
-The projects hold some of it before: `wrong`, `plain` and `four` have no caller; a crate's root and its module are a
-circle, and so are a header and its source.
+The projects hold some of it before: `View`, `wrong`, `plain` and `four` have no caller; a crate's root and its
+module are a circle, and so are a header and its source.
 """
 
 import json
@@ -57,7 +57,12 @@ TYPESCRIPT = Seeded(
         'function forgotten(): void {\n  forgotten();\n}\n\nconsole.log(undefinedName, "".absent, nothing, missing);\n',
     },
     circles=["src/ring.ts ↔ src/stone.ts"],
-    unused=["src/broken.ts: wrong high", "src/lost.ts: forgotten medium", "src/plain.js: plain high"],
+    unused=[
+        "src/View.tsx: View high",
+        "src/broken.ts: wrong high",
+        "src/lost.ts: forgotten medium",
+        "src/plain.js: plain high",
+    ],
     broken=[
         "src/lost.ts:0 unresolved import",
         "src/lost.ts:1 unresolved import",

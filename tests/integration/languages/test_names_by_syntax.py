@@ -1,7 +1,4 @@
-"""By syntax, symbols have the name paths that the language server gives them later.
-
-TypeScript's is left out: it names local variables, callbacks and parameters that are properties, too.
-"""
+"""By syntax, symbols have the name paths that the language server gives them later."""
 
 from pathlib import Path
 
@@ -124,6 +121,43 @@ pub enum E { A { x: u8 }, B(u8) }
 pub static S: u8 = 1;
 """
     },
+    "typescript": {
+        "src/scopes.ts": """\
+export class Store {
+  #secret = 1;
+  constructor(private readonly items: string[], readonly limit = 10, plain = 1) {}
+  get size() { return this.items.length; }
+  each(visit: (one: string) => void) {
+    const seen = { count: 0, "last one": () => { function deep() { const far = 1; return far; } return deep(); } };
+    const step = (one: string) => { const twice = one + one; visit(twice); };
+    this.items.forEach((one) => { function inside() { return one; } step(inside()); });
+    class Local { here = 1; go() {} }
+    return [seen, new Local()];
+  }
+}
+export const settings = { level: 1, show: () => { const x = 1; return x; }, nested: { deep: function () {} } };
+export const { first, second: other, ...rest } = settings as any;
+export const Made = class { run() {} };
+export const typed: (one: string) => void = (one) => { const local = one; console.log(local); };
+declare global { interface Window { mine: number } }
+export interface Shape { area(): number; readonly name: string; [key: string]: unknown }
+export interface Called { (x: number): string; new (x: number): Shape }
+export enum Level { Low, "very high" = 2 }
+export namespace Outer.Inner { export const value = 1; }
+[1].map(function named(one) { const local = one; return local; });
+export default function () { const hidden = 1; return hidden; }
+""",
+        "src/scopes.js": """\
+var app = exports = module.exports = {};
+app.use = function use(fn) { var offset = 0; app.slice(function () { var gone = offset; return gone; }); return fn; };
+app.get = (path) => { const local = path; return local; };
+app.set = function () { return { one: 1, two: () => 2 }; };
+function View(name) { this.name = name; var opts = { a: 1 }; return opts; }
+View.prototype.lookup = function lookup(name) { return name; };
+View.prototype.render = function (name) { return name; };
+for (const key of [1]) { console.log(key); }
+""",
+    },
 }
 IDENTIFIERS = {
     ".py": "python",
@@ -141,9 +175,7 @@ def names(file: FileSymbols) -> set[str]:
     return {file.name_path(place) for place in range(len(file.symbols))}
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if case.language != "typescript"], ids=lambda case: case.language
-)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.language)
 async def test_the_syntax_gives_the_servers_name_paths(case: Case, tmp_path: Path) -> None:
     root = copy_of(case.language, tmp_path, compile_commands=case.compile_commands)
     samples = SAMPLES.get(case.language, {})

@@ -168,6 +168,26 @@ def test_a_name_that_says_its_container_is_taken_apart(
     assert scoped_name(name, NamePatterns(catalogue().server(server).naming)) == expected
 
 
+@pytest.mark.parametrize(
+    ("code", "whole", "name"),
+    [
+        ("app.get = (path) => 1;\n", (0, 21), (4, 7)),
+        ("View.prototype.get ||= (path) => 1;\n", (0, 34), (15, 18)),
+        ("handle((path) => 1);\n", (7, 18), (7, 18)),
+    ],
+)
+def test_an_assigned_function_has_its_name_where_it_is_written(
+    code: str, whole: tuple[int, int], name: tuple[int, int]
+) -> None:
+    start = code.index("(path)")
+    end = code.index(" 1") + 2
+    symbol = LspSymbol("get", 12, range=lsp_span(0, start, end), selection_range=lsp_span(0, start, start))
+    (found,) = converter().symbols(Text(code), [symbol])
+    assert (found.range, found.selection) == tuple(
+        Range(Position(0, first), Position(0, last)) for first, last in (whole, name)
+    )
+
+
 def test_what_an_import_names_is_no_definition() -> None:
     code = """\
 import first, { second as third } from "./b.js";

@@ -1,4 +1,6 @@
 ; A definition outside of its class belongs to the class that is written before its name.
+; In a body, what looks like the declaration of a function is a variable that is made with arguments.
+(compound_statement (declaration declarator: (function_declarator declarator: (identifier) @name)) @variable)
 (template_declaration (class_specifier name: [(type_identifier) (template_type)] @name body: (_))) @class
 (template_declaration (struct_specifier name: [(type_identifier) (template_type)] @name body: (_))) @struct
 (template_declaration (function_definition declarator: (function_declarator
@@ -27,6 +29,9 @@
 ((struct_specifier "struct" @name !name) @struct (#set! name "(anonymous struct)"))
 ((class_specifier "class" @name !name) @class (#set! name "(anonymous class)"))
 ((union_specifier "union" @name !name) @struct (#set! name "(anonymous union)"))
+((enum_specifier "enum" @name !name) @enum (#set! name "(anonymous enum)"))
+(field_declaration type: [(class_specifier name: (type_identifier) @name !body)
+  (struct_specifier name: (type_identifier) @name !body)] !declarator) @class
 (translation_unit [(class_specifier name: (type_identifier) @name !body)
   (struct_specifier name: (type_identifier) @name !body)] @class)
 (declaration_list [(class_specifier name: (type_identifier) @name !body)
@@ -38,6 +43,7 @@
 (type_definition declarator: (pointer_declarator declarator: (type_identifier) @name)) @class
 (field_declaration declarator: (field_identifier) @name) @field
 (field_declaration declarator: (_ (field_identifier) @name)) @field
+(field_declaration declarator: (_ (_ (field_identifier) @name))) @field
 (declaration declarator: [(identifier) (qualified_identifier)] @name) @variable
 (declaration declarator: (init_declarator declarator: [(identifier) (qualified_identifier)] @name)) @variable
 (declaration declarator: (init_declarator declarator: (_ (identifier) @name))) @variable
