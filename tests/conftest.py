@@ -10,8 +10,13 @@ from typing import Any
 import anyio
 import pytest
 from coverage import Coverage
+from hypothesis import HealthCheck, settings
 
 from serena_central.island import private
+
+# On a loaded machine, making inputs is slow through no fault of theirs.
+settings.register_profile("loaded", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("loaded")
 
 for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     # In the background, and under nohup, these are ignored, and programs that the tests start would inherit it.

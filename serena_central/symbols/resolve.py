@@ -14,6 +14,7 @@ from typing import NamedTuple
 import anyio
 
 from serena_central.core.errors import AmbiguousSymbol, SymbolNotFound
+from serena_central.core.quoting import escaped, quoted
 from serena_central.files.search import find_containing
 from serena_central.files.tree import Change, FileTree
 from serena_central.symbols.gap import PATIENT_S, Gap
@@ -184,8 +185,8 @@ class Finder:
         return found
 
     async def near(self, pattern: Pattern, within: str | None) -> list[str]:
-        """Symbols that may be meant where none fits, as `name path (file)`: of the same name in another place, then of
-        names spelt alike. Looks at `nearby.NAMES_COMPARED` names, in a thread."""
+        """Symbols that may be meant where none fits, as `'name path' (file)`: of the same name in another place, then
+        of names spelt alike. Looks at `nearby.NAMES_COMPARED` names, in a thread."""
         with anyio.move_on_after(MAPPING_S):
             await self._indexer.map_names()
         name, holder = pattern.last.name, bare(pattern.container.name) if pattern.container else ""
@@ -200,4 +201,4 @@ class Finder:
         hits.sort(key=lambda hit: not lies_within(hit.path, within))
         if holder:
             hits.sort(key=lambda hit: all(bare(part.name) != holder for part in hit.file.path(hit.place)[:-1]))
-        return [f"{hit.name_path} ({hit.path})" for hit in hits[:FEW]]
+        return [f"{quoted(hit.name_path)} ({escaped(hit.path)})" for hit in hits[:FEW]]

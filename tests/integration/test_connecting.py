@@ -156,11 +156,11 @@ async def test_a_project_s_files_can_be_shared(tmp_path: Path, project: Path) ->
     [
         (["connect"], 2, "Name at least one client: claude-code, codex"),
         (["connect", "emacs"], 2, "'emacs' is not one of"),
-        (["connect", "claude-desktop", "--http"], 1, "can only start programs"),
-        (["connect", "windsurf", "--scope", "project"], 1, "no configuration for a project"),
-        (["connect", "zed", "--scope", "project", "--http"], 1, "must not hold it"),
-        (["connect", "cursor", "--scope", "project", "--project", "{home}"], 1, "no project"),
-        (["connect", "codex", "--http"], 1, "choose a port"),
+        (["connect", "claude-desktop", "--http"], 2, "can only start programs"),
+        (["connect", "windsurf", "--scope", "project"], 2, "no configuration for a project"),
+        (["connect", "zed", "--scope", "project", "--http"], 2, "must not hold it"),
+        (["connect", "cursor", "--scope", "project", "--project", "{home}"], 2, "no project"),
+        (["connect", "codex", "--http"], 2, "choose one for --http"),
         (["connect", "gemini", "claude-code"], 1, ".gemini/settings.json:2: a value was expected"),
         (["disconnect", "cursor"], 1, "is not ours"),
         (["disconnect"], 2, "Missing argument"),
@@ -198,17 +198,17 @@ async def test_another_program_of_our_name_is_replaced_and_comes_back(tmp_path: 
 
 
 async def test_headers_are_refused_in_words_without_a_token_or_with_an_open_one(tmp_path: Path) -> None:
-    async def refusal() -> str:
+    async def refusal(code: int) -> str:
         ran = await anyio.run_process([*PROXY, "--print-headers"], env=environment(tmp_path), check=False)
-        assert (ran.returncode, ran.stdout) == (1, b"")
+        assert (ran.returncode, ran.stdout) == (code, b"")
         return ran.stderr.decode()
 
-    assert "`serena-central serve` makes one" in await refusal()
+    assert "`serena-central serve` makes one" in await refusal(3)
     token = tmp_path / "home" / "token"
     token.parent.mkdir()
     token.write_text("s3cret" * 8)
     token.chmod(0o644)
-    said = await refusal()
+    said = await refusal(1)
     assert "can be read by others" in said
     assert "s3cret" not in said
 

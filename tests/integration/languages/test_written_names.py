@@ -107,10 +107,10 @@ FOUND = {
 }
 
 EMPTY = {
-    "LazyFrame/colect": "for LazyFrame<T>/collect (src/lazy.rs)",
-    "serve_r": "Nothing fits 'serve_r'. Close matches: Server (web/server.go)",
-    "Circle/area": "Close matches: geo/Box/area[0] (shapes.cpp), geo/Box/area[1] (shapes.cpp)",
-    "Itme": "Close matches: Item (shop/stock/items.py)",
+    "LazyFrame/colect": "for LazyFrame<T>/collect' (src/lazy.rs)",
+    "serve_r": "Nothing fits 'serve_r'. Close matches: 'Server' (web/server.go)",
+    "Circle/area": "Close matches: 'geo/Box/area[0]' (shapes.cpp), 'geo/Box/area[1]' (shapes.cpp)",
+    "Itme": "Close matches: 'Item' (shop/stock/items.py)",
 }
 
 
@@ -180,6 +180,6 @@ async def test_an_empty_answer_says_why_it_is_empty(tmp_path: Path, root: Path) 
         _, notes = await find(asked, "Item", include_kinds=["Function"])
         assert "Of other kinds: 1 Class." in notes
         _, notes = await find(asked, "price", relative_path="web")
-        assert "price (shop/stock/items.py)" in notes
+        assert "price' (shop/stock/items.py)" in notes
         failed = await asked.result("find_referencing_symbols", name_path="Item/pric")
-        assert "Close matches: Item/price (shop/stock/items.py)" in json.dumps(failed)
+        assert "Close matches: 'Item/price' (shop/stock/items.py)" in json.dumps(failed)

@@ -61,7 +61,7 @@ async def test_what_is_not_found_names_close_matches(tmp_path: Path) -> None:
     async with world(tmp_path) as w:
         await w.indexer.ensure(["a.txt"])
         for within in (None, "a.txt"):
-            with pytest.raises(SymbolNotFound, match=r"Close matches: colour \(a\.txt\)\."):
+            with pytest.raises(SymbolNotFound, match=r"Close matches: 'colour' \(a\.txt\)\."):
                 await finder(w).find_one(parse_pattern("color"), within)
 
 
