@@ -21,10 +21,28 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 _OPENING = re.compile(r":\s*(#.*)?$")
 """How a line ends that opens a block in Python."""
 
+# fmt: off
 _DOCUMENTED_ABOVE = frozenset(
-    {"go", "rust", "c", "cpp", "csharp", "java", "javascript", "kotlin", "php", "scala", "swift", "typescript"}
+    {"angular", "astro", "c", "cpp", "csharp", "d", "dart", "deno", "fsharp", "gleam", "go", "groovy", "haxe",
+     "java", "javascript", "kotlin", "odin", "php", "proto", "rust", "scala", "solidity", "svelte", "swift",
+     "typescript", "vlang", "vue", "zig"}
 )
+# fmt: on
 """Languages with `//` and `/* */`, where a comment that touches a definition belongs to it."""
+
+_DIRECTIVE = re.compile(
+    r"//!|//go:build\b|// ?\+build\b|/// *<\w|/[/*]+ *(?:@ts-(?:no)?check\b|eslint-(?:en|dis)able(?!-)|"
+    r"clang-format o(?:n|ff)\b|#?(?:end)?region\b)"
+)
+"""How comments begin that are about the file, or a part of it, and not about the definition below them."""
+
+_LICENCE = re.compile(
+    r"\b(?:copyright|SPDX-License-Identifier|licen[sc]ed? under)\b|@licen[sc]e\b|\(c\)", re.IGNORECASE
+)
+"""What a comment at the top of a file holds that is about the file."""
+
+_HEAD = re.compile(r"\s*(?:$|//|/\*|\*|#!|<\?php\s*$)")
+"""Lines that may stand above such a comment."""
 
 
 class Style(NamedTuple):
@@ -85,8 +103,9 @@ def inserted_after(text: Text, span: Range, body: str, style: Style) -> TextEdit
 
 
 def inserted_before(text: Text, span: Range, body: str, style: Style) -> TextEdit:
-    """`body` as whole lines before the first line of a definition. Raises InvalidArguments for an empty body."""
-    first0 = span.start.line0
+    """`body` as whole lines before the first line of a definition and its doc comment. Raises InvalidArguments for an
+    empty body."""
+    first0 = with_doc_comment(text, span, style.language).start.line0
     own = _indentation(text, span)
     lines = _Lines(body, own, style)
     place = Position(first0, 0)
@@ -149,20 +168,36 @@ def with_doc_comment(text: Text, span: Range, language: str | None) -> Range:
     if language not in _DOCUMENTED_ABOVE or text.line(span.start.line0)[: span.start.column].strip():
         return span
     first0 = span.start.line0
-    while first0 > 0:
-        above = text.line(first0 - 1).strip()
-        if above.endswith("*/") and not above.startswith("//"):
-            opening = next((line0 for line0 in range(first0 - 1, -1, -1) if "/*" in text.line(line0)), first0)
-            if opening == first0 or text.line(opening).lstrip()[:2] != "/*":
-                break
-            first0 = opening
-        elif above.startswith("//") and not above.startswith(("//!", "//go:build")):
+    while (above := _comment_above(text, first0)) is not None:
+        first0 = above
+    if first0 == span.start.line0:
+        return span
+    return Range(Position(first0, _depth(text.line(first0))), span.end)
+
+
+def _comment_above(text: Text, line0: int) -> int | None:
+    """The line where a comment begins that ends right above a line and is not about the file."""
+    first0 = line0 - 1
+    above = text.line(first0).strip() if line0 else ""
+    if above.startswith("//"):
+        while first0 >= 0 and _is_about_what_follows(text.line(first0)):
             first0 -= 1
-        else:
-            break
-    line = text.line(first0)
-    column = len(line) - len(line.lstrip()) if first0 < span.start.line0 else span.start.column
-    return Range(Position(first0, column), span.end)
+        first0 += 1
+    elif not above.endswith("*/"):
+        return None
+    else:
+        while first0 and "/*" not in text.line(first0):
+            first0 -= 1
+        comment = "\n".join(text.line(one) for one in range(first0, line0)).strip()
+        if comment[:2] != "/*" or comment.index("*/") != len(comment) - 2 or _DIRECTIVE.match(comment):
+            return None
+    held = any(_LICENCE.search(text.line(one)) for one in range(first0, line0))
+    is_licence = held and all(_HEAD.match(text.line(one)) for one in range(first0))
+    return None if first0 == line0 or is_licence else first0
+
+
+def _is_about_what_follows(line: str) -> bool:
+    return line.lstrip().startswith("//") and not _DIRECTIVE.match(line.lstrip())
 
 
 def _blank_above(text: Text, line0: int) -> int:

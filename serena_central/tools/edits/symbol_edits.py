@@ -85,7 +85,7 @@ async def insert_before_symbol(
     relative_path: InFile = "",
     dry_run: DryRun = False,
 ) -> Any:
-    """Inserts code before the definition of a symbol, as lines of their own: also imports, before the first one."""
+    """Inserts code before a symbol and its doc comment, as lines of their own: also imports, before the first one."""
     return await _insert(call, target, name_path, relative_path, dry_run, body, inserted_before)
 
 

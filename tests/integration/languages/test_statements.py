@@ -145,6 +145,20 @@ INSERTIONS = [
     ("a.d.ts", 'declare module "foo" {\n  const q: number;\n}\n', '"foo"', "type Z = 1;"),
 ]
 
+DOCUMENTED = [
+    ("a.go", GO, "// Kept does.\n// More.\nfunc Kept() {}\n", "Kept", "func New() {}"),
+    ("a.go", GO + "type T struct{}\n\n", "// M does.\nfunc (t T) M() {}\n", "(T).M", "func New() {}"),
+    ("a.go", "// Package g does.\npackage g\n\n// Apart.\n\n", "func Kept() {}\n", "Kept", "func New() {}"),
+    ("a.ts", "/* Licence. */\n\n", "/**\n * Does.\n */\nexport function kept() {}\n", "kept", "function n() {}"),
+    ("a.ts", "class C {\n", "  /** Does. */\n  m() {}\n}\n", "C/m", "n() {}"),
+    ("a.rs", "//! Crate.\n\n", "/// Does.\n#[inline]\npub fn kept() {}\n", "kept", "fn new() {}"),
+    ("a.rs", "//! Crate.\n\n", "#[inline]\n/// Does.\npub fn kept() {}\n", "kept", "fn new() {}"),
+    ("a.rs", "struct S;\nimpl S {\n", "    /// Does.\n    fn m(&self) {}\n}\n", "impl S/m", "fn n() {}"),
+    ("a.cpp", "// Licence.\n\n", "/// Does.\n[[nodiscard]] int kept() { return 1; }\n", "kept", "int n();"),
+    ("a.py", "# Licence.\n\n", 'def kept():\n    """Does."""\n', "kept", "def new(): ..."),
+]
+"""File, what stands above, the documented definition, its name, and what is inserted before it."""
+
 PROJECT = {
     "go.mod": "module example.com/g\n\ngo 1.21\n",
     "Cargo.toml": '[package]\nname = "q"\nversion = "0.1.0"\nedition = "2021"\n[lib]\npath = "a.rs"\n',
@@ -205,3 +219,12 @@ async def test_code_is_inserted_around_all_kinds_of_declarations(
         (project.root / file).write_text(text)
         result = await project.result(tool, relative_path=file, name_path=name, body=body)
         assert (project.root / file).read_text() in changed, result["content"][0]["text"]
+
+
+@pytest.mark.parametrize(("file", "above", "documented", "name", "body"), DOCUMENTED)
+async def test_code_is_inserted_before_the_doc_comment_of_a_definition(
+    project: Asker, file: str, above: str, documented: str, name: str, body: str
+) -> None:
+    indentation = documented[: len(documented) - len(documented.lstrip())]
+    after = f"{above}{indentation}{body}\n\n{documented}"
+    await check(project, Case(file, above + documented, name, after), "insert_before_symbol", body=body)

@@ -75,6 +75,13 @@ def test_a_definition_before_another_is_set_apart(text: str, expected: str) -> N
     assert before(text, "def a", "new") == expected
 
 
+def test_a_definition_before_another_leaves_it_its_doc_comment() -> None:
+    style = Style("\n", "go", set_apart=True)
+    assert before("type A\n// Does.\nfunc f\n", "func f", "new", style) == "type A\n\nnew\n\n// Does.\nfunc f\n"
+    assert before("// Far.\n\nfunc f\n", "func f", "new", style) == "// Far.\n\nnew\n\nfunc f\n"
+    assert before("\t// A.\n\tfunc f\n", "func f", "new", style) == "\tnew\n\n\t// A.\n\tfunc f\n"
+
+
 def test_what_is_no_definition_stands_close() -> None:
     assert after("A = 1\nC = 3\n", "A = 1", "B = 2", PLAIN) == "A = 1\nB = 2\nC = 3\n"
     assert before("A = 1\nC = 3\n", "C = 3", "B = 2", PLAIN) == "A = 1\nB = 2\nC = 3\n"
@@ -141,6 +148,15 @@ def test_no_text_takes_long_to_be_looked_through(hostile: str, language: str) ->
         ("rust", "//! The crate.\n/// Does.\nfn f() {}\n", 1),
         ("c", "int a;\n/*\n * Does.\n */\nint f(void);\n", 1),
         ("c", "int a; /* of a */\nint f(void);\n", 1),
+        ("c", "/* of a */ int a; /* of f */\nint f(void);\n", 1),
+        ("c", "/* of a\n */ int a; /* of\n f */\nint f(void);\n", 3),
+        ("dart", "/// Does.\nvoid f() {}\n", 0),
+        ("typescript", "// @ts-check\n/** Does. */\nfunction f() {}\n", 1),
+        ("typescript", "/* eslint-disable */\n// Does.\nfunction f() {}\n", 1),
+        ("typescript", "// #endregion\nfunction f() {}\n", 1),
+        ("java", "/*\n * Copyright Somebody\n */\n/** Does. */\nclass F {}\n", 3),
+        ("rust", "// Copyright Somebody\n// All rights reserved.\nfn f() {}\n", 2),
+        ("rust", "// SPDX-License-Identifier: MIT\n/* Does. */\nfn f() {}\n", 1),
         ("python", "# A section.\ndef f(): ...\n", 1),
     ],
 )
