@@ -75,11 +75,15 @@ def reach(text: Text, position: Position) -> Position:
 
 
 def _start(text: Text, file: FileSymbols, place: int) -> int:
-    """Of the line in which the declaration begins, with the decorators above it."""
+    """Of the line in which the declaration begins, with the decorators above it; behind a function in that line."""
     symbol = file.symbols[place]
     line0 = min(symbol.start_line, symbol.name_line)
     while line0 > 0 and _LEADING.match(text.line(line0 - 1)):
         line0 -= 1
+    before = file.symbols[place - 1] if place else symbol
+    behind = before.range.end
+    if before.kind in CALLABLE and line0 <= behind.line0 and behind <= symbol.name_position:
+        return text.offset(behind)
     return text.offset(Position(line0, 0))
 
 
