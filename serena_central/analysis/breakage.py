@@ -70,7 +70,9 @@ async def broken_by(project: Project, siblings: Siblings, edited: Mapping[str, R
 
     async def look(part: Project) -> None:
         try:
-            done[str(part.root)] = await _Search(project, part, edited, frozenset(names[:MOST_NAMES])).run()
+            search = _Search(project, part, edited, frozenset(names[:MOST_NAMES]))
+            done[str(part.root)] = await search.run()
+            notes.extend(search.notes)
         except SerenaCentralError as error:
             notes.append(f"What this edit may have broken in {quoted(part.name)} is not known: {error}")
             done[str(part.root)] = Broken(part)
@@ -105,6 +107,8 @@ class _Search:
         self._gone = frozenset[str]().union(*(one.gone for one in edited.values()))
         self._moved = dict(moved for one in edited.values() for moved in one.moved)
         """Name → whether it is a type."""
+        self.notes: list[str] = []
+        """What was not looked at."""
 
     async def run(self) -> Broken:
         part, found = self._part, Broken(self._part)
@@ -148,7 +152,13 @@ class _Search:
     async def _places(self, names: Collection[str]) -> list[Place]:
         """Where names stand in code, the first ones."""
         files = await self._holding(names)
-        return [place for path in files for place in await self._in_code(path, names)][:MOST_PLACES]
+        places = [place for path in files for place in await self._in_code(path, names)]
+        if len(places) > MOST_PLACES:
+            self.notes.append(
+                f"What this edit may have broken in {quoted(self._part.name)} was looked for at {MOST_PLACES} of "
+                f"{len(places)} places that have a name it concerns."
+            )
+        return places[:MOST_PLACES]
 
     async def _is_by_position(self, place: Place) -> bool:
         is_type = self._moved.get(place.name)
@@ -204,7 +214,13 @@ class _Search:
         for place in places:
             if place.path not in own:
                 lines.setdefault(place.path, set()).add(place.position.line0)
-        for path in sorted(lines)[:MOST_FILES]:
+        asked = sorted(lines, key=lambda path: (-len(lines[path]), path))[:MOST_FILES]
+        if len(asked) < len(lines):
+            self.notes.append(
+                f"Errors that this edit may have caused in {quoted(self._part.name)} were looked for in "
+                f"{len(asked)} of {len(lines)} files that use what was changed, those with the most uses."
+            )
+        for path in sorted(asked):
             diagnostics, _ = await self._part.relations.diagnostics(path)
             errors = [
                 view

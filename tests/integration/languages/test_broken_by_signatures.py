@@ -83,6 +83,25 @@ async def test_errors_elsewhere_are_told_with_the_edit(
                     assert (user in broken) == (repl == new), (needle, repl, answer)
 
 
+async def test_files_that_were_not_asked_for_errors_are_counted(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "a.py").write_text("CONST: int = 1\n")
+    for number in range(10):
+        uses = "".join(f"{name}: int = CONST\n" for name in ("x", "y")[: 1 + (number == 9)])
+        (root / f"user_{number}.py").write_text(f"from a import CONST\n\n{uses}")
+    with anyio.fail_after(120):
+        async with asker(tmp_path, root, {"edit_diagnostics_s": 30}) as asked:
+            await asked.result("get_symbols_overview", relative_path="a.py")
+            made = await asked.result(
+                "replace_content", relative_path="a.py", needle="int = 1", repl="str = 'a'", mode="literal"
+            )
+    answer, *notes = (part["text"] for part in made["content"])
+    broken = json.loads(answer)["may_have_broken"]["project"]["errors_where_used"]
+    assert list(broken) == [f"user_{number}.py" for number in (0, 1, 2, 3, 4, 5, 6, 9)]
+    assert "were looked for in 8 of 10 files that use what was changed" in "\n".join(notes)
+
+
 async def test_nobody_is_asked_who_refers_to_a_heading(tmp_path: Path) -> None:
     root = tmp_path / "project"
     (root / ".serena").mkdir(parents=True)
