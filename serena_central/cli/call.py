@@ -11,6 +11,7 @@ from click.shell_completion import CompletionItem
 from serena_central.cli.output import json_text, print_json, say
 from serena_central.cli.remote import Remote
 from serena_central.core.errors import SerenaCentralError
+from serena_central.core.project_names import listed_names
 
 EPILOG = """\b
 Examples:
@@ -133,7 +134,7 @@ def _call(name: str, arguments: dict[str, Any], *, as_json: bool) -> None:
     project: str | list[str] | None = arguments.get("project")
     if project is not None:
         given = [project] if isinstance(project, str) else project
-        named = [_absolute(name) for one in given for name in ([one] if Path(one).is_dir() else one.split(","))]
+        named = [_absolute(name) for name in listed_names([_absolute(one) for one in given])]
         arguments["project"] = named[0] if len(named) == 1 else named
     answer = Remote().post(f"/api/tools/{name}", {"arguments": arguments})
     blocks: list[str] = answer["blocks"]

@@ -9,7 +9,6 @@
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, NamedTuple
@@ -18,6 +17,7 @@ import anyio
 import msgspec
 
 from serena_central.core.errors import DeadlineExceeded, SerenaCentralError, ToolRefused, UnknownProject, listed
+from serena_central.core.project_names import listed_names
 from serena_central.core.quoting import quoted
 from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectRegistry, opener_in, real_path
@@ -111,14 +111,17 @@ class _Rules:
     # --- 1 -------------------------------------------------------------------------------------------------------
 
     async def _named(self, asked: str | list[str]) -> Scope:
-        if asked in (EVERYTHING, [EVERYTHING]):
-            return await self._everything()
+        if asked == EVERYTHING:
+            return await self._everything({})
         if isinstance(asked, str):
             root = self._find(asked)
             repo = self._repos.at(root)
             named = await self._super_repo(repo) if repo and repo.modules and not self._ask.spans else None
             return named or Scope([await self._registry.open(root)], "named by the call")
-        roots = {root: label for name in asked for root, label in self._roots_of(name).items()}
+        named = [name for name in asked if name != EVERYTHING]
+        roots = {root: label for name in named for root, label in self._roots_of(name).items()}
+        if len(named) < len(asked):
+            return await self._everything(roots)
         return await self._several(roots, "named by the call")
 
     def _roots_of(self, name: str) -> dict[Path, str]:
@@ -180,12 +183,16 @@ class _Rules:
         wanted = root.languages.is_searched if self._ask.about == "code" else bool
         return any(wanted(path) for path in root.tree.files if path.startswith(folder))
 
-    async def _everything(self) -> Scope:
+    async def _everything(self, others: Mapping[Path, str]) -> Scope:
+        """All modules or open projects, and others that the call names beside them (root → label)."""
         if self._repo is not None and self._repo.modules:
             roots = {module.root: name for name, module in self._repo.modules.items()}
-            scope = await self._several(roots, f"all modules of {self._repo.name}")
+            scope = await self._several({**others, **roots}, f"all modules of {self._repo.name}")
             return scope._replace(remark=_left_out(self._repo))
         projects = self._registry.open_projects()
+        if others:
+            roots = {project.root: str(project.root) for project in projects}  # names need not differ
+            return await self._several({**roots, **others}, "all open projects and those named by the call")
         if not projects:
             raise UnknownProject(EVERYTHING, self._registry.known_names())
         return Scope(projects, "all open projects", grouped=True)
@@ -327,25 +334,6 @@ class _Rules:
             remark=f"Nothing said which module of {quoted(repo.name)} is meant: {quoted(module.name)} is its "
             "default_module. Name another by project=, a path in it, or semantic_context.",
         )
-
-
-def listed_names(asked: str | list[str]) -> str | list[str]:
-    """Names of projects as a call gives them, with `a,b` and `["a", "b"]` taken apart; a folder whose name has a comma
-    stays whole."""
-    if isinstance(asked, str):
-        names = _parts(asked)
-        return names[0] if len(names) == 1 else names
-    return [name for one in asked for name in _parts(one)]
-
-
-def _parts(asked: str) -> list[str]:
-    if asked.lstrip().startswith("["):
-        # What models send for a list, where a parameter is told as a string.
-        with suppress(msgspec.DecodeError):
-            return msgspec.json.decode(asked, type=list[str])
-    if "," not in asked or (asked.startswith(("/", "~")) and _is_at(Path(asked).expanduser(), "")):
-        return [asked]
-    return [name for part in asked.split(",") if (name := part.strip())] or [asked]
 
 
 def _from(root: Path, path: str) -> Path:

@@ -41,6 +41,19 @@ async def test_calls_by_options_by_json_and_by_the_folder_one_stands_in(serving:
     assert [one["name_path"] for one in found(by_kind)] == ["Cart"]
 
 
+async def test_several_projects_are_named_as_in_any_other_call(serving: Child, project: Path) -> None:
+    other = project.parent / "a, b"
+    (other / ".git").mkdir(parents=True)
+    (other / "cart.py").write_text("class Cart: ...\n")
+    for named in (json.dumps([str(project), str(other)]), json.dumps([str(other), "*"])):
+        ended = await run_command(
+            *(serving.folder, "call", "find_symbol", "--name-path-pattern", "Cart", "--project", named)
+        )
+        assert ended.code == 0, ended.err
+        assert other.name in ended.json
+        assert len(ended.json) > 1
+
+
 async def test_tools_tell_how_they_are_called(serving: Child) -> None:
     listed = await run_command(serving.folder, "call")
     assert listed.code == 0

@@ -82,6 +82,9 @@ async def test_several_projects_come_grouped_in_the_order_asked_and_once(tmp_pat
             scope = await r.scope(project=everything)
             assert ({project.root for project in scope.projects}, scope.grouped) == ({r.one, r.two}, True)
         assert not (await r.scope(project="one")).grouped
+        for everything in ("one,*", '["*", "one"]'):
+            assert set(await r.roots(project=everything)) == {r.one, r.two}
+        assert set(await r.roots(project=["*", str(r.three)])) == {r.one, r.two, r.three}
 
 
 async def test_a_project_of_several_that_does_not_open_is_told_beside_the_others(tmp_path: Path) -> None:
