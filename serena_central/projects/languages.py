@@ -60,6 +60,7 @@ from serena_central.symbols.symbol import Symbol
 from serena_central.symbols.syntax.grammars import Grammar, grammar_of
 from serena_central.symbols.syntax.messages import Claimed, Declared, Edit, Occurrence, Packed
 from serena_central.symbols.syntax.reader import MAX_BYTES, SyntaxReader
+from serena_central.symbols.union import united
 
 logger = logging.getLogger(__name__)
 
@@ -160,7 +161,11 @@ class ProjectLanguages:
         self._missing: dict[str, ServerSpec] = {}
         """Servers that were not there when they were looked for, until it is told that they are."""
         self.comparisons: dict[str, Comparison] = {}
-        """Servers that can not know how files are built → what a comparison with the syntax has brought."""
+        """Servers that can not know how many files are built → what a comparison with the syntax has brought."""
+        self._builds = 0
+        """How often it came to be told how files are built: clangd looks for that again only after half a minute."""
+        self._united: set[str] = set()
+        """Such servers that miss functions or types which the syntax tells."""
         self._unmarked: dict[tuple[str, str], bool] = {}
         """(server, folder of a file) → whether it can't know how files there are built; thrown away likewise."""
         self._wanted: dict[tuple[str, str], WantedServer] = {}
@@ -286,9 +291,12 @@ class ProjectLanguages:
         spec = self.spec_for(path)
         if spec is None:
             return None
+        instead = self.instead(path)
+        if instead is None:
+            return self._identity_of(spec)
         compared = self.comparisons.get(spec.name)
         by_syntax = compared is not None and compared.reads_by_syntax
-        return (self.instead(path) if by_syntax else None) or self._identity_of(spec)
+        return instead if by_syntax else identity.united(self._identity_of(spec), instead)
 
     def instead(self, path: str) -> str | None:
         """What reads a file by syntax in place of a server that can't know how it is built; None where one can."""
@@ -305,14 +313,20 @@ class ProjectLanguages:
             self._unmarked[place] = is_unmarked(spec, self._root, self._root / path)
         return self._unmarked[place]
 
+    @property
+    def knows_builds(self) -> bool:
+        """Whether it was looked at how files are built, so that symbols depend on what marks that."""
+        return bool(self._unmarked)
+
     def read_instead(self) -> dict[str, str]:
-        """Servers in whose place files are read by syntax → what they lack for these files."""
-        return {
-            name: spec.roots.unmarked or ""
-            for name, compared in self.comparisons.items()
-            if compared.reads_by_syntax
-            for spec in (catalogue().servers[name],)
-        }
+        """Servers in whose place files are read by syntax alone → what they lack for these files."""
+        read = (name for name, compared in self.comparisons.items() if compared.reads_by_syntax)
+        return {name: catalogue().servers[name].roots.unmarked or "" for name in read}
+
+    def read_besides(self) -> dict[str, str]:
+        """Servers beside which files are read by syntax, which told more of some → what they lack for these files."""
+        read = self._united - self.read_instead().keys()
+        return {name: catalogue().servers[name].roots.unmarked or "" for name in sorted(read)}
 
     def meaning(self, path: str) -> str | None:
         """As `identity`, for answers that depend on what is imported, as references do and a file's symbols don't."""
@@ -330,6 +344,11 @@ class ProjectLanguages:
         if spec.environment and not self.python.state:
             self.python.look()
         return self.python.state if spec.environment else ""
+
+    def _state(self, spec: ServerSpec) -> str:
+        """What a process of a server was started with, and another one has to be started for."""
+        builds = str(self._builds) if spec.roots.unmarked is not None and self._builds else ""
+        return self._environment(spec) + builds
 
     def look_at_environment(self) -> None:
         """Sees whether the Python environment has changed, if it is in use: what was started with it before ends."""
@@ -383,7 +402,7 @@ class ProjectLanguages:
             found = server_root(spec, self._root, self._root / path, self._manifests)
             self._roots.add(found.root)
             self._named_folders |= found.reads
-            state = self._environment(spec)
+            state = self._state(spec)
             told = self.python.tell(spec, self._choices.settings_of(spec.name))
             known = self._wanted[place] = WantedServer(
                 spec=spec,
@@ -557,7 +576,7 @@ class ProjectLanguages:
         for language in wanted.spec.languages:
             spec = self._choices.server_for(language)
             if spec is not None and spec.name == wanted.spec.name:
-                state = self._environment(spec)
+                state = self._state(spec)
                 told = self.python.tell(spec, self._choices.settings_of(spec.name))
                 digest = digest_of(spec, told.settings, {**wanted.env, **told.env}, state)
                 return ServerKey(wanted.root, spec.name, digest, self._untrusted)
@@ -591,7 +610,7 @@ class ProjectLanguages:
         async def with_server(server: LanguageServer) -> None:
             async def ask(file: str) -> Outline:
                 outline = Outline(await self._whole(file, await server.document_symbols(self._root / file)))
-                return outline if self.instead(file) is None else await self._better(file, outline)
+                return outline if self.instead(file) is None else await self._united_with_syntax(file, outline)
 
             await work(Lent(ask, server))
 
@@ -608,7 +627,7 @@ class ProjectLanguages:
                 unknown[spec.name].append(path)
         for server, files in unknown.items():
             if len(files) >= MANY_FILES and server not in self.comparisons:
-                self.comparisons[server] = Comparison.of_many(files)
+                self.comparisons[server] = Comparison(files)
 
     async def compare(self) -> bool:
         """Decides by samples who knows such files better; whether some are to be read by their server since."""
@@ -622,10 +641,9 @@ class ProjectLanguages:
             except LanguageServerError as error:
                 logger.info("%s is not compared with the syntax: %s", server, error)
                 continue
-            if compared.sample:
-                compared.close()
-                logger.info("%s compared with the syntax: %s", server, compared)
-                moved = moved or not compared.prefers_syntax
+            compared.close()
+            logger.info("%s compared with the syntax: %s", server, compared)
+            moved = moved or not compared.prefers_syntax
         return moved
 
     async def _compare(self, path: str, compared: Comparison) -> None:
@@ -640,16 +658,17 @@ class ProjectLanguages:
             return
         compared.add(by_server, by_syntax.symbols)
 
-    async def _better(self, path: str, by_server: Outline) -> Outline:
-        """The better of two outlines of a file that its server can't know; it is one of the sample."""
+    async def _united_with_syntax(self, path: str, by_server: Outline) -> Outline:
+        """What a server and the syntax tell of a file that the server can't know."""
         spec = self.spec_for(path)
         try:
-            by_syntax = await self.by_syntax(path)
+            union = united(by_server, await self.by_syntax(path))
         except LanguageServerError as error:
             logger.warning("what %s holds by syntax is not known: %s", path, error)
             return by_server
-        compared = self.comparisons.setdefault(spec.name if spec else "", Comparison())
-        return by_syntax if compared.add(by_server.symbols, by_syntax.symbols) else by_server
+        if union.adds_by_syntax and spec is not None:
+            self._united.add(spec.name)
+        return union.outline
 
     async def _whole(self, path: str, symbols: Sequence[DocumentSymbol]) -> Sequence[DocumentSymbol]:
         """A server's symbols with whole definitions, as far as the syntax tells what a flat answer does not."""
@@ -750,6 +769,9 @@ class ProjectLanguages:
         Returns files that did not change and may have another language, and so another server, now.
         """
         if any(self.is_marker(change.path) for change in changes):
+            if any(self._unmarked.values()) and any(self._marks_builds(change.path) for change in changes):
+                self._builds += 1
+                self._united.clear()
             self._forget_places()
             self.python.forget()
             self._dependencies.forget()
@@ -793,6 +815,12 @@ class ProjectLanguages:
         self._named_folders.clear()
         self._manifests = Manifests()
         self._users = {}
+
+    def _marks_builds(self, path: str) -> bool:
+        """Whether a file may say how files are built of which that is not known."""
+        unknown = [spec for spec in self._specs.values() if spec is not None and spec.roots.unmarked is not None]
+        names = MarkerNames.of(marker for spec in unknown for group in spec.roots.markers for marker in group)
+        return names.fit(path.rpartition("/")[2])
 
     def is_marker(self, path: str) -> bool:
         """Whether a file may say where a server's root is. Takes a microsecond: it is asked of all files."""

@@ -162,12 +162,13 @@ class Project:
 
     def _changed(self, changes: Sequence[Change]) -> None:
         self._batches += 1
+        by_builds = self.languages.knows_builds
         # Servers hear of a change before the index asks them about it.
         moved = self.languages.changed(changes)
         self.indexer.changed(changes)
         if moved:
             self.indexer.doubt(moved)
-        if self.languages.read_instead() and any(self.languages.is_marker(change.path) for change in changes):
+        if by_builds and any(self.languages.is_marker(change.path) for change in changes):
             self.indexer.doubt(self.tree.files)  # how they are built may be known now
         self._finder.changed(changes)
         self._possible.changed(changes)

@@ -23,6 +23,11 @@ def instead(grammar: Grammar) -> str:
     return f"{_INSTEAD}{grammar.query} {REVISION}"
 
 
+def united(server: str, instead: str) -> str:
+    """A server that can't know a file, and the syntax, whose answers are united."""
+    return f"{server}, {instead}"
+
+
 def is_instead(identity: str) -> bool:
     return identity.startswith(_INSTEAD)
 

@@ -36,7 +36,7 @@ from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.listing import Listing
 from serena_central.tools.seen import saw_bodies, saw_names
-from serena_central.tools.trust import read_instead
+from serena_central.tools.trust import read_by_syntax
 from serena_central.tools.unasked import remark_unasked
 
 NESTED_LANGUAGES = frozenset({"java", "kotlin"})
@@ -293,8 +293,8 @@ async def _remark_nothing(
         call.remark(f"{quoted(relative_path)} is ignored, and not searched for symbols; read_file can read it.")
     if not target.named_file(relative_path):
         await remark_data(call, target, relative_path)
-    for server, lacks in target.languages.read_instead().items():
-        call.remark(read_instead(server, lacks))
+    for note in read_by_syntax(target).values():
+        call.remark(note)
 
     async def near() -> str:
         close = await target.near(pattern, relative_path)

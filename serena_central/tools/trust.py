@@ -27,16 +27,24 @@ def note_python(call: ToolCall, project: Project) -> None:
 
 
 def note_instead(call: ToolCall, project: Project) -> None:
-    """Adds a remark on servers in whose place files are read by syntax."""
-    for server, lacks in project.languages.read_instead().items():
+    """Adds a remark on servers in whose place, or beside which, files are read by syntax; again if that changes."""
+    for server, note in read_by_syntax(project).items():
         place = str(project.root), f"{server} instead"
-        if call.session.dependencies_told.get(place) != lacks:
-            call.session.dependencies_told[place] = lacks
-            call.remark(read_instead(server, lacks))
+        if call.session.dependencies_told.get(place) != note:
+            call.session.dependencies_told[place] = note
+            call.remark(note)
 
 
-def read_instead(server: str, lacks: str) -> str:
-    return f"Symbols are read by syntax (tree-sitter) where it tells more than {server} does: {lacks}."
+def read_by_syntax(project: Project) -> dict[str, str]:
+    """Server → what is to be known of files that it can't know, and that are read by syntax."""
+    notes = {
+        server: f"Symbols are read by syntax (tree-sitter) where {server} would tell less: {lacks}. In so many files "
+        f"it is not asked: functions that the syntax can't parse, between macros, may be missing."
+        for server, lacks in project.languages.read_instead().items()
+    }
+    for server, lacks in project.languages.read_besides().items():
+        notes[server] = f"Symbols are read by syntax (tree-sitter) where it tells more than {server} does: {lacks}."
+    return notes
 
 
 def note_dependencies(call: ToolCall, project: Project) -> None:

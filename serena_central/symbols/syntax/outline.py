@@ -14,6 +14,7 @@ from serena_central.core.text import Position, Range, Text
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
 from serena_central.lsp.named import ANONYMOUS, CODE, named
 from serena_central.symbols.gap import DEEPEST
+from serena_central.symbols.syntax import lost
 from serena_central.symbols.syntax.names import Name, name_of
 from serena_central.symbols.syntax.skimming import skimmed
 from serena_central.symbols.syntax.trees import parsed, tools, tree_of
@@ -101,7 +102,8 @@ def _symbols(
     cursor.set_max_start_depth(DEEPEST)
     if within is not None and identifier not in OF_SECTIONS:
         cursor.set_byte_range(*within)
-    marks = _marks(cursor.matches(root), query, source)
+    may_be_lost = root.has_error and identifier in lost.LANGUAGES
+    marks = _marks(cursor.matches(root), query, source, may_be_lost=may_be_lost)
     return named(_nested(marks, _Places(source, marks)))
 
 
@@ -117,8 +119,11 @@ def _is_deeper(root: Node, levels: int) -> bool:
     return False
 
 
-def _marks(matches: Iterable[tuple[int, dict[str, list[Node]]]], query: Query, source: bytes) -> list[_Mark]:
-    """In document order; of two patterns that met one name, the mark of the first."""
+def _marks(
+    matches: Iterable[tuple[int, dict[str, list[Node]]]], query: Query, source: bytes, *, may_be_lost: bool
+) -> list[_Mark]:
+    """In document order; of two patterns that met one name, the mark of the first. `may_be_lost`: functions may be, so
+    that their variables seem to be the file's."""
     best: dict[int, tuple[int, _Mark]] = {}
     scopes: list[_Mark] = []
     hidden: list[Node] = []
@@ -140,6 +145,8 @@ def _marks(matches: Iterable[tuple[int, dict[str, list[Node]]]], query: Query, s
         if known is None or pattern < known[0]:
             kind = next(kind for kind in captures if kind in KINDS)
             node = captures[kind][0]
+            if may_be_lost and KINDS[kind] in _VALUES and lost.is_of_lost_body(node, source):
+                continue
             settings = query.pattern_settings(pattern)
             given = settings.get("name")
             text, at, scope = Name(given, name.start_byte) if given else name_of(captures, source)

@@ -25,6 +25,57 @@ static noinline __cold long start_{n}_{f}(unsigned int fd)
 EXPORT_SYMBOL(start_{n}_{f});
 """
 
+ZIP = """
+#define ZEXPORT
+typedef struct z_stream_s {{ int avail; void *state; }} z_stream;
+
+int ZEXPORT first_{n}(strm, flush)
+z_stream FAR *strm;
+int flush;
+{{
+    unsigned FAR *order;
+    static const unsigned short lengths[3] = {{
+        16, 17, 18}};
+    if (strm == Z_NULL LOST)
+        return flush;
+#ifdef GUNZIP
+    if ((strm->avail & 2) &&
+#else
+    if (
+#endif
+        strm->avail) {{
+        flush = 1;
+    }}
+    return flush;
+}}
+
+int ZEXPORT second_{n}(strm)
+z_stream FAR *strm;
+{{
+    z_stream FAR *copy;
+    if (strm->state != Z_NULL) ZFREE(strm, strm->state);
+    return 0;
+}}
+
+local int third_{n}(z_stream FAR *strm)
+{{
+    return second_{n}(strm);
+}}
+"""
+"""Macros before names, and parameters as K&R declared them: a grammar loses its way in it, clangd does not."""
+
+MACROS = """
+static int __init fourth_{n}(struct super_block *sb, gfp_t flags)
+{{
+	return IS_ERR(sb) ? PTR_ERR(sb) : 0;
+}}
+
+static noinline __cold long fifth_{n}(unsigned int fd)
+{{
+	return fourth_{n}(NULL, GFP_KERNEL);
+}}
+"""
+
 
 @pytest.fixture
 def kernel(tmp_path: Path) -> Path:
@@ -103,3 +154,23 @@ async def test_of_many_files_none_waits_for_the_server_and_the_sample_decides(
         entry = asked.project.index.entry("driver3.c")
         assert entry is not None
         assert entry.source.startswith("by syntax c")
+
+
+async def test_what_either_source_knows_of_a_file_stays_known_when_it_is_edited(tmp_path: Path) -> None:
+    root = tmp_path / "zip"
+    (root / ".git").mkdir(parents=True)
+    for n in range(12):
+        (root / f"inflate{n}.c").write_text(ZIP.format(n=n))
+        (root / f"macros{n}.c").write_text("".join(MACROS.format(n=f"{n}_{m}") for m in range(4)))
+    async with asker(tmp_path, root) as asked:
+        known = {f"{name}_3" for name in ("first", "second", "third")}
+        macros = {f"{name}_3_{m}" for name in ("fourth", "fifth") for m in range(4)}
+        for n in range(12):
+            assert len((await names(asked, f"inflate{n}.c"))[0]) == 3, n
+            assert len((await names(asked, f"macros{n}.c"))[0]) == 8, n
+        for file, functions in (("inflate3.c", known), ("macros3.c", macros)):
+            with (root / file).open("a") as text:
+                text.write("/* one more comment */\n")
+            assert (await names(asked, file))[0] == functions
+        result = await asked.result("get_symbols_overview", relative_path="inflate3.c")
+        assert "Variable" not in json.loads(result["content"][0]["text"])

@@ -4,7 +4,7 @@ import pytest
 
 from serena_central.core.text import Position, Range
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
-from serena_central.symbols.comparison import LARGE_SAMPLE_FILES, SAMPLE_FILES, Comparison
+from serena_central.symbols.comparison import SAMPLE_FILES, Comparison
 
 SPAN = Range(Position(0, 0), Position(2, 1))
 LINE = Range(Position(0, 0), Position(0, 9))
@@ -14,10 +14,11 @@ def outline(*names: str, kind: int = SymbolKind.FUNCTION) -> list[DocumentSymbol
     return [DocumentSymbol(name, kind, SPAN, SPAN) for name in names]
 
 
-def compared(server: list[DocumentSymbol], syntax: list[DocumentSymbol], files: int = SAMPLE_FILES) -> Comparison:
-    comparison = Comparison()
-    for _ in range(files):
+def compared(server: list[DocumentSymbol], syntax: list[DocumentSymbol]) -> Comparison:
+    comparison = Comparison(["a.c", "b.c"])
+    for _ in comparison.sample:
         comparison.add(server, syntax)
+    comparison.close()
     return comparison
 
 
@@ -40,20 +41,13 @@ def test_the_source_that_tells_more_functions_and_types_is_preferred(
     server: list[DocumentSymbol], syntax: list[DocumentSymbol], prefers_syntax: bool
 ) -> None:
     comparison = compared(server, syntax)
-    assert (comparison.decided, comparison.prefers_syntax) == (True, prefers_syntax)
-    assert Comparison().add(server, syntax) == prefers_syntax
-
-
-def test_few_files_and_files_of_nothing_decide_nothing() -> None:
-    assert not compared([], outline(*TEN), SAMPLE_FILES - 1).decided
-    assert not compared([], outline("one")).decided
-    assert not compared([], []).decided
+    assert (comparison.prefers_syntax, comparison.reads_by_syntax) == (prefers_syntax, prefers_syntax)
 
 
 def test_members_count_as_well() -> None:
     inner = DocumentSymbol("m", SymbolKind.METHOD, SPAN, SPAN)
     holder = DocumentSymbol("C", SymbolKind.CLASS, SPAN, SPAN, children=[inner])
-    assert Comparison().add(outline("C", kind=SymbolKind.CLASS), [holder])
+    assert compared(outline("C", kind=SymbolKind.CLASS), [holder]).prefers_syntax
 
 
 def test_what_takes_one_line_may_be_a_mention_or_a_macro_and_does_not_count() -> None:
@@ -63,16 +57,11 @@ def test_what_takes_one_line_may_be_a_mention_or_a_macro_and_does_not_count() ->
 
 def test_of_many_files_a_sample_from_everywhere_is_compared_while_all_are_read_by_syntax() -> None:
     files = [f"{number:04}.c" for number in range(1000)]
-    comparison = Comparison.of_many(files)
-    assert (len(comparison.sample), comparison.sample[-1] > "0950.c") == (LARGE_SAMPLE_FILES, True)
+    comparison = Comparison(files)
+    assert (len(comparison.sample), comparison.sample[-1] > "0950.c") == (SAMPLE_FILES, True)
     assert comparison.reads_by_syntax
     for _ in comparison.sample:
         comparison.add(outline(*TEN), outline(*TEN))
         assert comparison.reads_by_syntax
     comparison.close()
     assert not comparison.reads_by_syntax
-
-
-def test_without_a_sample_nothing_is_read_by_syntax_before_it_is_decided() -> None:
-    assert not Comparison().reads_by_syntax
-    assert compared(outline(*TEN[:4]), outline(*TEN)).reads_by_syntax

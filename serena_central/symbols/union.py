@@ -1,0 +1,81 @@
+"""What two sources know of one file together, where neither knows all: a language server that cannot know how the file
+is built, and the syntax, which knows no macros. Pure: outlines in, outline out."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from serena_central.core.text import Range
+from serena_central.lsp.answers import DocumentSymbol
+from serena_central.symbols.comparison import TOLERATED, is_whole, last_name, names
+from serena_central.symbols.kinds import CALLABLE, GROUPS, TYPES
+from serena_central.symbols.source import Outline
+
+
+class Union(NamedTuple):
+    """`adds_by_syntax`: it holds functions or types that the server alone does not tell."""
+
+    outline: Outline
+    adds_by_syntax: bool
+
+
+def united(by_server: Outline, by_syntax: Outline) -> Union:
+    """The outline that tells more functions and types, with those of the other one whose names are not in it, in the
+    order of the file. The server's counts where both tell about as much."""
+    server, syntax = names(by_server.symbols), names(by_syntax.symbols)
+    missed, extra = len(syntax - server), len(server - syntax)
+    prefers_syntax = missed > max(extra, len(syntax | server) * TOLERATED)
+    better, other, known = (by_syntax, by_server, syntax) if prefers_syntax else (by_server, by_syntax, server)
+    places = [one.selection.start for one in _all(better.symbols) if is_whole(one) and one.kind in CALLABLE]
+
+    def is_made_up(function: DocumentSymbol) -> bool:
+        """It takes in a function that is known: a macro before that one, or a name in its head."""
+        return function.kind in CALLABLE and any(function.range.start <= at <= function.range.end for at in places)
+
+    def unknown(symbols: Iterable[DocumentSymbol]) -> Iterator[DocumentSymbol]:
+        for one in symbols:
+            if is_whole(one) and last_name(one) not in known and not is_made_up(one):
+                yield one
+            elif one.kind not in CALLABLE:
+                yield from unknown(one.children)
+
+    def merged(symbols: Sequence[DocumentSymbol], others: Sequence[DocumentSymbol]) -> list[DocumentSymbol]:
+        """What is unknown of `others`, put to `symbols`; what is in a container of both stays in it."""
+        found, added = list(symbols), list[DocumentSymbol]()
+        for one in others:
+            at = next((at for at, same in enumerate(found) if _is_same_container(same, one)), None)
+            if at is None:
+                added += unknown([one])
+            else:
+                found[at] = _with_children(found[at], merged(found[at].children, one.children))
+        if not added:
+            return found
+        # What stands in a type that was unknown is told as its member alone.
+        inside = [one.range for one in added if one.kind in TYPES]
+        members = {last_name(member) for one in added for member in _all(one.children)}
+        found = [one for one in found if not (last_name(one) in members and _is_in(one.range, inside))]
+        return sorted([*found, *added], key=lambda symbol: symbol.range.start)
+
+    outline = Outline(merged(better.symbols, other.symbols), better.cut or other.cut)
+    return Union(outline, bool(names(outline.symbols) - server))
+
+
+def _all(symbols: Iterable[DocumentSymbol]) -> Iterator[DocumentSymbol]:
+    for symbol in symbols:
+        yield symbol
+        yield from _all(symbol.children)
+
+
+def _is_same_container(one: DocumentSymbol, other: DocumentSymbol) -> bool:
+    is_container = (one.kind in GROUPS and other.kind in GROUPS) or (one.kind in TYPES and other.kind in TYPES)
+    overlaps = one.range.start <= other.range.end and other.range.start <= one.range.end
+    return is_container and overlaps and last_name(one) == last_name(other)
+
+
+def _with_children(symbol: DocumentSymbol, children: list[DocumentSymbol]) -> DocumentSymbol:
+    return msgspec.structs.replace(symbol, children=children)
+
+
+def _is_in(inner: Range, ranges: Iterable[Range]) -> bool:
+    return any(one.start <= inner.start and inner.end <= one.end for one in ranges)
