@@ -118,7 +118,7 @@ async def remark_data(call: ToolCall, project: Project, within: str) -> None:
         files = ", ".join(f"{number} {title}" for title, number in found.most_common(FEW_LANGUAGES))
         more = f" and {len(found) - FEW_LANGUAGES} more languages" if len(found) > FEW_LANGUAGES else ""
         call.remark(
-            f"Not searched: files of data, markup and side languages ({files}{more}). Their symbols are found with "
+            f"Not searched: data, markup and languages with few files: {files}{more}. Their symbols are found with "
             "relative_path set to one file, or once the project's setting `languages` names their language."
         )
 

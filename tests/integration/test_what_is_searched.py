@@ -55,8 +55,8 @@ async def test_an_empty_answer_says_which_data_was_not_searched(tmp_path: Path) 
         },
     )
     said = (
-        "Not searched: files of data and markup (2 JSON, 1 YAML). Their symbols are found with relative_path set to "
-        "one file, or once the project's setting `languages` names their language."
+        "Not searched: data, markup and languages with few files: 2 JSON, 1 YAML. Their symbols are found with "
+        "relative_path set to one file, or once the project's setting `languages` names their language."
     )
     with anyio.fail_after(60):
         async with running_parts(tmp_path) as central:

@@ -38,7 +38,7 @@ def copy_of(name: str, folder: Path, *, compile_commands: Iterable[str] = ()) ->
 
 USUAL = (
     "resolves third-party imports",
-    "Not searched: files of data, markup and side languages",
+    "Not searched: data, markup and languages with few files",
     "marked as output by the tool that fills it",
     "Nothing fits",
 )
