@@ -43,6 +43,10 @@ class _NpmManifest(msgspec.Struct):
     version: str = ""
 
 
+LEAST_MEMORY_MB = 1000
+"""No server is told to keep to less, however small the budget: it would only collect garbage."""
+
+
 class Launch(msgspec.Struct, frozen=True):
     """How to start one server for one root. `env` is laid over the process's own; `version` is "" when unknown."""
 
@@ -71,8 +75,10 @@ def locate(
     untrusted: Path | None,
     path: str | None = None,
     prefix: Path | None = None,
+    memory_mb: int = LEAST_MEMORY_MB,
 ) -> Launch:
-    """Finds the programs that the entry names. `path` stands in for the environment's PATH.
+    """Finds the programs that the entry names. `path` stands in for the environment's PATH. `memory_mb` is what the
+    server is told to keep to, where it can be told.
 
     `untrusted` is the root of the project, where nobody trusts it: nothing of it is executed then. None: it is trusted.
     `prefix` stands in for all that was installed into the `servers` folder.
@@ -97,7 +103,7 @@ def locate(
             raise ServerNotInstalled(spec.name, ", ".join(spec.languages), spec.how_to_get)
         found[name] = one
     programs = {name: one.program for name, one in found.items()}
-    values = _values(spec, root, places, programs.values())
+    values = _values(spec, root, places, programs.values()) | {"memory_mb": str(memory_mb)}
     env |= {name: value for one in found.values() for name, value in one.env.items()}
     words = [*without(spec.launch.command, how.without_args), *how.args]
     command = [_fill(part, programs, values) for part in words]

@@ -31,7 +31,7 @@ from serena_central.lsp import scratch
 from serena_central.lsp.answers import FileChange
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.client import LanguageServer
-from serena_central.lsp.locate import Launch, locate
+from serena_central.lsp.locate import LEAST_MEMORY_MB, Launch, locate
 from serena_central.lsp.restriction import forbidden
 from serena_central.pool.breaker import BreakerState
 from serena_central.pool.budget import machine_memory_bytes
@@ -47,12 +47,6 @@ from serena_central.pool.state import Cause
 
 logger = logging.getLogger(__name__)
 
-LEAST_MEMORY_MB = 1000
-"""No server is told to keep to less, however small the budget: it would only collect garbage."""
-
-MEMORY = "{memory_mb}"
-"""The catalogue's placeholder for a server's part of the memory budget."""
-
 T = TypeVar("T")
 Work = Callable[[], Awaitable[None]]
 
@@ -60,7 +54,9 @@ Work = Callable[[], Awaitable[None]]
 class Locate(Protocol):
     """`locate`, or what stands in for it."""
 
-    def __call__(self, spec: ServerSpec, root: Path, places: Places, *, untrusted: Path | None) -> Launch: ...
+    def __call__(
+        self, spec: ServerSpec, root: Path, places: Places, *, untrusted: Path | None, memory_mb: int
+    ) -> Launch: ...
 
 
 class Lease:
@@ -330,10 +326,11 @@ class LanguageServerPool:
             self._orders.send_nowait(work)
 
     async def _build(self, wanted: WantedServer) -> LanguageServer:
-        find = partial(self._locate, wanted.spec, wanted.root, self._places, untrusted=wanted.untrusted)
+        spec, untrusted = wanted.spec, wanted.untrusted
+        memory_mb = self.server_memory_mb
+        find = partial(self._locate, spec, wanted.root, self._places, untrusted=untrusted, memory_mb=memory_mb)
         launch = await anyio.to_thread.run_sync(find)
-        limited = {name: value.replace(MEMORY, str(self.server_memory_mb)) for name, value in launch.env.items()}
-        env = {**limited, **wanted.env, OWNER_VARIABLE: self._ledger.owner}
+        env = {**launch.env, **wanted.env, OWNER_VARIABLE: self._ledger.owner}
         return LanguageServer(
             wanted.spec,
             wanted.root,

@@ -84,8 +84,11 @@ class PoolBox:
         """The newest run of a key."""
         return next(shown for shown in self.pool.snapshot() if shown.key == wanted.key)
 
-    def _locate(self, spec: ServerSpec, root: Path, places: Places, *, untrusted: Path | None) -> Launch:
+    def _locate(
+        self, spec: ServerSpec, root: Path, places: Places, *, untrusted: Path | None, memory_mb: int
+    ) -> Launch:
         self.located.append(root)
+        del memory_mb  # the scripted server takes what it needs
         gate = self.gates.get(root.name)
         if gate is not None:
             assert gate.wait(PATIENCE_S)

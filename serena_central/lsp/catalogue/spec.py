@@ -3,8 +3,8 @@
 Placeholders in `launch` and `initialization_options` are filled by `locate`: `{bin:NAME}` a program's path, `{root}`
 the server's root, `{cache}` a folder of its own for that root, `{cpus}` how many processors it may use, `{modules}` the
 `node_modules` that the program lies in, `{tsdk}` the TypeScript 5 library in there, `{shims}` programs of ours that
-stand in for others where a project is not trusted, `{cargo_home}` the user's CARGO_HOME. In the environment the pool
-fills `{memory_mb}`, what a server may use of the memory budget.
+stand in for others where a project is not trusted, `{cargo_home}` the user's CARGO_HOME, `{memory_mb}` what the server
+may use of the memory budget.
 """
 
 import re

@@ -1,3 +1,5 @@
+import json
+import re
 import sys
 from pathlib import Path
 
@@ -52,6 +54,25 @@ def test_placeholders_are_filled(tmp_path: Path, places: Places) -> None:
     assert launch.command[4].startswith(str(places.cache))
     assert launch.env == {"TOOL": found}
     assert launch.command[4] != locate(SPEC, Path("/s"), places, untrusted=None, path=str(tmp_path / "path")).command[4]
+
+
+@pytest.mark.parametrize("name", catalogue().servers)
+def test_no_placeholder_of_an_entry_is_left(tmp_path: Path, places: Places, name: str) -> None:
+    spec = catalogue().servers[name]
+    if spec.undriven or spec.launch.connect:
+        return
+    folder = tmp_path / "path"
+    for wanted in set(re.findall(r"\{bin:([^}]+)\}", " ".join(spec.launch.command))):
+        if not (folder / wanted).exists():
+            folder.mkdir(exist_ok=True)
+            (folder / wanted).write_text("#!/bin/sh\n")
+            (folder / wanted).chmod(0o755)
+    try:
+        launch = locate(spec, tmp_path, places, untrusted=None, path=str(folder))
+    except ServerNotInstalled:
+        pytest.skip("it is looked for elsewhere")
+    told = json.dumps(msgspec.to_builtins(launch))
+    assert re.findall(r"\{[a-z_:]+\}", told) == []
 
 
 def test_what_is_nowhere_is_not_installed_and_the_error_says_how_to_get_it(tmp_path: Path, places: Places) -> None:

@@ -198,9 +198,8 @@ async def test_a_server_is_told_its_part_of_the_budget(tmp_path: Path) -> None:
         def locate(*arguments: Any, **more: Any) -> Launch:
             launch = located(*arguments, **more)
             command = ["/bin/sh", "-c", f'echo "$GOMEMLIMIT" > {out}; exec "$@"', "sh", *launch.command]
-            return msgspec.structs.replace(
-                launch, command=command, env={"GOMEMLIMIT": "{memory_mb}MiB"} | {**launch.env}
-            )
+            env = {**launch.env, "GOMEMLIMIT": f"{more['memory_mb']}MiB"}
+            return msgspec.structs.replace(launch, command=command, env=env)
 
         box.pool._locate = locate
         await use(box)
