@@ -4,7 +4,6 @@ These questions go to the language server; what comes back as places is told as 
 passed the tree's barrier and hold a symbol or a position.
 """
 
-import math
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -22,7 +21,6 @@ from serena_central.core.errors import (
 from serena_central.core.groups import only_cause
 from serena_central.core.pacing import Pace
 from serena_central.core.text import Position, Range
-from serena_central.core.words import counted
 from serena_central.files.search import find_containing
 from serena_central.files.text import FileText
 from serena_central.files.tree import FileTree
@@ -123,20 +121,12 @@ class Relations:
         shown, unsteady = await self._steady.ask(hit, ask)
         return None if unsteady else shown
 
-    async def references(self, hit: Hit, within: str = "", *, until: float = math.inf) -> References:
-        """Uses of a symbol, its own definition excepted, by file and position; possible ones at or below `within`.
-
-        Where the server has not answered `until` then (the loop's clock), no use is returned, and a remark says so.
-        """
+    async def references(self, hit: Hit, within: str = "") -> References:
+        """Uses of a symbol, its own definition excepted, by file and position; possible ones at or below `within`."""
 
         async def ask(hit: Hit) -> tuple[References, Collection[str]]:
-            answer: tuple[Uses, Candidates] | None = None
-            with anyio.CancelScope(deadline=until):
-                shown, unopened = await self._candidates(hit.path, hit.symbol.name)
-                answer = await self._named_and_candidates(hit, shown, unopened)
-            if answer is None:
-                return await self._unanswered(hit, within), ()
-            uses, candidates = answer
+            shown, unopened = await self._candidates(hit.path, hit.symbol.name)
+            uses, candidates = await self._named_and_candidates(hit, shown, unopened)
             examined = await self._possible.examine(hit, uses, candidates=candidates)
             places = [(path, span) for path, spans in uses.places.items() for span in spans]
             found_in = sorted({*places, *examined.references})
@@ -147,17 +137,6 @@ class Relations:
 
         found, unsteady = await self._steady.ask(hit, ask)
         return msgspec.structs.replace(found, remark=_joined(found.remark, unsteady))
-
-    async def _unanswered(self, hit: Hit, within: str) -> References:
-        """What is known of a symbol's uses without its server: where its name stands."""
-        name, places = hit.symbol.name, await self._possible.candidates(hit)
-        below = {path: len(found) for path, found in places.items() if is_below(path, within)}
-        remark = (
-            f"none of the references is known yet, since the language server did not answer in time; {name} stands in "
-            f"{counted(len(below), 'file')}. Call again, or ask search_for_pattern for the name"
-        )
-        possible = PossibleReferences(name, unexamined=sum(below.values()))
-        return References([], remark=remark, caveat=self.caveat(hit), possible=possible)
 
     async def uses(self, hit: Hit) -> Uses:
         """The bare places of a symbol's uses, its own definition excepted."""

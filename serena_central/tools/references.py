@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-import anyio
 from msgspec import Meta
 
 from serena_central.projects.project import Project
@@ -31,9 +30,6 @@ from serena_central.tools.symbols import (
 )
 from serena_central.tools.unasked import remark_others, remark_unasked
 
-SERVERS_SHARE = 0.65
-"""Of a call's time, until the language server has to have answered: the rest is for what stands around the uses."""
-
 USE_CHARS = 80
 """No use in an answer is shorter."""
 
@@ -56,8 +52,7 @@ async def find_referencing_symbols(
         await remark_others(call, target, call.together)
     else:
         hit = await target.find_one(name_path, relative_path)
-        until = call.began + SERVERS_SHARE * (anyio.current_effective_deadline() - call.began)
-        found = await target.relations.references(hit, below or "", until=until)
+        found = await target.relations.references(hit, below or "")
         await remark_unasked(call, target, hit)
     remark_references(call, found)
     used = [

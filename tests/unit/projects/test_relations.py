@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import anyio
 import pytest
 
 from serena_central.projects import relations
@@ -33,22 +32,3 @@ async def test_places_are_told_although_the_symbols_around_them_are_not_known_in
         found = await project.relations.references(await project.find_one("shared", "a.py"))
         assert [use.holder.name_path if use.holder else None for use in found.references] == [None, "user"]
         assert not found.gaps
-
-
-async def test_a_server_that_does_not_answer_in_time_leaves_the_places_of_the_name(tmp_path: Path) -> None:
-    root = tmp_path / "root"
-    (root / "sub").mkdir(parents=True)
-    (root / "a.py").write_text("def shared() -> int:\n    return 1\n")
-    (root / "sub" / "b.py").write_text("from a import shared\n\nshared()\n")
-    async with running_parts(tmp_path) as central:
-        project = await central.projects.open(root)
-        hit = await project.find_one("shared", "a.py")
-        late = await project.relations.references(hit, "sub", until=anyio.current_time())
-        assert late.references == []
-        assert late.remark
-        assert "did not answer in time; shared stands in 1 file." in late.remark
-        assert late.possible
-        assert late.possible.unexamined == 2
-        found = await project.relations.references(hit, "sub", until=anyio.current_time() + 60)
-        assert [(use.path, use.range.start.line0) for use in found.references] == [("sub/b.py", 0), ("sub/b.py", 2)]
-        assert found.remark is None
