@@ -27,6 +27,8 @@ from tests.support.mcp import RawClient
 FILES = 12
 ANSWER_TIMEOUT_S = 90
 FAULT_EVERY_S = 4.0
+WHOLE_CHARS = 1_000_000
+"""An answer is compared with all that was inserted: it must not come in pages."""
 WARM_UP_S = 5.0
 """After a start nothing counts as delayed: all language servers start at the same time."""
 
@@ -103,10 +105,18 @@ class Agent:
 
     async def _look(self, part: int) -> None:
         expected = {"first", *self._site.inserted[part]}
-        result = await self._call("find_referencing_symbols", name_path=f"Base{part}", relative_path=f"base{part}.py")
+        result = await self._call(
+            "find_referencing_symbols",
+            name_path=f"Base{part}",
+            relative_path=f"base{part}.py",
+            max_answer_chars=WHOLE_CHARS,
+        )
         if result is None:
             return
         answer, *notes = [block["text"] for block in result["content"]]
+        if "cursor=" in answer:
+            self._outcome.faults.append(f"NOT WHOLE: an answer of {len(answer)} characters is continued")
+            return
         missing = expected - set(re.findall(r'"name_path":\s*"(\w+)"', answer))
         if missing and notes:
             self._outcome.counts["incomplete, with a note"] += 1
