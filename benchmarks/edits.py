@@ -14,7 +14,7 @@ from benchmarks.bench import Bench, Server
 from benchmarks.table import Row, row, timed
 from serena_central.core.events import EventBus
 from serena_central.files.text import read_text
-from serena_central.projects.guard import Guard
+from serena_central.projects.editing.conflicts import Guard
 from serena_central.sessions.claim import Claim, Recognised
 from serena_central.sessions.session import Session
 from serena_central.sessions.views import SymbolViews

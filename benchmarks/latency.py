@@ -20,7 +20,7 @@ from serena_central.files.text import read_text
 from serena_central.lsp.catalogue import catalogue
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.locate import locate
-from serena_central.symbols.indexer import SAVE_AFTER_S
+from serena_central.symbols.indexing.indexer import SAVE_AFTER_S
 
 QUERY = "django/db/models/query.py"
 NAMES = ("QuerySet", "ModelAdmin/get_urls", "slugify", "HttpResponse", "get_queryset", "Field/clean", "as_sql")

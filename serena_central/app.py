@@ -29,8 +29,8 @@ from serena_central.access.headers import SafePages
 from serena_central.access.proof import Prover
 from serena_central.access.protocols import bounded_protocol
 from serena_central.access.token import Token, obtain_token
-from serena_central.analysis.collect import Collections
-from serena_central.analysis.surveys import Surveys
+from serena_central.analysis.analysis_runs import Surveys
+from serena_central.analysis.collector import Collections
 from serena_central.analysis.validation import Validation
 from serena_central.config.layers import Loaded
 from serena_central.config.load import serena_home
@@ -52,15 +52,15 @@ from serena_central.mcp_server.asking import TrustQuestions
 from serena_central.mcp_server.endpoint import McpEndpoint
 from serena_central.mcp_server.transports import HandshakeTransports
 from serena_central.pool.pool import LanguageServerPool
-from serena_central.projects.arrivals import Arrivals
 from serena_central.projects.build import ProjectBuilder
-from serena_central.projects.history import EditHistory
-from serena_central.projects.record import ProjectRecorder
+from serena_central.projects.editing.edit_history import EditHistory
+from serena_central.projects.new_servers import Arrivals
 from serena_central.projects.registry import KnownProject, ProjectRegistry
+from serena_central.projects.registry_store import ProjectRecorder
 from serena_central.projects.root_settings import RootSettings
-from serena_central.projects.superrepo.choice import choose
 from serena_central.projects.superrepo.configuration import SuperRepo
-from serena_central.projects.warmups import WarmUp
+from serena_central.projects.warming.warm_up_jobs import WarmUp
+from serena_central.projects.warming.warm_up_roots import choose
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.record import SessionRecorder
 from serena_central.sessions.views import SymbolViews

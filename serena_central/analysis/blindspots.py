@@ -6,11 +6,11 @@ are built.
 
 from collections.abc import Hashable, Iterable
 
+from serena_central.analysis.collection import Definition
 from serena_central.analysis.graph import folder_of
-from serena_central.analysis.uses import Definition
 from serena_central.core.errors import LanguageServerError
+from serena_central.projects.navigation.navigation import unjoined
 from serena_central.projects.project import Project
-from serena_central.projects.relations import unjoined
 
 
 async def blind_spots(project: Project, definitions: Iterable[Definition]) -> list[str]:

@@ -13,16 +13,16 @@ from typing import NamedTuple
 import anyio
 import msgspec
 
-from serena_central.analysis.siblings import Siblings
+from serena_central.analysis.sibling_uses import Siblings
 from serena_central.core.errors import LanguageServerError, PathError, SerenaCentralError
 from serena_central.core.quoting import quoted
 from serena_central.core.text import Position
-from serena_central.projects.positions import called_as, is_by_position
+from serena_central.projects.editing.declaration_changes import Redeclared
+from serena_central.projects.editing.positional_values import called_as, is_by_position
+from serena_central.projects.editing.signatures import signature
+from serena_central.projects.navigation.symbol_views import DiagnosticView
 from serena_central.projects.project import Project
-from serena_central.projects.redeclared import Redeclared
-from serena_central.projects.signatures import signature
-from serena_central.projects.superrepo.leads import Place, leads_of, places_of
-from serena_central.projects.views import DiagnosticView
+from serena_central.projects.superrepo.sibling_definitions import Place, leads_of, places_of
 
 MOST_NAMES = 20
 """Names of one edit that are looked for; who takes away more knows that much will break."""

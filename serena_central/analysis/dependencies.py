@@ -7,12 +7,12 @@ from functools import partial
 import anyio.to_thread
 
 from serena_central.analysis.blindspots import blind_spots
-from serena_central.analysis.collect import Collections
-from serena_central.analysis.doubts import doubt_remarks
+from serena_central.analysis.collection import Collected, Place
+from serena_central.analysis.collector import Collections
 from serena_central.analysis.graph import Granularity, folder_of, graph_of
-from serena_central.analysis.modules import Area, Part, collect_modules
+from serena_central.analysis.module_graph import Area, Part, collect_modules
 from serena_central.analysis.report import GraphReport, report_of
-from serena_central.analysis.uses import Collected, Place
+from serena_central.analysis.uncertain_places import doubt_remarks
 from serena_central.core.text import Position
 from serena_central.projects.project import Project
 

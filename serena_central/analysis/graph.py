@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from serena_central.analysis.uses import Definition, Place
+from serena_central.analysis.collection import Definition, Place
 
 Granularity = Literal["file", "folder", "module", "symbol"]
 

@@ -5,21 +5,21 @@ from pathlib import Path, PurePosixPath
 
 import anyio
 
-from serena_central.analysis.by_position import filled_by_position
 from serena_central.analysis.interfaces import Interfaces
-from serena_central.analysis.liveness import Kept, Language, kept
-from serena_central.analysis.named_elsewhere import Named, named_elsewhere
+from serena_central.analysis.keep_rules import Kept, Language, kept
+from serena_central.analysis.other_language_mentions import Named, named_elsewhere
+from serena_central.analysis.positional_fields import filled_by_position
 from serena_central.analysis.published import Published
-from serena_central.analysis.siblings import Siblings
+from serena_central.analysis.sibling_uses import Siblings
 from serena_central.core.errors import PathError, SerenaCentralError, listed
 from serena_central.core.progress import report
 from serena_central.core.quoting import quoted
 from serena_central.core.text import Text
-from serena_central.projects.common_names import is_common, is_unusual
+from serena_central.projects.navigation.common_names import is_common, is_unusual
 from serena_central.projects.project import Project
-from serena_central.projects.superrepo.leads import Place
+from serena_central.projects.superrepo.sibling_definitions import Place
 from serena_central.projects.superrepo.sibling_places import SiblingPlaces, places_in, shown
-from serena_central.projects.superrepo.uses import Declaration
+from serena_central.projects.superrepo.sibling_references import Declaration
 from serena_central.symbols.index import Hit
 
 SIBLING_S = 60.0
@@ -30,7 +30,7 @@ PLACES_LISTED = 10
 
 
 class KeepRules:
-    """The rules of `liveness` with what they must know of one project. Made anew for each question: files change."""
+    """The rules of `keep_rules` with what they must know of one project. Made anew for each question: files change."""
 
     def __init__(self, project: Project) -> None:
         self._project = project

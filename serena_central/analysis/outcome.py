@@ -4,7 +4,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from serena_central.analysis.modules import Area
+from serena_central.analysis.module_graph import Area
 from serena_central.core.quoting import quoted
 
 

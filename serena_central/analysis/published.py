@@ -1,7 +1,7 @@
 """What a package hands to whoever installs it: names that others may use although nothing in its project does.
 
 A Python package that a project distributes hands out every name without an underscore, a published JavaScript package
-what its files export. Go, Rust and others say it themselves, by rules in `liveness`.
+what its files export. Go, Rust and others say it themselves, by rules in `keep_rules`.
 """
 
 import json
@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from pathlib import PurePosixPath
 from typing import Any, cast
 
-from serena_central.analysis.liveness import outermost
+from serena_central.analysis.keep_rules import outermost
 from serena_central.core.text import Text
 from serena_central.symbols.index import Hit
 

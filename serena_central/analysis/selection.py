@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from fnmatch import fnmatchcase
 
-from serena_central.analysis.surroundings import Surroundings, imported_as
+from serena_central.analysis.word_index import Surroundings, imported_as
 from serena_central.core.words import counted
 from serena_central.projects.project import Project
 

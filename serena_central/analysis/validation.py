@@ -11,18 +11,18 @@ from typing import Generic, NamedTuple, TypeVar
 import anyio.to_thread
 
 from serena_central.analysis.breakage import Breakage, broken_by
-from serena_central.analysis.broken import Checked, broken_references
-from serena_central.analysis.collect import Collections
-from serena_central.analysis.modules import Area, Part, open_modules
+from serena_central.analysis.broken_references import Checked, broken_references
+from serena_central.analysis.collector import Collections
+from serena_central.analysis.module_graph import Area, Part, open_modules
 from serena_central.analysis.objections import objections, used_by_siblings
-from serena_central.analysis.revised import Revised
+from serena_central.analysis.revision_diff import Revised
 from serena_central.analysis.selection import code_below, dependents
-from serena_central.analysis.siblings import Siblings
-from serena_central.analysis.unused import UnusedFound, unused_symbols
+from serena_central.analysis.sibling_uses import Siblings
+from serena_central.analysis.unused_symbols import UnusedFound, unused_symbols
+from serena_central.projects.editing.declaration_changes import Redeclared
 from serena_central.projects.project import Project
-from serena_central.projects.redeclared import Redeclared
 from serena_central.projects.registry import ProjectRegistry
-from serena_central.projects.superrepo.known import SuperRepos
+from serena_central.projects.superrepo.lookup import SuperRepos
 from serena_central.symbols.index import Hit
 
 Found = TypeVar("Found", UnusedFound, Checked)

@@ -23,7 +23,7 @@ from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.locate import locate
 from serena_central.lsp.trial import try_out
 from serena_central.pool.pool import LanguageServerPool
-from serena_central.projects.languages import ProjectLanguages
+from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.root_settings import RootSettings
 
 NOT_TRUSTED = "not trusted"

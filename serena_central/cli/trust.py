@@ -15,9 +15,9 @@ from serena_central.cli.output import age, json_option, print_json, print_table,
 from serena_central.config.load import load_server_config
 from serena_central.core.errors import TrustRefused
 from serena_central.core.places import Places
+from serena_central.projects.root_policy import has_marker
 from serena_central.projects.root_settings import RootSettings
-from serena_central.projects.roots import has_marker
-from serena_central.projects.trusting import MEANING, Standing, State, Trust
+from serena_central.projects.trust.trust_decisions import MEANING, Standing, State, Trust
 
 EXAMPLES = """\b
 Examples:

@@ -2,8 +2,8 @@
 
 A cloned repository brings its own project.yml. Of an entry of `language_servers` it may set which server of the
 catalogue answers, and how that analyses; everything else has no effect, and neither has a name in there under which
-servers take programs, arguments, variables or plugins. Who is trusted is decided in `projects/trusting.py`; here is the
-half of it that stands in the user's own settings.
+servers take programs, arguments, variables or plugins. Who is trusted is decided in
+`projects/trust/trust_decisions.py`; here is the half of it that stands in the user's own settings.
 """
 
 import re

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from serena_central.core.errors import TrustRefused
 from serena_central.projects.registry import ProjectRegistry
-from serena_central.projects.trusting import MEANING, Standing, Trust
+from serena_central.projects.trust.trust_decisions import MEANING, Standing, Trust
 from serena_central.sessions.session import Session
 
 logger = logging.getLogger(__name__)

@@ -22,8 +22,8 @@ from serena_central.lsp.catalogue import catalogue
 from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectRegistry, real_path
 from serena_central.projects.superrepo.configuration import SuperRepo
-from serena_central.projects.superrepo.guard import check_path
-from serena_central.projects.superrepo.known import SuperRepos
+from serena_central.projects.superrepo.lookup import SuperRepos
+from serena_central.projects.superrepo.path_policy import check_path
 
 OPENING_S = 0.005
 """Longer than this nobody waits for a project to open; it goes on opening."""

@@ -41,9 +41,9 @@ from serena_central.editing.replacing import Mode, replaced, replacements
 from serena_central.files.atomic import make_folders
 from serena_central.files.boundary import resolve_inside
 from serena_central.files.text import FileText, read_text
-from serena_central.projects.applied_edit import AppliedEdit
-from serena_central.projects.edit_records import Recorded, differs
-from serena_central.projects.joint import write_edit
+from serena_central.projects.editing.applied_edit import AppliedEdit
+from serena_central.projects.editing.edit_records import Recorded, differs
+from serena_central.projects.editing.joint_edits import write_edit
 
 GLOBAL = "global/"
 

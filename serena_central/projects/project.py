@@ -28,25 +28,25 @@ from serena_central.files.tree import Change, FileTree
 from serena_central.files.walk import is_utf8
 from serena_central.files.watch import Watches
 from serena_central.lsp.catalogue import catalogue
-from serena_central.projects.aftermath import Aftermath
-from serena_central.projects.applied_edit import AppliedEdit
-from serena_central.projects.edits import Edits
-from serena_central.projects.external_folders import ExternalFolders
-from serena_central.projects.languages import ProjectLanguages
+from serena_central.projects.editing.applied_edit import AppliedEdit
+from serena_central.projects.editing.edit_effects import Aftermath
+from serena_central.projects.editing.edits import Edits
+from serena_central.projects.languages.external_folders import ExternalFolders
+from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.memories import Memories
-from serena_central.projects.naming import Naming
-from serena_central.projects.possible import Possible
-from serena_central.projects.refactoring import Refactoring
-from serena_central.projects.relations import Relations
-from serena_central.projects.views import SymbolView, view_of
-from serena_central.projects.warming import Warmed, warm
+from serena_central.projects.navigation.navigation import Relations
+from serena_central.projects.navigation.possible_references import Possible
+from serena_central.projects.navigation.symbol_views import SymbolView, view_of
+from serena_central.projects.refactoring.name_conflicts import Naming
+from serena_central.projects.refactoring.refactoring import Refactoring
+from serena_central.projects.warming.project_warm_up import Warmed, warm
 from serena_central.store.index_cache import IndexCache
 from serena_central.symbols.bodies import below, body_hashes
-from serena_central.symbols.gap import PATIENT_S, Gap
+from serena_central.symbols.finder import Finder, Found
 from serena_central.symbols.index import Hit, SymbolIndex
-from serena_central.symbols.indexer import Indexer
+from serena_central.symbols.indexing.incompleteness import PATIENT_S, Gap
+from serena_central.symbols.indexing.indexer import Indexer
 from serena_central.symbols.namepath import parse_pattern
-from serena_central.symbols.resolve import Finder, Found
 from serena_central.symbols.symbol import FileSymbols
 
 logger = logging.getLogger(__name__)

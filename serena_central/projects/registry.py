@@ -28,7 +28,7 @@ from serena_central.lsp.installers.auto import FINISHED as INSTALLED
 from serena_central.lsp.installers.underway import Underway
 from serena_central.pool.state import Cause
 from serena_central.projects.project import Project
-from serena_central.projects.roots import Opener, RootPolicy, has_marker
+from serena_central.projects.root_policy import Opener, RootPolicy, has_marker
 
 logger = logging.getLogger(__name__)
 

@@ -7,10 +7,10 @@ from serena_central.config.layers import Loaded
 from serena_central.config.load import load_project_config
 from serena_central.config.settings import ProjectSettings, ServerSettings
 from serena_central.core.places import Places
-from serena_central.projects.approvals import Approvals
 from serena_central.projects.superrepo.configuration import SuperRepo
-from serena_central.projects.superrepo.known import SuperRepos
-from serena_central.projects.trusting import Configuration, Trust
+from serena_central.projects.superrepo.lookup import SuperRepos
+from serena_central.projects.trust.approvals import Approvals
+from serena_central.projects.trust.trust_decisions import Configuration, Trust
 
 
 class RootSettings:

@@ -22,8 +22,8 @@ from serena_central.core.quoting import quoted
 from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectRegistry, opener_in, real_path
 from serena_central.projects.superrepo.configuration import Module, SuperRepo
-from serena_central.projects.superrepo.guard import check_path
-from serena_central.projects.superrepo.known import SuperRepos
+from serena_central.projects.superrepo.lookup import SuperRepos
+from serena_central.projects.superrepo.path_policy import check_path
 from serena_central.projects.superrepo.router import Score, is_certain
 
 EVERYTHING = "*"

@@ -11,8 +11,8 @@ from anyio.abc import TaskStatus
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.events import Event, EventBus
 from serena_central.core.repeating import follow
-from serena_central.projects.superrepo.choice import Chosen
-from serena_central.projects.warmups import WarmUp
+from serena_central.projects.warming.warm_up_jobs import WarmUp
+from serena_central.projects.warming.warm_up_roots import Chosen
 
 logger = logging.getLogger(__name__)
 

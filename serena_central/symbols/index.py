@@ -2,7 +2,7 @@
 
 Each file's symbols are kept encoded, as in the cache on disk: a fifth of the memory of objects, and a restart takes
 them over without decoding any. A name leads to its files; the few that fit are decoded, and the newest decoded ones
-kept. The index knows no server and no clock: who fills it is `indexer`'s business.
+kept. The index knows no server and no clock: `indexing/` fills it.
 """
 
 from collections import OrderedDict

@@ -9,7 +9,7 @@ siblings of one name) carries its place among them: `Class/method[1]`. A pattern
 - `method[1]`: fits that overload, and overloaded symbols only; without an index any overload fits;
 - with substring matching, the last part fits any name that contains it;
 - `Class.method`, `ns::Class<T>::method(int)`, `(*Server).Serve`, `<Type as Trait>::method`: where no symbol is called
-  so, what they mean (symbols/written.py); what leads the containers may name the file: `package.module.Class.method`.
+  so, what they mean (`written_names.py`); what leads the containers may name the file: `package.module.Class.method`.
 
 Names are compared case-sensitively. Names that hold a `/` of their own (headings, keys) are split like any other, on
 both sides; one that ends like an index (`Notes [1]`) is found by it, too.
@@ -22,7 +22,7 @@ from functools import lru_cache
 import msgspec
 
 from serena_central.core.errors import InvalidArguments
-from serena_central.symbols.written import bare, written_parts
+from serena_central.symbols.written_names import bare, written_parts
 
 _PART = re.compile(r"(?P<name>.+?)(?:\[(?P<index>\d{1,9})\])?", re.DOTALL)
 

@@ -9,8 +9,8 @@ import msgspec
 from serena_central.core.text import Range
 from serena_central.lsp.answers import DocumentSymbol
 from serena_central.symbols.comparison import TOLERATED, is_whole, last_name, names
+from serena_central.symbols.indexing.symbol_source import Outline
 from serena_central.symbols.kinds import CALLABLE, GROUPS, TYPES
-from serena_central.symbols.source import Outline
 
 
 class Union(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from serena_central.core.text import Position, Range
-from serena_central.projects.views import SymbolView
+from serena_central.projects.navigation.symbol_views import SymbolView
 from serena_central.symbols.kinds import kind_numbers
 from serena_central.tools.answer import MAX_CHARS, Answer
 from serena_central.tools.fitting import fit

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from serena_central.analysis.dependencies import dependencies
 from serena_central.analysis.graph import Granularity
-from serena_central.analysis.modules import open_modules
+from serena_central.analysis.module_graph import open_modules
 from serena_central.analysis.render.formats import RENDERERS, Format
 from serena_central.analysis.report import report_of
 from serena_central.projects.project import Project

@@ -32,7 +32,7 @@ from serena_central.core.ids import new_call_id
 from serena_central.core.progress import Listener, reporting_to
 from serena_central.core.quoting import escaped, quoted
 from serena_central.core.running import running_time
-from serena_central.projects.joint import changing_nothing
+from serena_central.projects.editing.joint_edits import changing_nothing
 from serena_central.projects.project import Project
 from serena_central.projects.scope import Ask, Scope, resolve_scope
 from serena_central.sessions.session import RunningCall, Session

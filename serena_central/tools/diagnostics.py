@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from serena_central.projects.navigation.symbol_views import DiagnosticView
 from serena_central.projects.project import Project
-from serena_central.projects.views import DiagnosticView
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.listing import Listing

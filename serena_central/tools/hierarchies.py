@@ -4,11 +4,11 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from serena_central.projects.navigation.navigation import NODES_LIMIT, UPWARD, Direction
+from serena_central.projects.navigation.symbol_views import HierarchyNode
 from serena_central.projects.project import Project
-from serena_central.projects.relations import NODES_LIMIT, UPWARD, Direction
-from serena_central.projects.superrepo.users import hierarchy_in
-from serena_central.projects.superrepo.uses import Declarations
-from serena_central.projects.views import HierarchyNode
+from serena_central.projects.superrepo.sibling_hierarchies import hierarchy_in
+from serena_central.projects.superrepo.sibling_references import Declarations
 from serena_central.symbols.kinds import kind_name
 from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool

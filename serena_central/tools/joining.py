@@ -6,7 +6,7 @@ from typing import Any
 
 from serena_central.core.errors import JointEditRefused, SerenaCentralError
 from serena_central.core.groups import told_by
-from serena_central.projects.joint import PartFailed, jointly
+from serena_central.projects.editing.joint_edits import PartFailed, jointly
 from serena_central.projects.project import Project
 
 Work = Callable[[str, Project], Awaitable[Any]]

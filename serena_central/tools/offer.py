@@ -8,7 +8,7 @@ from serena_central.config.profiles import Context, Mode, Profiles
 from serena_central.config.settings import ServerSettings, SharedSettings
 from serena_central.projects.registry import ProjectRegistry
 from serena_central.projects.superrepo.configuration import SuperRepo
-from serena_central.projects.superrepo.known import SuperRepos
+from serena_central.projects.superrepo.lookup import SuperRepos
 from serena_central.sessions.session import Session
 from serena_central.tools.catalogue import CATALOGUE, Tool
 

@@ -12,7 +12,7 @@ import anyio.to_thread
 
 from serena_central.analysis.dependencies import node_namer
 from serena_central.analysis.graph import analyse, graph_of
-from serena_central.analysis.modules import Area, Part, collect_modules
+from serena_central.analysis.module_graph import Area, Part, collect_modules
 from serena_central.analysis.validation import Extent
 from serena_central.core.clock import utc
 from serena_central.core.errors import PathError, SerenaCentralError, UndoRefused
@@ -20,8 +20,8 @@ from serena_central.core.quoting import escaped, quoted
 from serena_central.core.text import Position
 from serena_central.core.words import counted
 from serena_central.editing.patch import Hunk, lines_made
+from serena_central.projects.editing.undo import patches_of
 from serena_central.projects.project import Project
-from serena_central.projects.undo import patches_of
 from serena_central.store.rows import EditRow
 from serena_central.tools.analysis import LONG_S
 from serena_central.tools.baselines import Baseline, Kind

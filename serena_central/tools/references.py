@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from serena_central.projects.navigation.navigation import is_below
+from serena_central.projects.navigation.symbol_views import References, ReferenceView
 from serena_central.projects.project import Project
 from serena_central.projects.registry import real_path
-from serena_central.projects.relations import is_below
-from serena_central.projects.superrepo.uses import Declarations
-from serena_central.projects.views import References, ReferenceView
+from serena_central.projects.superrepo.sibling_references import Declarations
 from serena_central.symbols.kinds import kind_name, kind_numbers
 from serena_central.tools.answer import Form
 from serena_central.tools.catalogue import tool

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 
 from serena_central.core.errors import PathError
 from serena_central.files.text import FileText
-from serena_central.projects.guard import WHOLE_FILE
+from serena_central.projects.editing.conflicts import WHOLE_FILE
+from serena_central.projects.navigation.symbol_views import ReferenceView, SymbolView
 from serena_central.projects.project import Project
-from serena_central.projects.views import ReferenceView, SymbolView
 from serena_central.symbols.bodies import body_hash, body_hashes
 from serena_central.tools.context import ToolCall
 

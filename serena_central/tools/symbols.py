@@ -23,12 +23,12 @@ from serena_central.core.quoting import quoted
 from serena_central.core.text import Range
 from serena_central.core.words import counted
 from serena_central.files.pattern import Pattern
+from serena_central.projects.navigation.symbol_views import PossibleReferences, References, SymbolView
 from serena_central.projects.project import Project
-from serena_central.projects.superrepo.users import implementations_in
-from serena_central.projects.superrepo.uses import Declarations, declarations
-from serena_central.projects.views import PossibleReferences, References, SymbolView
-from serena_central.symbols.gap import Gap
+from serena_central.projects.superrepo.sibling_hierarchies import implementations_in
+from serena_central.projects.superrepo.sibling_references import Declarations, declarations
 from serena_central.symbols.index import Hit
+from serena_central.symbols.indexing.incompleteness import Gap
 from serena_central.symbols.kinds import kind_name, kind_numbers
 from serena_central.symbols.symbol import FileSymbols
 from serena_central.tools.answer import Form, Shaped, shaped

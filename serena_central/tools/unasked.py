@@ -9,7 +9,7 @@ import anyio.to_thread
 from serena_central.core.errors import listed
 from serena_central.core.quoting import quoted
 from serena_central.projects.project import Project
-from serena_central.projects.superrepo.uses import Declaration, Declarations, holding, is_named_in
+from serena_central.projects.superrepo.sibling_references import Declaration, Declarations, holding, is_named_in
 from serena_central.symbols.index import Hit
 from serena_central.tools.context import ToolCall
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from serena_central.analysis.broken import Broken, Checked
-from serena_central.analysis.unused import Unused, UnusedFound
+from serena_central.analysis.broken_references import Broken, Checked
+from serena_central.analysis.unused_symbols import Unused, UnusedFound
 from serena_central.analysis.validation import Extent, Findings
 from serena_central.core.words import counted
 from serena_central.projects.project import Project

@@ -24,10 +24,10 @@ from serena_central.core.ids import new_session_id
 from serena_central.core.progress import Listener
 from serena_central.island.proof import NONCE
 from serena_central.pool.pool import LanguageServerPool
-from serena_central.projects.history import EditHistory
+from serena_central.projects.editing.edit_history import EditHistory
+from serena_central.projects.editing.undo import undo
 from serena_central.projects.registry import ProjectRegistry
-from serena_central.projects.roots import PERSON
-from serena_central.projects.undo import undo
+from serena_central.projects.root_policy import PERSON
 from serena_central.sessions.claim import Claim, shortened
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
@@ -52,7 +52,7 @@ FOLDER_HEADER = "x-serena-project"
 
 PERSON_HEADER = "x-serena-person"
 """Set by the command line: a person typed this. Scripts and hooks, which work for agents, leave it out. It is no proof
-(see `Opener` in projects/roots.py)."""
+(see `Opener` in projects/root_policy.py)."""
 
 MOST_ROWS = 1000
 """Of anything, in one answer."""

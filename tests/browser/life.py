@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from serena_central.analysis.survey import Kind
+from serena_central.analysis.analysis_run import Kind
 from tests.support.central import RunningCentral, running_central
 
 CART = '''"""What a customer is about to buy."""

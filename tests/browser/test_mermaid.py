@@ -3,10 +3,10 @@
 import pytest
 from playwright.async_api import Browser
 
+from serena_central.analysis.collection import Definition
 from serena_central.analysis.graph import graph_of
 from serena_central.analysis.render.formats import RENDERERS
 from serena_central.analysis.report import report_of
-from serena_central.analysis.uses import Definition
 from tests.browser.conftest import BUILD
 
 pytestmark = pytest.mark.anyio

@@ -9,8 +9,8 @@ from urllib.parse import quote
 import anyio
 import pytest
 
-from serena_central.analysis.survey import GraphSurvey, Kind
-from serena_central.analysis.uses import Definition
+from serena_central.analysis.analysis_run import GraphSurvey, Kind
+from serena_central.analysis.collection import Definition
 from serena_central.core.errors import PathRefused
 from serena_central.core.progress import report
 from serena_central.web.pages import findings, graph, surveying, uses
@@ -267,7 +267,7 @@ async def test_a_survey_is_watched_and_cancelled(
         reached.set()
         await anyio.sleep_forever()
 
-    monkeypatch.setattr("serena_central.analysis.collect.Collector.collect", collect)
+    monkeypatch.setattr("serena_central.analysis.collector.Collector.collect", collect)
     await central.central.projects.open(root)
     await visitor.act("/projects/one/survey", fields)
     with anyio.fail_after(60), central.central.bus.subscribe() as news:
@@ -290,7 +290,7 @@ async def test_why_a_survey_failed_is_said(
     async def collect(*_: object, **__: object) -> None:
         raise ExceptionGroup("tasks", [PathRefused("Not this one.")])
 
-    monkeypatch.setattr("serena_central.analysis.collect.Collector.collect", collect)
+    monkeypatch.setattr("serena_central.analysis.collector.Collector.collect", collect)
     with anyio.fail_after(60), central.central.bus.subscribe() as news:
         await visitor.act("/projects/one/survey", {"root": str(root), "kind": "graph"})
         async for event in news:

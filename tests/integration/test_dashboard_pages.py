@@ -12,10 +12,10 @@ import anyio
 import httpx
 import pytest
 
-from serena_central.analysis.broken import Broken
-from serena_central.analysis.survey import FindingsSurvey, GraphSurvey
-from serena_central.analysis.unused import Unused
-from serena_central.analysis.uses import Definition
+from serena_central.analysis.analysis_run import FindingsSurvey, GraphSurvey
+from serena_central.analysis.broken_references import Broken
+from serena_central.analysis.collection import Definition
+from serena_central.analysis.unused_symbols import Unused
 from serena_central.core.quoting import is_visible
 from serena_central.projects.registry import KnownProject
 from serena_central.sessions.session import ActiveProject

@@ -12,10 +12,10 @@ import anyio
 import pytest
 import starlette
 
-from serena_central.analysis import collect
-from serena_central.analysis.asking import Answered, Asked, uses_of
-from serena_central.analysis.collect import Collections
-from serena_central.analysis.doubts import Doubts
+from serena_central.analysis import collector
+from serena_central.analysis.collector import Collections
+from serena_central.analysis.reference_queries import Answered, Asked, uses_of
+from serena_central.analysis.uncertain_places import Doubts
 from serena_central.core.text import Range
 from tests.support.central import running_central
 from tests.support.mcp import RawClient
@@ -110,8 +110,8 @@ async def test_a_graph_tells_how_far_it_is_ends_when_its_caller_hangs_up_and_the
             answered = (one.hit for one, answer in zip(batch, found, strict=True) if answer is not None)
             asked.extend(f"{hit.path}:{hit.name_path}" for hit in answered)
 
-    monkeypatch.setattr(collect, "uses_of", counted)
-    monkeypatch.setattr(collect, "BATCH", 8)
+    monkeypatch.setattr(collector, "uses_of", counted)
+    monkeypatch.setattr(collector, "BATCH", 8)
     body = {
         "arguments": {"project": str(package), "format": "json", "max_answer_chars": 5_000_000},
         "progress": True,

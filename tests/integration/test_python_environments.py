@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
-from serena_central.analysis.surveys import Job, Surveys
+from serena_central.analysis.analysis_runs import Job, Surveys
 from serena_central.app import Central
 from tests.support.central import running_parts, session_of
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from serena_central.app import Central
-from serena_central.projects.approvals import Approvals
-from serena_central.projects.trusting import Configuration, Trust
+from serena_central.projects.trust.approvals import Approvals
+from serena_central.projects.trust.trust_decisions import Configuration, Trust
 from tests.support.central import running_parts, session_of
 from tests.support.scripted import scripted_project, scripted_ty
 

@@ -13,7 +13,7 @@ import pytest
 import starlette
 
 from serena_central.analysis import graph
-from serena_central.analysis.surroundings import Surroundings
+from serena_central.analysis.word_index import Surroundings
 from serena_central.core import pacing
 from serena_central.files.boundary import shown
 from serena_central.tools import files

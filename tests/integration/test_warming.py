@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from serena_central.projects.warmups import modules_at_once
+from serena_central.projects.warming.warm_up_jobs import modules_at_once
 from tests.support.central import RunningCentral, running_central
 from tests.support.child import run_command, serving_child
 from tests.support.scripted import scripted_project, scripted_ty
@@ -119,8 +119,8 @@ def test_as_many_modules_load_at_once_as_memory_and_cores_allow(budget_gb: float
 
 
 async def test_no_more_modules_load_at_once_than_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("serena_central.projects.warmups.usable_cores", lambda: 3)
-    monkeypatch.setattr("serena_central.projects.warmups.MODULE_BYTES", 1)
+    monkeypatch.setattr("serena_central.projects.warming.warm_up_jobs.usable_cores", lambda: 3)
+    monkeypatch.setattr("serena_central.projects.warming.warm_up_jobs.MODULE_BYTES", 1)
     names = [f"m{number}" for number in range(7)]
     scripted_ty(tmp_path)
     for name in names:

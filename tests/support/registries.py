@@ -14,10 +14,10 @@ from serena_central.editing.apply import Applier
 from serena_central.editing.journal import Journal
 from serena_central.files.watch import Watches
 from serena_central.pool.pool import LanguageServerPool
-from serena_central.projects.languages import ProjectLanguages
+from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.project import Project
 from serena_central.projects.registry import KnownProject, ProjectRegistry
-from serena_central.projects.superrepo.known import SuperRepos
+from serena_central.projects.superrepo.lookup import SuperRepos
 from tests.support.central import sources_in
 
 

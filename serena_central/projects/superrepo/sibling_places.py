@@ -18,10 +18,10 @@ from serena_central.core.text import Position, Range
 from serena_central.files.search import files_containing
 from serena_central.lsp.answers import Location
 from serena_central.projects.project import Project
-from serena_central.projects.superrepo.crossing import is_copy
-from serena_central.projects.superrepo.leads import Leads, Place, declared_at, leads_of, places_of
+from serena_central.projects.superrepo.collected_sibling_references import is_copy
 from serena_central.projects.superrepo.mentions import mentions
-from serena_central.projects.superrepo.uses import Declaration
+from serena_central.projects.superrepo.sibling_definitions import Leads, Place, declared_at, leads_of, places_of
+from serena_central.projects.superrepo.sibling_references import Declaration
 from serena_central.symbols.syntax.messages import Kind, Occurrence, Shorthand
 
 MOST_PLACES = 5000

@@ -13,7 +13,7 @@ from tree_sitter import Node, Query, QueryCursor
 from serena_central.core.text import Position, Range, Text
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
 from serena_central.lsp.named import ANONYMOUS, CODE, named
-from serena_central.symbols.gap import DEEPEST
+from serena_central.symbols.indexing.incompleteness import DEEPEST
 from serena_central.symbols.syntax import lost
 from serena_central.symbols.syntax.names import Name, name_of
 from serena_central.symbols.syntax.skimming import skimmed

@@ -19,7 +19,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from serena_central.core.errors import LanguageServerError
 from serena_central.lsp.locate import Launch
 from serena_central.lsp.process import GuardedProcess, guarded
-from serena_central.symbols.source import Outline
+from serena_central.symbols.indexing.symbol_source import Outline
 from serena_central.symbols.syntax.messages import (
     Answer,
     Claimed,

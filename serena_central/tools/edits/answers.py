@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from serena_central.projects.applied_edit import operation_of
-from serena_central.projects.edits import Edited
-from serena_central.projects.guard import WHOLE_FILE, BodyChange
+from serena_central.projects.editing.applied_edit import operation_of
+from serena_central.projects.editing.conflicts import WHOLE_FILE, BodyChange
+from serena_central.projects.editing.edits import Edited
 from serena_central.projects.project import Project
-from serena_central.projects.superrepo.leads import Place
+from serena_central.projects.superrepo.sibling_definitions import Place
 from serena_central.symbols.index import Hit
 from serena_central.tools.context import ToolCall
 from serena_central.tools.diagnostics import grouped

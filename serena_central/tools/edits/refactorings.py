@@ -9,9 +9,9 @@ from msgspec import Meta
 from serena_central.analysis.objections import reason_to_keep
 from serena_central.core.errors import AmbiguousSymbol, EditRefused
 from serena_central.projects.project import Project
-from serena_central.projects.refactoring import MOST_PARTS, LeftOver, Renamed, parts_of
-from serena_central.projects.superrepo.renaming import rename_uses
-from serena_central.projects.superrepo.uses import Declaration, declarations
+from serena_central.projects.refactoring.refactoring import MOST_PARTS, LeftOver, Renamed, parts_of
+from serena_central.projects.superrepo.sibling_references import Declaration, declarations
+from serena_central.projects.superrepo.sibling_rename import rename_uses
 from serena_central.symbols.index import Hit
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall

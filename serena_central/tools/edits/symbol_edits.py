@@ -10,9 +10,9 @@ from serena_central.core.errors import EditRefused
 from serena_central.core.text import Range, Text
 from serena_central.editing.placement import Style, inserted_after, inserted_before, replaced, widened
 from serena_central.editing.plan import TextEdit
-from serena_central.projects.deleting import others_in
-from serena_central.projects.edits import Meant, Site
+from serena_central.projects.editing.edits import Meant, Site
 from serena_central.projects.project import Project
+from serena_central.projects.refactoring.deletion import others_in
 from serena_central.symbols.kinds import kind_numbers
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall

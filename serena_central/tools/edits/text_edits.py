@@ -16,7 +16,7 @@ from serena_central.editing.lines import replace_lines as with_other_lines
 from serena_central.editing.plan import TextEdit, apply_edits
 from serena_central.editing.replacing import Mode, replaced, replacements
 from serena_central.files.text import FileText
-from serena_central.projects.guard import WHOLE_FILE
+from serena_central.projects.editing.conflicts import WHOLE_FILE
 from serena_central.projects.project import Project
 from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool

@@ -10,7 +10,7 @@ import anyio.to_thread
 import msgspec
 
 from serena_central.core.errors import TrustRefused
-from serena_central.projects.trusting import MEANING, Standing, State
+from serena_central.projects.trust.trust_decisions import MEANING, Standing, State
 from serena_central.web.pages.endpoints import Action
 from serena_central.web.pages.forms import Form
 from serena_central.web.pages.page import Section, Visit

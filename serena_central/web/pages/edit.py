@@ -9,7 +9,7 @@ import msgspec
 
 from serena_central.core.errors import UndoRefused
 from serena_central.editing.patch import FilePatch, Hunk
-from serena_central.projects.undo import patches_of
+from serena_central.projects.editing.undo import patches_of
 from serena_central.store.rows import EditRow
 from serena_central.web.answers import NotFound
 from serena_central.web.pages.page import Page, Section, Visit

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from serena_central.analysis.survey import FindingsSurvey
+from serena_central.analysis.analysis_run import FindingsSurvey
 from serena_central.symbols.kinds import kind_name
 from serena_central.web.pages.listing import Option, Pager, has_words, options, paged
 from serena_central.web.pages.page import Page, Section, Visit, link

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from serena_central.analysis.analysis_run import GraphSurvey, reach_of
+from serena_central.analysis.analysis_runs import Look, Surveys
 from serena_central.analysis.graph import Granularity
 from serena_central.analysis.report import GraphReport
-from serena_central.analysis.survey import GraphSurvey, reach_of
-from serena_central.analysis.surveys import Look, Surveys
 from serena_central.web.pages.drawing import MOST_BYTES, Links, weight
 from serena_central.web.pages.page import Visit, link
 from serena_central.web.pages.projects import ONE

@@ -12,7 +12,7 @@ from serena_central.pool.snapshot import ServerSnapshot
 from serena_central.pool.state import RunState
 from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectSnapshot
-from serena_central.projects.trusting import State, Trust
+from serena_central.projects.trust.trust_decisions import State, Trust
 from serena_central.sessions.minutes import Minute
 from serena_central.sessions.session import SessionSnapshot, SessionState
 from serena_central.web.pages.page import Page, Section, Visit, link

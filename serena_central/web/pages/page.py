@@ -12,17 +12,17 @@ from urllib.parse import urlencode
 import msgspec
 
 from serena_central.access.browsers import Browsers
-from serena_central.analysis.surveys import Surveys
+from serena_central.analysis.analysis_runs import Surveys
 from serena_central.config.layers import Loaded
 from serena_central.config.settings import ServerSettings
 from serena_central.core.events import EventBus
 from serena_central.core.places import Places
 from serena_central.pool.pool import LanguageServerPool
-from serena_central.projects.history import EditHistory
+from serena_central.projects.editing.edit_history import EditHistory
 from serena_central.projects.registry import ProjectRegistry
-from serena_central.projects.superrepo.known import SuperRepos
-from serena_central.projects.trusting import Trust
-from serena_central.projects.warmups import WarmUp
+from serena_central.projects.superrepo.lookup import SuperRepos
+from serena_central.projects.trust.trust_decisions import Trust
+from serena_central.projects.warming.warm_up_jobs import WarmUp
 from serena_central.sessions.manager import SessionManager
 from serena_central.store.store import Store
 from serena_central.tools.call import ToolCaller

@@ -6,7 +6,7 @@ import msgspec
 
 from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectSnapshot
-from serena_central.projects.superrepo.choice import choose
+from serena_central.projects.warming.warm_up_roots import choose
 from serena_central.web.answers import NotFound
 from serena_central.web.pages.endpoints import Action
 from serena_central.web.pages.forms import Form

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from serena_central.analysis.survey import FindingsSurvey, GraphSurvey, Kind, Survey
-from serena_central.analysis.surveys import Job
+from serena_central.analysis.analysis_run import FindingsSurvey, GraphSurvey, Kind, Survey
+from serena_central.analysis.analysis_runs import Job
 from serena_central.core.words import counted
 from serena_central.web.answers import NotFound
 from serena_central.web.pages.endpoints import Action

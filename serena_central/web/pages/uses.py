@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio.to_thread
 import msgspec
 
-from serena_central.analysis.survey import GraphSurvey, Reference, neighbours, references
+from serena_central.analysis.analysis_run import GraphSurvey, Reference, neighbours, references
 from serena_central.core.errors import PathError
 from serena_central.files.boundary import resolve_inside
 from serena_central.files.text import read_text

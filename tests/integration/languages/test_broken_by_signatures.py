@@ -63,7 +63,7 @@ PYTHON = {
 async def test_errors_elsewhere_are_told_with_the_edit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], edits: list[tuple[str, str]]
 ) -> None:
-    monkeypatch.setattr("serena_central.projects.aftermath.SYMBOLS_S", 60.0)
+    monkeypatch.setattr("serena_central.projects.editing.edit_effects.SYMBOLS_S", 60.0)
     root = tmp_path / "project"
     root.mkdir()
     for path, text in files.items():
@@ -178,7 +178,7 @@ calls an error."""
 async def test_values_handed_by_position_are_named_when_their_order_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, language: str
 ) -> None:
-    monkeypatch.setattr("serena_central.projects.aftermath.SYMBOLS_S", 60.0)
+    monkeypatch.setattr("serena_central.projects.editing.edit_effects.SYMBOLS_S", 60.0)
     files, edits = POSITIONS[language]
     root = tmp_path / "project"
     for path, text in files.items():
@@ -200,7 +200,7 @@ async def test_values_handed_by_position_are_named_when_their_order_changes(
 async def test_errors_are_told_where_a_changed_type_is_not_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("serena_central.projects.aftermath.SYMBOLS_S", 60.0)
+    monkeypatch.setattr("serena_central.projects.editing.edit_effects.SYMBOLS_S", 60.0)
     root = tmp_path / "project"
     root.mkdir()
     for name in ("tsconfig.json", "package.json"):

@@ -189,7 +189,7 @@ async def test_a_renamed_value_keeps_the_field_that_is_named_after_it(tmp_path: 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Edits that wait for their consequences as long as a busy machine takes to know them."""
-    monkeypatch.setattr("serena_central.projects.aftermath.SYMBOLS_S", 60.0)
+    monkeypatch.setattr("serena_central.projects.editing.edit_effects.SYMBOLS_S", 60.0)
 
 
 PATIENT = {"edit_diagnostics_s": 30}

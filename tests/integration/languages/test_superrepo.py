@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from serena_central.analysis.collect import Collections
-from serena_central.analysis.modules import collect_modules, open_modules
+from serena_central.analysis.collector import Collections
+from serena_central.analysis.module_graph import collect_modules, open_modules
 from serena_central.core.places import Places
 from tests.support.central import RunningCentral, running_central
 from tests.support.mcp import RawClient

@@ -7,7 +7,8 @@ from typing import Any
 import anyio
 import pytest
 
-from serena_central.projects import languages, project
+from serena_central.projects import project
+from serena_central.projects.languages.project_languages import project_languages
 from tests.support.languages import Asker, asker
 
 pytestmark = pytest.mark.anyio
@@ -141,7 +142,7 @@ async def test_the_server_is_asked_again_when_it_can_know_the_build(tmp_path: Pa
 async def test_of_many_files_none_waits_for_the_server_and_the_sample_decides(
     tmp_path: Path, kernel: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(languages, "MANY_FILES", 12)
+    monkeypatch.setattr(project_languages, "MANY_FILES", 12)
     monkeypatch.setattr(project, "COMPARED_AFTER_S", 0)
     async with asker(tmp_path, kernel) as asked:
         found, notes = await names(asked, "driver3.c")

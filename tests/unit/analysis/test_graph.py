@@ -1,8 +1,8 @@
 """A graph adds uses up, names circles, and orders what is left."""
 
+from serena_central.analysis.collection import Definition
 from serena_central.analysis.fold import folded
 from serena_central.analysis.graph import Circle, Graph, analyse, folder_of, graph_of, merged
-from serena_central.analysis.uses import Definition
 
 
 def defined(path: str, name: str, **uses: int) -> Definition:

@@ -5,10 +5,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+from serena_central.analysis.collection import Definition
 from serena_central.analysis.graph import Graph, graph_of
 from serena_central.analysis.render.formats import RENDERERS
 from serena_central.analysis.report import GraphReport, report_of
-from serena_central.analysis.uses import Definition
 
 ODD = 'a "b" <c>&|`\n\\.py'
 

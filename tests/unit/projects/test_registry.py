@@ -9,7 +9,7 @@ from serena_central.core.errors import ConfigError, ProjectRefused, SerenaCentra
 from serena_central.core.progress import report, reporting_to
 from serena_central.projects.project import Project
 from serena_central.projects.registry import CLOSE_AFTER_S, KnownProject
-from serena_central.projects.roots import PERSON
+from serena_central.projects.root_policy import PERSON
 from tests.support.registries import Registered, running
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from serena_central.core.errors import ProjectRefused, ToolRefused, UnknownProject
-from serena_central.projects.roots import PERSON
+from serena_central.projects.root_policy import PERSON
 from serena_central.projects.scope import Ask, Scope, resolve_scope
 from tests.support.registries import Registered, running
 

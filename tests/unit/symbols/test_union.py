@@ -2,7 +2,7 @@
 
 from serena_central.core.text import Position, Range
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
-from serena_central.symbols.source import Outline
+from serena_central.symbols.indexing.symbol_source import Outline
 from serena_central.symbols.union import united
 
 

@@ -1,0 +1,277 @@
+"""Surveys that people ask for: made in the background, cancelled or awaited by nobody, and kept until the next one.
+
+At most one of a kind and root is on its way. The last of each lies beside the caches, so that it can be shown at once
+after a restart, with its age and whether the code has changed since.
+"""
+
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Hashable
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, TypeVar, cast
+
+import anyio
+import anyio.to_thread
+import msgspec
+from anyio.abc import TaskGroup, TaskStatus
+
+from serena_central.analysis.analysis_run import (
+    FindingsSurvey,
+    GraphSurvey,
+    Kind,
+    Survey,
+    Whole,
+    looked_at,
+    whole_graph,
+)
+from serena_central.analysis.blindspots import blind_spots
+from serena_central.analysis.collector import Collections
+from serena_central.analysis.fingerprints import Worlds
+from serena_central.analysis.graph import Granularity
+from serena_central.analysis.module_graph import Part, collect_modules, open_modules
+from serena_central.analysis.report import GraphReport
+from serena_central.analysis.uncertain_places import doubt_remarks
+from serena_central.analysis.validation import Validation
+from serena_central.core.errors import SerenaCentralError
+from serena_central.core.events import EventBus
+from serena_central.core.groups import told_by
+from serena_central.core.progress import reporting_to
+from serena_central.files.atomic import write_whole
+from serena_central.projects.project import Project
+from serena_central.projects.registry import ProjectRegistry
+from serena_central.projects.superrepo.lookup import SuperRepos
+from serena_central.store.cache_file import name_of
+
+logger = logging.getLogger(__name__)
+
+MOST_S = 7200.0
+"""How long a survey may take: rust-analyzer needs half an hour for what has 10,000 symbols."""
+
+LOADED = 6
+"""Surveys held in memory: those of Django take 30 MB."""
+
+DERIVED = 40
+"""Graphs made of them that are held, for who looks again."""
+
+S = TypeVar("S", bound=Survey)
+T = TypeVar("T")
+
+
+class Job:
+    """One survey on its way, or how it ended: `failure` says why there is none. `began` is in Unix seconds."""
+
+    def __init__(self, root: Path, kind: Kind) -> None:
+        self.root = root
+        self.kind = kind
+        self.began = time.time()
+        self.says = "opening the project"
+        self.part: float | None = None
+        self.done = False
+        self.failure = ""
+        self.scope = anyio.CancelScope()
+
+    def say(self, message: str, part: float | None = None) -> None:
+        self.says, self.part = message, part
+
+
+class Look(NamedTuple):
+    """What somebody wants to see of a graph; folders are relative to the root, "" for the whole."""
+
+    granularity: Granularity = "file"
+    folder: str = ""
+    opened: tuple[str, ...] = ()
+    shut: tuple[str, ...] = ()
+    max_nodes: int = 60
+
+
+class Surveys:
+    """Belongs to the event loop's thread."""
+
+    def __init__(
+        self,
+        projects: ProjectRegistry,
+        super_repos: SuperRepos,
+        collections: Collections,
+        validation: Validation,
+        bus: EventBus,
+    ) -> None:
+        self._projects = projects
+        self._super_repos = super_repos
+        self._collections = collections
+        self._validation = validation
+        self._bus = bus
+        self._jobs: dict[tuple[Path, Kind], Job] = {}
+        self._kept: OrderedDict[tuple[Path, Kind], Survey | None] = OrderedDict()
+        self._derived: OrderedDict[Hashable, object] = OrderedDict()
+        self._worlds = Worlds()
+        self._tasks: TaskGroup | None = None
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Owns the surveys that are on their way until it is cancelled."""
+        async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
+            task_status.started()
+            await anyio.sleep_forever()
+
+    # --- making ---------------------------------------------------------------------------------------------------
+
+    def start(self, root: Path, kind: Kind) -> Job:
+        """Begins a survey of a checked root; the one that is on its way, if there is one."""
+        assert self._tasks is not None, "it runs before anything is surveyed"
+        job = self._jobs.get((root, kind))
+        if job is None or job.done:
+            job = self._jobs[root, kind] = Job(root, kind)
+            self._tasks.start_soon(self._work, job)
+        return job
+
+    def cancel(self, root: Path, kind: Kind) -> bool:
+        """Ends a survey that is on its way; what was collected stays, and the next one goes on from there."""
+        job = self._jobs.get((root, kind))
+        if job is None or job.done:
+            return False
+        job.scope.cancel()
+        return True
+
+    def job(self, root: Path, kind: Kind) -> Job | None:
+        """The last one that was begun since the server started."""
+        return self._jobs.get((root, kind))
+
+    async def _work(self, job: Job) -> None:
+        job.failure = f"It took longer than {MOST_S / 3600:.0f} hours. Start it again: it goes on where it ended."
+        try:
+            with reporting_to(job.say), job.scope, anyio.move_on_after(MOST_S):
+                survey = await (self._graph(job) if job.kind == "graph" else self._findings(job))
+                await self.keep(job.root, survey)
+                if isinstance(survey, GraphSurvey):
+                    await self.look(job.root, survey, Look())  # who looks at it finds it drawn
+                job.failure = ""
+            if job.scope.cancelled_caught:
+                job.failure = "It was cancelled. Start it again: it goes on where it ended."
+        except Exception as error:
+            cause = told_by(error)
+            if not isinstance(cause, SerenaCentralError):
+                logger.exception("surveying %s failed", job.root)
+            told = isinstance(cause, SerenaCentralError)
+            job.failure = str(cause) if told else "Something went wrong inside the server; its log has it."
+        finally:
+            job.done = True
+            self._bus.publish("survey.ended", job.failure, keep=False, project=job.root.name, survey=job.kind)
+
+    async def _graph(self, job: Job) -> GraphSurvey:
+        project, parts, remarks = await self._parts(job.root)
+        began, worlds = time.time(), await self._worlds.of_all([project, *(part.project for part in parts)])
+        if parts:
+            found = await collect_modules(parts, self._collections)
+        else:
+            found = await self._collections.of(project).collect("")
+            found.remarks += await blind_spots(project, found.definitions)
+        return GraphSurvey(
+            at=began,
+            worlds=worlds,
+            areas=[part.area for part in parts],
+            remarks=[*remarks, *found.remarks, *doubt_remarks(found.definitions)],
+            definitions=[one for one in found.definitions if one.uses or one.possible],
+            files=found.files,
+        )
+
+    async def _findings(self, job: Job) -> FindingsSurvey:
+        project = await self._projects.open(self._projects.check(job.root))
+        where = await self._validation.extent(project)
+        others, _ = await self._validation.siblings.of(project)
+        began, worlds = time.time(), await self._worlds.of_all([project, *others])
+        unused, broken = await self._validation.unused(where), await self._validation.broken(where)
+        return FindingsSurvey(
+            at=began,
+            worlds=worlds,
+            areas=[part.area for part in where.parts if part.area.path],
+            remarks=list(dict.fromkeys([*where.missing, *unused.whole.remarks, *broken.whole.remarks])),
+            unused=unused.whole.found,
+            broken=broken.whole.found,
+            checked=broken.whole.checked,
+        )
+
+    async def _parts(self, root: Path) -> tuple[Project, list[Part], list[str]]:
+        """The project of a root; at a super-repo's the modules that take part, and why others don't."""
+        project = await self._projects.open(self._projects.check(root))
+        repo = self._super_repos.at(root)
+        parts, missing = await open_modules(repo, self._projects, "") if repo else ([], [])
+        return project, parts, missing
+
+    # --- what is kept ---------------------------------------------------------------------------------------------
+
+    async def keep(self, root: Path, survey: GraphSurvey | FindingsSurvey) -> None:
+        """Puts a survey in place of the last one of its kind."""
+        kind: Kind = "graph" if isinstance(survey, GraphSurvey) else "findings"
+        file = self._file(root, kind)
+        try:
+            await anyio.to_thread.run_sync(lambda: write_whole(file, msgspec.msgpack.encode(survey)))
+        except OSError:
+            logger.warning("a survey of %s could not be kept in %s", root, file, exc_info=True)
+        self._hold(root, kind, survey)
+
+    async def graph(self, root: Path) -> GraphSurvey | None:
+        """The last graph, if there is one."""
+        return await self._last(root, "graph", GraphSurvey)
+
+    async def findings(self, root: Path) -> FindingsSurvey | None:
+        """The last findings, if there are some."""
+        return await self._last(root, "findings", FindingsSurvey)
+
+    async def changed_since(self, survey: Survey) -> bool | None:
+        """Whether code has changed since a survey; None where a project is not open, so that nobody knows."""
+        projects = [self._projects.opened(root) for root in survey.worlds]
+        opened = [project for project in projects if project is not None]
+        now = await self._worlds.of_all(opened)
+        if any(survey.worlds[root] != world for root, world in now.items()):
+            return True
+        return False if len(opened) == len(projects) else None
+
+    async def look(self, root: Path, survey: GraphSurvey, look: Look) -> GraphReport:
+        """A graph as somebody wants to see it."""
+
+        async def whole() -> Whole:
+            return await anyio.to_thread.run_sync(whole_graph, survey, look.granularity, look.folder)
+
+        async def report() -> GraphReport:
+            graph = await self.derived((root, survey.at, look.granularity, look.folder), whole)
+            shown = partial(looked_at, max_nodes=look.max_nodes, opened=look.opened, shut=look.shut)
+            return await anyio.to_thread.run_sync(shown, survey, graph, look.folder)
+
+        return await self.derived((root, survey.at, look), report)
+
+    async def derived(self, key: Hashable, make: Callable[[], Awaitable[T]]) -> T:
+        """What was made of a survey before, or is made now. A key always means one kind of thing."""
+        if key not in self._derived:
+            made = await make()
+            self._derived[key] = made
+            while len(self._derived) > DERIVED:
+                self._derived.popitem(last=False)
+            return made
+        self._derived.move_to_end(key)
+        return cast("T", self._derived[key])
+
+    async def _last(self, root: Path, kind: Kind, form: type[S]) -> S | None:
+        if (root, kind) not in self._kept:
+            survey = await anyio.to_thread.run_sync(_read, self._file(root, kind), form)
+            if (root, kind) not in self._kept:  # none was made meanwhile
+                self._hold(root, kind, survey)
+        found = self._kept[root, kind]
+        return found if isinstance(found, form) else None
+
+    def _hold(self, root: Path, kind: Kind, survey: Survey | None) -> None:
+        self._kept[root, kind] = survey
+        self._kept.move_to_end((root, kind))
+        while len(self._kept) > LOADED:
+            self._kept.popitem(last=False)
+
+    def _file(self, root: Path, kind: Kind) -> Path:
+        return self._collections.folder / f"{name_of(root)}.{kind}.survey"
+
+
+def _read(file: Path, form: type[S]) -> S | None:
+    try:
+        return msgspec.msgpack.decode(file.read_bytes(), type=form)
+    except (OSError, msgspec.DecodeError):  # none yet, or of another version
+        return None

@@ -1,0 +1,347 @@
+"""Collects where the symbols of a folder are used: by the language servers, at low priority, and never twice.
+
+Answers are kept by content (see `word_index`) as they come: a collection that was cancelled goes on where it ended.
+One that came to its end is kept whole, and handed out again as long as nothing changed. One collection per project at a
+time; what waits finds the answers of the one before.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Collection, Hashable, Sequence
+from pathlib import Path
+from weakref import WeakKeyDictionary
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from serena_central.analysis.collection import Collected, Definition, Place, chosen
+from serena_central.analysis.reference_queries import Answered, Asked, uses_of
+from serena_central.analysis.uncertain_places import Doubtful, Doubts
+from serena_central.analysis.word_index import Surroundings, state_of
+from serena_central.core.errors import LanguageServerError, ServerNotInstalled
+from serena_central.core.progress import report
+from serena_central.core.text import Position
+from serena_central.core.words import counted
+from serena_central.projects.navigation.symbol_views import Uses
+from serena_central.projects.project import Project
+from serena_central.store.uses_cache import CachedUses, FinishedCache, UsesCache
+from serena_central.symbols.index import Hit
+
+AT_ONCE = 2
+"""Questions in flight at one server: more don't make it quicker, and callers' questions would wait behind them."""
+
+BATCH = 48
+"""Symbols asked about under one lease, and saved together: a second or two of work."""
+
+SAVE_S = 5.0
+
+REPORTED_EVERY_S = 1.0
+
+CONVENTIONAL = 50
+"""A name that more files define than this is a convention (`Migration`, `urlpatterns`): it is found by those who load
+such files, and asking for the uses of each would take longer than all the rest."""
+
+Kept = tuple[dict[str, list[Place]], int, dict[str, list[Place]], int]
+"""Of one symbol: path → places, and how many lie outside the project; path → possible ones, and how many places were
+not looked at."""
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Kept)
+_whole_decoder = msgspec.msgpack.Decoder(Collected)
+
+
+class Collections:
+    """The collectors of open projects, by project. `folder` is where their caches lie (Places.cache)."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._collectors: WeakKeyDictionary[Project, Collector] = WeakKeyDictionary()
+
+    def of(self, project: Project) -> "Collector":
+        known = self._collectors.get(project)
+        if known is None:
+            caches = UsesCache(self.folder, project.root), FinishedCache(self.folder, project.root)
+            known = self._collectors[project] = Collector(project, *caches)
+        return known
+
+
+class Collector:
+    """Collects for one project. Belongs to the event loop's thread."""
+
+    def __init__(self, project: Project, cache: UsesCache, finished: FinishedCache) -> None:
+        self._project = project
+        self._cache = cache
+        self._finished = finished
+        self._one = anyio.Lock()
+
+    async def collect(
+        self, path: str, kinds: frozenset[int] = frozenset(), *, within: bool = False, until: float = math.inf
+    ) -> Collected:
+        """The symbols of a file or folder and all their uses; `within`: also those uses in a symbol's own file.
+
+        Without `kinds` the symbols at the top of files, else those kinds at any depth, but in functions. Nothing is
+        asked after `until` (the loop's clock): a later collection goes on.
+
+        Raises:
+            PathError: the path can't be used.
+        """
+        async with self._one:
+            report("reading symbols")
+            files, gaps = await self._project.overview(path)
+            question = f"{self._project.locate(path)}\0{sorted(kinds)}\0{within}"
+            state = await state_of(self._project)
+            collected = await self._as_before(question, state)
+            if collected is None:
+                hits = [hit for file, symbols in sorted(files.items()) for hit in chosen(symbols, file, kinds)]
+                code = sorted(file for file in files if self._project.languages.is_code(file))
+                collected, lasting = await self._anew(hits, code, within=within, until=until)
+                if lasting and state is not None and state == await state_of(self._project):
+                    await anyio.to_thread.run_sync(self._keep, question, state, collected)
+            collected.remarks = [*map(str, gaps), *collected.remarks]
+            return collected
+
+    async def _as_before(self, question: str, state: bytes | None) -> Collected | None:
+        blob = state and await anyio.to_thread.run_sync(self._finished.load, question, state)
+        if not blob:
+            return None
+        before = await anyio.to_thread.run_sync(_whole_decoder.decode, blob)
+        before.asked, before.reused = 0, before.asked + before.reused
+        return before
+
+    def _keep(self, question: str, state: bytes, collected: Collected) -> None:
+        self._finished.save(question, state, _encoder.encode(collected))
+
+    async def _anew(
+        self, hits: Sequence[Hit], files: list[str], *, within: bool, until: float
+    ) -> tuple[Collected, bool]:
+        """The uses of `hits`; and whether the answer would be the same as long as nothing changes."""
+        report("reading files")
+        around = await Surroundings.of(self._project, {hit.symbol.name for hit in hits})
+        run = _Run(self._project, self._cache, around, until)
+        found = await run.answer(hits, within=within)
+        return Collected(found, files, run.asked, run.reused, run.unasked, run.remarks()), run.lasting
+
+
+class _Run:
+    """One collection: its questions, what was kept of earlier ones, and what went wrong."""
+
+    def __init__(self, project: Project, cache: UsesCache, around: Surroundings, until: float) -> None:
+        self._project = project
+        self._until = until
+        self._cache = cache
+        self._around = around
+        self._doubts = Doubts(project)
+        self._stamps = dict(project.tree.files)
+        self.asked = self.reused = self.unasked = 0
+        self._begun = 0
+        """Questions, answered or not."""
+        self._older = 0
+        """Reused answers from before files changed that they should not depend on."""
+        self._total = self._files = 0
+        """How many symbols must be asked about, and in how many files."""
+        self._files_left: set[str] = set()
+        self._defined: Counter[str] = Counter()
+        self._conventional: set[str] = set()
+        self._changed: set[str] = set()
+        self._problems: dict[str, int] = {}
+        self._passing = False
+        """Some of the problems may be over at the next collection."""
+
+    async def answer(self, hits: Sequence[Hit], *, within: bool) -> list[Definition]:
+        found = [Definition(hit.path, hit.name_path, hit.symbol.kind, hit.symbol.name_line) for hit in hits]
+        kept = {(row.path, row.name_path): row for row in await anyio.to_thread.run_sync(self._cache.load)}
+        for name, _ in {(hit.symbol.name, hit.path) for hit in hits}:
+            self._defined[name] += 1
+        places: dict[Hashable, list[tuple[Hit, Definition]]] = {}
+        for hit, definition in zip(hits, found, strict=True):
+            if self._defined[hit.symbol.name] > CONVENTIONAL:
+                self._conventional.add(hit.symbol.name)
+                definition.known = False
+                continue
+            if not self._may_be_used(hit, within=within):
+                continue
+            definition.asked = True
+            row = kept.get((hit.path, definition.name_path))
+            if row is not None and row.digest == self._around.digest(hit):
+                _restore(definition, _decoder.decode(row.blob))
+                self.reused += 1
+                self._older += row.world != self._around.world
+            else:
+                places.setdefault(self._project.languages.workplace_of(hit.path), []).append((hit, definition))
+        self._total = sum(map(len, places.values()))
+        self._began = self._reported = anyio.current_time()
+        self._files_left = {hit.path for work in places.values() for hit, _ in work}
+        self._files = len(self._files_left)
+        await self._drop({path for path, _ in kept} - set(self._stamps))
+        async with anyio.create_task_group() as tasks:
+            for work in places.values():
+                tasks.start_soon(self._ask_all, work)
+        return found
+
+    def _may_be_used(self, hit: Hit, *, within: bool) -> bool:
+        if not within:
+            return self._around.may_be_used_elsewhere(hit)
+        # Where nobody is asked, the name stands nowhere else: findings say so.
+        elsewhere = any(path != hit.path for path in self._around.holders(hit))
+        return elsewhere or self._around.count_in(hit.path, hit.symbol.name) > 1
+
+    async def _drop(self, gone: set[str]) -> None:
+        if gone:
+            await anyio.to_thread.run_sync(lambda: self._cache.save([], gone))
+
+    async def _ask_all(self, work: list[tuple[Hit, Definition]]) -> None:
+        """Asks one server, batch by batch; when it is not to be had, its symbols have no uses, and a remark says so."""
+        for start in range(0, len(work), BATCH):
+            batch = work[start : start + BATCH]
+            if anyio.current_time() >= self._until:
+                self._leave(work[start:])
+                return
+            try:
+                await self._ask(batch)
+            except LanguageServerError as error:
+                self._problem(str(error), len(work) - start, passing=not isinstance(error, ServerNotInstalled))
+                for _, definition in work[start:]:
+                    definition.known = False
+                return
+            self._files_left -= {hit.path for hit, _ in batch} - {hit.path for hit, _ in work[start + BATCH :]}
+            self._report()
+
+    def _leave(self, work: Sequence[tuple[Hit, Definition]]) -> None:
+        """Time does not suffice for these."""
+        self.unasked += len(work)
+        for _, definition in work:
+            definition.known = False
+
+    async def _turn(self) -> None:
+        """Before each question."""
+        if anyio.current_time() - self._reported >= REPORTED_EVERY_S:
+            self._report()
+        self._begun += 1
+        await self._project.indexer.turns.give_way()
+
+    def _report(self) -> None:
+        self._reported = anyio.current_time()
+        begun, done = max(self._begun - AT_ONCE, self.asked), self._files - len(self._files_left)
+        left_s = (self._total - begun) * (self._reported - self._began) / begun if begun else 0.0
+        left = f", about {left_s:.0f} s left" if begun else ""
+        report(
+            f"asking for uses: {begun} of {self._total} symbols, {done} of {self._files} files{left}",
+            begun / self._total,
+        )
+
+    async def _ask(self, batch: list[tuple[Hit, Definition]]) -> None:
+        asked = [Asked(hit, self._around.counts(hit)) for hit, _ in batch]
+        meant = self._meaning(batch)
+        answers: list[Answered | None] = [None] * len(batch)
+        try:
+            await uses_of(
+                self._project, asked, self._doubts, answers, turn=self._turn, at_once=AT_ONCE, until=self._until
+            )
+        finally:
+            # What was answered is kept, also if nobody waits for the rest any more.
+            with anyio.move_on_after(SAVE_S, shield=True):
+                await self._take(batch, answers, meant)
+        self._leave([one for one, answer in zip(batch, answers, strict=True) if answer is None])
+        self.asked += sum(answer is not None for answer in answers)
+
+    async def _take(
+        self, batch: list[tuple[Hit, Definition]], answers: Sequence[Answered | None], meant: str | None
+    ) -> None:
+        await self._project.tree.fresh()
+        self._project.languages.look_at_environment()
+        steady = self._meaning(batch) == meant
+        if not steady:
+            self._problem("the environment that imports are resolved in changed meanwhile", len(batch), passing=True)
+        rows: list[CachedUses] = []
+        for (hit, definition), answer in zip(batch, answers, strict=True):
+            if answer is None:
+                definition.known = False
+                continue
+            uses = answer.uses
+            kept = self._uses(hit, uses), uses.outside, _places(answer.possible), answer.unexamined
+            _restore(definition, kept)
+            if uses.remark:
+                self._problem(uses.remark, 1, passing=True)
+                definition.known = False
+            elif not steady:
+                definition.known = False
+            elif self._unchanged(hit, answer):
+                around, blob = self._around, _encoder.encode(kept)
+                rows.append(CachedUses(hit.path, definition.name_path, around.digest(hit), around.world, blob))
+        await anyio.to_thread.run_sync(self._cache.save, rows)
+
+    def _meaning(self, batch: list[tuple[Hit, Definition]]) -> str | None:
+        """What the answers for a batch, which is all of one server, depend on beside the files."""
+        return self._project.languages.meaning(batch[0][0].path)
+
+    def _uses(self, hit: Hit, answer: Uses) -> dict[str, list[Place]]:
+        """The places of uses; without those in files that define the same name, and don't import it from here.
+
+        Servers take two definitions for one where both stand for something that is missing.
+        """
+        return {
+            path: [_place(span.start) for span in spans]
+            for path, spans in answer.places.items()
+            if path == hit.path
+            or self._around.names_file(path, hit.path)
+            or not self._defines(path, hit.symbol.name, {span.start for span in spans})
+        }
+
+    def _defines(self, path: str, name: str, places: Collection[Position]) -> bool:
+        if path not in self._project.index:
+            return False
+        symbols = self._project.index.file(path).symbols
+        return any(symbol.name == name and symbol.name_position in places for symbol in symbols)
+
+    def _unchanged(self, hit: Hit, answer: Answered) -> bool:
+        """Whether the answer is about the files as they were read; those that are not are noted."""
+        files = {hit.path, *self._around.holders(hit), *answer.uses.places}
+        now = self._project.tree.files
+        changed = {path for path in files if now.get(path) != self._stamps.get(path)}
+        self._changed |= changed
+        return not changed
+
+    def _problem(self, text: str, symbols: int, *, passing: bool) -> None:
+        self._problems[text] = self._problems.get(text, 0) + symbols
+        self._passing = self._passing or passing
+
+    @property
+    def lasting(self) -> bool:
+        """Whether asking again would give the same, as long as nothing changes."""
+        return not (self._passing or self._changed or self.unasked)
+
+    def remarks(self) -> list[str]:
+        """What the answer may lack, and why."""
+        said = [f"{counted(count, 'symbol')}: possibly incomplete: {text}" for text, count in self._problems.items()]
+        if self.unasked:
+            said.append(
+                f"Time did not suffice for {self.unasked} of {self._total + self.reused} symbols: their uses are not "
+                "known. What was found is kept: call again to go on, or give it more seconds."
+            )
+        if self._changed:
+            some = ", ".join(sorted(self._changed)[:3])
+            said.append(f"{counted(len(self._changed), 'file')} changed meanwhile ({some}): call again.")
+        if self._conventional:
+            some = ", ".join(sorted(self._conventional)[:5])
+            said.append(
+                f"Uses of names that more than {CONVENTIONAL} files define are not counted: {some}"
+                f"{' …' if len(self._conventional) > 5 else ''}."
+            )
+        if self._older:
+            said.append(
+                f"{counted(self._older, 'answer')} from before other files changed; those with its name did not."
+            )
+        return said
+
+
+def _restore(definition: Definition, kept: Kept) -> None:
+    definition.uses, definition.outside, definition.possible, definition.unexamined = kept
+
+
+def _places(found: Doubtful) -> dict[str, list[Place]]:
+    return {path: [_place(span.start) for span in spans] for path, spans in found.items()}
+
+
+def _place(position: Position) -> Place:
+    return position.line0, position.column

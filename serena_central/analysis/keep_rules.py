@@ -1,0 +1,218 @@
+"""Why a symbol may be in use although nothing refers to it: rules by language, read off its text. Pure.
+
+A rule that fits keeps a symbol out of the findings. Better one finding too few: a finding is acted upon.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from serena_central.config.settings import ValidationPolicy
+from serena_central.core.text import Text
+from serena_central.lsp.answers import SymbolKind
+from serena_central.projects.navigation.common_names import is_common
+from serena_central.symbols.index import Hit
+from serena_central.symbols.kinds import CALLABLE
+
+_ENTRY_POINTS: Mapping[str, Collection[str]] = {
+    "python": {"main", "setUp", "tearDown", "setUpClass", "tearDownClass", "setup", "teardown"},
+    "go": {"main", "init", "TestMain"},
+    "rust": {"main"},
+    "c": {"main", "WinMain", "DllMain"},
+    "cpp": {"main", "WinMain", "DllMain"},
+    "java": {"main"},
+    "csharp": {"Main"},
+    "typescript": {"main", "constructor"},
+    "javascript": {"main", "constructor"},
+}
+
+_CALLED_BY_SCRIPT = frozenset({"handleEvent", "next", "return", "throw", "toJSON", "toLocaleString"})
+_CALLED_BY_GO = """
+    Error Format GoString GobDecode GobEncode MarshalBinary MarshalJSON MarshalText MarshalXML MarshalYAML Scan String
+    UnmarshalBinary UnmarshalJSON UnmarshalText UnmarshalXML UnmarshalYAML Value
+"""
+_CALLED_BY_LIBRARIES: Mapping[str, Collection[str]] = {
+    "go": frozenset(_CALLED_BY_GO.split()),
+    "typescript": _CALLED_BY_SCRIPT,
+    "javascript": _CALLED_BY_SCRIPT,
+}
+"""Methods that are looked for in whatever is handed over, besides those that built-in types have."""
+
+_TEST_FILES = ("test_*", "*_test.*", "*.test.*", "*.spec.*", "conftest.py", "*Test.java", "*Tests.cs")
+_TEST_FOLDERS = frozenset({"test", "tests", "__tests__", "spec"})
+
+_PACKAGE_ENTRIES = frozenset({"index"})
+"""Files, without ending, through which a JavaScript package hands its names out."""
+
+_BASES: Mapping[str, str] = {
+    "python": r"class\s+\w+\s*(\[.*?\])?\(\s*[^)\s]",
+    "typescript": r"\b(extends|implements)\b",
+    "javascript": r"\bextends\b",
+    "java": r"\b(extends|implements)\b",
+    "csharp": r"class\s+\w+[^{]*:",
+    "cpp": r"(class|struct)\s+\w+[^{;]*:",
+    "rust": r"\bimpl\b[^{]*\bfor\b",
+}
+"""Language → what the head of a type holds when its methods may be called through another."""
+
+_LEADING = 12
+"""Lines above a name in which its decorators stand."""
+
+
+class Kept(NamedTuple):
+    """Why a symbol counts as used."""
+
+    reason: str
+
+
+class Language(NamedTuple):
+    """What rules must know about a symbol's file besides its text. `library`: other programs may use what it exports.
+    `in_interface`: an interface of the project has a member of the symbol's name.
+
+    `may_override`: a base of the symbol's type has a member of its name, or is not known.
+    """
+
+    name: str
+    library: bool
+    in_interface: bool
+    may_override: bool = True
+
+
+def kept(hit: Hit, text: Text, language: Language, policy: ValidationPolicy) -> Kept | None:
+    """The first rule that says a symbol is in use; None if none does."""
+    for rule in (_named_in_settings, _by_name, _in_test, _decorated, _overriding, _exported):
+        reason = rule(hit, text, language, policy)
+        if reason:
+            return Kept(reason)
+    return None
+
+
+def is_test(path: str) -> bool:
+    """Whether a file is there for tests: what they hold is called by their runner."""
+    file = PurePosixPath(path)
+    return any(fnmatchcase(file.name, pattern) for pattern in _TEST_FILES) or not _TEST_FOLDERS.isdisjoint(
+        file.parts[:-1]
+    )
+
+
+def _named_in_settings(hit: Hit, text: Text, language: Language, policy: ValidationPolicy) -> str | None:
+    if any(fnmatchcase(hit.path, glob) for glob in policy.keep_paths):
+        return "its file is named in validation.keep_paths"
+    if any(fnmatchcase(name, glob) for glob in policy.keep_names for name in (hit.name_path, hit.symbol.name)):
+        return "it is named in validation.keep_names"
+    return None
+
+
+def _by_name(hit: Hit, text: Text, language: Language, policy: ValidationPolicy) -> str | None:
+    name = hit.symbol.name
+    if name.startswith("__") and name.endswith("__"):
+        return "the language calls it by its name"
+    if hit.symbol.container >= 0 or hit.symbol.kind == SymbolKind.METHOD:
+        if name in _CALLED_BY_LIBRARIES.get(language.name, ()) or name.startswith("["):
+            return "libraries call it by its name"
+        if hit.symbol.kind in CALLABLE and is_common(language.name, name):
+            return "built-in types have a member of its name, in place of which it may be called"
+    return "an entry point" if name in _ENTRY_POINTS.get(language.name, ()) else None
+
+
+def _in_test(hit: Hit, text: Text, language: Language, policy: ValidationPolicy) -> str | None:
+    return "its file holds tests" if is_test(hit.path) else None
+
+
+def _decorated(hit: Hit, text: Text, language: Language, policy: ValidationPolicy) -> str | None:
+    """Decorators and attributes hand what they stand on to somebody; those that only say how to compile don't."""
+    for line0 in _heading(hit, text):
+        line = text.line(line0).strip()
+        if line.startswith("@") or (
+            line.startswith("#[")
+            and not re.match(r"#\[(derive|allow|inline|must_use|doc|cfg|deprecated|repr|non_exhaustive)", line)
+        ):
+            return "it is decorated"
+    return None
+
+
+def _heading(hit: Hit, text: Text) -> list[int]:
+    """Lines that belong to a symbol and stand before its name, from the bottom up."""
+    name_line = hit.symbol.name_line
+    lines: list[int] = []
+    for line0 in range(name_line - 1, max(name_line - _LEADING, 0) - 1, -1):
+        line = text.line(line0).strip()
+        if line0 < hit.symbol.start_line and not line.startswith(("@", "#[", "///", "//", "/*", "*")):
+            break
+        lines.append(line0)
+    return [*lines, name_line]
+
+
+def _overriding(hit: Hit, text: Text, language: Language, policy: ValidationPolicy) -> str | None:
+    if language.in_interface and hit.symbol.kind in (SymbolKind.METHOD, SymbolKind.FUNCTION):
+        return "an interface names it"
+    container = hit.symbol.container
+    if container < 0 or language.name not in _BASES or not language.may_override:
+        return None
+    holder = hit.file.symbols[container]
+    if holder.kind == SymbolKind.INTERFACE:
+        return "a part of an interface"
+    head = " ".join(
+        text.line(line0) for line0 in range(holder.start_line, min(holder.name_line + 3, holder.end_line + 1))
+    )
+    return "it may override" if re.search(_BASES[language.name], head.partition("{")[0]) else None
+
+
+def _exported(hit: Hit, text: Text, language: Language, policy: ValidationPolicy) -> str | None:
+    if policy.exported == "report":
+        return None
+    rule = _EXPORTED.get(language.name)
+    return "it is exported" if rule is not None and rule(hit, text, language) else None
+
+
+def _exported_by_python(hit: Hit, text: Text, language: Language) -> bool:
+    listed = re.search(r"^__all__\s*(?::[^=]*)?\+?=\s*[\[(](.*?)[\])]", text.content, re.MULTILINE | re.DOTALL)
+    return listed is not None and re.search(rf"['\"]{re.escape(hit.symbol.name)}['\"]", listed[1]) is not None
+
+
+def _exported_by_script(hit: Hit, text: Text, language: Language) -> bool:
+    top = hit.file.symbols[outermost(hit)]
+    if PurePosixPath(hit.path).name.partition(".")[0] not in _PACKAGE_ENTRIES and not language.library:
+        return False
+    return text.line(top.name_line).lstrip().startswith("export")
+
+
+def _exported_by_go(hit: Hit, text: Text, language: Language) -> bool:
+    private = "internal" in PurePosixPath(hit.path).parts[:-1]
+    main = re.search(r"^package\s+main\b", text.content, re.MULTILINE) is not None
+    return hit.symbol.name[:1].isupper() and not private and not main
+
+
+def _exported_by_rust(hit: Hit, text: Text, language: Language) -> bool:
+    return language.library and re.match(r"\s*pub\s+(?!\()", text.line(hit.symbol.name_line)) is not None
+
+
+def _exported_by_modifier(hit: Hit, text: Text, language: Language) -> bool:
+    return re.search(r"\b(public|protected)\b", text.line(hit.symbol.name_line)) is not None
+
+
+def _exported_by_header(hit: Hit, text: Text, language: Language) -> bool:
+    return PurePosixPath(hit.path).suffix in (".h", ".hh", ".hpp", ".hxx")
+
+
+_EXPORTED = {
+    "python": _exported_by_python,
+    "typescript": _exported_by_script,
+    "javascript": _exported_by_script,
+    "go": _exported_by_go,
+    "rust": _exported_by_rust,
+    "java": _exported_by_modifier,
+    "csharp": _exported_by_modifier,
+    "c": _exported_by_header,
+    "cpp": _exported_by_header,
+}
+
+
+def outermost(hit: Hit) -> int:
+    """The place of the symbol at the top of the file that holds a symbol, or is it."""
+    place = hit.place
+    while hit.file.symbols[place].container >= 0:
+        place = hit.file.symbols[place].container
+    return place

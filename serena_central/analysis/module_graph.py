@@ -1,0 +1,201 @@
+"""What uses what in a super-repo: each module's own collection, and what modules use of each other.
+
+Paths are relative to the super-repo's root. What a file uses of another module is kept as long as neither changes.
+"""
+
+import hashlib
+import math
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+import anyio.to_thread
+import msgspec
+
+from serena_central.analysis.blindspots import blind_spots
+from serena_central.analysis.collection import Collected, Definition
+from serena_central.analysis.collector import Collections
+from serena_central.core.errors import LanguageServerError, SerenaCentralError
+from serena_central.core.pacing import paced
+from serena_central.core.progress import report
+from serena_central.core.quoting import quoted
+from serena_central.core.words import counted
+from serena_central.files.words import words_of
+from serena_central.projects.project import Project
+from serena_central.projects.registry import ProjectRegistry
+from serena_central.projects.superrepo.collected_sibling_references import Candidates, candidates, crossing
+from serena_central.projects.superrepo.configuration import SuperRepo
+from serena_central.store.uses_cache import CachedUses, UsesCache
+
+Kept = tuple[list[tuple[str, str, int, int]], int]
+"""Of one file: what it uses (path and name path in the declaring module, line and column), and of how many names in it
+nobody can tell what they mean."""
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Kept)
+
+
+class Area(msgspec.Struct, frozen=True):
+    """A module's name and folder, relative to the super-repo's root; "" for the root itself."""
+
+    name: str
+    path: str
+
+    def outer(self, path: str) -> str:
+        """A path of the module as one of the super-repo."""
+        return f"{self.path}/{path}" if self.path else path
+
+    def holds(self, path: str) -> bool:
+        """Whether a path of the super-repo lies in the module."""
+        return not self.path or path.startswith(f"{self.path}/")
+
+    def inner(self, path: str) -> str:
+        """A path of the super-repo as one of the module that holds it."""
+        return path.removeprefix(f"{self.path}/") if self.path else path
+
+
+class Part(NamedTuple):
+    """A module that takes part."""
+
+    area: Area
+    project: Project
+
+
+async def open_modules(repo: SuperRepo, registry: ProjectRegistry, inside: str) -> tuple[list[Part], list[str]]:
+    """The modules in a folder of a super-repo, "" for all; and why some are missing."""
+    parts: list[Part] = []
+    missing: list[str] = []
+    for module in repo.modules.values():
+        if PurePosixPath(module.path).is_relative_to(inside):
+            try:
+                project = await registry.open(registry.check(module.root))
+                parts.append(Part(Area(module.name, module.path), project))
+            except SerenaCentralError as error:
+                missing.append(f"{quoted(module.name)} is not part of it: {error}")
+    return parts, missing
+
+
+async def collect_modules(
+    parts: Sequence[Part],
+    collections: Collections,
+    kinds: frozenset[int] = frozenset(),
+    *,
+    within: bool = False,
+    until: float = math.inf,
+) -> Collected:
+    """All modules' symbols and all their uses, also in siblings. Remarks say what one could not tell."""
+    whole = Collected([], [], remarks=[])
+    own: list[list[Definition]] = []
+    for part in parts:
+        found = await collections.of(part.project).collect("", kinds, within=within, until=until)
+        remarks = [*found.remarks, *await blind_spots(part.project, found.definitions)]
+        own.append(found.definitions)
+        whole.files += map(part.area.outer, found.files)
+        whole.asked += found.asked
+        whole.unasked += found.unasked
+        whole.reused += found.reused
+        whole.remarks += [f"{quoted(part.area.name)}: {remark}" for remark in remarks]
+    worlds = [await _world(part.project) for part in parts]
+    for part, definitions, world in zip(parts, own, worlds, strict=True):
+        moved = {(one.path, one.name_path): _moved(one, part) for one in definitions}
+        for other, other_world in zip(parts, worlds, strict=True):
+            if other is not part:
+                pair = _Pair(part, other, collections.folder, world + other_world)
+                await pair.add_to(moved, whole)
+        whole.definitions += moved.values()
+    return whole
+
+
+def _moved(definition: Definition, part: Part) -> Definition:
+    uses = {part.area.outer(path): places for path, places in definition.uses.items()}
+    possible = {part.area.outer(path): places for path, places in definition.possible.items()}
+    return msgspec.structs.replace(definition, path=part.area.outer(definition.path), uses=uses, possible=possible)
+
+
+async def _world(project: Project) -> bytes:
+    """A digest of all that a module's answers depend on."""
+    languages = project.languages
+    environment = languages.environment_of(await project.languages_in_use())
+    files = list(project.tree.files)
+    paths = [path async for path in paced(files) if languages.is_code(path)]
+    paths += [path async for path in paced(files) if languages.is_marker(path)]
+
+    def read() -> bytes:
+        found = hashlib.blake2b(environment.encode("utf-8", "surrogateescape"), digest_size=16)
+        for path, words in sorted(words_of(project.root, dict.fromkeys(paths), ()).items()):
+            found.update(path.encode("utf-8", "surrogateescape") + b"\0" + words.digest)
+        return found.digest()
+
+    return await anyio.to_thread.run_sync(read)
+
+
+class _Pair:
+    """What one module uses of another."""
+
+    def __init__(self, declaring: Part, using: Part, cache: Path, world: bytes) -> None:
+        self._declaring = declaring
+        self._using = using
+        self._world = world
+        self._cache = UsesCache(cache, Path(f"{using.project.root} → {declaring.project.root}"))
+        self._untold = 0
+
+    async def add_to(self, definitions: dict[tuple[str, str], Definition], whole: Collected) -> None:
+        """Adds the uses to the `definitions`, by their path in their module and name path."""
+        names: dict[str, set[str]] = {}
+        for (path, _), definition in definitions.items():
+            names.setdefault(path, set()).add(definition.name)
+        remarks: list[str] = []
+        for group in await candidates(self._declaring.project, self._using.project, names):
+            if group.left_out:
+                remarks.append(f"{counted(len(group.left_out), 'file')} with names of it not asked about")
+            try:
+                await self._add_group(group, definitions, whole, remarks)
+            except LanguageServerError as error:
+                remarks.append(str(error))
+        if self._untold:
+            remarks.append(
+                f"{counted(self._untold, 'place')} with names of it can't be followed to a declaration "
+                "(comments among them, and what leads to a copy)"
+            )
+        whole.remarks += [
+            f"{quoted(self._using.area.name)} → {quoted(self._declaring.area.name)}: possibly incomplete: {remark}"
+            for remark in dict.fromkeys(remarks)
+        ]
+
+    async def _add_group(
+        self,
+        group: Candidates,
+        definitions: dict[tuple[str, str], Definition],
+        whole: Collected,
+        remarks: list[str],
+    ) -> None:
+        digest = hashlib.blake2b(self._world + repr(sorted(group.declared)).encode(), digest_size=16).digest()
+        rows = {row.path: row for row in await anyio.to_thread.run_sync(self._cache.load)}
+        for done, path in enumerate(group.files, 1):
+            row = rows.get(path)
+            if row is not None and row.digest == digest:
+                kept = _decoder.decode(row.blob)
+                whole.reused += 1
+            else:
+                kept = await self._ask(path, group, digest, remarks)
+                whole.asked += 1
+            self._add(path, kept, definitions)
+            report(f"{self._using.area.name} → {self._declaring.area.name}: {done} of {len(group.files)} files")
+
+    async def _ask(self, path: str, group: Candidates, digest: bytes, remarks: list[str]) -> Kept:
+        found = await crossing(self._declaring.project, self._using.project, path, group.declared)
+        kept = [(*use[:2], use[2].line0, use[2].column) for use in found.uses], len(found.untold)
+        if found.remark:
+            remarks.append(found.remark)
+        else:
+            row = CachedUses(path, "", digest, b"", _encoder.encode(kept))
+            await anyio.to_thread.run_sync(self._cache.save, [row])
+        return kept
+
+    def _add(self, path: str, kept: Kept, definitions: dict[tuple[str, str], Definition]) -> None:
+        uses, untold = kept
+        self._untold += untold
+        for declared_in, name_path, line, column in uses:
+            definition = definitions.get((declared_in, name_path))
+            if definition is not None:
+                definition.uses.setdefault(self._using.area.outer(path), []).append((line, column))

@@ -1,0 +1,156 @@
+"""Asks one language server for the uses of many symbols, under one lease and as bare places.
+
+All uses of a symbol are one question. A server that searches all files for each such question (`searches_all_files`) is
+asked instead where each place leads that holds the name, if they are few: it compares no more than that itself.
+Places in code that lead nowhere are possible references.
+"""
+
+import math
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import anyio
+
+from serena_central.analysis.uncertain_places import NOWHERE, Doubtful, Doubts
+from serena_central.core.errors import LanguageServerError, PathError, RequestFailed, ServerBusy
+from serena_central.core.text import Range
+from serena_central.lsp.client import LanguageServer
+from serena_central.projects.navigation.symbol_views import Uses
+from serena_central.projects.project import Project
+from serena_central.symbols.index import Hit
+
+FEW_PLACES = 12
+"""In a large project searching all files takes ty 30 ms of a processor, telling where a place leads about one."""
+
+
+class Asked(NamedTuple):
+    """A symbol, and the files that hold its name: path → how many places in it do."""
+
+    hit: Hit
+    counts: Mapping[str, int]
+
+
+class Answered(NamedTuple):
+    """The uses of a symbol, the possible ones, and how many places were not looked at."""
+
+    uses: Uses
+    possible: Doubtful = NOWHERE
+    unexamined: int = 0
+
+
+async def uses_of(
+    project: Project,
+    asked: Sequence[Asked],
+    doubts: Doubts,
+    found: list[Answered | None],
+    *,
+    turn: Callable[[], Awaitable[None]],
+    at_once: int,
+    until: float = math.inf,
+) -> None:
+    """Puts the uses of symbols that are all of one workplace into their places in `found`, as they come, `until` then
+    (the loop's clock).
+
+    `at_once` of them are in flight, and before each `turn` is awaited. What the server refuses stands in its place as
+    `failed`. Raises LanguageServerError when there is no server, or it keeps crashing.
+    """
+
+    async def work(server: LanguageServer) -> None:
+        remark = await server.ready()
+        queue = iter(enumerate(asked))
+        failures: list[LanguageServerError] = []
+
+        async def worker() -> None:
+            for number, one in queue:
+                if found[number] is not None:
+                    continue  # before the server crashed
+                await turn()
+                try:
+                    found[number] = await _uses_of(project, server, one, doubts, remark)
+                except LanguageServerError as error:
+                    failures.append(error)
+                    tasks.cancel_scope.cancel()
+                    return
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(min(at_once, len(asked))):
+                tasks.start_soon(worker)
+        if failures:
+            raise failures[0]
+
+    with anyio.CancelScope(deadline=until):
+        await project.languages.ask(asked[0].hit.path, work)
+
+
+async def _uses_of(
+    project: Project, server: LanguageServer, asked: Asked, doubts: Doubts, remark: str | None
+) -> Answered:
+    hit, counts = asked
+    try:
+        if server.spec.searches_all_files and sum(counts.values()) <= FEW_PLACES:
+            found, nowhere = await _where_places_lead(project, server, hit, list(counts))
+            possible, unexamined = await doubts.in_code(hit, nowhere)
+            return Answered(Uses(found, remark=remark), possible, unexamined)
+        uses = await project.relations.bare_uses(server, hit, list(counts), remark)
+        return await _with_unlisted(project, server, asked, doubts, uses)
+    except (RequestFailed, ServerBusy, PathError) as error:
+        return Answered(Uses(remark=str(error), failed=True))
+
+
+async def _with_unlisted(
+    project: Project, server: LanguageServer, asked: Asked, doubts: Doubts, uses: Uses
+) -> Answered:
+    """Adds those of the places that the server did not list which lead nowhere, if they are few."""
+    hit, counts = asked
+    more = {path: count - len(uses.places.get(path, ())) for path, count in counts.items()}
+    more[hit.path] = more.get(hit.path, 0) - 1  # its own name
+    more = {path: count for path, count in more.items() if count > 0}
+    if sum(more.values()) > FEW_PLACES:
+        return Answered(uses, unexamined=sum(more.values()))
+    listed = {(path, span.start) for path, spans in uses.places.items() for span in spans}
+    places = [
+        (path, span)
+        for path, spans in (await _places_of(project, hit, list(more))).items()
+        for span in spans
+        if (path, span.start) not in listed
+    ]
+    code, unexamined = await doubts.in_code(hit, _by_path(places))
+    asking = [(path, span) for path, spans in code.items() for span in spans]
+    nowhere = [(path, span) for path, span in asking if not await server.definition(project.root / path, span.start)]
+    return Answered(uses, _by_path(nowhere), unexamined)
+
+
+async def _where_places_lead(
+    project: Project, server: LanguageServer, hit: Hit, holders: Sequence[str]
+) -> tuple[dict[str, list[Range]], Doubtful]:
+    """Those places with the symbol's name that lead to it, and those that lead nowhere."""
+    own = project.root / hit.path, hit.symbol.name_position
+    found: list[tuple[str, Range]] = []
+    nowhere: list[tuple[str, Range]] = []
+    for path, spans in (await _places_of(project, hit, holders)).items():
+        for span in spans:
+            leads = await server.definition(project.root / path, span.start)
+            if not leads:
+                nowhere.append((path, span))
+            elif any((location.path, location.range.start) == own for location in leads):
+                found.append((path, span))
+    return _by_path(found), _by_path(nowhere)
+
+
+async def _places_of(project: Project, hit: Hit, holders: Sequence[str]) -> dict[str, list[Range]]:
+    """The places in files that hold a symbol's name, its own excepted."""
+    own = hit.path, hit.symbol.name_position
+    word = re.compile(rf"\b{re.escape(hit.symbol.name)}\b")
+    places: dict[str, list[Range]] = {}
+    for path, read in (await project.relations.readings(holders)).items():
+        spans = (Range(*map(read.text.position, match.span())) for match in word.finditer(read.text.content))
+        places[path] = [span for span in spans if (path, span.start) != own]
+    return places
+
+
+def _by_path(places: Sequence[tuple[str, Range]]) -> dict[str, list[Range]]:
+    found: dict[str, list[Range]] = {}
+    for path, span in places:
+        found.setdefault(path, []).append(span)
+    return found

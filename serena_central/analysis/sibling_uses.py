@@ -1,0 +1,128 @@
+"""What other projects of a super-repo use of one of them: its own language server knows no other, and can't tell.
+
+Asked about symbols that nothing else speaks for. Where a sibling holds the name of one and can't tell what it means by
+it, nobody knows whether the symbol is used.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio
+
+from serena_central.analysis.collection import Definition
+from serena_central.core.errors import LanguageServerError, SerenaCentralError
+from serena_central.core.progress import report
+from serena_central.core.quoting import quoted
+from serena_central.projects.project import Project
+from serena_central.projects.registry import ProjectRegistry
+from serena_central.projects.superrepo.collected_sibling_references import Candidates, candidates, crossing
+from serena_central.projects.superrepo.lookup import SuperRepos
+
+FILE_S = 180.0
+"""How long a sibling's server may take for one file: it may have to start, and to load the sibling."""
+
+
+class Siblings:
+    """Finds the other projects of a project's super-repo: its modules, and its root with the files of its own."""
+
+    def __init__(self, super_repos: SuperRepos, projects: ProjectRegistry) -> None:
+        self._super_repos = super_repos
+        self._projects = projects
+
+    async def of(self, project: Project, *, besides: Collection[Path] = ()) -> tuple[list[Project], dict[str, str]]:
+        """Opens them, but for those of the roots `besides`. Those that can't be opened: root → why."""
+        found: list[Project] = []
+        missing: dict[str, str] = {}
+        repo = self._super_repos.of(project.root)
+        roots = [repo.root, *(module.root for module in repo.modules.values())] if repo else []
+        for root in dict.fromkeys(roots):
+            if root != project.root and root not in besides:
+                try:
+                    found.append(await self._projects.open(self._projects.check(root)))
+                except SerenaCentralError as error:
+                    missing[str(root)] = str(error)
+        return found, missing
+
+    def super_repo_root(self, project: Project) -> Path | None:
+        """The root of the super-repo that a project belongs to, or is."""
+        repo = self._super_repos.of(project.root)
+        return repo.root if repo else None
+
+    def left_out(self, project: Project) -> list[str]:
+        """Sentences about modules that can't be asked, because they are not there."""
+        repo = self._super_repos.of(project.root)
+        said = repo.left_out.items() if repo else ()
+        return [f"The module {quoted(name)} was not asked: {why}." for name, why in said]
+
+    def opened(self, project: Project) -> tuple[list[Project], list[str]]:
+        """Those that are open, and the names of the modules that are not."""
+        found: list[Project] = []
+        unopened: list[str] = []
+        repo = self._super_repos.of(project.root)
+        modules = {module.root: name for name, module in repo.modules.items()} if repo else {}
+        for root, name in {**modules, **({repo.root: repo.name} if repo else {})}.items():
+            other = self._projects.opened(str(root))
+            if other is not None and other is not project:
+                found.append(other)
+            elif other is None and root in modules:
+                unopened.append(name)
+        return found, unopened
+
+
+class Told(NamedTuple):
+    """What siblings say of symbols. `used`: path and name path; `users`: who uses any.
+
+    `held`: names that stand in any of them.
+    `untold`: name → siblings that may mean it, which can't be told.
+    """
+
+    used: set[tuple[str, str]]
+    held: set[str]
+    untold: dict[str, list[str]]
+    remarks: list[str]
+    users: set[str]
+
+
+async def told_by_siblings(project: Project, siblings: Siblings, definitions: Sequence[Definition]) -> Told:
+    """What siblings say of definitions of a project; opens them if there is something to ask."""
+    told = Told(set(), set(), {}, [], set())
+    if not definitions:
+        return told
+    names: dict[str, set[str]] = {}
+    for one in definitions:
+        names.setdefault(one.path, set()).add(one.name)
+    others, missing = await siblings.of(project)
+    told.remarks.extend(siblings.left_out(project))
+    for root, error in missing.items():
+        told.remarks.append(f"{root} can't be asked what it uses: {error}")
+        _note(told, root, set[str]().union(*names.values()))
+    for other in others:
+        for group in await candidates(project, other, names):
+            told.held.update(*group.files.values(), *group.left_out.values())
+            _note(told, other.name, await _untold(project, other, group, told))
+    return told
+
+
+def _note(told: Told, sibling: str, names: Iterable[str]) -> None:
+    for name in names:
+        told.untold.setdefault(name, []).append(sibling)
+
+
+async def _untold(project: Project, sibling: Project, group: Candidates, told: Told) -> set[str]:
+    """Asks a sibling; names of which it can't tell everywhere what it means by them."""
+    untold = set[str]().union(*group.left_out.values())
+    for done, path in enumerate(group.files, 1):
+        try:
+            with anyio.fail_after(FILE_S):
+                found = await crossing(project, sibling, path, group.declared)
+        except (LanguageServerError, TimeoutError) as error:
+            why = str(error) or f"{quoted(path)} took longer than {FILE_S:g} s"
+            told.remarks.append(f"{quoted(sibling.name)}: {why}")
+            return untold.union(*group.files.values())
+        told.used.update((file, name_path) for file, name_path, _ in found.uses)
+        if found.uses:
+            told.users.add(sibling.name)
+        untold.update(found.untold)
+        report(f"asking {sibling.name} for uses: {done} of {len(group.files)} files")
+    return untold

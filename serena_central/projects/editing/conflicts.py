@@ -1,0 +1,104 @@
+"""The conflict guard of one project: whether a symbol is still what a session saw, and who changed it if not.
+
+What a session saw comes as a hash of the body; the guard compares and explains. Who changed what is remembered from the
+edits since the project was opened, and of earlier ones by their journal (`blame`); what is not among them came from
+outside: an editor, git. A file that was last written before that may have been changed by an edit that is longer ago.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from serena_central.core.clock import utc
+from serena_central.core.errors import EditConflict
+from serena_central.core.lru import Lru
+from serena_central.core.text import Text
+from serena_central.editing.change import Author
+from serena_central.files.stamp import Stamp
+from serena_central.files.text import FileText
+from serena_central.projects.editing.blame import Blame, Verdict
+from serena_central.symbols.bodies import below, body_hash
+from serena_central.symbols.index import Hit
+
+CHANGES_REMEMBERED = 10_000
+"""Symbols of which is known who changed them last: about 3 MB at the most."""
+
+OUTSIDE = "something outside of this server (an editor, git, another program)"
+
+EARLIER = (
+    "something outside of this server (an editor, git, another program) or by an edit before it opened the project "
+    "(`serena-central history` lists those)"
+)
+
+
+WHOLE_FILE = ""
+"""Stands for the file itself where a symbol's name path stands: its hash is the content's digest."""
+
+
+class BodyChange(msgspec.Struct, frozen=True):
+    """What an edit made of one symbol's body. `before` is None for a symbol that was not there."""
+
+    path: str
+    name_path: str
+    before: str | None
+    after: str
+
+
+class _Change(NamedTuple):
+    after: str
+    session: str
+    client: str
+    at: float
+
+
+class Guard:
+    """Belongs to the event loop's thread."""
+
+    def __init__(self) -> None:
+        self._changes: Lru[tuple[str, str], _Change] = Lru(CHANGES_REMEMBERED)
+        self._since = time.time()
+
+    def note(self, author: Author, at: float, changes: list[BodyChange]) -> None:
+        """Remembers who changed symbols."""
+        for change in changes:
+            self._changes[change.path, change.name_path] = _Change(change.after, author.session, author.client, at)
+
+    def conflict(
+        self, hit: Hit, text: Text, stamp: Stamp, seen: Mapping[str, str], blame: Blame | None = None
+    ) -> EditConflict | None:
+        """What stands against an edit of a symbol by somebody who saw it, or symbols in it, with the hashes `seen` (by
+        name path). What nobody looked at is named by its path: nothing is known that could be overwritten unseen.
+        `blame` tells what they know because they wrote it themselves."""
+        for place in below(hit.file, hit.place) if seen else ():
+            name_path, symbol = hit.file.name_path(place), hit.file.symbols[place]
+            if name_path in seen and (current := body_hash(text, symbol)) != seen[name_path]:
+                verdict = blame.of_symbol(name_path, symbol.range, seen[name_path]) if blame else None
+                if verdict is None or not verdict.known:
+                    by, at = self._who((hit.path, name_path), current, stamp, verdict)
+                    return EditConflict(name_path, hit.path, by, at, text.slice(symbol.range))
+        return None
+
+    def file_conflict(
+        self, path: str, read: FileText, seen: str | None, blame: Blame | None = None
+    ) -> EditConflict | None:
+        """The same for a whole file, of which somebody saw the content with the digest `seen`."""
+        if seen is None or seen == read.digest:
+            return None
+        verdict = blame.of_file(seen) if blame else None
+        if verdict is not None and verdict.known:
+            return None
+        by, at = self._who((path, WHOLE_FILE), read.digest, read.stamp, verdict)
+        return EditConflict("The text", path, by, at, None)
+
+    def _who(self, place: tuple[str, str], current: str, stamp: Stamp, verdict: Verdict | None) -> tuple[str, str]:
+        """Who brought something to what it is now, and when."""
+        if verdict is not None and verdict.by is not None:
+            author = verdict.by.author
+            return f"session {author.session} ({author.client})", utc(verdict.by.at)
+        change = self._changes.get(place)
+        if change is not None and change.after == current:
+            return f"session {change.session} ({change.client})", utc(change.at)
+        at = stamp.mtime_ns / 1e9
+        return EARLIER if at < self._since else OUTSIDE, utc(at)

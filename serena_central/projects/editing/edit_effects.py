@@ -1,0 +1,307 @@
+"""What an edit brought about: symbols with other bodies than before, and errors that were not there.
+
+Both are asked of the language server, which may be slow: neither delays an answer beyond its bound, and what is not
+known by then is said. The symbols are asked for while the edit still holds its files, because the next one is planned
+on them; the errors when it does not, and before it does: the next edit waits for neither.
+What a server said after one edit counts as the state before the next one.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio
+import msgspec
+
+from serena_central.core.errors import DeadlineExceeded, LanguageServerError, PathError
+from serena_central.core.lru import Lru
+from serena_central.core.text import Text
+from serena_central.editing.apply import Written
+from serena_central.editing.change import FileChange
+from serena_central.editing.plan import changed_span
+from serena_central.files.text import FileText
+from serena_central.projects.editing.conflicts import WHOLE_FILE, BodyChange
+from serena_central.projects.editing.declaration_changes import Redeclared, all_gone, redeclared
+from serena_central.projects.languages.project_languages import ProjectLanguages
+from serena_central.projects.navigation.navigation import Relations
+from serena_central.projects.navigation.symbol_views import DiagnosticView
+from serena_central.symbols.bodies import body_hashes
+from serena_central.symbols.index import SymbolIndex
+from serena_central.symbols.indexing.indexer import Indexer
+from serena_central.symbols.symbol import FileSymbols
+
+logger = logging.getLogger(__name__)
+
+FOLLOWED_FILES = 8
+"""Files of one edit whose symbols and errors are looked at at once; of more only that they changed is known."""
+
+SYMBOLS_S = 1.0
+"""How long an edit waits for the symbols of what it wrote."""
+
+REMEMBERED_FILES = 256
+"""Files whose errors are remembered for the next edit."""
+
+NO_SYMBOLS = FileSymbols(())
+
+ERROR = 1
+"""LSP DiagnosticSeverity."""
+
+
+class Consequences(msgspec.Struct, frozen=True, kw_only=True):
+    """`bodies`: symbols that the edit touched, as far as they are known. `unknown`: files whose symbols are not.
+    `errors`: those that the edit brought, by root-relative path. `redeclared`: what it did to the names that its files
+    declare, by old path. `remarks`: what may be missing."""
+
+    bodies: list[BodyChange] = []
+    unknown: list[str] = []
+    errors: dict[str, list[DiagnosticView]] = {}
+    redeclared: dict[str, Redeclared] = {}
+    remarks: list[str] = []
+
+
+class Before(NamedTuple):
+    """What was known about one file before it was changed."""
+
+    symbols: FileSymbols | None
+    errors: "Counter[_Key] | None"
+
+
+class Effect(NamedTuple):
+    """What became of the files of an edit, known before others go on. `bodies` and `unknown` as in `Consequences`;
+    `followed` are the new paths of those whose errors are looked at, `code` counts all that could have some."""
+
+    bodies: list[BodyChange]
+    unknown: list[str]
+    followed: dict[str, FileChange]
+    before: dict[str, Before]
+    code: int
+    redeclared: dict[str, Redeclared]
+
+
+NO_EFFECT = Effect([], [], {}, {}, 0, {})
+
+
+_Key = tuple[str, str, str]
+"""What two reports of one error have in common, wherever it moved: message, code, source."""
+
+
+class Aftermath:
+    """Belongs to the event loop's thread."""
+
+    def __init__(
+        self,
+        root: Path,
+        index: SymbolIndex,
+        indexer: Indexer,
+        relations: Relations,
+        languages: ProjectLanguages,
+        read: Callable[[str], Awaitable[FileText]],
+        *,
+        diagnostics_s: float,
+    ) -> None:
+        """`diagnostics_s` bounds the wait for diagnostics; 0 asks for none."""
+        self._root = root
+        self._index = index
+        self._indexer = indexer
+        self._relations = relations
+        self._languages = languages
+        self._read = read
+        self._diagnostics_s = diagnostics_s
+        self._known_errors: Lru[tuple[str, str], Counter[_Key]] = Lru(REMEMBERED_FILES)
+
+    async def learn_errors(self, paths: Iterable[str]) -> None:
+        """Has it known which errors files have that are about to be changed, if that is known soon."""
+
+        async def learn(path: str) -> None:
+            with suppress(PathError, DeadlineExceeded):
+                read = await self._read(path)
+                if (path, read.digest) in self._known_errors:
+                    return
+                found = await self._errors(path)
+                if found is not None and (await self._read(path)).digest == read.digest:
+                    self._remember(path, read, found)
+
+        if self._diagnostics_s:
+            with anyio.move_on_after(self._diagnostics_s / 2):
+                async with anyio.create_task_group() as tasks:
+                    for path in [one for one in paths if self._languages.language_of(one)][:FOLLOWED_FILES]:
+                        tasks.start_soon(learn, path)
+
+    def before(self, changes: Sequence[FileChange]) -> dict[str, Before]:
+        """What is known about files that are about to be changed, by root-relative path."""
+        known: dict[str, Before] = {}
+        for change in changes[:FOLLOWED_FILES]:
+            path, read = self._inside(change.path), change.before
+            if read is not None and self._languages.language_of(path):
+                symbols = self._index.of_text(path, read.stamp)
+                known[path] = Before(symbols, self._known_errors.get((path, read.digest)))
+        return known
+
+    async def effect(
+        self, changes: Sequence[FileChange], before: dict[str, Before], outcome: Mapping[Path, Written]
+    ) -> Effect:
+        """What became of the files, within the bound. The tree has seen the changes; `outcome` tells the files as they
+        were written."""
+        written = {self._inside(one.moved_to or one.path): one for one in changes if one.after is not None}
+        of_code = [path for path in written if self._languages.language_of(path)]
+        followed = of_code[:FOLLOWED_FILES]
+        with anyio.move_on_after(SYMBOLS_S):
+            await self._indexer.ensure(followed)
+        bodies = [
+            BodyChange(path, WHOLE_FILE, one.before.digest if one.before else None, outcome[self._root / path].digest)
+            for path, one in written.items()
+        ]
+        unknown = [path for path in written if path not in followed]
+        names = {
+            path: all_gone(before[path].symbols or NO_SYMBOLS)
+            for one in changes
+            if one.after is None and (path := self._inside(one.path)) in before
+        }
+        for path in followed:
+            change = written[path]
+            symbols = self._index.of_text(path, outcome[self._root / path].stamp)
+            if symbols is None:  # the server is slow, or somebody has written the file again
+                unknown.append(path)
+            else:
+                known = before.get(self._inside(change.path))
+                bodies += _bodies(path, change, symbols, known)
+                if known is not None and known.symbols is not None and change.before is not None:
+                    new = Text(change.after or "")
+                    names[self._inside(change.path)] = redeclared(change.before.text, known.symbols, new, symbols)
+        return Effect(bodies, unknown, {path: written[path] for path in followed}, before, len(of_code), names)
+
+    async def consequences(self, effect: Effect, edited_again: Callable[[str], bool]) -> Consequences:
+        """The errors that an edit brought, within the bound. Those of a file that is `edited_again` meanwhile would not
+        be this edit's alone, and are left out."""
+        news = _News({}, [])
+        if self._diagnostics_s:
+            news.remarks.extend(self._uncompared(effect))
+            with anyio.move_on_after(self._diagnostics_s) as scope:
+                async with anyio.create_task_group() as tasks:
+                    for path, change in effect.followed.items():
+                        tasks.start_soon(self._look_for_errors, path, change, effect.before, news, edited_again)
+            if scope.cancelled_caught:
+                news.remarks.append(f"Errors that this edit may cause were not known within {self._diagnostics_s:g} s.")
+            if effect.code > len(effect.followed):
+                news.remarks.append(
+                    f"Errors that this edit may cause were looked for in {len(effect.followed)} of {effect.code} files."
+                )
+        return Consequences(
+            bodies=effect.bodies,
+            unknown=effect.unknown,
+            errors=news.errors,
+            redeclared=effect.redeclared,
+            remarks=news.remarks,
+        )
+
+    def _uncompared(self, effect: Effect) -> list[str]:
+        """Says of which files it is not known what the edit did to the names that they declare."""
+        paths = [
+            path
+            for path, change in effect.followed.items()
+            if change.before is not None
+            and self._inside(change.path) not in effect.redeclared
+            and self._languages.is_searched(path)
+            and self._languages.has_references(path)
+        ]
+        if not paths:
+            return []
+        where = paths[0] if len(paths) == 1 else f"{len(paths)} files"
+        return [f"Which names this edit changed in {where} was not known at once: who uses them was not looked for."]
+
+    async def _look_for_errors(
+        self,
+        path: str,
+        change: FileChange,
+        before: dict[str, Before],
+        news: "_News",
+        edited_again: Callable[[str], bool],
+    ) -> None:
+        found = None
+        try:
+            found = None if edited_again(path) else await self._errors(path)
+        except DeadlineExceeded as error:
+            news.remarks.append(f"Errors that this edit may cause in {path} are not known: {error}")
+        try:
+            read = await self._read(path)
+        except PathError:
+            return
+        if read.text.content != change.after or edited_again(path):
+            news.remarks.append(
+                f"{path} was edited again at once: errors that this edit may cause were not told apart from others'; "
+                "get_diagnostics_for_file shows all."
+            )
+            return
+        if found is None:
+            return
+        self._remember(path, read, found)
+        old = change.before.text.content if change.before else ""
+        start, _, end = changed_span(old, read.text.content)
+        first, last = read.text.position(start).line0, read.text.position(end).line0
+        known = before.get(self._inside(change.path))
+        news.add(path, found, known.errors if known else None, range(first, last + 1))
+
+    def _remember(self, path: str, read: FileText, found: list[DiagnosticView]) -> None:
+        self._known_errors[path, read.digest] = Counter(map(_key, found))
+
+    async def _errors(self, path: str) -> list[DiagnosticView] | None:
+        """None where there are none to be had. Raises DeadlineExceeded: the server sends none in the time that is
+        left to it."""
+        try:
+            found, _ = await self._relations.diagnostics(path)
+        except (LanguageServerError, PathError) as error:
+            logger.debug("no diagnostics of %s after an edit: %s", path, error)
+            return None
+        return [view for view in found if view.diagnostic.severity == ERROR]
+
+    def _inside(self, path: Path) -> str:
+        return path.relative_to(self._root).as_posix()
+
+
+class _News(NamedTuple):
+    """What the followed files' errors tell."""
+
+    errors: dict[str, list[DiagnosticView]]
+    remarks: list[str]
+    """What may lack."""
+
+    def add(self, path: str, found: list[DiagnosticView], before: "Counter[_Key] | None", changed: range) -> None:
+        """Takes those errors that were not there before. Of equal ones those in the changed lines are the new ones;
+        if nothing is known of before, all in the changed lines are."""
+        inside = [view for view in found if view.diagnostic.range.start.line0 in changed]
+        new = inside if before is None else []
+        left = Counter(before or {})
+        for view in [] if before is None else sorted(found, key=inside.__contains__):
+            if left[_key(view)] > 0:
+                left[_key(view)] -= 1
+            else:
+                new.append(view)
+        if new:
+            self.errors[path] = new
+
+
+def _key(view: DiagnosticView) -> _Key:
+    found = view.diagnostic
+    return found.message, str(found.code), found.source or ""
+
+
+def _bodies(path: str, change: FileChange, symbols: FileSymbols, before: Before | None) -> list[BodyChange]:
+    """Symbols that a change touched, as they were and as they are."""
+    old, new = change.before.text if change.before else Text(""), Text(change.after or "")
+    start, old_end, new_end = changed_span(old.content, new.content)
+    hashes: dict[str, str] = {}
+    if before is not None and before.symbols is not None:
+        hashes = _touched(old, before.symbols, start, old_end)
+    return [
+        BodyChange(path, name_path, hashes.get(name_path), now)
+        for name_path, now in _touched(new, symbols, start, new_end).items()
+    ]
+
+
+def _touched(text: Text, file: FileSymbols, start: int, end: int) -> dict[str, str]:
+    """Name path → hash of the body, of symbols that reach into a stretch of the text."""
+    first, last = text.position(start), text.position(end)
+    return body_hashes(text, file, file.meeting(first, last))

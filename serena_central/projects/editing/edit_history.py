@@ -1,0 +1,199 @@
+"""The history of edits: told as events, kept in the store with what is needed to take them back.
+
+It opens the journal of edits at start, so that what a crash cut off is completed or taken back before anything else is
+edited, and so that an edit that was made is known although its row was never written. It knows sessions by name only.
+"""
+
+import json
+import logging
+import time
+import zlib
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Protocol
+
+import anyio
+import anyio.to_thread
+import msgspec
+from anyio.abc import TaskStatus
+
+from serena_central.core.errors import OutcomeUnknown, SerenaCentralError, StoreError
+from serena_central.core.events import EventBus
+from serena_central.editing.apply import Applier
+from serena_central.editing.journal import Entry, Journal, Past
+from serena_central.projects.editing.applied_edit import AppliedEdit, edits_in, operation_of
+from serena_central.store.answers import EDIT_PATCHES_KEPT_S, EditAnswer, EditFilter
+from serena_central.store.rows import EditRow
+from serena_central.store.store import Store
+
+logger = logging.getLogger(__name__)
+
+MAX_PATCH_BYTES = 2_000_000
+"""Compressed; an edit whose patches are larger can't be undone."""
+
+PATCHES_KEPT_S = EDIT_PATCHES_KEPT_S
+"""How long an edit can be undone."""
+
+MOST_RECALLED = 10_000
+"""Edits whose calls are recognised when they are sent again, should the journal be lost."""
+
+
+class Recall(Protocol):
+    """Is told after the start what calls of earlier runs did, and later what they were answered."""
+
+    def expect(self, earlier: Mapping[str, str | SerenaCentralError], *, complete: bool) -> None: ...
+    def recall(self, answers: Mapping[str, list[str]]) -> None: ...
+
+
+class EditHistory:
+    """Belongs to the event loop's thread."""
+
+    def __init__(
+        self,
+        applier: Applier,
+        store: Store,
+        bus: EventBus,
+        *,
+        recall: Recall,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._recall = recall
+        self._applier = applier
+        self._store = store
+        self._bus = bus
+        self._clock = clock
+        self._rows: dict[str, list[EditRow]] = {}
+        """Edits whose calls are not answered yet."""
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Mends what a crash left; started() when files may be edited. Runs until cancelled."""
+        past = await anyio.to_thread.run_sync(self._applier.open)
+        try:
+            self._recall.expect(_outcomes(past), complete=self._applier.journal.whole)
+            task_status.started()
+            await self._take_over(past)
+            await anyio.sleep_forever()
+        finally:
+            self._applier.close()
+
+    def applied(self, edit: AppliedEdit) -> None:
+        """Takes note of an edit. Never waits."""
+        row = _row(edit)
+        self._rows.setdefault(edit.author.call, []).append(row)
+        self._store.writer.put(row)
+        added, removed = sum(file.added for file in edit.files), sum(file.removed for file in edit.files)
+        names = ", ".join(file.moved_to or file.path for file in edit.files[:3])
+        more = f" and {len(edit.files) - 3} more" if len(edit.files) > 3 else ""
+        self._bus.publish(
+            "edit.applied",
+            f"{edit.author.tool}: {names}{more} (+{added} −{removed})",
+            session=edit.author.session,
+            project=edit.root.rpartition("/")[2],
+            edit=edit.id,
+            root=edit.root,
+            tool=edit.author.tool,
+            files=[file.moved_to or file.path for file in edit.files],
+            lines_added=added,
+            lines_removed=removed,
+        )
+
+    def answered(self, call: str, blocks: list[str] | None) -> list[str]:
+        """A call has ended; the edits that it made. What its repetition would get is kept."""
+        rows = self._rows.pop(call, [])
+        for row in rows if blocks is not None else ():
+            if row.repeat is not None:
+                self._store.writer.put(msgspec.structs.replace(row, answer=json.dumps(blocks)))
+        return [row.id for row in rows]
+
+    async def edits(self, wanted: EditFilter) -> list[EditRow]:
+        """Edits that were made, the newest first. Raises StoreError."""
+        await self._store.writer.flush()
+        return await self._store.ask(lambda queries: queries.edits(wanted))
+
+    async def edit(self, edit_id: str) -> EditRow | None:
+        """One edit, with its patches. Raises StoreError."""
+        found = await self._store.ask(lambda queries: queries.edit(edit_id))
+        if found is None:
+            await self._store.writer.flush()
+            found = await self._store.ask(lambda queries: queries.edit(edit_id))
+        return found
+
+    async def parts(self, edit_id: str) -> list[EditRow]:
+        """All edits of the operation that one belongs to, with their patches, by id. Raises StoreError."""
+        await self._store.writer.flush()
+        return await self._store.ask(lambda queries: queries.edits_of_operation(operation_of(edit_id)))
+
+    async def undone_by(self, edit_id: str) -> str | None:
+        """The edit that took this one back, unless that was taken back itself. Raises StoreError."""
+        await self._store.writer.flush()
+        for undoer in await self._store.ask(lambda queries: queries.undoers(edit_id)):
+            if await self.undone_by(undoer) is None:
+                return undoer
+        return None
+
+    async def _take_over(self, past: list[Past]) -> None:
+        """Writes rows for edits that the journal knows and the store doesn't, and recalls what was answered."""
+        journal = self._applier.journal
+        ids = [one.entry.id for one in past]
+        try:
+            stored = await self._store.ask(lambda queries: queries.edit_answers(ids))
+            if not journal.whole:
+                stored |= await self._store.ask(lambda queries: queries.newest_edit_answers(MOST_RECALLED))
+        except StoreError as error:
+            logger.warning("what calls of an earlier run were answered is not known: %s", error)
+            self._recall.recall({})
+            return
+        self._recall.expect({one.repeat: edit for edit, one in stored.items() if one.repeat}, complete=True)
+        self._recall.recall(
+            {one.repeat: json.loads(one.answer) for one in stored.values() if one.repeat and one.answer}
+        )
+        since = self._clock() - PATCHES_KEPT_S
+        for edit in await anyio.to_thread.run_sync(lambda: _edits_in(past, without=stored)):
+            if edit.at >= since:
+                self._store.writer.put(_row(edit))
+        if not journal.whole:
+            await self._mend(journal, stored)
+
+    async def _mend(self, journal: Journal, stored: Mapping[str, EditAnswer]) -> None:
+        """The journal was lost; the next start shall find in it what is known."""
+        lost = [
+            Past(Entry(edit, [], b"", one.repeat), applied=True, ended=True)
+            for edit, one in sorted(stored.items(), key=lambda item: item[1].at)
+        ]
+        try:
+            await anyio.to_thread.run_sync(journal.mend, lost)
+        except OSError as error:
+            logger.warning("the journal of edits could not be mended: %s", error)
+
+
+def _outcomes(past: Iterable[Past]) -> dict[str, str | SerenaCentralError]:
+    """Repeat key → id of the edit that its call made, or why that is not known. What was taken back was not made."""
+    outcomes: dict[str, str | SerenaCentralError] = {}
+    for one in past:
+        repeat = one.entry.repeat
+        if repeat is not None and one.applied is not False:
+            files = [step.path for step in one.entry.steps]
+            outcomes[repeat] = one.entry.id if one.applied else OutcomeUnknown(one.entry.id, files)
+    return outcomes
+
+
+def _edits_in(past: Iterable[Past], *, without: Collection[str]) -> list[AppliedEdit]:
+    made = (one for one in past if one.applied and one.entry.record and one.entry.id not in without)
+    return [edit for one in made for edit in reversed(edits_in(one))]
+
+
+def _row(edit: AppliedEdit) -> EditRow:
+    patches = zlib.compress(msgspec.msgpack.encode(edit.patches), 1)
+    files: list[dict[str, Any]] = [msgspec.to_builtins(file) for file in edit.files]
+    return EditRow(
+        id=edit.id,
+        at=edit.at,
+        call=edit.author.call,
+        tool=edit.author.tool,
+        session=edit.author.session,
+        client=edit.author.client,
+        project_root=edit.root,
+        files=files,
+        patches=patches if len(patches) <= MAX_PATCH_BYTES else None,
+        repeat=edit.author.repeat,
+        undoes=edit.undoes,
+    )

@@ -1,0 +1,452 @@
+"""Changing the files of one project: what is planned on a text is written only if that text is still there.
+
+The way of every edit: its place in the files' queue → the tree's barrier → read the file as it is on disk → find the
+symbol in that very text → plan → write → let tree, language servers and index see it, before anything else is answered
+→ leave the queue → what it broke. An outside writer makes the plan start again. It knows authors as plain data, and no
+sessions.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal, NamedTuple
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from serena_central.core.errors import EditConflict, EditRefused, FileChanged, PathNotFound, PathRefused, StoreError
+from serena_central.core.ids import new_edit_id
+from serena_central.core.locks import Holder
+from serena_central.core.text import Range, Text
+from serena_central.editing.apply import Applier
+from serena_central.editing.change import Author, FileChange
+from serena_central.editing.plan import TextEdit, apply_edits, with_newlines
+from serena_central.editing.replacing import Mode
+from serena_central.files.text import DEFAULT_ENCODING, MARK, FileText, read_text
+from serena_central.files.tree import FileTree
+from serena_central.projects.editing.applied_edit import AppliedEdit, ChangedFile
+from serena_central.projects.editing.blame import Blame, edits_of
+from serena_central.projects.editing.bulk_replacement import Found, Occurrence, changes_of, check_count, find
+from serena_central.projects.editing.conflicts import WHOLE_FILE, Guard
+from serena_central.projects.editing.edit_effects import NO_EFFECT, Aftermath, Consequences, Effect
+from serena_central.projects.editing.edit_queue import EditQueue
+from serena_central.projects.editing.edit_records import Recorded, check_targets, differs
+from serena_central.projects.editing.joint_edits import check_allowed, write_edit
+from serena_central.symbols.index import Hit
+from serena_central.symbols.symbol import Symbol
+from serena_central.symbols.syntax.messages import Declared, Edit
+
+logger = logging.getLogger(__name__)
+
+ATTEMPTS = 8
+"""How often an edit is planned because somebody outside wrote the file meanwhile."""
+
+NOTHING_SEEN: Mapping[str, str] = MappingProxyType({})
+
+
+class Meant(NamedTuple):
+    """A symbol that an author means, and what the author knows of it: hashes of bodies (symbols/bodies.py), of the
+    symbol and of those in it, by name path. What it holds nothing of is not compared."""
+
+    path: str
+    name_path: str
+    seen: Mapping[str, str] = NOTHING_SEEN
+
+
+class Site(NamedTuple):
+    """Where a symbol stands: its file's text as it is on disk, and its place in that very text."""
+
+    hit: Hit
+    read: FileText
+    declared: Declared | None = None
+    """What the syntax says of the symbol's range."""
+
+    @property
+    def text(self) -> Text:
+        return self.read.text
+
+    def check_whole(self) -> None:
+        """Refuses to overwrite or delete what may be a part of a definition only, its beginning left behind.
+
+        Raises EditRefused.
+        """
+        symbol, (start, end) = self.hit.symbol, self.hit.symbol.range
+        before = self.text.line(start.line0)[: start.column]
+        is_name_alone = self.text.slice(Range(start, end)) == symbol.name
+        # fortls ends a definition where its last line begins, which others mean to be the one behind it.
+        is_end_open = end.column == 0 and bool(self.text.line(end.line0).strip())
+        if symbol.flat and (before.strip() or is_name_alone or is_end_open):
+            raise self.no_declaration()
+
+    def no_declaration(self) -> EditRefused:
+        start = self.hit.symbol.range.start
+        return EditRefused(
+            f"Nothing was changed: it is not known where the definition of {self.hit.name_path} begins and ends. The "
+            f"language server places it in {self.hit.path}:{start.line0}, column {start.column}. "
+            "Edit it as text (replace_content)."
+        )
+
+
+class Edited(msgspec.Struct, frozen=True, kw_only=True):
+    """What an edit did. `id` is None if nothing was written: a dry run, which has a unified `diff`, or no difference.
+    `conflicts` are those that the settings let pass."""
+
+    id: str | None
+    files: list[ChangedFile]
+    diff: str = ""
+    consequences: Consequences = Consequences()
+    conflicts: list[EditConflict] = []
+
+
+class Replaced(msgspec.Struct, frozen=True, kw_only=True):
+    """A replacement in many files. `count`: occurrences that were (or would be) replaced; `skipped`: files that could
+    not be read as text."""
+
+    edited: Edited
+    count: int
+    occurrences: list[Occurrence]
+    skipped: list[str]
+
+
+Plan = Callable[[], Awaitable[Sequence[FileChange]]]
+"""Makes the changes from what is on disk at the moment of the call; called again when that has changed, which it may
+say itself by raising FileChanged."""
+
+
+class Edits:
+    """Edits of one project. Belongs to the event loop's thread."""
+
+    def __init__(
+        self,
+        root: Path,
+        tree: FileTree,
+        applier: Applier,
+        aftermath: Aftermath,
+        *,
+        refuses_conflicts: bool,
+        encoding: str | None,
+        read: Callable[[str], Awaitable[FileText]],
+        settled: Callable[[str, str], Awaitable[tuple[Hit, FileText]]],
+        declared: Callable[[str, Text, Symbol], Awaitable[Declared | None]],
+        damage: Callable[[str, Text, Edit], Awaitable[str]],
+        applied: Callable[[AppliedEdit], None],
+        written_outside: Callable[[Sequence[Path]], None],
+    ) -> None:
+        """`read` reads a root-relative file; `settled` gives the symbol of a path and name path together with the text
+        that it stands in; `declared` gives what the syntax of such a text says of a symbol's range (None: nothing);
+        `damage` what an edit breaks in that syntax; `applied` is told of every edit, and `written_outside` of the files
+        that other projects' parts of it wrote, before what it broke is asked for. Both must neither wait nor raise."""
+        self._root = root
+        self._tree = tree
+        self._applier = applier
+        self._aftermath = aftermath
+        self._read = read
+        self._settled = settled
+        self._declared = declared
+        self._damage = damage
+        self._applied = applied
+        self._written_outside = written_outside
+        self._refuses = refuses_conflicts
+        self._encoding = encoding or DEFAULT_ENCODING
+        self._guard = Guard()
+        self._queue = EditQueue()
+
+    async def change_symbol(
+        self,
+        within: str | None,
+        find: Callable[[], Awaitable[Meant]],
+        plan: Callable[[Site], TextEdit],
+        author: Author,
+        *,
+        way: Literal["insert", "replace", "delete"] = "insert",
+        dry_run: bool = False,
+    ) -> tuple[Meant, Edited]:
+        """Changes the file of one symbol by an edit that is planned on its place; tells which it was. `find` looks for
+        it, after the barrier, in the file `within` if there is one; `plan` may raise, to refuse.
+
+        Raises:
+            SymbolNotFound: it is gone.
+            EditConflict: it is not any more what the author knows, and the settings say to refuse.
+            EditRefused: by syntax, its range is no whole declaration, or what stands around it would be broken.
+            PathError, EditError, InvalidArguments: the file can't be changed.
+        """
+        found: list[Meant] = []
+        conflicts: list[EditConflict] = []
+
+        async def changes() -> list[FileChange]:
+            found[:] = [meant := await find()]
+            site = await self.site(meant.path, meant.name_path)
+            site = site._replace(declared=await self._declared(meant.path, site.text, site.hit.symbol))
+            if site.declared is not None and not site.declared.is_whole:
+                raise site.no_declaration()
+            conflicts[:] = await self.conflicts(site, meant.seen, author)
+            edit = plan(site)
+            if way != "insert":
+                await self._check_rest(site, edit, is_deletion=way == "delete")
+            return [FileChange(self._root / meant.path, site.read, apply_edits(site.text, [edit]))]
+
+        path = (await find()).path if within is None else within
+        edited = await self.change_files(
+            [path], changes, author, dry_run=dry_run, wrote=lambda: found[0].name_path if way == "replace" else None
+        )
+        return found[0], msgspec.structs.replace(edited, conflicts=conflicts)
+
+    async def _check_rest(self, site: Site, edit: TextEdit, *, is_deletion: bool) -> None:
+        """Raises EditRefused for an edit that would break the syntax of what stands around it."""
+        if "\0" in edit.new_text:
+            return  # what writes it refuses it
+        problem = await self._damage(site.hit.path, site.text, Edit(*edit, is_deletion))
+        if problem:
+            what = "deleted" if is_deletion else "replaced"
+            raise EditRefused(
+                f"Nothing was changed: if {site.hit.name_path} were {what} in {site.hit.path}:"
+                f"{site.hit.symbol.range.start.line0}, {problem}. Look at what stands around it, and edit it as text "
+                "(replace_content)."
+            )
+
+    async def site(self, path: str, name_path: str) -> Site:
+        """A symbol and its file's text as it is on disk, both of the same moment. Raises SymbolNotFound, PathError."""
+        return Site(*await self._settled(path, name_path))
+
+    async def conflicts(self, site: Site, seen: Mapping[str, str], author: Author) -> list[EditConflict]:
+        """What stands against changing a symbol; `seen` as in `change_symbol`.
+
+        Raises:
+            EditConflict: something does, and the setting `edit_conflicts` says to refuse.
+        """
+        conflict = self._guard.conflict(site.hit, site.text, site.read.stamp, seen)
+        if conflict is not None:
+            blame = await self._blame(site.hit.path, site.read, author)
+            check = partial(self._guard.conflict, site.hit, site.text, site.read.stamp, seen, blame)
+            conflict = await anyio.to_thread.run_sync(check)
+        return self._let_pass(conflict)
+
+    async def _file_conflicts(self, path: str, read: FileText, seen: str | None, author: Author) -> list[EditConflict]:
+        conflict = self._guard.file_conflict(path, read, seen)
+        if conflict is not None:
+            conflict = self._guard.file_conflict(path, read, seen, await self._blame(path, read, author))
+        return self._let_pass(conflict)
+
+    async def _blame(self, path: str, read: FileText, author: Author) -> Blame:
+        """Whose edits made a file what it is. Asked only when an edit would be refused: it reads the journal."""
+        try:
+            past = await anyio.to_thread.run_sync(
+                lambda: edits_of(self._applier.journal.past(), str(self._root), path), abandon_on_cancel=True
+            )
+        except StoreError as error:
+            logger.warning("who edited %s is not known: %s", path, error)
+            past = []
+        return Blame(read, past, author.session)
+
+    def _let_pass(self, conflict: EditConflict | None) -> list[EditConflict]:
+        if conflict is not None and self._refuses:
+            raise conflict
+        return [conflict] if conflict is not None else []
+
+    async def change_text(
+        self,
+        path: str,
+        plan: Callable[[FileText], str],
+        author: Author,
+        *,
+        seen: str | None = None,
+        dry_run: bool = False,
+    ) -> Edited:
+        """Changes one file, root-relative, to what `plan` makes of it. `plan` may raise, to refuse. `seen` is the
+        digest of the content that the author knows; None: nothing is compared.
+
+        Raises:
+            EditConflict: the file is not any more what the author knows, and the settings say to refuse.
+            PathError, EditError, InvalidArguments: the file can't be changed.
+        """
+        conflicts: list[EditConflict] = []
+
+        async def changes() -> list[FileChange]:
+            read = await self._read(path)
+            conflicts[:] = await self._file_conflicts(path, read, seen, author)
+            return [FileChange(self._root / path, read, plan(read))]
+
+        edited = await self.change_files([path], changes, author, dry_run=dry_run)
+        return msgspec.structs.replace(edited, conflicts=conflicts)
+
+    async def create_file(
+        self, path: str, content: str, author: Author, *, seen: str | None = None, dry_run: bool = False
+    ) -> Edited:
+        """Makes a file, root-relative, hold `content`, whatever it held; `seen` and errors as in `change_text`."""
+        conflicts: list[EditConflict] = []
+
+        async def changes() -> list[FileChange]:
+            conflicts.clear()
+            try:
+                read = await self._read(path)
+            except PathNotFound:
+                return [FileChange(self._root / path, None, content, encoding=self._encoding)]
+            conflicts.extend(await self._file_conflicts(path, read, seen, author))
+            after = with_newlines(content.removeprefix(MARK) if read.bom else content, read.newline)
+            return [FileChange(self._root / path, read, after)]
+
+        edited = await self.change_files([path], changes, author, dry_run=dry_run, wrote=lambda: WHOLE_FILE)
+        return msgspec.structs.replace(edited, conflicts=conflicts)
+
+    async def replace_in_files(
+        self,
+        paths: Sequence[str],
+        needle: str,
+        repl: str,
+        mode: Mode,
+        author: Author,
+        *,
+        wanted: Collection[str] | None = None,
+        expected: int | None = None,
+        dry_run: bool = False,
+    ) -> Replaced:
+        """Replaces text in all of these files, or in none; only the `wanted` occurrences, if there are as many as
+        `expected`. Raises InvalidArguments, EditError, PathError."""
+        found = Found([], [])
+        stop = threading.Event()
+
+        def look() -> Found:
+            read = partial(read_text, encoding=self._encoding)
+            return find(paths, lambda path: read(self._root / path), needle, repl, mode, cancelled=stop.is_set)
+
+        async def changes() -> list[FileChange]:
+            nonlocal found
+            found = await anyio.to_thread.run_sync(look, abandon_on_cancel=True)
+            check_count(found.occurrences, expected)
+            return changes_of(self._root, found, wanted)
+
+        try:
+            edited = await self.change_files([], changes, author, dry_run=dry_run)
+        finally:
+            stop.set()
+        count = len(found.occurrences) if wanted is None else len(wanted)
+        return Replaced(edited=edited, count=count, occurrences=found.occurrences, skipped=found.skipped)
+
+    async def change_files(
+        self,
+        paths: Sequence[str],
+        plan: Plan,
+        author: Author,
+        *,
+        dry_run: bool = False,
+        undoes: str | None = None,
+        wrote: Callable[[], str | None] = lambda: None,
+    ) -> Edited:
+        """Makes all planned changes, or none. `paths` are the files that will be changed, as far as they are known
+        before the plan: nobody else in this server changes them meanwhile. `undoes` names an edit that this one takes
+        back; `wrote` tells, after the plan, which symbol the author writes as a whole ("": the file)."""
+        if not dry_run:
+            await self._aftermath.learn_errors([path for path in paths if not self.queued(path)])
+        needed = frozenset(paths)
+        intent = _Intent(author, dry_run=dry_run, undoes=undoes, wrote=wrote)
+        while True:
+            async with self._queue.turn(needed) as holder:
+                outcome = await self._attempts(holder, plan, intent)
+            if isinstance(outcome, frozenset):
+                needed |= outcome
+            elif isinstance(outcome, Edited):
+                return outcome
+            else:
+                break
+        # No await between the end of an edit that was made and its being shielded again.
+        return await self._told(outcome)
+
+    async def _attempts(self, holder: Holder, plan: Plan, intent: "_Intent") -> "Edited | _Made | frozenset[str]":
+        """Plans and writes while the holder's files are its own; or tells the files that it needs and others have."""
+        path, files = "", frozenset[str]()
+        for _ in range(ATTEMPTS):
+            await self._tree.fresh()
+            try:
+                changes = [change for change in await plan() if differs(change)]
+                check_targets(changes)
+                if changes:
+                    check_allowed()
+                if intent.dry_run or not changes:
+                    return self._planned(changes)
+                files = self._files_of(changes)
+                if not holder.names:  # all that is edited was unknown before the plan: nobody is kept waiting
+                    await self._aftermath.learn_errors(files)
+                if not holder.add_free(files):
+                    return files
+                return await self._make(changes, intent)
+            except FileChanged as error:
+                path = self._shown(Path(error.path))
+                if path not in holder.names:  # it may have been another edit of this server
+                    return files | {path}
+        raise PathRefused(
+            f"{path!r} keeps changing: something outside of this server writes it again and again. Nothing was "
+            "changed; call again when it has settled."
+        )
+
+    def queued(self, path: str) -> int:
+        """How many edits of a root-relative file are being made, or wait for their turn."""
+        return self._queue.queued(path)
+
+    def check_editable(self, path: str) -> None:
+        """Raises PathRefused for a root-relative path that is ignored: nobody looks after what happens there."""
+        if self._tree.is_ignored(path):
+            raise PathRefused(
+                f"{path!r} is ignored (by git, by ignored_paths, or as a nested repository), and is not edited here."
+            )
+
+    def _files_of(self, changes: Sequence[FileChange]) -> frozenset[str]:
+        both = (path for change in changes for path in (change.path, change.moved_to) if path is not None)
+        return frozenset(map(self._shown, both))
+
+    def _planned(self, changes: Sequence[FileChange]) -> Edited:
+        recorded = Recorded.of(self._root, changes)
+        return Edited(id=None, files=recorded.files(), diff=recorded.diff())
+
+    async def _make(self, changes: Sequence[FileChange], intent: "_Intent") -> "_Made":
+        """Writes, and lets everybody who plans on these files next know what became of them."""
+        author = intent.author
+        recorded = Recorded.of(self._root, changes)
+        edit = AppliedEdit(
+            id=new_edit_id(),
+            at=time.time(),
+            author=author,
+            root=str(self._root),
+            files=recorded.files(),
+            patches=recorded.patches(),
+            undoes=intent.undoes,
+            wrote=intent.wrote(),
+        )
+        before, effect = self._aftermath.before(changes), NO_EFFECT
+        with anyio.CancelScope(shield=True):  # from the first file on, until it is known what became of it
+            edit, written = await write_edit(self._applier, self._applied, changes, edit)
+            self._written_outside([path for path in written if not path.is_relative_to(self._root)])
+            await self._tree.fresh()
+            effect = await self._aftermath.effect(changes, before, written)
+            self._guard.note(author, edit.at, effect.bodies)
+        return _Made(edit, effect)
+
+    async def _told(self, made: "_Made") -> Edited:
+        """The answer of an edit that was made. Nobody waits for it but its author."""
+        consequences = Consequences()
+        with anyio.CancelScope(shield=True):  # bounded by the wait for diagnostics
+            consequences = await self._aftermath.consequences(made.effect, lambda path: self.queued(path) > 0)
+        return Edited(id=made.edit.id, files=made.edit.files, consequences=consequences)
+
+    def _shown(self, path: Path) -> str:
+        return path.relative_to(self._root).as_posix()
+
+
+class _Intent(NamedTuple):
+    """Who edits, and how: see `Edits.change_files`."""
+
+    author: Author
+    dry_run: bool
+    undoes: str | None
+    wrote: Callable[[], str | None]
+
+
+class _Made(NamedTuple):
+    """An edit that was written."""
+
+    edit: AppliedEdit
+    effect: Effect

@@ -1,0 +1,228 @@
+"""Edits of several projects that are made as one operation: each plans its own part, then all are written, or none.
+
+Every part takes the files of its project, plans, and waits. When the last one has planned, all changes go to the disk
+as one operation with one journal entry: what fails, and what a crash cuts off, is taken back or completed as a whole.
+Parts plan one after the other in the order of their roots, so that two of these that edit the same files never wait for
+each other. A part is found by the context of its task: the way from a tool to its edit does not know of it.
+"""
+
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Generic, NamedTuple, TypeVar
+
+import anyio
+import msgspec
+
+from serena_central.core.errors import EditRefused, FileChanged, PathRefused, SerenaCentralError, ToolRefused
+from serena_central.core.ids import new_edit_id
+from serena_central.editing.apply import Applier, Written
+from serena_central.editing.change import FileChange, Operation
+from serena_central.projects.editing.applied_edit import AppliedEdit, part_id
+
+T = TypeVar("T")
+
+ATTEMPTS = 4
+"""How often all parts are planned anew because something outside wrote a file between a plan and the writing."""
+
+
+class PartFailed(Exception):
+    """One part's edit can't be made, and so none was. `root` is its project's; `error` says why."""
+
+    def __init__(self, root: Path, error: SerenaCentralError) -> None:
+        super().__init__(str(root))
+        self.root = root
+        self.error = error
+
+
+class _Planned(NamedTuple):
+    """What a part would write, and what is to be told of it."""
+
+    applier: Applier
+    applied: Callable[[AppliedEdit], None]
+    changes: Sequence[FileChange]
+    edit: AppliedEdit
+
+
+class _Decision:
+    """What became of a joint edit: `taken` when it is written, or never will be."""
+
+    def __init__(self) -> None:
+        self.taken = anyio.Event()
+        self.written: dict[Path, Written] = {}
+
+
+class Part:
+    """One project's part in a joint edit."""
+
+    def __init__(self, root: Path, decision: _Decision) -> None:
+        self._decision = decision
+        self.root = root
+        self.ready = anyio.Event()
+        """It has planned, or ended without a plan."""
+        self.planned: _Planned | None = None
+        self.made: AppliedEdit | None = None
+
+    async def write(
+        self,
+        applier: Applier,
+        applied: Callable[[AppliedEdit], None],
+        changes: Sequence[FileChange],
+        edit: AppliedEdit,
+    ) -> tuple[AppliedEdit, dict[Path, Written]]:
+        """Waits until all parts have planned and all changes are written. The edit as it was made: with its id.
+
+        Raises EditRefused: none was written, since another part failed.
+        """
+        self.planned = _Planned(applier, applied, changes, edit)
+        self.ready.set()
+        await self._decision.taken.wait()
+        if self.made is None:
+            raise EditRefused("Nothing was changed, because another project's part of this edit failed.")
+        return self.made, self._decision.written
+
+
+_part: ContextVar[Part | None] = ContextVar("part", default=None)
+
+
+def joint_part() -> Part | None:
+    """The part that an edit made by this task belongs to; None for one by itself."""
+    part = _part.get()
+    return part if part is not None and not part.ready.is_set() else None
+
+
+_forbidden: ContextVar[str | None] = ContextVar("forbidden", default=None)
+
+
+@contextmanager
+def changing_nothing(because: str | None) -> Generator[None]:
+    """Edits of this task may plan, and fail if they would change something; None allows it."""
+    token = _forbidden.set(because)
+    try:
+        yield
+    finally:
+        _forbidden.reset(token)
+
+
+def check_allowed() -> None:
+    """Raises ToolRefused where this task may change nothing."""
+    because = _forbidden.get()
+    if because is not None:
+        raise ToolRefused(because)
+
+
+async def write_edit(
+    applier: Applier, applied: Callable[[AppliedEdit], None], changes: Sequence[FileChange], edit: AppliedEdit
+) -> tuple[AppliedEdit, Mapping[Path, Written]]:
+    """Writes an edit, by itself or with those of other projects, and tells `applied` of it. The edit as it was made.
+
+    Raises EditError, PathError, InvalidArguments: nothing was changed.
+    """
+    part = joint_part()
+    if part is not None:
+        return await part.write(applier, applied, changes, edit)
+    operation = Operation(edit.id, tuple(changes), msgspec.msgpack.encode(edit), edit.author.repeat)
+    written: dict[Path, Written] = {}
+    with anyio.CancelScope(shield=True):  # what was made is told
+        written = await applier.apply(operation)
+        applied(edit)
+    return edit, written
+
+
+async def jointly(works: Mapping[Path, Callable[[], Awaitable[T]]]) -> dict[Path, T | SerenaCentralError]:
+    """Runs all works, by root, each of which makes at most one edit: all of these edits, or none. What a work came to,
+    or how it failed after its edit was made. A work that edits nothing is no failure.
+
+    Raises:
+        PartFailed: one failed before, so that no edit was made.
+        SerenaCentralError: the operation could not be written; nothing was changed.
+    """
+    for _ in range(ATTEMPTS):
+        try:
+            return await _Joint[T]().run(works)
+        except FileChanged:
+            continue
+    raise PathRefused("Files keep changing: something outside of this server writes them. Nothing was changed.")
+
+
+class _Joint(Generic[T]):
+    """One attempt at a joint edit."""
+
+    def __init__(self) -> None:
+        self._decision = _Decision()
+        self._parts: list[Part] = []
+        self._failure: Exception | None = None
+        self._results: dict[Path, T | SerenaCentralError] = {}
+
+    async def run(self, works: Mapping[Path, Callable[[], Awaitable[T]]]) -> dict[Path, T | SerenaCentralError]:
+        async with anyio.create_task_group() as tasks:
+            try:
+                for root in sorted(works):
+                    part = Part(root, self._decision)
+                    self._parts.append(part)
+                    tasks.start_soon(self._work, part, works[root])
+                    await part.ready.wait()
+                    if self._failure is not None:
+                        break
+                else:
+                    await self._write([part for part in self._parts if part.planned is not None])
+            finally:
+                self._decision.taken.set()  # whoever waits is shielded, and must not wait for a call that ended
+        if self._failure is not None:
+            raise self._failure
+        return self._results
+
+    async def _work(self, part: Part, work: Callable[[], Awaitable[T]]) -> None:
+        _part.set(part)
+        try:
+            self._results[part.root] = await work()
+        except SerenaCentralError as error:
+            self._results[part.root] = error
+            if not self._decision.taken.is_set():
+                self._failure = PartFailed(part.root, error)
+        finally:
+            part.ready.set()
+
+    async def _write(self, parts: Sequence[Part]) -> None:
+        """Writes what all parts have planned, and tells of it: of the first part last, so that whoever finds that
+        finds the others, too."""
+        planned = [part.planned for part in parts if part.planned is not None]
+        if not planned:
+            return
+        edits = _numbered([one.edit for one in planned])
+        changes = [change for one in planned for change in one.changes]
+        record = msgspec.msgpack.encode(edits if len(edits) > 1 else edits[0])
+        with anyio.CancelScope(shield=True):
+            try:
+                _check_distinct(changes)
+                self._decision.written = await planned[0].applier.apply(
+                    Operation(edits[0].id, tuple(changes), record, edits[0].author.repeat)
+                )
+            except SerenaCentralError as error:
+                self._failure = error
+                return
+            for part, one, edit in reversed(list(zip(parts, planned, edits, strict=True))):
+                one.applied(edit)
+                part.made = edit
+
+
+def _numbered(edits: Sequence[AppliedEdit]) -> list[AppliedEdit]:
+    """The parts of one operation under its id. A repetition of the call is told by the first."""
+    operation = new_edit_id()
+    numbered: list[AppliedEdit] = []
+    for number, edit in enumerate(edits):
+        author = msgspec.structs.replace(edit.author, repeat=None) if number else edit.author
+        numbered.append(msgspec.structs.replace(edit, id=part_id(operation, number), author=author))
+    return numbered
+
+
+def _check_distinct(changes: Sequence[FileChange]) -> None:
+    """Raises EditRefused for a file that two of the projects hold: each has planned another text for it."""
+    seen: set[Path] = set()
+    for change in changes:
+        for path in (change.path, change.moved_to):
+            if path in seen:
+                raise EditRefused(f"Nothing was changed: {path} lies in two of the projects. Name one of them.")
+            if path is not None:
+                seen.add(path)

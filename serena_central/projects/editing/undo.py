@@ -1,0 +1,116 @@
+"""Taking an edit back: the reverse of its patches, as an edit like any other.
+
+It is refused, with the reason, where the text moved on: nothing that came later is lost. Edits around it are no
+obstacle, nor that lines have moved.
+"""
+
+import time
+import zlib
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from serena_central.core.errors import PathError, PathNotFound, SerenaCentralError, UndoRefused
+from serena_central.core.ids import new_call_id
+from serena_central.editing.change import Author, FileChange
+from serena_central.editing.patch import FilePatch, Hunk, MovedOn, taken_back
+from serena_central.files.text import MARK
+from serena_central.projects.editing.applied_edit import operation_of
+from serena_central.projects.editing.edit_history import PATCHES_KEPT_S, EditHistory
+from serena_central.projects.editing.edits import Edited
+from serena_central.projects.editing.joint_edits import PartFailed, jointly
+from serena_central.projects.project import Project
+from serena_central.projects.registry import ProjectRegistry
+from serena_central.projects.root_policy import PERSON
+from serena_central.store.rows import EditRow
+
+
+async def undo(edit_id: str, history: EditHistory, projects: ProjectRegistry, *, by: str) -> Edited:
+    """Takes an edit back, in all projects that it changed. `by` names who wants it.
+
+    Raises:
+        UndoRefused: no such edit, none that can be taken back any more, or the text moved on.
+        UnknownProject, EditError, PathError: its files can't be changed.
+    """
+    rows = await history.parts(edit_id)
+    if all(row.id != edit_id for row in rows):
+        raise UndoRefused(edit_id, "there is no edit of this id; `serena-central history` lists them")
+    author = Author(session=by, client="serena-central undo", tool="undo", call=new_call_id())
+    works = {Path(row.project_root): partial(_undo, row, history, projects, author) for row in rows}
+    try:
+        if len(rows) == 1:
+            return await _undo(rows[0], history, projects, author)
+        done = await jointly(works)
+    except PartFailed as failed:
+        raise failed.error from failed
+    finally:
+        history.answered(author.call, None)
+    return _as_one(done)
+
+
+async def _undo(row: EditRow, history: EditHistory, projects: ProjectRegistry, author: Author) -> Edited:
+    patches = patches_of(row)
+    if not patches:
+        raise UndoRefused(row.id, "it changed a memory of all projects, of which history keeps no text")
+    project = await projects.open(projects.find(row.project_root, PERSON))
+    paths = [path for patch in patches for path in (patch.path, patch.moved_to) if path]
+
+    async def plan() -> Sequence[FileChange]:
+        undoer = await history.undone_by(row.id)
+        if undoer is not None:  # where lines are alike, others would go now
+            raise UndoRefused(row.id, f"it is undone already, by {undoer}")
+        return [await _reversed(row.id, project, patch) for patch in patches]
+
+    return await project.edits.change_files(paths, plan, author, undoes=row.id)
+
+
+def _as_one(done: Mapping[Path, Edited | SerenaCentralError]) -> Edited:
+    """What was taken back in several projects, by absolute paths."""
+    edits = {root: one for root, one in done.items() if isinstance(one, Edited)}
+    files = [
+        msgspec.structs.replace(
+            file, path=str(root / file.path), moved_to=str(root / file.moved_to) if file.moved_to else None
+        )
+        for root, one in edits.items()
+        for file in one.files
+    ]
+    first = next((one.id for one in edits.values() if one.id is not None), None)
+    return Edited(id=operation_of(first) if first else None, files=files)
+
+
+def patches_of(row: EditRow) -> list[FilePatch]:
+    """What an edit changed. Raises UndoRefused: that is not kept any more."""
+    if row.patches is None or time.time() - row.at > PATCHES_KEPT_S:
+        kept = f"edits are kept to be undone for {PATCHES_KEPT_S / 3600:g} h, and up to a size"
+        raise UndoRefused(row.id, f"what it changed is not kept any more ({kept})")
+    return msgspec.msgpack.decode(zlib.decompress(row.patches), type=list[FilePatch])
+
+
+async def _reversed(edit_id: str, project: Project, patch: FilePatch) -> FileChange:
+    """The change that takes one file's patch back."""
+    back = project.root / patch.path
+    if (patch.deleted or patch.moved_to) and back.exists():
+        raise UndoRefused(edit_id, f"there is something at {patch.path} again")
+    if patch.deleted:
+        return FileChange(back, None, _whole(patch.hunks, before=True, bom=patch.bom), encoding=patch.encoding)
+    here = patch.moved_to or patch.path
+    try:
+        read = await project.read(here)
+        if patch.created:
+            if read.text.content != _whole(patch.hunks, before=False):
+                raise MovedOn("it was created by the edit and changed since")
+            return FileChange(project.root / here, read, None)
+        text = taken_back(read.text.content, patch.hunks)
+    except PathNotFound as error:
+        raise UndoRefused(edit_id, f"{here} is gone") from error
+    except (MovedOn, PathError) as error:
+        raise UndoRefused(edit_id, f"{here}: {error}") from error
+    return FileChange(project.root / here, read, text, moved_to=back if patch.moved_to else None)
+
+
+def _whole(hunks: list[Hunk], *, before: bool, bom: bool = False) -> str:
+    """The text of a file that was there on one side of the patch only."""
+    text = "".join((hunk.before if before else hunk.after).decode("utf-8", "surrogatepass") for hunk in hunks)
+    return MARK + text if bom else text

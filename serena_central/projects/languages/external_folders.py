@@ -1,0 +1,110 @@
+"""What a project's language servers read outside of its own files, followed so that they hear of it like of these.
+
+Sibling modules that a manifest, a search path or a workspace leads to. Which folders those are, the servers say
+themselves by what they register for, or their manifests do. Not followed is what package managers install: nobody edits
+it, and it is large.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from serena_central.files.shared_trees import Following, SharedTrees
+from serena_central.files.tree import Change, FileTree, Kind
+from serena_central.lsp.answers import FileChange
+from serena_central.projects.languages.project_languages import ProjectLanguages
+
+MOST = 64
+"""Folders that are followed for one project: each is read as a whole."""
+
+_INSTALLED = frozenset({"node_modules", "site-packages", "dist-packages"})
+
+_ENVIRONMENT = ("pyvenv.cfg", "conda-meta")
+
+
+class ExternalFolders:
+    """Of one project. Belongs to the event loop's thread."""
+
+    def __init__(self, root: Path, tree: FileTree, languages: ProjectLanguages, trees: SharedTrees) -> None:
+        self._root = root
+        self._tree = tree
+        self._languages = languages
+        self._trees = trees
+        self._named: set[Path] = set()
+        """As the servers last said, of which some are not followed."""
+        self._missing: set[Path] = set()
+        """Of these, what should be followed and is not there."""
+        self._followed: dict[Path, Following] = {}
+        self._lock = anyio.Lock()
+
+    async def run(self) -> None:
+        """Follows what servers come to read, before anybody asks them again. Until cancelled."""
+        try:
+            while True:
+                await self._languages.external_folders_moved()
+                await self._catch_up()
+        finally:
+            for following in self._followed.values():
+                following.end()
+            self._followed.clear()
+
+    async def fresh(self) -> None:
+        """The barrier: afterwards the servers hear of all that was on disk before this call, before they are asked."""
+        await self._catch_up()
+        for following in list(self._followed.values()):
+            if following.tree is not None:
+                await following.tree.fresh()
+
+    async def _catch_up(self) -> None:
+        """Follows the folders that the servers read now. Those that they did read may come back, and stay."""
+        if self._languages.external_folders() == self._named and not any(map(Path.is_dir, self._missing)):
+            return
+        async with self._lock:
+            named = self._languages.external_folders()
+            wanted, missing = await anyio.to_thread.run_sync(partial(self._to_follow, named))
+            for folder in self._followed.keys() - wanted:
+                self._followed.pop(folder).end()
+            for folder in wanted - self._followed.keys():
+                await self._follow(folder)
+            self._named, self._missing = named, missing
+
+    async def _follow(self, folder: Path) -> None:
+        """From now on; what has happened since the servers were started is told at once."""
+        following = self._followed[folder] = await self._trees.follow(folder, partial(self._changed, folder))
+        since = self._languages.asked_since_ns()
+        if following.tree is not None and since is not None:
+            files = following.tree.files.items()
+            kind: Kind = "created" if folder in self._missing else "changed"
+            self._changed(
+                folder, [Change(path, kind) for path, stamp in files if max(stamp.mtime_ns, stamp.ctime_ns) >= since]
+            )
+
+    def _changed(self, folder: Path, changes: Sequence[Change]) -> None:
+        told = [FileChange(folder / change.path, change.kind) for change in changes]
+        self._languages.changed_outside([change for change in told if not self._is_own(change.path)])
+
+    def _to_follow(self, named: set[Path]) -> tuple[set[Path], set[Path]]:
+        """Folders to follow, without such as lie in others; and those that are not there. Looks at the disk."""
+        external = {folder for folder in named if not self._is_own(folder) and _is_source(folder)}
+        missing = {folder for folder in external if not folder.is_dir()}
+        wanted = external - missing | self._followed.keys()
+        outermost = [folder for folder in wanted if wanted.isdisjoint(folder.parents)]
+        outermost.sort(key=lambda folder: (folder not in named, folder))
+        return set(outermost[:MOST]), missing
+
+    def _is_own(self, path: Path) -> bool:
+        """Whether the project's own tree holds it, be it a file or a folder."""
+        if not path.is_relative_to(self._root):
+            return False
+        inside = path.relative_to(self._root).as_posix()
+        return inside == "." or not self._tree.is_ignored(inside)
+
+
+def _is_source(folder: Path) -> bool:
+    """Whether people write what lies in a folder, and it is no more than some projects."""
+    if not _INSTALLED.isdisjoint(folder.parts) or Path.home().is_relative_to(folder) or len(folder.parts) <= 2:
+        return False
+    return not any((folder / marker).exists() for marker in _ENVIRONMENT)

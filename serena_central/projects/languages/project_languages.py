@@ -1,0 +1,855 @@
+"""Languages of one project: which server answers for a file, and the way to it through the pool.
+
+It joins the catalogue (data), the settings (which server a user wants) and the pool (processes), and forwards what the
+tree saw to every server that was ever asked for this project. It knows no symbols.
+"""
+
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from serena_central.core.errors import (
+    ConfigError,
+    LanguageServerError,
+    PathError,
+    ServerBeingInstalled,
+    ServerNotInstalled,
+    ServerNotTrusted,
+)
+from serena_central.core.nofollow import open_file, open_following
+from serena_central.core.pacing import paced
+from serena_central.core.places import Places
+from serena_central.core.text import Text
+from serena_central.files.recent import RecentTexts
+from serena_central.files.stamp import Stamp
+from serena_central.files.text import FileText, decode, read_bytes
+from serena_central.files.tree import Change
+from serena_central.lsp.answers import DocumentSymbol, FileChange, SymbolKind
+from serena_central.lsp.catalogue import ServerSpec, catalogue
+from serena_central.lsp.catalogue.choices import Problem
+from serena_central.lsp.catalogue.permitted import Permitted
+from serena_central.lsp.client import LanguageServer
+from serena_central.lsp.detection import Detection
+from serena_central.lsp.installers.underway import Underway, underway_of
+from serena_central.lsp.locate import locate
+from serena_central.lsp.roots import (
+    Manifests,
+    MarkerNames,
+    ProjectDependencies,
+    ProjectPython,
+    ServerRoot,
+    is_unmarked,
+    server_root,
+    users_elsewhere,
+)
+from serena_central.pool.key import ServerKey, WantedServer, digest_of
+from serena_central.pool.pool import LanguageServerPool
+from serena_central.pool.state import Cause
+from serena_central.projects.languages.side_languages import SideLanguages
+from serena_central.symbols.comparison import MANY_FILES, Comparison
+from serena_central.symbols.flat import completed, is_flat
+from serena_central.symbols.indexing import source_identity
+from serena_central.symbols.indexing.symbol_source import Lent, Outline, Read
+from serena_central.symbols.symbol import Symbol
+from serena_central.symbols.syntax.grammars import Grammar, grammar_of
+from serena_central.symbols.syntax.messages import Claimed, Declared, Edit, Occurrence, Packed
+from serena_central.symbols.syntax.reader import MAX_BYTES, SyntaxReader
+from serena_central.symbols.union import united
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+MISSING = "not-installed"
+"""In place of a server's version."""
+
+NOT_RUN = "not-trusted"
+"""Likewise, where it would execute what a project brings that nobody trusts."""
+
+
+_VALUES = frozenset({SymbolKind.VARIABLE, SymbolKind.CONSTANT})
+
+REBINDING: Mapping[str, frozenset[int]] = {
+    "python": frozenset(),
+    "ruby": frozenset(),
+    "typescript": _VALUES,
+    "deno": _VALUES,
+}
+"""Languages in which definitions of one name in one scope are one symbol (a name that is bound again, a property's
+accessors, signatures, declarations that merge), but for those of these kinds: variables of several blocks. In all
+other languages they are overloads."""
+
+
+class _Content(NamedTuple):
+    stamp: Stamp
+    text: str
+
+
+class Installations(Protocol):
+    """Who gets servers that are missing."""
+
+    def want(self, spec: ServerSpec) -> str | None:
+        """Begins to get it; says how that stands, or None where nothing is done."""
+        ...
+
+    def standing(self, spec: ServerSpec) -> str | None:
+        """How that stands at this moment; None where nothing is done. Begins nothing."""
+        ...
+
+    async def settled(self, spec: ServerSpec) -> bool:
+        """Returns when it is not being got any more; whether that had to be waited for."""
+        ...
+
+
+class ProjectLanguages:
+    """The language servers of one project. Belongs to the event loop's thread."""
+
+    def __init__(
+        self,
+        root: Path,
+        pool: LanguageServerPool,
+        places: Places,
+        *,
+        trusted: bool,
+        languages: Sequence[str] = (),
+        chosen: dict[str, Any] | None = None,
+        users: dict[str, Any] | None = None,
+        encoding: str | None = None,
+        around: Path | None = None,
+        python: str | None = None,
+        side_percent: float = 0,
+        syntax: SyntaxReader | None = None,
+        installations: Installations | None = None,
+    ) -> None:
+        """`languages` limits what is served (empty: all); `chosen` maps language → server name, or its options.
+
+        `trusted`: its user trusts the project. What it brings is not executed otherwise, and its own settings choose no
+        server that has to be fetched; `users` is `chosen` without them.
+        `around` is the super-repo of the root: servers of its other modules hear of changes, too.
+        `python` names the environment of the project, if it has to be named; `side_percent` is `SideLanguages`' bound.
+        Without `syntax` no file is read by syntax; without `installations` only a person gets what is missing.
+        """
+        self._root = root
+        self._below = f"{root}/"
+        self._pool = pool
+        self._places = places
+        self._untrusted = None if trusted else root
+        self._choices = Permitted(catalogue(), chosen or {}, users=users or {}, trusted=trusted)
+        self.problems = [*self._choices.problems]
+        """What of the settings has no effect, and why."""
+        self._detection = Detection(root, catalogue(), [self._known(name) for name in languages])
+        own = [key for key, value in (chosen or {}).items() if value != (users or {}).get(key)]
+        self._side = SideLanguages(side_percent, {*self._servers_named(languages), *self._servers_named(own)})
+        self.on_woken: Callable[[], None] = _nothing
+        """Called when the servers of side languages may be asked from now on, or no longer."""
+        self.encoding = encoding
+        self._texts = RecentTexts()
+        self._installations = installations
+        self._syntax = syntax
+        self._around = around
+        self._roots: set[Path] = {root}
+        self._specs: dict[str, ServerSpec | None] = {}
+        self._markers: MarkerNames | None = None
+        """Of the servers above; None when one has come since."""
+        self._identities: dict[str, str] = {}
+        self._missing: dict[str, ServerSpec] = {}
+        """Servers that were not there when they were looked for, until it is told that they are."""
+        self.comparisons: dict[str, Comparison] = {}
+        """Servers that can not know how many files are built → what a comparison with the syntax has brought."""
+        self._builds = 0
+        """How often it came to be told how files are built: clangd looks for that again only after half a minute."""
+        self._united: set[str] = set()
+        """Such servers that miss functions or types which the syntax tells."""
+        self._unmarked: dict[tuple[str, str], bool] = {}
+        """(server, folder of a file) → whether it can't know how files there are built; thrown away likewise."""
+        self._wanted: dict[tuple[str, str], WantedServer] = {}
+        """(server, folder of a file) → the pool's order; thrown away when a file that marks roots changes."""
+        self.restricted: dict[str, str] = {}
+        """Servers that were asked and are kept from executing what the project brings → what answers lack for it."""
+        self.python = ProjectPython(root, [around] if around and around != root else [], python)
+        self._dependencies = ProjectDependencies(root)
+        self._imports_with: set[ServerKey] = set()
+        """Servers that were started with the Python environment as it is."""
+        self._manifests = Manifests()
+        """Thrown away likewise."""
+        self._named_folders: set[Path] = set()
+        """Folders that the manifests behind `_wanted` lead to; thrown away likewise."""
+        self._users: dict[tuple[str, Path], list[str]] = {}
+        """(server, its folder) → folders that use it and are not loaded with it; thrown away likewise."""
+
+    def language_of(self, path: str) -> str | None:
+        """The language of a root-relative path, if this project serves it."""
+        return self._detection.language_of(path)
+
+    def is_searched(self, path: str) -> bool:
+        """Whether the symbols of a root-relative path are found by name in the whole project.
+
+        Those of data and markup are read when their file is asked for, unless the settings name their language, as are
+        those of side languages that no grammar reads; go.mod and its like hold none.
+        """
+        code = self._is_code_of(path, self.language_of(path))
+        return code and (not self.is_left_alone(path) or self.grammar(path) is not None)
+
+    def _is_code_of(self, path: str, language: str | None) -> bool:
+        """Whether a file counts as code if it is of this language."""
+        if language is None or not self._detection.is_searched(language):
+            return False
+        configuration = catalogue().languages[language].configuration
+        return not configuration or catalogue().identifier_of(path, [language]) not in configuration
+
+    def has_references(self, path: str) -> bool:
+        """Whether other files refer to what a root-relative path declares: not so of data and markup."""
+        language = self.language_of(path)
+        return language is not None and not catalogue().languages[language].data
+
+    def is_code(self, path: str) -> bool:
+        """Whether a root-relative path is code that a language server is asked about."""
+        return self._is_code_of(path, self.language_of(path)) and not self.is_left_alone(path)
+
+    def is_left_alone(self, path: str) -> bool:
+        """Whether a root-relative path is of a side language: its server waits until such a file is asked about."""
+        spec = self.spec_for(path)
+        return spec is not None and self._side.is_left_alone(spec.name)
+
+    def side_languages(self) -> dict[str, str]:
+        """Titles of the languages whose servers are left alone → what becomes of their files, and how many they are."""
+        found: dict[str, str] = {}
+        for server in self._side.left_alone():
+            languages = [catalogue().languages[name] for name in self._choices.spec(server).languages]
+            title = "/".join(one.title for one in languages)
+            read = any(grammar_of(identifier) for one in languages for identifier in one.files)
+            how = "by syntax only" if read and self._syntax is not None else "not searched"
+            found[title] = f"{title} {how} ({self._side.share(server)})"
+        return found
+
+    def asked_about(self, path: str) -> None:
+        """Somebody asks about a root-relative file by its name: its language is no side language from now on."""
+        spec = self.spec_for(path)
+        if spec is not None and self._side.wake(spec.name):
+            self.on_woken()
+
+    async def count(self, paths: Iterable[str]) -> None:
+        """Takes all files of the project, to know its side languages."""
+        files = Counter[str]()
+        async for path in paced(paths):
+            if server := self._counted_with(path, self.language_of(path)):
+                files[server] += 1
+        self._side.set(files)
+
+    def _counted_with(self, path: str, language: str | None) -> str | None:
+        """The server whose share of the project a file of a language adds to."""
+        spec = self._spec_of(language) if self._is_code_of(path, language) else None
+        return spec.name if spec else None
+
+    def _languages_changed(self, changes: Sequence[Change]) -> Mapping[str, str | None]:
+        """Follows which languages there are; returns other files whose language may have changed, and what it was."""
+        before = self._side.left_alone().keys()
+        gone = [(one.path, self.language_of(one.path)) for one in changes if one.kind != "created"]
+        moved = self._detection.changed([one.path for one in changes])
+        come = [*(one.path for one in changes if one.kind != "deleted"), *moved]
+        for path, language in (*gone, *moved.items()):
+            if server := self._counted_with(path, language):
+                self._side.count(server, -1)
+        for path in come:
+            if server := self._counted_with(path, self.language_of(path)):
+                self._side.count(server, 1)
+        if self._side.left_alone().keys() != before:
+            self.on_woken()
+        return moved
+
+    def rebinds(self, path: str, kind: int) -> bool:
+        """Whether definitions of one name in one scope of a root-relative path, such as one of this kind, are one
+        symbol."""
+        others = REBINDING.get(self.language_of(path) or "")
+        return others is not None and kind not in others
+
+    async def look_at_scripts(self, paths: Iterable[str]) -> None:
+        """Reads the first lines of files whose names say nothing: many at once, before they are asked for."""
+        unknown = list(paths)
+        self._detection.remember(await anyio.to_thread.run_sync(self._detection.read_scripts, unknown))
+
+    def spec_for(self, path: str) -> ServerSpec | None:
+        """The server that answers for a root-relative path; None where no language or no server for it is known."""
+        return self._spec_of(self.language_of(path))
+
+    def _spec_of(self, language: str | None) -> ServerSpec | None:
+        if language is None:
+            return None
+        if language not in self._specs:
+            self._specs[language] = self._choices.server_for(language)
+            self._markers = None
+        return self._specs[language]
+
+    def identity(self, path: str) -> str | None:
+        """Server, version and settings digest that answer for a path: what a cached answer must agree with."""
+        spec = self.spec_for(path)
+        if spec is None:
+            return None
+        instead = self.instead(path)
+        if instead is None:
+            return self._identity_of(spec)
+        compared = self.comparisons.get(spec.name)
+        by_syntax = compared is not None and compared.reads_by_syntax
+        return instead if by_syntax else source_identity.united(self._identity_of(spec), instead)
+
+    def instead(self, path: str) -> str | None:
+        """What reads a file by syntax in place of a server that can't know how it is built; None where one can."""
+        spec, grammar = self.spec_for(path), self.grammar(path)
+        if spec is None or grammar is None or not self._is_unmarked(spec, path):
+            return None
+        return source_identity.instead(grammar)
+
+    def _is_unmarked(self, spec: ServerSpec, path: str) -> bool:
+        if spec.roots.unmarked is None:
+            return False
+        place = spec.name, path.rpartition("/")[0]
+        if place not in self._unmarked:
+            self._unmarked[place] = is_unmarked(spec, self._root, self._root / path)
+        return self._unmarked[place]
+
+    @property
+    def knows_builds(self) -> bool:
+        """Whether it was looked at how files are built, so that symbols depend on what marks that."""
+        return bool(self._unmarked)
+
+    def read_instead(self) -> dict[str, str]:
+        """Servers in whose place files are read by syntax alone → what they lack for these files."""
+        read = (name for name, compared in self.comparisons.items() if compared.reads_by_syntax)
+        return {name: catalogue().servers[name].roots.unmarked or "" for name in read}
+
+    def read_besides(self) -> dict[str, str]:
+        """Servers beside which files are read by syntax, which told more of some → what they lack for these files."""
+        read = self._united - self.read_instead().keys()
+        return {name: catalogue().servers[name].roots.unmarked or "" for name in sorted(read)}
+
+    def meaning(self, path: str) -> str | None:
+        """As `identity`, for answers that depend on what is imported, as references do and a file's symbols don't."""
+        spec = self.spec_for(path)
+        if spec is None or not spec.environment:
+            return self.identity(path)
+        return f"{self._identity_of(spec)} {self._environment(spec)}"
+
+    def environment_of(self, languages: Iterable[str]) -> str:
+        """The state of the environment that servers of these languages resolve imports in; empty where none does."""
+        specs = map(self._choices.server_for, languages)
+        return next(filter(None, (self._environment(spec) for spec in specs if spec)), "")
+
+    def _environment(self, spec: ServerSpec) -> str:
+        if spec.environment and not self.python.state:
+            self.python.look()
+        return self.python.state if spec.environment else ""
+
+    def _state(self, spec: ServerSpec) -> str:
+        """What a process of a server was started with, and another one has to be started for."""
+        builds = str(self._builds) if spec.roots.unmarked is not None and self._builds else ""
+        return self._environment(spec) + builds
+
+    def look_at_environment(self) -> None:
+        """Sees whether the Python environment has changed, if it is in use: what was started with it before ends."""
+        if self.python.state and self.python.look():
+            for key in self._imports_with:
+                self._pool.replace(key, "the Python environment has changed")
+            self._imports_with = set()
+            self._wanted.clear()
+
+    def _identity_of(self, spec: ServerSpec) -> str:
+        if spec.name not in self._identities:
+            try:
+                version = locate(spec, self._root, self._places, untrusted=self._untrusted).version
+            except ServerNotTrusted:
+                version = NOT_RUN
+            except ServerNotInstalled:
+                version = MISSING
+                self._missing[spec.name] = spec
+            digest = digest_of(spec, self._choices.settings_of(spec.name))
+            trust = " untrusted" if self._untrusted else ""
+            self._identities[spec.name] = f"{spec.name} {version} {digest}{trust}"
+        return self._identities[spec.name]
+
+    def is_installed(self, path: str) -> bool:
+        """Whether the server that answers for a root-relative path is there, and may be run."""
+        identity = self.identity(path)
+        return identity is not None and MISSING not in identity and NOT_RUN not in identity
+
+    def not_run(self, languages: Iterable[str]) -> set[str]:
+        """Names of these languages' servers that are not run, since the project is not trusted."""
+        specs = [self._choices.server_for(language) for language in languages]
+        return {spec.name for spec in specs if spec is not None and NOT_RUN in self._identity_of(spec)}
+
+    def read(self, path: Path) -> FileText:
+        """A file as the project's encoding says; may be called in any thread. Raises PathError.
+
+        Libraries outside of the root, which servers point into, may lie behind symlinks; nothing of the root may.
+        """
+        opener = open_file if str(path).startswith(self._below) else open_following
+        return self._texts.read(path, encoding=self.encoding, opener=opener)
+
+    def read_text(self, path: Path) -> Text:
+        """As `read`, the text alone."""
+        return self.read(path).text
+
+    def wanted(self, spec: ServerSpec, path: str) -> WantedServer:
+        """The pool's order for the server that answers for a root-relative path. Raises NoServerRoot."""
+        place = spec.name, path.rpartition("/")[0]
+        known = self._wanted.get(place)
+        if known is None:
+            found = server_root(spec, self._root, self._root / path, self._manifests)
+            self._roots.add(found.root)
+            self._named_folders |= found.reads
+            state = self._state(spec)
+            told = self.python.tell(spec, self._choices.settings_of(spec.name))
+            known = self._wanted[place] = WantedServer(
+                spec=spec,
+                root=found.root,
+                settings=told.settings,
+                read_text=self.read_text,
+                untrusted=self._untrusted,
+                folder=found.folder,
+                env={**found.env, **told.env},
+                state=state,
+            )
+            if spec.environment:
+                self._imports_with.add(known.key)
+        return known
+
+    async def users_elsewhere(self, path: str, files: Collection[str]) -> list[str]:
+        """Root-relative folders of modules that use the one of `path`, and that its server doesn't load with it.
+
+        `files` are the project's. Raises LanguageServerError.
+        """
+        wanted = self._wanted_for(path)
+        place = ServerRoot(wanted.root, wanted.folder or wanted.root, wanted.env)
+        users = self._users
+        known = users.get((wanted.spec.name, place.folder))
+        if known is None:
+            found = await anyio.to_thread.run_sync(users_elsewhere, wanted.spec, self._root, place, list(files))
+            known = [folder.relative_to(self._root).as_posix() for folder in found]
+            users[wanted.spec.name, place.folder] = known
+        return known
+
+    def caveat(self, path: str) -> str | None:
+        """What the uses of a path's symbols may lack, since the project doesn't say how it is built."""
+        spec = self.spec_for(path)
+        if spec is None or not self._is_unmarked(spec, path):
+            return None
+        return spec.roots.unmarked
+
+    async def ask(self, path: str, question: Callable[[LanguageServer], Awaitable[T]]) -> T:
+        """Puts a read-only question to the server for `path`; it is asked again if the server crashes.
+
+        Raises:
+            LanguageServerError: no server, or it failed.
+        """
+        self.asked_about(path)
+        wanted = self._wanted_for(path)
+
+        self._dependencies.asked(wanted.spec.name, wanted.spec.dependencies, path)
+
+        async def inside(server: LanguageServer) -> T:
+            await server.enter(wanted.folder or wanted.root)
+            return await question(server)
+
+        return await self._read(wanted, inside)
+
+    def lacking(self) -> dict[tuple[str, Path], str]:
+        """(server that was asked, folder) → which packages of others answers lack there, and how to get them."""
+        return self._dependencies.notes(self._dependencies_arrived)
+
+    def _dependencies_arrived(self, manifest: Path) -> None:
+        """They lie where no tree looks: servers read the manifest again."""
+        for root in self._roots:
+            self._pool.files_changed(root, [FileChange(manifest, "changed")])
+
+    def _wanted_for(self, path: str) -> WantedServer:
+        spec = self.spec_for(path)
+        if spec is None:
+            raise ServerNotInstalled("none", path, "no language server is known for this kind of file")
+        return self.wanted(spec, path)
+
+    async def _read(self, wanted: WantedServer, question: Callable[[LanguageServer], Awaitable[T]]) -> T:
+        self._see_to(wanted.spec)
+        if self._untrusted and wanted.spec.untrusted and wanted.spec.untrusted.lacks:
+            self.restricted[wanted.spec.name] = wanted.spec.untrusted.lacks
+        self.python.asked(wanted.spec)
+        try:
+            return await self._pool.read(wanted, question)
+        except ServerNotInstalled:
+            self._identities.pop(wanted.spec.name, None)  # it was removed
+            self._see_to(wanted.spec)
+            raise
+
+    def _see_to(self, spec: ServerSpec) -> None:
+        """Lets a missing server be got before its start is tried in vain.
+
+        Raises: ServerBeingInstalled, ServerNotTrusted.
+        """
+        if NOT_RUN in self._identity_of(spec):
+            self._identities.pop(spec.name)  # what kept it from running may be gone
+            locate(spec, self._root, self._places, untrusted=self._untrusted)
+        being_done = self._being_done(spec)
+        if being_done is not None:
+            raise ServerBeingInstalled(spec.name, being_done)
+
+    def _being_done(self, spec: ServerSpec) -> str | None:
+        """What is done about a server that is missing; None where it is there, or only a person can get it."""
+        if MISSING not in self._identity_of(spec):
+            return None
+        self._identities.pop(spec.name)  # since then, perhaps
+        if self._installations is None or MISSING not in self._identity_of(spec) or not self._may_install(spec):
+            return None
+        return self._installations.want(spec)
+
+    def standing(self, path: str) -> str:
+        """Why no server has said yet what a root-relative path holds: a sentence, true at this moment."""
+        spec = self.spec_for(path)
+        if spec is None:
+            return "no language server is known for this kind of file."
+        if self._side.is_left_alone(spec.name):
+            return (
+                f"its language server {spec.name} is not started for {self._side.share(spec.name)} before a call names "
+                "such a file as its relative_path (setting side_language_percent)."
+            )
+        missing = MISSING in self._identity_of(spec)
+        if missing or NOT_RUN in self._identity_of(spec):
+            try:
+                locate(spec, self._root, self._places, untrusted=self._untrusted)
+            except LanguageServerError as error:
+                may = missing and self._installations is not None and self._may_install(spec)
+                return (self._installations.standing(spec) if may and self._installations else None) or str(error)
+        try:
+            key = self.wanted(spec, path).key
+        except LanguageServerError as error:
+            return str(error)
+        return f"its language server {spec.name} {self._pool.standing(key)}."
+
+    def _may_install(self, spec: ServerSpec) -> bool:
+        """Nothing is fetched that can't be run, nor what only a project that is not trusted has chosen."""
+        return not spec.undriven and (self._untrusted is None or self._choices.is_users(spec))
+
+    async def until_installed(self, path: str) -> bool:
+        """Waits while the server for `path` is being installed; whether there was something to wait for."""
+        spec = self.spec_for(path)
+        if spec is None or self._installations is None or self._being_done(spec) is None:
+            return False
+        return await self._installations.settled(spec)
+
+    def missing(self) -> list[ServerSpec]:
+        """Servers that were looked for in vain, also those that some question has found since: the index of their
+        files knows nothing of that yet."""
+        return [spec for spec in self._missing.values() if not spec.undriven]
+
+    def installing(self) -> list[Underway]:
+        """Installations of servers that are missing here, by whatever process."""
+        found = (underway_of(spec.name, self._places) for spec in self.missing())
+        return [one for one in found if one is not None]
+
+    @property
+    def untrusted(self) -> Path | None:
+        """The root, where nobody trusts the project: nothing of it is executed."""
+        return self._untrusted
+
+    def installed(self, server: str) -> None:
+        """A server is there now, or another version of it."""
+        self._identities.pop(server, None)
+        self._missing.pop(server, None)
+        for root in self._roots:
+            self._pool.may_start(root, "it was installed anew", server=server)
+
+    def given_up(self) -> dict[str, str]:
+        """Servers that failed too often and are not started for this project any more → why."""
+        return self._pool.given_up(self._roots)
+
+    async def retire(self, successor: "ProjectLanguages") -> None:
+        """Ends the servers that were started for this, and that the same root's new settings would start otherwise."""
+        for wanted in {wanted.key: wanted for wanted in self._wanted.values()}.values():
+            if successor.key_now(wanted) != wanted.key:
+                await self._pool.stop(wanted.key, "the project's settings changed", cause=Cause.SETTINGS_CHANGED)
+
+    def key_now(self, wanted: WantedServer) -> ServerKey | None:
+        """The key that an order would have by these settings; None where another server answers."""
+        for language in wanted.spec.languages:
+            spec = self._choices.server_for(language)
+            if spec is not None and spec.name == wanted.spec.name:
+                state = self._state(spec)
+                told = self.python.tell(spec, self._choices.settings_of(spec.name))
+                digest = digest_of(spec, told.settings, {**wanted.env, **told.env}, state)
+                return ServerKey(wanted.root, spec.name, digest, self._untrusted)
+        return None
+
+    def server_of(self, path: str) -> Hashable:
+        """Paths with equal answers share one language server, have none for the same reason, or are read by syntax."""
+        said = self.identity(path)
+        if said is not None and source_identity.is_instead(said):
+            return said
+        try:
+            return self._wanted_for(path).key
+        except LanguageServerError as error:
+            return str(error)
+
+    def workplace_of(self, path: str) -> Hashable:
+        """Questions about paths with equal answers can be put under one lease: same server, same workspace folder."""
+        try:
+            wanted = self._wanted_for(path)
+        except LanguageServerError as error:
+            return str(error)
+        return wanted.key, wanted.folder
+
+    async def lend(self, path: str, work: Callable[[Lent], Awaitable[None]]) -> None:
+        """Lets `work` ask the server for `path` about many files under one lease; again if the server crashes.
+
+        Raises:
+            LanguageServerError: no server, or it failed.
+        """
+
+        async def with_server(server: LanguageServer) -> None:
+            async def ask(file: str) -> Outline:
+                outline = Outline(await self._whole(file, await server.document_symbols(self._root / file)))
+                return outline if self.instead(file) is None else await self._united_with_syntax(file, outline)
+
+            await work(Lent(ask, server))
+
+        # A file's own symbols need none of the folder around it.
+        await self._read(self._wanted_for(path), with_server)
+
+    async def look_at_builds(self, paths: Iterable[str]) -> None:
+        """Sees which servers can't know so many of these files that all are read by syntax until it is decided who
+        knows them better; root-relative paths."""
+        unknown: dict[str, list[str]] = defaultdict(list)
+        async for path in paced(list(paths)):
+            spec = self.spec_for(path)
+            if spec is not None and spec.roots.unmarked is not None and self.instead(path) is not None:
+                unknown[spec.name].append(path)
+        for server, files in unknown.items():
+            if len(files) >= MANY_FILES and server not in self.comparisons:
+                self.comparisons[server] = Comparison(files)
+
+    async def compare(self) -> bool:
+        """Decides by samples who knows such files better; whether some are to be read by their server since."""
+        moved = False
+        for server, compared in self.comparisons.items():
+            if compared.decided:
+                continue
+            try:
+                for path in compared.sample:
+                    await self._compare(path, compared)
+            except LanguageServerError as error:
+                logger.info("%s is not compared with the syntax: %s", server, error)
+                continue
+            compared.close()
+            logger.info("%s compared with the syntax: %s", server, compared)
+            moved = moved or not compared.prefers_syntax
+        return moved
+
+    async def _compare(self, path: str, compared: Comparison) -> None:
+        if compared.decided or self.instead(path) is None:
+            return
+        try:
+            by_syntax = await self.by_syntax(path)
+            by_server = await self._read(
+                self._wanted_for(path), lambda server: server.document_symbols(self._root / path)
+            )
+        except PathError:
+            return
+        compared.add(by_server, by_syntax.symbols)
+
+    async def _united_with_syntax(self, path: str, by_server: Outline) -> Outline:
+        """What a server and the syntax tell of a file that the server can't know."""
+        spec = self.spec_for(path)
+        try:
+            union = united(by_server, await self.by_syntax(path))
+        except LanguageServerError as error:
+            logger.warning("what %s holds by syntax is not known: %s", path, error)
+            return by_server
+        if union.adds_by_syntax and spec is not None:
+            self._united.add(spec.name)
+        return union.outline
+
+    async def _whole(self, path: str, symbols: Sequence[DocumentSymbol]) -> Sequence[DocumentSymbol]:
+        """A server's symbols with whole definitions, as far as the syntax tells what a flat answer does not."""
+        if not is_flat(symbols) or self.grammar(path) is None:
+            return symbols
+        try:
+            return completed(symbols, (await self.by_syntax(path)).symbols)
+        except LanguageServerError as error:
+            logger.warning("definitions of %s are not known whole: %s", path, error)
+            return symbols
+
+    def grammar(self, path: str) -> Grammar | None:
+        """The grammar that reads a root-relative path by syntax, if this project serves its language."""
+        return None if self._syntax is None else grammar_of(self.identifier(path))
+
+    def identifier(self, path: str) -> str:
+        """LSP's identifier of a file's language; empty where this project serves none."""
+        language = self.language_of(path)
+        return catalogue().identifier_of(path, [language]) if language else ""
+
+    async def by_syntax(self, path: str) -> Outline:
+        """The symbols of a file that has a grammar, by syntax alone.
+
+        Raises:
+            LanguageServerError: it can't be parsed.
+            PathError: it can't be read.
+        """
+        assert self._syntax is not None, "grammar() found none"
+        text = await anyio.to_thread.run_sync(self.read_text, self._root / path)
+        return await self._syntax.outline(self.identifier(path), text.content)
+
+    async def read_by_syntax(self, paths: Sequence[str]) -> list[Read | LanguageServerError | PathError]:
+        """The symbols of files that have a grammar, by syntax alone, as the index keeps them; in their order.
+
+        Raises LanguageServerError for all.
+        """
+        assert self._syntax is not None, "grammar() found none"
+        texts = await anyio.to_thread.run_sync(self._contents, paths)
+        asked = [(self.identifier(path), one.text) for path, one in texts.items() if isinstance(one, _Content)]
+        answers = iter(await self._syntax.packed(asked))
+        found: list[Read | LanguageServerError | PathError] = []
+        for path in paths:
+            one = texts[path]
+            if isinstance(one, PathError):
+                found.append(one)
+                continue
+            answer = next(answers)
+            found.append(Read(one.stamp, answer) if isinstance(answer, Packed) else answer)
+        return found
+
+    def _contents(self, paths: Sequence[str]) -> "dict[str, _Content | PathError]":
+        """The texts of files that nobody reads again soon; in a thread."""
+        found: dict[str, _Content | PathError] = {}
+        for path in paths:
+            try:
+                data, stamp = read_bytes(self._root / path, max_bytes=MAX_BYTES)
+                found[path] = _Content(stamp, decode(data, path, self.encoding).content)
+            except PathError as error:
+                found[path] = error
+        return found
+
+    async def occurrences(self, path: str, name: str) -> list[Occurrence]:
+        """Where a name stands in a file, and in what, by syntax; nothing where its language has no grammar.
+
+        Raises:
+            LanguageServerError: it can't be parsed.
+            PathError: it can't be read.
+        """
+        if self._syntax is None or self.grammar(path) is None:
+            return []
+        text = await anyio.to_thread.run_sync(self.read_text, self._root / path)
+        return await self._syntax.occurrences(self.identifier(path), text.content, name)
+
+    async def declared(self, path: str, text: Text, symbol: Symbol) -> Declared | None:
+        """What the syntax says of a symbol's range in a text of a root-relative path; None where it says nothing."""
+        if self._syntax is None or self.grammar(path) is None:
+            return None
+        claimed = Claimed(symbol.name, symbol.range, symbol.name_position)
+        try:
+            return await self._syntax.declared(self.identifier(path), text.content, claimed)
+        except LanguageServerError as error:
+            logger.warning("it is not known whether %s of %s is whole: %s", symbol.name, path, error)
+            return None
+
+    async def damage(self, path: str, text: Text, edit: Edit) -> str:
+        """What an edit of a text of a root-relative path breaks in its syntax; empty if nothing, or not known."""
+        if self._syntax is None or self.grammar(path) is None:
+            return ""
+        try:
+            return await self._syntax.damage(self.identifier(path), text.content, edit)
+        except LanguageServerError as error:
+            logger.warning("it is not known what an edit of %s breaks: %s", path, error)
+            return ""
+
+    def changed(self, changes: Sequence[Change]) -> Collection[str]:
+        """Tells every server of this project what happened on disk, before anybody asks again.
+
+        Returns files that did not change and may have another language, and so another server, now.
+        """
+        if any(self.is_marker(change.path) for change in changes):
+            if any(self._unmarked.values()) and any(self._marks_builds(change.path) for change in changes):
+                self._builds += 1
+                self._united.clear()
+            self._forget_places()
+            self.python.forget()
+            self._dependencies.forget()
+            for root in self._roots:
+                self._pool.may_start(root, "the project's configuration has changed")
+        moved = self._languages_changed(changes)
+        told = [FileChange(self._root / change.path, change.kind) for change in changes]
+        for root in self._roots:
+            self._pool.files_changed(root, told)
+        if self._around is not None:
+            self._pool.files_changed_near(self._around, self._roots, told)
+        return moved
+
+    def external_folders(self) -> set[Path]:
+        """Folders that this project's servers read, as they or manifests say; also such as lie in the root."""
+        return self._pool.watched_folders(self._roots) | self._named_folders
+
+    async def external_folders_moved(self) -> None:
+        """Returns when servers may read other folders than before."""
+        await self._pool.watching_moved()
+
+    def changed_outside(self, changes: Sequence[FileChange]) -> None:
+        """Tells every server of this project what happened to files that are not the project's."""
+        if any(self.is_marker(change.path.name) for change in changes):
+            self._forget_places()
+        for root in self._roots:
+            self._pool.files_changed(root, changes)
+
+    def written_outside(self, paths: Sequence[Path]) -> None:
+        """Tells every server of this project of files of others that this server wrote."""
+        if paths:
+            self.changed_outside([FileChange(path, "changed") for path in paths])
+
+    def asked_since_ns(self) -> int | None:
+        """Since when servers may have read files; None while there is none."""
+        return self._pool.oldest_ns(self._roots)
+
+    def _forget_places(self) -> None:
+        self._wanted.clear()
+        self._unmarked.clear()
+        self._named_folders.clear()
+        self._manifests = Manifests()
+        self._users = {}
+
+    def _marks_builds(self, path: str) -> bool:
+        """Whether a file may say how files are built of which that is not known."""
+        unknown = [spec for spec in self._specs.values() if spec is not None and spec.roots.unmarked is not None]
+        names = MarkerNames.of(marker for spec in unknown for group in spec.roots.markers for marker in group)
+        return names.fit(path.rpartition("/")[2])
+
+    def is_marker(self, path: str) -> bool:
+        """Whether a file may say where a server's root is. Takes a microsecond: it is asked of all files."""
+        if self._markers is None:
+            specs = [spec for spec in self._specs.values() if spec is not None]
+            self._markers = MarkerNames.of(marker for spec in specs for group in spec.roots.markers for marker in group)
+        return self._markers.fit(path.rpartition("/")[2])
+
+    @property
+    def roots(self) -> frozenset[Path]:
+        """Roots of the servers that were asked for this project."""
+        return frozenset(self._roots)
+
+    def _servers_named(self, keys: Iterable[str]) -> set[str]:
+        """Servers that settings mean by languages or their own names."""
+        named = set[str]()
+        for key in keys:
+            with suppress(ConfigError):
+                named.add(self._choices.named_by(key))
+        return named
+
+    def _known(self, name: str) -> str:
+        """The catalogue's name of a language; what is none serves no file."""
+        try:
+            return catalogue().language(name)
+        except ConfigError as error:
+            self.problems.append(Problem("languages", error.problem))
+            return name
+
+
+def _nothing() -> None:
+    """Nobody wants to know."""

@@ -1,0 +1,143 @@
+"""Where a symbol's name stands in the files of its language server, whatever it means there.
+
+It reads files and asks no server: which places refer to the symbol is `possible_references`' business.
+"""
+
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio.to_thread
+
+from serena_central.core.errors import PathError
+from serena_central.core.text import Range, whole_word
+from serena_central.files.search import files_containing, find_containing
+from serena_central.files.text import FileText
+from serena_central.files.tree import Change, FileTree
+from serena_central.files.vocabulary import Vocabulary
+from serena_central.projects.languages.project_languages import ProjectLanguages
+from serena_central.symbols.index import Hit
+from serena_central.symbols.syntax.lexical import Tokens, kinds, tokens
+from serena_central.symbols.syntax.messages import Kind
+
+MOST_TOKENS = 400_000
+"""Comments and strings of all texts together whose places are remembered: 3 MB, twice as many as Django has."""
+
+
+class Candidate(NamedTuple):
+    """A place of a name, and what it stands in, if that can be told without a parser."""
+
+    range: Range
+    kind: Kind | None
+
+
+Candidates = Mapping[str, Sequence[Candidate]]
+"""Root-relative path → places, files near to the symbol's definition first."""
+
+
+class CandidateSearch:
+    """Finds candidates in one project. Belongs to the event loop's thread; callers passed the barrier."""
+
+    def __init__(self, root: Path, tree: FileTree, languages: ProjectLanguages) -> None:
+        self._root = root
+        self._tree = tree
+        self._languages = languages
+        self._vocabulary = Vocabulary(root, languages.encoding)
+        self._served: dict[str | None, tuple[list[str], list[str]]] = {}
+        """Server → the files that it reads, and the others; until some file changes."""
+        self._tokens = RecentTokens()
+
+    def changed(self, changes: Iterable[Change]) -> None:
+        """Forgets files that are gone, and which server reads which."""
+        self._served.clear()
+        self._vocabulary.forget(change.path for change in changes if change.kind == "deleted")
+
+    async def places_of(self, hit: Hit) -> Candidates:
+        """Every place of the name of `hit` as a whole word, its definition included; none for an operator's."""
+        name = hit.symbol.name
+        if not re.search(r"\w", name):
+            return {}
+        same, _ = self._files_by_server(hit.path)
+        folder = hit.path.rpartition("/")[0]
+        holders = await self._vocabulary.holding(self._tree.files, same, name)
+        holders.sort(key=lambda path: (path != hit.path, path.rpartition("/")[0] != folder, path))
+        return await anyio.to_thread.run_sync(self._read, holders, name, abandon_on_cancel=True)
+
+    async def files_elsewhere(self, hit: Hit) -> list[str]:
+        """Files that another language server, or none, reads, and that hold the name of `hit` as a word."""
+        _, others = self._files_by_server(hit.path)
+        maybe = await self._vocabulary.holding(self._tree.files, others, hit.symbol.name)
+        return sorted(await find_containing(self._root, maybe, hit.symbol.name, encoding=self._languages.encoding))
+
+    async def holding(self, paths: Collection[str], name: str) -> list[str]:
+        """Those of some files that may hold a name as a word."""
+        return await self._vocabulary.holding(self._tree.files, paths, name)
+
+    def _files_by_server(self, path: str) -> tuple[list[str], list[str]]:
+        """The files that the server for `path` reads, and the others."""
+        spec = self._languages.spec_for(path)
+        key = None if spec is None else spec.name
+        known = self._served.get(key)
+        if known is None:
+            known = self._served[key] = [], []
+            for other in self._tree.files:
+                known[self._languages.spec_for(other) is not spec].append(other)
+        return known
+
+    def _read(self, holders: Iterable[str], name: str) -> Candidates:
+        """Runs in a thread. Files that may hold the name and don't are not worth finding their lines."""
+        found: dict[str, list[Candidate]] = {}
+        word = whole_word(name)
+        for path in files_containing(self._root, holders, name, whole=False, encoding=self._languages.encoding):
+            try:
+                read = self._languages.read(self._root / path)
+            except PathError:
+                continue
+            if places := self._candidates(read, word, self._languages.identifier(path)):
+                found[path] = places
+        return found
+
+    def _candidates(self, read: FileText, word: re.Pattern[str], identifier: str) -> list[Candidate]:
+        text = read.text
+        spans = [match.span() for match in word.finditer(text.content)]
+        if not spans:
+            return []
+        told = kinds(text.content, self._tokens.of(identifier, read), [start for start, _ in spans])
+        return [
+            Candidate(Range(text.position(start), text.position(end)), kind)
+            for (start, end), kind in zip(spans, told, strict=True)
+        ]
+
+
+class RecentTokens:
+    """Of texts by their content: finding them takes half the time of an answer about a name that many files hold. May
+    be used in any thread."""
+
+    def __init__(self, most: int = MOST_TOKENS) -> None:
+        self._most = most
+        self._known: OrderedDict[tuple[str, str], Tokens | None] = OrderedDict()
+        self._count = 0
+        self._lock = threading.Lock()
+
+    def of(self, identifier: str, read: FileText) -> Tokens | None:
+        """The tokens of a text in the language of an LSP identifier."""
+        key = identifier, read.digest
+        with self._lock:
+            if key in self._known:
+                self._known.move_to_end(key)
+                return self._known[key]
+        found = tokens(identifier, read.text.content)
+        with self._lock:
+            if key not in self._known:
+                self._known[key] = found
+                self._count += _size(found)
+            while self._count > self._most:
+                self._count -= _size(self._known.popitem(last=False)[1])
+        return found
+
+
+def _size(found: Tokens | None) -> int:
+    return 1 + len(found.starts) if found is not None else 1

@@ -1,0 +1,305 @@
+"""Possible references: places whose code holds a symbol's name and that its language server does not list.
+
+A server lists what it can resolve. It is silent about code that it takes for unreachable, about receivers whose type
+nobody can infer, and about files that it could not read: an answer without them looks complete. So each place of the
+name that is in no string or comment is asked about by itself: where does it lead? To the symbol: then it is a reference
+after all. Elsewhere: then it is none, unless it calls the same method through a base or a derived class. Nowhere: then
+it is a possible reference.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import anyio
+import msgspec
+
+from serena_central.core.errors import LanguageServerError, PathError
+from serena_central.core.text import Position, Range
+from serena_central.files.tree import Change, FileTree
+from serena_central.lsp.answers import Location
+from serena_central.lsp.client import LanguageServer
+from serena_central.projects.languages.project_languages import ProjectLanguages
+from serena_central.projects.navigation.candidates import Candidate, Candidates, CandidateSearch
+from serena_central.projects.navigation.same_hierarchy import Kinship
+from serena_central.projects.navigation.symbol_views import Uses
+from serena_central.symbols.index import Hit, SymbolIndex
+from serena_central.symbols.syntax.messages import Kind
+
+AT_ONCE = 4
+"""Files that one server is asked about at a time."""
+
+PLACES_AT_ONCE = 16
+"""Places of a file that are asked about in one go: where the time ends, their answers are lost together."""
+
+FILES_AT_ONCE = 20
+"""Files that are parsed before their places are asked about."""
+
+Why = Literal["unresolved", "same hierarchy", "not asked"]
+
+
+class Limits(NamedTuple):
+    """How many places are asked about, and for how many seconds."""
+
+    places: int
+    seconds: float
+
+
+BRIEF = Limits(200, 1.0)
+"""For an answer that somebody waits for: a place takes 1 to 10 ms."""
+
+THOROUGH = Limits(5_000, 20.0)
+"""Before code is deleted."""
+
+
+FIRST_PLACES = 20
+FIRST_S = 4.0
+"""So many places are asked about even on a busy machine, where starting to parse takes a second, within this time."""
+
+
+class Place(NamedTuple):
+    """A word in a file, by its root-relative path."""
+
+    path: str
+    range: Range
+
+
+class Examined(msgspec.Struct):
+    """What else stands of a symbol's name in the code of its language.
+
+    `references`: places that lead to the symbol although the server did not list them. `possible`: place → why it may
+    be a reference. `unexamined`: places that were not looked at, for lack of time. `definitions`, `strings` and
+    `comments`: where it names another symbol, or stands in such.
+    """
+
+    references: list[Place] = []
+    possible: dict[Place, Why] = {}
+    unexamined: list[Place] = []
+    definitions: list[Place] = []
+    strings: list[Place] = []
+    comments: list[Place] = []
+    code: dict[str, list[Place]] = {}
+    """Path → its places in code, of the files of which it is known what the places stand in."""
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether no code but what the server listed can refer to the symbol."""
+        return not (self.references or self.possible or self.unexamined)
+
+
+class Possible:
+    """Finds possible references in one project. Belongs to the event loop's thread; callers passed the barrier."""
+
+    def __init__(self, root: Path, tree: FileTree, index: SymbolIndex, languages: ProjectLanguages) -> None:
+        self._root = root
+        self._index = index
+        self._languages = languages
+        self._search = CandidateSearch(root, tree, languages)
+
+    def changed(self, changes: Iterable[Change]) -> None:
+        """Forgets what these changes made wrong."""
+        self._search.changed(changes)
+
+    async def candidates(self, hit: Hit) -> Candidates:
+        """Every place of the name of `hit`; may be asked for while the server is asked for the references."""
+        return await self._search.places_of(hit)
+
+    async def examine(
+        self, hit: Hit, known: Uses, limits: Limits = BRIEF, candidates: Candidates | None = None
+    ) -> Examined:
+        """What stands of the name of `hit` besides the uses that are `known`; `candidates` if they are known, too.
+
+        What a language server fails to say leaves a place a possible reference, and no answer fails for it.
+        """
+        found = Examined()
+        places = _unlisted(hit, known, await self.candidates(hit) if candidates is None else candidates)
+        for path, spans in places.items():
+            if all(one.kind is not None for one in spans):
+                found.code[path] = self._in_code(path, spans, {}, found)
+        answers: dict[Place, Sequence[Location] | None] = {}
+        todo = [Place(path, one.range) for path, spans in places.items() for one in spans]
+        first = dict(islice(places.items(), FILES_AT_ONCE))
+        with anyio.move_on_after(FIRST_S):
+            await self._look(hit, first, answers, found, min(FIRST_PLACES, limits.places))
+        with anyio.move_on_after(limits.seconds):
+            await self._look(hit, places, answers, found, limits.places)
+        settled = {*answers, *found.strings, *found.comments, *found.definitions}
+        found.unexamined = [place for place in todo if place not in settled]
+        kinship = Kinship(self._root, self._index, self._languages)
+        for place, locations in answers.items():
+            await self._judge(hit, place, locations, kinship, found)
+        return found
+
+    async def may_override(self, hit: Hit) -> bool:
+        """Whether a base of a member's type has a member of its name, or is not known in this project."""
+        return await Kinship(self._root, self._index, self._languages).may_override(hit)
+
+    async def files_elsewhere(self, hit: Hit) -> list[str]:
+        """Files that another language server, or none, reads, and that hold the name of `hit` as a word."""
+        return await self._search.files_elsewhere(hit)
+
+    async def holding(self, paths: Collection[str], name: str) -> list[str]:
+        """Those of some files that may hold a name as a word."""
+        return await self._search.holding(paths, name)
+
+    async def _look(
+        self,
+        hit: Hit,
+        places: Candidates,
+        answers: dict[Place, Sequence[Location] | None],
+        found: Examined,
+        most: int,
+    ) -> None:
+        """Sorts places by what they stand in, and asks where those in code lead: some files at a time."""
+        for batch in _batches(places, found.code):
+            for path in batch:
+                if path not in found.code:
+                    kinds = await self._kinds(path, hit.symbol.name)
+                    found.code[path] = self._in_code(path, places[path], kinds, found)
+            code = [place for path in batch for place in found.code[path] if place not in answers]
+            await self._ask(code[: most - len(answers)], answers)
+            if len(answers) >= most:
+                return
+
+    def _in_code(
+        self, path: str, spans: Iterable[Candidate], kinds: Mapping[Position, Kind], found: Examined
+    ) -> list[Place]:
+        """Those places of a file that are neither in a string nor in a comment, nor another symbol's definition; the
+        others are noted. `kinds` of those that were not known."""
+        defined = self._defined_in(path)
+        code: list[Place] = []
+        for span, known in spans:
+            place, kind = Place(path, span), known or kinds.get(span.start, "code")
+            if kind == "string":
+                found.strings.append(place)
+            elif kind == "comment":
+                found.comments.append(place)
+            elif span.start in defined:
+                found.definitions.append(place)
+            else:
+                code.append(place)
+        return code
+
+    async def _kinds(self, path: str, name: str) -> Mapping[Position, Kind]:
+        """Position → what the name stands in, where a grammar can tell."""
+        try:
+            return {one.range.start: one.kind for one in await self._languages.occurrences(path, name)}
+        except (LanguageServerError, PathError):
+            return {}
+
+    def _defined_in(self, path: str) -> Collection[Position]:
+        """Where symbols of a file have their names: definitions are no uses of others."""
+        if path not in self._index:
+            return ()
+        return {symbol.name_position for symbol in self._index.file(path).symbols}
+
+    async def _ask(self, places: Sequence[Place], answers: dict[Place, Sequence[Location] | None]) -> None:
+        """Place → where it leads; None where nobody could say. Fills `answers` until it is cancelled."""
+        for _, group in groupby(places, key=lambda place: self._languages.workplace_of(place.path)):
+            batch = list(group)
+            try:
+                await self._languages.ask(batch[0].path, partial(self._ask_server, batch, answers))
+            except LanguageServerError:
+                answers |= {place: None for place in batch if place not in answers}
+
+    async def _ask_server(
+        self, places: Sequence[Place], answers: dict[Place, Sequence[Location] | None], server: LanguageServer
+    ) -> None:
+        todo = groupby((place for place in places if place not in answers), key=lambda place: place.path)
+        queue = iter([(path, some) for path, group in todo for some in _pieces(list(group))])
+        failures: list[LanguageServerError] = []
+        await server.ready()
+
+        async def worker() -> None:
+            for path, some in queue:
+                try:
+                    found = await server.definitions(self._root / path, [place.range.start for place in some])
+                    answers.update(zip(some, found, strict=True))
+                except PathError:
+                    answers.update(dict.fromkeys(some))
+                except LanguageServerError as error:
+                    failures.append(error)
+                    tasks.cancel_scope.cancel()
+                    return
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(AT_ONCE):
+                tasks.start_soon(worker)
+        if failures:
+            raise failures[0]
+
+    async def _judge(
+        self, hit: Hit, place: Place, locations: Sequence[Location] | None, kinship: Kinship, found: Examined
+    ) -> None:
+        own = self._root / hit.path, hit.symbol.name_position
+        if locations is None:
+            found.possible[place] = "not asked"
+        elif not locations or self._is_made_up(place, locations):
+            found.possible[place] = "unresolved"
+        elif any((location.path, location.range.start) == own for location in locations):
+            found.references.append(place)
+        elif await self._among_kin(hit, place, locations, kinship):
+            found.possible[place] = "same hierarchy"
+
+    def _is_made_up(self, place: Place, locations: Sequence[Location]) -> bool:
+        """Whether a server that can't know a file takes a place in it for a declaration: C's implicit ones."""
+        here = self._root / place.path, place.range.start
+        made_up = all((location.path, location.range.start) == here for location in locations)
+        return made_up and self._languages.instead(place.path) is not None
+
+    async def _among_kin(self, hit: Hit, place: Place, locations: Sequence[Location], kinship: Kinship) -> bool:
+        for location in locations:
+            target = self._defined_at(location)
+            if target is not None and target.symbol.name == hit.symbol.name and await kinship.related(hit, target):
+                return True
+        return False
+
+    def _defined_at(self, location: Location) -> Hit | None:
+        """The indexed symbol whose name stands at a place."""
+        if not location.path.is_relative_to(self._root):
+            return None
+        path = location.path.relative_to(self._root).as_posix()
+        if path not in self._index:
+            return None
+        file = self._index.file(path)
+        return next(
+            (
+                Hit(path, file, number)
+                for number, symbol in enumerate(file.symbols)
+                if symbol.name_position == location.range.start
+            ),
+            None,
+        )
+
+
+def _unlisted(hit: Hit, known: Uses, candidates: Candidates) -> dict[str, list[Candidate]]:
+    """Where the name stands, by file, without the definition and what is known."""
+    found: dict[str, list[Candidate]] = {}
+    for path, places in candidates.items():
+        listed = {span.start for span in known.places.get(path, ())}
+        if path == hit.path:
+            listed.add(hit.symbol.name_position)
+        if unlisted := [one for one in places if one.range.start not in listed]:
+            found[path] = unlisted
+    return found
+
+
+def _batches(paths: Iterable[str], sorted_out: Collection[str]) -> Iterator[list[str]]:
+    """Paths in their order, in batches of which each has few files that must be parsed first."""
+    batch: list[str] = []
+    to_parse = 0
+    for path in paths:
+        batch.append(path)
+        to_parse += path not in sorted_out
+        if to_parse == FILES_AT_ONCE:
+            yield batch
+            batch, to_parse = [], 0
+    if batch:
+        yield batch
+
+
+def _pieces(places: Sequence[Place]) -> Iterator[Sequence[Place]]:
+    for start in range(0, len(places), PLACES_AT_ONCE):
+        yield places[start : start + PLACES_AT_ONCE]

@@ -1,0 +1,112 @@
+"""Whether two types are of one hierarchy, by the names in the heads of their definitions.
+
+No language server is asked: a call through a base class is found by each place that leads to the base's method, and
+asking for a hierarchy each time would take longer than all the rest. Two types of one name are taken for one.
+"""
+
+import re
+from pathlib import Path
+
+import anyio.to_thread
+
+from serena_central.core.errors import PathError
+from serena_central.core.text import Text
+from serena_central.projects.languages.project_languages import ProjectLanguages
+from serena_central.symbols.index import Hit, SymbolIndex
+from serena_central.symbols.kinds import TYPES
+from serena_central.symbols.namepath import parse_pattern
+
+MOST_TYPES = 100
+"""Types above one that are looked at."""
+
+HEAD_LINES = 12
+"""Lines after a type's name in which its bases may stand."""
+
+_HEAD_WORDS = frozenset({"class", "extends", "implements", "interface", "metaclass", "object", "public", "struct"})
+"""Words in heads that are no bases."""
+
+_TRAIT_IMPLEMENTED = re.compile(r"impl\b.+\bfor\b", re.DOTALL)
+"""How a block of Rust is called that implements a trait: its members are called through that, wherever it is."""
+
+_WORD = re.compile(r"[^\W\d]\w*")
+_HEAD_END = re.compile(r"[{]|:\s*(?:#.*)?$", re.MULTILINE)
+
+
+class Kinship:
+    """Of the types of one project; remembers what it looked up. Belongs to the event loop's thread."""
+
+    def __init__(self, root: Path, index: SymbolIndex, languages: ProjectLanguages) -> None:
+        self._root = root
+        self._index = index
+        self._languages = languages
+        self._above: dict[tuple[str, int], set[str]] = {}
+
+    async def related(self, one: Hit, other: Hit) -> bool:
+        """Whether one of two members' types stands above the other's, or both have a base in common."""
+        first, second = _type_of(one), _type_of(other)
+        if first is None or second is None:
+            return False
+        return not (await self._line(first)).isdisjoint(await self._line(second))
+
+    async def may_override(self, member: Hit) -> bool:
+        """Whether a base of a member's type has a member of its name, or is not known in this project."""
+        own = _type_of(member)
+        if own is not None and _TRAIT_IMPLEMENTED.match(own.symbol.name):
+            return True
+        todo, seen = ([own] if own else []), set[str]()
+        while todo:
+            one = todo.pop()
+            for name in await self._bases(one) - _HEAD_WORDS - seen:
+                seen.add(name)
+                bases = [base for base in self._index.find(parse_pattern(name)) if base.symbol.kind in TYPES]
+                if not bases or len(seen) > MOST_TYPES:
+                    return True
+                if any(_has_member(base, member.symbol.name) for base in bases):
+                    return True
+                todo += bases
+        return False
+
+    async def _line(self, hit: Hit) -> set[str]:
+        """The names of a type and of all that stand above it in this project."""
+        key = hit.path, hit.place
+        known = self._above.get(key)
+        if known is None:
+            names = {hit.symbol.name}
+            todo = [hit]
+            while todo and len(names) < MOST_TYPES:
+                one = todo.pop()
+                for name in await self._bases(one) - names:
+                    found = [base for base in self._index.find(parse_pattern(name)) if base.symbol.kind in TYPES]
+                    if found:
+                        names.add(name)
+                        todo += found
+            known = self._above[key] = names
+        return known
+
+    async def _bases(self, hit: Hit) -> set[str]:
+        """Words in the head of a type's definition, its own name excepted."""
+        try:
+            text = await anyio.to_thread.run_sync(self._languages.read_text, self._root / hit.path)
+        except PathError:
+            return set()
+        return set(_WORD.findall(_head(hit, text))) - {hit.symbol.name}
+
+
+def _type_of(member: Hit) -> Hit | None:
+    """The type that a symbol is a direct part of."""
+    container = member.symbol.container
+    if container < 0 or member.file.symbols[container].kind not in TYPES:
+        return None
+    return Hit(member.path, member.file, container)
+
+
+def _has_member(hit: Hit, name: str) -> bool:
+    return any(hit.file.symbols[place].name == name for place in hit.file.children(hit.place))
+
+
+def _head(hit: Hit, text: Text) -> str:
+    symbol = hit.symbol
+    last = min(symbol.name_line + HEAD_LINES, symbol.end_line)
+    lines = text.lines(symbol.name_line, last)[symbol.name_column :]
+    end = _HEAD_END.search(lines)
+    return lines[: end.start()] if end else lines.partition("\n")[0]

@@ -1,0 +1,59 @@
+"""Names that a rename leaves alone although the language server lists them among the symbol's references.
+
+Where `{ load }` becomes `{ fetch: load }`, a variable or a field keeps the old name; where `export { load }` becomes
+`export { fetch as load }`, its importers do. Language servers list those places, too, since they lead to both. A server
+that writes both names knows which place means which: nothing is added to its rename.
+"""
+
+from collections.abc import Sequence
+
+from serena_central.core.text import Position
+from serena_central.editing.rename import Rename
+from serena_central.lsp.answers import Location
+from serena_central.projects.navigation.navigation import Relations
+from serena_central.projects.navigation.possible_references import Place
+
+Named = tuple[str, Position]
+"""A root-relative path, and where a name begins in it."""
+
+
+class KeptNames:
+    """Places that a server's rename of the symbol `declared` leaves out, by what they lead to, as the server says."""
+
+    def __init__(self, relations: Relations, rename: Rename, declared: Named) -> None:
+        self._relations = relations
+        self._rename = rename
+        added = {(path, span.start) for path, span in rename.added}
+        edited = {(path, edit.range.start) for path, edits in rename.edits.items() for edit in edits}
+        kept = rename.kept - {declared}  # what leads to the declaration means what it declares
+        self._renamed = edited - added - kept
+        self._known: dict[Named, bool] = dict.fromkeys(kept, True)
+
+    async def left_out(self) -> tuple[list[Place], list[Place]]:
+        """Places that do not lead to what keeps the old name: those that may mean the symbol, and those that declare
+        something else. Raises LanguageServerError."""
+        unknown, declaring = list[Place](), list[Place]()
+        for place in (Place(*added) for added in self._rename.added):
+            named = place.path, place.range.start
+            if not await self._is_kept(named):
+                locations, _ = await self._relations.leads(*named)
+                (declaring if self._is_own(named, locations) else unknown).append(place)
+        return unknown, declaring
+
+    async def _is_kept(self, place: Named) -> bool:
+        """Whether it leads to what keeps the old name, by itself or over others that do."""
+        if place not in self._known:
+            self._known[place] = False  # a cycle leads nowhere
+            locations, _ = await self._relations.leads(*place)
+            for location in locations:
+                path = self._relations.inside(location.path)
+                target = (path or "", location.range.start)
+                if path is not None and target not in self._renamed and await self._is_kept(target):
+                    self._known[place] = True
+                    break
+        return self._known[place]
+
+    def _is_own(self, place: Named, locations: Sequence[Location]) -> bool:
+        return bool(locations) and all(
+            (self._relations.inside(location.path), location.range.start) == place for location in locations
+        )

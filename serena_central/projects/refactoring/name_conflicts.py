@@ -1,0 +1,144 @@
+"""What a new name meets where it would stand: keywords, other declarations in the same container, and code that says
+it already. What it means there is not asked: a declaration objects to a rename, code is listed for whoever reads it."""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import PurePosixPath
+
+import anyio.to_thread
+
+from serena_central.core.errors import LanguageServerError, PathError
+from serena_central.core.text import Position, Range, Text, whole_word
+from serena_central.files.tree import FileTree
+from serena_central.lsp.answers import SymbolKind
+from serena_central.projects.languages.project_languages import ProjectLanguages
+from serena_central.projects.navigation.possible_references import Possible
+from serena_central.symbols.index import Hit, SymbolIndex
+from serena_central.symbols.indexing.indexer import Indexer
+from serena_central.symbols.kinds import TYPES
+from serena_central.symbols.symbol import FileSymbols
+from serena_central.symbols.syntax.keywords import is_keyword
+
+FILES_READ = 50
+"""Changed files whose code is searched for the new name; each is parsed."""
+
+_FOLDER_IS_PACKAGE = frozenset({"go", "java", "kotlin"})
+"""Languages in which the files of one folder share their top level."""
+
+_NAMED_RECEIVER = frozenset(
+    {"go", "javascript", "javascriptreact", "lua", "python", "rust", "typescript", "typescriptreact"}
+)
+"""Languages in which a member is only ever named behind its receiver."""
+
+_MEMBERS = frozenset(
+    {
+        SymbolKind.METHOD,
+        SymbolKind.PROPERTY,
+        SymbolKind.FIELD,
+        SymbolKind.CONSTRUCTOR,
+        SymbolKind.ENUM_MEMBER,
+        SymbolKind.EVENT,
+    }
+)
+
+_QUALIFIED = re.compile(r"(?:\.|->|::)\s*$")
+
+
+class Naming:
+    """Of one project. Belongs to the event loop's thread."""
+
+    def __init__(
+        self, tree: FileTree, index: SymbolIndex, indexer: Indexer, languages: ProjectLanguages, possible: Possible
+    ) -> None:
+        self._tree = tree
+        self._index = index
+        self._indexer = indexer
+        self._languages = languages
+        self._possible = possible
+
+    async def objections(self, hit: Hit, new_name: str) -> list[str]:
+        """Sentences about what forbids a symbol that name."""
+        if is_keyword(self._languages.identifier(hit.path), new_name, member=_is_member(hit.file, hit.place)):
+            return [f"{new_name} is a keyword of {self._languages.language_of(hit.path)}."]
+        places = [f"{hit.path}:{line0}" for line0 in _declared(hit.file, hit, new_name)]
+        others = await self._sharing(hit, new_name)
+        await self._indexer.ensure(others)
+        for path in others:
+            if path in self._index:
+                places += [f"{path}:{line0}" for line0 in _declared(self._index.file(path), hit, new_name)]
+        container = hit.name_path.rpartition("/")[0] or "the same scope"
+        return [f"{container} declares {new_name} already: {', '.join(places)}."] if places else []
+
+    async def standing(self, hit: Hit, new_name: str, texts: Mapping[str, Text]) -> list[str]:
+        """Where that name stands in the code of files that are about to be changed, as `path:line`: it may mean the
+        symbol then, or the symbol be hidden by what it means."""
+        word = whole_word(new_name)
+
+        def matching() -> dict[str, list[Range]]:
+            return {
+                path: [
+                    Range(text.position(match.start()), text.position(match.end()))
+                    for match in word.finditer(text.content)
+                ]
+                for path, text in texts.items()
+                if word.search(text.content)
+            }
+
+        found = await anyio.to_thread.run_sync(matching)
+        lines: list[str] = []
+        for number, (path, spans) in enumerate(sorted(found.items())):
+            apart = await self._apart(path, new_name) if number < FILES_READ else ()
+            lines += [
+                f"{path}:{span.start.line0}"
+                for span in spans
+                if span.start not in apart and self._may_mean(hit, path, span.start, texts[path])
+            ]
+        return list(dict.fromkeys(lines))
+
+    async def _apart(self, path: str, name: str) -> Collection[Position]:
+        """Where a name stands in strings and comments, if a grammar can tell."""
+        try:
+            found = await self._languages.occurrences(path, name)
+        except (LanguageServerError, PathError):
+            return ()
+        return {one.range.start for one in found if one.kind != "code"}
+
+    def _may_mean(self, hit: Hit, path: str, position: Position, text: Text) -> bool:
+        """Whether a name at a place could ever mean a symbol like this one: a member behind its receiver or where a
+        type declares one, anything else where it stands alone."""
+        is_qualified = bool(_QUALIFIED.search(text.line(position.line0)[: position.column]))
+        if not _is_member(hit.file, hit.place):
+            return not is_qualified
+        if is_qualified or self._languages.identifier(path) not in _NAMED_RECEIVER:
+            return True
+        file = self._index.file(path) if path in self._index else FileSymbols(())
+        return any(
+            symbol.name_position == position and _is_member(file, place) for place, symbol in enumerate(file.symbols)
+        )
+
+    async def _sharing(self, hit: Hit, new_name: str) -> list[str]:
+        """Other files that may declare something in the container of a symbol."""
+        identifier, folder = self._languages.identifier(hit.path), PurePosixPath(hit.path).parent
+        if identifier not in _FOLDER_IS_PACKAGE:
+            return []
+        beside = [
+            path
+            for path in self._tree.files
+            if path != hit.path
+            and PurePosixPath(path).parent == folder
+            and self._languages.identifier(path) == identifier
+        ]
+        return sorted(await self._possible.holding(beside, new_name))
+
+
+def _declared(file: FileSymbols, hit: Hit, name: str) -> Iterator[int]:
+    """Lines in which a file declares a name in the container of a symbol, whatever the container's definition."""
+    container = [part.name for part in hit.file.path(hit.place)[:-1]]
+    for place, symbol in enumerate(file.symbols):
+        if symbol.name == name and [part.name for part in file.path(place)[:-1]] == container:
+            yield symbol.name_line
+
+
+def _is_member(file: FileSymbols, place: int) -> bool:
+    symbol = file.symbols[place]
+    return symbol.kind in _MEMBERS or (symbol.container >= 0 and file.symbols[symbol.container].kind in TYPES)

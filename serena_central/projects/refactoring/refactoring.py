@@ -1,0 +1,381 @@
+"""Changes that follow a symbol through the project: renaming it everywhere, deleting it when nobody uses it.
+
+Both ask the language server who refers to the symbol, once it can be believed; what can't be known completely is
+refused, since a guess would break code in places that nobody looks at.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from serena_central.core.errors import EditConflict, EditRefused, FileChanged
+from serena_central.core.text import Position, Range
+from serena_central.editing.change import Author, FileChange
+from serena_central.editing.plan import TextEdit, apply_edits
+from serena_central.editing.rename import Rename, check_new_name, completed
+from serena_central.files.stamp import Stamp
+from serena_central.files.text import FileText
+from serena_central.files.tree import FileTree
+from serena_central.lsp.answers import WorkspaceEdit
+from serena_central.projects.editing.edits import NOTHING_SEEN, Edited, Edits, Meant, Site
+from serena_central.projects.languages.project_languages import ProjectLanguages
+from serena_central.projects.navigation.common_names import is_unusual
+from serena_central.projects.navigation.navigation import Relations
+from serena_central.projects.navigation.possible_references import THOROUGH, Examined, Place
+from serena_central.projects.navigation.symbol_views import Uses
+from serena_central.projects.refactoring.deletion import deletion
+from serena_central.projects.refactoring.kept_names import KeptNames
+from serena_central.projects.refactoring.name_conflicts import Naming
+from serena_central.projects.refactoring.shorthands import both_written, check_meant, is_member
+from serena_central.symbols.index import Hit
+from serena_central.symbols.kinds import GROUPS
+
+MOST_PARTS = 100
+"""Symbols that are looked at before what groups them is deleted: each is asked about."""
+
+PLACES_LISTED = 20
+"""Places that one message names."""
+
+
+class LeftOver(msgspec.Struct, frozen=True):
+    """Where an old name still stands after a rename, in all files: `path:line`, in short order; `files` of other
+    languages by their paths alone. `code` are places that may have meant the symbol, `definitions` other symbols."""
+
+    code: list[str] = []
+    definitions: list[str] = []
+    strings: list[str] = []
+    comments: list[str] = []
+    files: list[str] = []
+
+
+class Renamed(msgspec.Struct, frozen=True, kw_only=True):
+    """A rename that was made, or planned. `added`: places (`path:line`) that the server's own rename had left out."""
+
+    edited: Edited
+    places: int
+    added: list[str]
+    left: LeftOver
+    objections: list[str] = []
+    """Sentences about what forbade the new name, in spite of which the symbol has it."""
+    standing: list[str] = []
+    """Where the new name stood in code already (`path:line`): it may be captured or shadowed there."""
+
+
+class Refactoring:
+    """Refactorings of one project. Belongs to the event loop's thread."""
+
+    def __init__(
+        self,
+        root: Path,
+        tree: FileTree,
+        edits: Edits,
+        relations: Relations,
+        naming: Naming,
+        languages: ProjectLanguages,
+    ) -> None:
+        self._root = root
+        self._tree = tree
+        self._edits = edits
+        self._relations = relations
+        self._naming = naming
+        self._languages = languages
+
+    async def rename(
+        self,
+        hit: Hit,
+        new_name: str,
+        author: Author,
+        *,
+        seen: str | None = None,
+        every: bool = True,
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> Renamed:
+        """Renames a symbol everywhere in the project, or nowhere; `every` definition of it, or this one. `seen` is the
+        hash of the body that the author knows: what stands in it is kept, whoever changed it. With `force` it gets a
+        name that something objects to.
+
+        Raises:
+            InvalidArguments: the new name can't be one.
+            EditRefused: the new name is taken or a keyword; uses are not known completely, or lie where nothing can be
+                changed.
+            EditConflict, PathError, LanguageServerError.
+        """
+        check_new_name(hit.symbol.name, new_name)
+        plans: list[Rename] = []
+        conflicts: list[EditConflict] = []
+        left: list[LeftOver] = []
+        objections: list[str] = []
+        standing: list[str] = []
+
+        async def plan() -> list[FileChange]:
+            stamps = dict(self._tree.files)
+            site = await self._edits.site(hit.path, hit.name_path)
+            _check_named(site)
+            objections[:] = await self._naming.objections(site.hit, new_name)
+            _check_free(site.hit, objections, force=force)
+            conflicts[:] = await self._edits.conflicts(site, {hit.name_path: seen} if seen else NOTHING_SEEN, author)
+            known, proposal, candidates = await self._relations.renaming(site.hit, new_name)
+            if every:
+                known, proposal = await self._with_others(site.hit, new_name, known, proposal)
+            _check_complete(site.hit, known)
+            _check_usable(site.hit, proposal)
+            moves = {self._inside(old): new for old, new in proposal.moves}
+            proposed = {self._inside(path): edits for path, edits in proposal.replacements.items() if edits}
+            examined = await self._relations.examine(site.hit, known, THOROUGH, candidates)
+            places = _places(site.hit, known, examined.references)
+            texts = await self._texts({*proposed, *places, *moves}, stamps)
+            rename = completed(
+                {path: [TextEdit(*edit) for edit in edits] for path, edits in proposed.items()},
+                places,
+                {path: read.text for path, read in texts.items()},
+                site.hit.symbol.name,
+                new_name,
+            )
+            rename, left_out = await self._without_kept(site.hit, rename)
+            contents = {path: read.text for path, read in texts.items()}
+            rename = await both_written(
+                self._languages, rename, contents, site.hit.symbol.name, new_name, member=is_member(site.hit)
+            )
+            plans[:] = [rename]
+            changes = [
+                FileChange(
+                    self._root / path,
+                    texts[path],
+                    apply_edits(texts[path].text, rename.edits.get(path, [])),
+                    moved_to=moves.get(path),
+                )
+                for path in sorted({*rename.edits, *moves})
+            ]
+            left[:] = [await self._left(site.hit, examined, rename, left_out)]
+            changed = {path: texts[path].text for path in rename.edits}
+            standing[:] = await self._naming.standing(site.hit, new_name, changed)
+            return changes
+
+        edited = await self._edits.change_files([], plan, author, dry_run=dry_run)
+        (rename,) = plans
+        return Renamed(
+            edited=msgspec.structs.replace(self._with_caveat(edited, hit), conflicts=conflicts),
+            places=rename.places,
+            added=list(dict.fromkeys(f"{path}:{span.start.line0}" for path, span in rename.added)),
+            left=left[0],
+            objections=objections,
+            standing=standing,
+        )
+
+    async def safe_delete(
+        self,
+        hit: Hit,
+        author: Author,
+        *,
+        seen: Mapping[str, str] = NOTHING_SEEN,
+        objections: Sequence[str] = (),
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> Edited:
+        """Deletes a symbol that nothing but itself uses, its doc comment included. `seen` as in `Meant`; `objections`
+        are what the caller knows against it. With `force` it is deleted, and what objects is noted.
+
+        Raises:
+            EditRefused: it is used, it may be, or that can't be known.
+            EditConflict, PathError, LanguageServerError.
+        """
+        against = [*await self._against_deleting(hit), *objections]
+        if against and not force:
+            raise EditRefused(
+                f"{hit.name_path} was not deleted. {' '.join(against)} Pass force=true to delete it all the same."
+            )
+        language, meant = self._relations.language_of(hit.path), Meant(hit.path, hit.name_path, seen)
+
+        async def find() -> Meant:
+            return meant
+
+        _, edited = await self._edits.change_symbol(
+            hit.path, find, lambda site: deletion(site, language, force=force), author, way="delete", dry_run=dry_run
+        )
+        remarks = [f"Deleted in spite of: {' '.join(against)}"] if against else []
+        return _with_remarks(self._with_caveat(edited, hit), remarks)
+
+    async def _against_deleting(self, hit: Hit) -> list[str]:
+        """Sentences about the places that would break, or might: in this project, outside of the symbol itself."""
+        parts = parts_of(hit)
+        if len(parts) > MOST_PARTS:
+            return [f"It holds {len(parts) - 1} symbols, more than are looked at ({MOST_PARTS})."]
+        against: list[str] = []
+        for part in parts:
+            found = await self._against_losing(part, hit)
+            against += found if part is hit else [f"{part.name_path} goes with it: {sentence}" for sentence in found]
+        return against
+
+    async def _against_losing(self, hit: Hit, whole: Hit) -> list[str]:
+        """The same about one symbol that goes with the `whole`."""
+        known = await self._relations.uses(hit)
+        examined = await self._relations.examine(hit, known, THOROUGH)
+        listed = [Place(path, span) for path, spans in known.places.items() for span in spans]
+        found = {
+            "It is used in": [*listed, *examined.references],
+            "The language server can't tell that its name means something else in": list(examined.possible),
+            "Its name was not examined, for lack of time, in": examined.unexamined,
+            "Its name stands in a string in": examined.strings if is_unusual(hit.symbol.name) else [],
+        }
+        texts = await self._relations.readings([hit.path])
+        against = [known_sentence] if (known_sentence := _incomplete(hit, known)) else []
+        if hit.path in texts and texts[hit.path].text.slice(_name_range(hit)) != hit.symbol.name:
+            against.append(
+                "What refers to it can't be known: its name does not stand where the language server says, in "
+                f"{hit.path}:{hit.symbol.name_line}."
+            )
+        for sentence, places in found.items():
+            outside = [place for place in places if not _is_within(place, whole)]
+            if outside:
+                against.append(
+                    f"{sentence} {_listed(await self._relations.named(outside[:PLACES_LISTED]), len(outside))}."
+                )
+        return against
+
+    def _with_caveat(self, edited: Edited, hit: Hit) -> Edited:
+        """Tells with an edit what the uses that it relied on may lack."""
+        caveat = self._relations.caveat(hit)
+        return _with_remarks(edited, [f"References may be missing: {caveat}"] if caveat else [])
+
+    async def _with_others(
+        self, hit: Hit, new_name: str, known: Uses, proposal: WorkspaceEdit
+    ) -> tuple[Uses, WorkspaceEdit]:
+        """What is known and proposed, and that of the symbol's other definitions where a server takes each for a
+        symbol of its own."""
+        for place in hit.file.others(hit.place):
+            other = Hit(hit.path, hit.file, place)
+            path, at = self._root / hit.path, other.symbol.name_position
+            if any(edit.range.contains(at) for edit in proposal.replacements.get(path, ())):
+                continue
+            uses, more, _ = await self._relations.renaming(other, new_name)
+            _check_complete(other, uses)
+            _check_usable(other, more)
+            named = {path: [*known.places.get(path, ()), *spans] for path, spans in uses.places.items()}
+            named[hit.path] = [*named.get(hit.path, known.places.get(hit.path, ())), _name_range(other)]
+            known = msgspec.structs.replace(known, places={**known.places, **named})
+            edits = {one: [*proposal.replacements.get(one, ()), *some] for one, some in more.replacements.items()}
+            proposal = msgspec.structs.replace(proposal, replacements={**proposal.replacements, **edits})
+        return known, proposal
+
+    async def _without_kept(self, hit: Hit, rename: Rename) -> tuple[Rename, Examined]:
+        """A rename without what goes on under the old name; and what else it leaves out for that."""
+        if not rename.kept:
+            return rename, Examined()
+        await check_meant(self._languages, hit, rename)
+        unknown, declaring = await KeptNames(self._relations, rename, (hit.path, hit.symbol.name_position)).left_out()
+        return rename.without(rename.added), Examined(unexamined=unknown, definitions=declaring)
+
+    async def _left(self, hit: Hit, examined: Examined, rename: Rename, left_out: Examined) -> LeftOver:
+        """Where the old name stands besides the places that are renamed."""
+        renamed = {(path, edit.range.start) for path, edits in rename.edits.items() for edit in edits}
+
+        def lines(places: Iterable[Place]) -> list[str]:
+            kept = (place for place in places if (place.path, place.range.start) not in renamed)
+            return list(dict.fromkeys(f"{place.path}:{place.range.start.line0}" for place in kept))
+
+        return LeftOver(
+            lines([*examined.possible, *examined.unexamined, *left_out.unexamined]),
+            lines([*examined.definitions, *left_out.definitions]),
+            lines(examined.strings),
+            lines(examined.comments),
+            await self._relations.files_elsewhere(hit),
+        )
+
+    def _inside(self, path: Path) -> str:
+        inside = self._relations.inside(path)
+        if inside is None:
+            raise EditRefused(
+                f"Nothing was changed: the rename would also change {path}, which is ignored or outside this project."
+            )
+        return inside
+
+    async def _texts(self, paths: Iterable[str], stamps: Mapping[str, Stamp]) -> dict[str, FileText]:
+        """The texts that the answers were about: those of files that are still as they were before the questions."""
+        asked = list(paths)
+        texts = await self._relations.readings(asked)
+        for path in asked:
+            if path not in texts or texts[path].stamp != stamps.get(path):
+                raise FileChanged(str(self._root / path))
+        return texts
+
+
+def parts_of(hit: Hit) -> list[Hit]:
+    """What is deleted with a symbol and may be used apart from it: of what only groups others, those, too."""
+    if hit.symbol.kind not in GROUPS:
+        return [hit]
+    members = (part for place in hit.file.children(hit.place) for part in parts_of(Hit(hit.path, hit.file, place)))
+    return [hit, *members]
+
+
+def _with_remarks(edited: Edited, remarks: Sequence[str]) -> Edited:
+    told = edited.consequences
+    both = msgspec.structs.replace(told, remarks=[*told.remarks, *remarks])
+    return msgspec.structs.replace(edited, consequences=both)
+
+
+def _is_within(place: Place, hit: Hit) -> bool:
+    return place.path == hit.path and hit.symbol.range.encloses(place.range)
+
+
+def _incomplete(hit: Hit, known: Uses) -> str | None:
+    """Why the uses are not known completely, or lie where nothing can be changed."""
+    if known.remark:
+        return f"The uses of {hit.name_path} are not known completely: {known.remark}."
+    if known.outside:
+        return f"{hit.name_path} is used in {known.outside} places outside this project."
+    return None
+
+
+def _check_free(hit: Hit, objections: Sequence[str], *, force: bool) -> None:
+    """Raises EditRefused for a name that something objects to, unless it is forced."""
+    if objections and not force:
+        raise EditRefused(
+            f"Nothing was changed: {hit.name_path} can't have that name. {' '.join(objections)} Choose another one, or "
+            "pass force=true to rename it all the same."
+        )
+
+
+def _check_complete(hit: Hit, known: Uses) -> None:
+    """Raises EditRefused for uses that are not known completely, or lie where nothing can be changed."""
+    problem = _incomplete(hit, known)
+    if problem:
+        raise EditRefused(f"Nothing was changed: {problem}")
+
+
+def _check_usable(hit: Hit, proposal: WorkspaceEdit) -> None:
+    if proposal.unusable:
+        raise EditRefused(
+            f"Nothing was changed: to rename {hit.name_path}, the language server would create or delete files, or "
+            "change what can't be read here."
+        )
+
+
+def _places(hit: Hit, known: Uses, found: Iterable[Place]) -> dict[str, list[Range]]:
+    """Where a symbol is named, its definition included, by file; `found`: references that the server did not list."""
+    places = {path: list(spans) for path, spans in known.places.items()}
+    places.setdefault(hit.path, []).insert(0, _name_range(hit))
+    for path, span in found:
+        places.setdefault(path, []).append(span)
+    return places
+
+
+def _name_range(hit: Hit) -> Range:
+    start = hit.symbol.name_position
+    return Range(start, Position(start.line0, start.column + len(hit.symbol.name)))
+
+
+def _check_named(site: Site) -> None:
+    """Raises EditRefused where the name does not stand where the language server says."""
+    name, found = site.hit.symbol.name, site.text.slice(_name_range(site.hit))
+    if found != name:
+        raise EditRefused(
+            f"Nothing was changed: the language server says that the name of {site.hit.name_path} stands in "
+            f"{site.hit.path}:{site.hit.symbol.name_line}, where {found!r} stands. Edit it as text (replace_content)."
+        )
+
+
+def _listed(places: Sequence[str], total: int) -> str:
+    more = f" and {total - len(places)} more" if total > len(places) else ""
+    return ", ".join(places) + more

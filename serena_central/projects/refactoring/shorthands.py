@@ -1,0 +1,88 @@
+"""Places at which one word names two things, as in `{ name }`: a field, and the variable that gives it its value or
+gets it. A rename changes one of the two, so that both have to be written: `{ new: name }` or `{ name: new }`."""
+
+import re
+from collections.abc import Mapping
+
+from serena_central.core.errors import EditRefused, LanguageServerError, PathError
+from serena_central.core.text import Position, Range, Text
+from serena_central.editing.plan import TextEdit
+from serena_central.editing.rename import Rename
+from serena_central.projects.languages.project_languages import ProjectLanguages
+from serena_central.symbols.index import Hit
+from serena_central.symbols.kinds import GROUPS
+from serena_central.symbols.syntax.grammars import SHORTHANDS
+from serena_central.symbols.syntax.messages import Shorthand
+
+_BEFORE = re.compile(r"[{,](?:\s|/\*.*?\*/|//[^\n]*\n|\b(?:ref|mut)\b)*\Z", re.DOTALL)
+_LOOKED_BACK = 200
+"""Characters before a word in which a shorthand would begin."""
+
+
+def is_member(hit: Hit) -> bool:
+    """Whether a symbol is named as what it belongs to, and not as a value of its own."""
+    container = hit.symbol.container
+    return container >= 0 and hit.file.symbols[container].kind not in GROUPS
+
+
+async def check_meant(languages: ProjectLanguages, hit: Hit, rename: Rename) -> None:
+    """Raises EditRefused where a rename is about the variable that gives a field its value, and not about the field.
+
+    Where a declaration is a shorthand, language servers take one of the two for what is asked about.
+    """
+    symbol = hit.symbol
+    if (hit.path, symbol.name_position) not in rename.kept:
+        return
+    place = (await shorthands(languages, hit.path, symbol.name)).get(symbol.name_position)
+    if place is None or place.binds is not False:
+        return
+    written = (edit.new_text for edit in rename.edits[hit.path] if edit.range.start == symbol.name_position)
+    if any(text.startswith(symbol.name) for text in written):
+        raise EditRefused(
+            f"Nothing was changed: at {hit.path}:{symbol.name_line}, {symbol.name} names both {hit.name_path} and the "
+            f"variable that gives it its value, and the language server would rename the variable. Write "
+            f"`{symbol.name}: {symbol.name}` there first."
+        )
+
+
+async def both_written(
+    languages: ProjectLanguages, rename: Rename, texts: Mapping[str, Text], old: str, new: str, *, member: bool
+) -> Rename:
+    """A rename that writes both names where a shorthand would get the new one alone."""
+    edits = dict(rename.edits)
+    for path, some in rename.edits.items():
+        plain = [edit for edit in some if edit.new_text == new and _may_be_one(texts[path], edit.range, old)]
+        if not plain:
+            continue
+        found = await shorthands(languages, path, old)
+        both = {
+            edit: _written(texts[path], edit.range, found[edit.range.start], old, new, member=member)
+            for edit in plain
+            if edit.range.start in found
+        }
+        edits[path] = [both.get(edit, edit) for edit in some]
+    return rename._replace(edits=edits)
+
+
+async def shorthands(languages: ProjectLanguages, path: str, name: str) -> Mapping[Position, Shorthand]:
+    """Where a name stands in a file for a field and a value at once, as far as a grammar can tell."""
+    if languages.identifier(path) not in SHORTHANDS:
+        return {}
+    try:
+        found = await languages.occurrences(path, name)
+    except (LanguageServerError, PathError):
+        return {}
+    return {one.range.start: one.shorthand for one in found if one.shorthand is not None}
+
+
+def _may_be_one(text: Text, span: Range, old: str) -> bool:
+    if text.slice(span) != old:
+        return False
+    at = text.offset(span.start)
+    return _BEFORE.search(text.content, max(at - _LOOKED_BACK, 0), at) is not None
+
+
+def _written(text: Text, span: Range, shorthand: Shorthand, old: str, new: str, *, member: bool) -> TextEdit:
+    whole = Range(shorthand.start, span.end)
+    both = f"{new}: {text.slice(whole)}" if member or shorthand.binds else f"{old}: {new}"
+    return TextEdit(whole, both)

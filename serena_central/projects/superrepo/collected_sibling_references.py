@@ -1,0 +1,119 @@
+"""References to many symbols of one module in a sibling, each file of the sibling read once.
+
+`sibling_references` finds those to one symbol.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import PurePath, PurePosixPath
+from typing import NamedTuple
+
+import anyio.to_thread
+
+from serena_central.core.text import Position
+from serena_central.files.words import words_of
+from serena_central.lsp.answers import Location
+from serena_central.projects.project import Project
+from serena_central.projects.superrepo.mentions import mentions
+from serena_central.projects.superrepo.sibling_definitions import declared_at, leads_of, places_of
+
+MOST_PLACES = 5000
+"""Names in one sibling whose meaning is asked for: half a minute of a quick server's time."""
+
+_WORD = re.compile(r"\w+")
+
+
+class Crossing(NamedTuple):
+    """What one file of a sibling uses: path and name path in the declaring module, and where the file names it.
+
+    `untold`: the names at places that lead nowhere, or to what may be a copy of the declaring file (built, installed).
+    """
+
+    uses: list[tuple[str, str, Position]]
+    untold: list[str]
+    remark: str | None
+
+
+class Candidates(NamedTuple):
+    """Files of the sibling that may use symbols with certain names: path → those of the names that it holds.
+
+    `declared`: name → files of the declaring module. `left_out`: files beyond what is asked about.
+    """
+
+    files: Mapping[str, frozenset[str]]
+    declared: Mapping[str, Collection[str]]
+    left_out: Mapping[str, frozenset[str]]
+
+
+async def candidates(declaring: Project, using: Project, names: Mapping[str, Collection[str]]) -> list[Candidates]:
+    """By language, files of the sibling that hold any of the names, if anything in it mentions the declaring package.
+
+    `names` maps file of the declaring module → its symbols' names.
+    """
+    await using.fresh()
+    return await anyio.to_thread.run_sync(lambda: list(_candidates(declaring, using, names)))
+
+
+def _candidates(declaring: Project, using: Project, names: Mapping[str, Collection[str]]) -> Iterator[Candidates]:
+    by_languages: dict[tuple[str, ...], list[str]] = {}
+    for path in names:
+        if spec := declaring.languages.spec_for(path):
+            by_languages.setdefault(tuple(spec.languages), []).append(path)
+    for languages, paths in by_languages.items():
+        declared: dict[str, list[str]] = {}
+        for path in paths:
+            for name in names[path]:
+                declared.setdefault(name, []).append(path)
+        mentioned = {
+            one for path in paths for one in mentions(declaring.root, path, declaring.languages.language_of(path) or "")
+        }
+        # The sibling may have chosen another server for the same language.
+        code = [
+            path
+            for path in using.tree.files
+            if (own := using.languages.spec_for(path)) and not set(own.languages).isdisjoint(languages)
+        ]
+        marker = re.compile(b"|".join(re.escape(one.encode()) for one in sorted(mentioned))) if mentioned else None
+        words = words_of(using.root, code, declared, marker=marker)
+        if mentioned and not any(found.marked for found in words.values()):
+            continue
+        holding = sorted((path for path in words if words[path].counts), key=lambda path: not words[path].marked)
+        files: dict[str, frozenset[str]] = {}
+        left_out: dict[str, frozenset[str]] = {}
+        places = 0
+        for path in holding:
+            places += words[path].counts.total()
+            part = files if places <= MOST_PLACES or not files else left_out
+            part[path] = frozenset(words[path].counts)
+        if files:
+            yield Candidates(files, declared, left_out)
+
+
+async def crossing(declaring: Project, using: Project, path: str, declared: Mapping[str, Collection[str]]) -> Crossing:
+    """What a file of the sibling uses of symbols that are `declared`: name → files of the declaring module.
+
+    Waits for callers before each question. Raises LanguageServerError.
+    """
+    places = [place async for place in places_of(using, [path], _WORD, declared)]
+    leads = await leads_of(using, places, turn=using.indexer.turns.give_way)
+    uses: set[tuple[str, str, Position]] = set()
+    untold = [place.name for place in leads.unresolved]
+    for place, locations in leads.found:
+        hits = [await declared_at(declaring, location) for location in locations]
+        meant = [hit for hit in hits if hit is not None and hit.symbol.name == place.name]
+        uses.update((hit.path, hit.name_path, place.position) for hit in meant)
+        if not meant and any(is_copy(declaring, using, location, declared[place.name]) for location in locations):
+            untold.append(place.name)
+    return Crossing(sorted(uses), untold, leads.remark)
+
+
+def is_copy(declaring: Project, using: Project, location: Location, files: Collection[str]) -> bool:
+    """Whether a place that is in neither project lies in a file that is named as one of these."""
+    if declaring.relations.inside(location.path) or using.relations.inside(location.path):
+        return False
+    return _stem(location.path) in {_stem(PurePosixPath(file)) for file in files}
+
+
+def _stem(path: PurePath) -> str:
+    """Also `total` of total.d.ts."""
+    return path.name.partition(".")[0]

@@ -1,0 +1,96 @@
+"""Who implements, inherits or calls a symbol, over several projects at once: in its own, and in those that read it.
+
+A sibling's language server that reads the declaring module is asked about the declaration itself: it knows its own
+symbols and that one. A sibling in which nothing mentions the declaring package does not read it, and is not asked.
+"""
+
+from collections.abc import AsyncIterator
+
+import anyio.to_thread
+
+from serena_central.core.errors import Inapplicable
+from serena_central.files.search import files_containing
+from serena_central.projects.navigation.navigation import UPWARD, Direction, Foreign
+from serena_central.projects.navigation.symbol_views import HierarchyNode
+from serena_central.projects.project import Project
+from serena_central.projects.superrepo.mentions import mentions
+from serena_central.projects.superrepo.sibling_references import Declaration, Declarations
+from serena_central.symbols.index import Hit
+
+
+async def implementations_in(project: Project, declared: Declarations) -> tuple[list[Hit], int, str | None]:
+    """Symbols of one of the projects that implement a symbol; how many lie outside of all; a remark.
+
+    Raises SerenaCentralError.
+    """
+    found: dict[tuple[str, int], Hit] = {}
+    remarks: list[str | None] = []
+    far = 0
+    async for hit, foreign in _asked(project, declared):
+        if foreign is None:
+            hits, outside, remark = await project.relations.implementations(hit)
+            hits = [other for other in hits if (other.path, other.place) != (hit.path, hit.place)]
+            far += outside
+        else:
+            try:
+                hits, remark = await project.relations.implementations_of(foreign)
+            except Inapplicable:
+                hits, remark = [], None
+        found.update({(other.path, other.place): other for other in hits})
+        remarks.append(remark)
+    return list(found.values()), far, "; ".join(dict.fromkeys(filter(None, remarks))) or None
+
+
+async def hierarchy_in(
+    project: Project, declared: Declarations, direction: Direction, depth: int
+) -> tuple[list[HierarchyNode], str | None]:
+    """Callers, callees, super- or subtypes of a symbol, as far as they are of one of the projects, or lead there.
+
+    Raises SerenaCentralError.
+    """
+    nodes: list[HierarchyNode] = []
+    remarks: list[str | None] = []
+    async for hit, foreign in _asked(project, declared):
+        if foreign is None:
+            more, remark = await project.relations.hierarchy(hit, direction, depth)
+        elif direction in UPWARD:
+            more, remark = await project.relations.hierarchy_of(foreign, direction, depth)
+        else:
+            continue
+        nodes += more
+        remarks.append(remark)
+    return nodes, "; ".join(dict.fromkeys(filter(None, remarks))) or None
+
+
+async def _asked(project: Project, declared: Declarations) -> AsyncIterator[tuple[Hit, Foreign | None]]:
+    """The declarations that a project can be asked about, and how it names them where they are another one's."""
+    if project.root in declared.failures:
+        raise declared.failures[project.root]
+    await project.fresh()
+    for one in declared.found:
+        hit = await one.project.find_one(one.name_path, one.path)
+        if one.project is project:
+            yield hit, None
+            continue
+        via = await anyio.to_thread.run_sync(_mentioning, project, one)
+        if via is not None:
+            home = one.project.root
+            yield hit, Foreign(via, home / hit.path, hit.symbol.name_position, hit.symbol.name, home)
+
+
+def _mentioning(project: Project, declared: Declaration) -> str | None:
+    """A file of the declaration's language that mentions its package, if there is one. Reads the disk."""
+    languages, home = project.languages, declared.project
+    spec = home.languages.spec_for(declared.path)
+    code = [
+        path
+        for path in project.tree.files
+        if (own := languages.spec_for(path)) and spec and not set(own.languages).isdisjoint(spec.languages)
+    ]
+    names = mentions(home.root, declared.path, home.languages.language_of(declared.path) or "")
+    for name in names:
+        found = files_containing(project.root, code, name, encoding=languages.encoding)
+        code_files = [path for path in found if languages.is_code(path)]
+        if code_files:
+            return code_files[0]
+    return next(filter(languages.is_code, code), None) if not names else None

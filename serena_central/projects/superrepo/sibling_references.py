@@ -1,0 +1,240 @@
+"""Uses of a symbol over several projects at once: in the one that declares it, and in its siblings.
+
+A language server knows one project, so that its references end there. For a sibling, files that hold the name are
+candidates if anything in the sibling mentions the declaring package; whether a candidate means the symbol, the
+sibling's own language server says: its definition must lead to the declaration. What it can't resolve is counted and
+never reported as a use.
+"""
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+import anyio
+import anyio.to_thread
+
+from serena_central.core.errors import (
+    AmbiguousSymbol,
+    DeadlineExceeded,
+    PathError,
+    SerenaCentralError,
+    SymbolNotFound,
+)
+from serena_central.core.quoting import quoted
+from serena_central.core.text import Position, Range
+from serena_central.core.words import counted
+from serena_central.files.listing import list_folder
+from serena_central.files.search import files_containing
+from serena_central.lsp.answers import Location
+from serena_central.projects.navigation.navigation import is_below
+from serena_central.projects.navigation.symbol_views import References
+from serena_central.projects.project import Project
+from serena_central.projects.superrepo.aliases import DEFAULT, Names, bound, exported, pattern
+from serena_central.projects.superrepo.mentions import mentions
+from serena_central.projects.superrepo.sibling_definitions import Place, declared_at, leads_of, places_of
+
+FINDING_S = 8.0
+"""How long one project may take to say whether it declares the symbol, before the others are asked without it."""
+
+PLACES_ASKED = 300
+"""Places of one name in one sibling whose meaning is asked for: a definition takes some milliseconds."""
+
+MOST_DECLARATIONS = 5
+"""Projects that declare the same name, beyond which nobody can mean all of them."""
+
+
+class Declaration(NamedTuple):
+    """A symbol in the project that declares it. `path` is root-relative."""
+
+    project: Project
+    name_path: str
+    path: str
+
+    @property
+    def name(self) -> str:
+        return self.name_path.rpartition("/")[2].partition("[")[0]
+
+
+class Declarations(NamedTuple):
+    """Who declares the symbol that a call means. `failures`: roots of projects that could not tell, and why."""
+
+    found: Sequence[Declaration]
+    failures: Mapping[Path, SerenaCentralError] = MappingProxyType({})
+    asked: Sequence[Project] = ()
+    """All projects of the call."""
+
+    async def uses_in(self, project: Project, within: str = "") -> References:
+        """Uses in one of the projects, of all declarations, by file and position; possible ones at or below `within`.
+
+        Raises:
+            SerenaCentralError: the project could not tell whether it declares the symbol, or can't answer.
+        """
+        if project.root in self.failures:
+            raise self.failures[project.root]
+        parts = [
+            await (_own(one, within) if one.project is project else _in_sibling(project, one, within))
+            for one in self.found
+        ]
+        uses = {(use.path, use.range): use for part in parts for use in part.references}
+        remarks = dict.fromkeys(part.remark for part in parts if part.remark)
+        caveats = dict.fromkeys(part.caveat for part in parts if part.caveat)
+        return References(
+            [uses[place] for place in sorted(uses)],
+            sum(part.outside for part in parts),
+            [gap for part in parts for gap in part.gaps],
+            "; ".join(remarks) or None,
+            "; ".join(caveats) or None,
+            next((part.possible for part in parts if part.possible is not None), None),  # a project's server knows one
+        )
+
+
+async def declarations(projects: Sequence[Project], name_path: str, within: str) -> Declarations:
+    """Asks all projects at the same time which of them declares a symbol, in `within` if that is not empty.
+
+    Raises:
+        SymbolNotFound: none does, and none failed.
+        AmbiguousSymbol: too many do.
+    """
+    found: dict[Path, Declaration] = {}
+    failures: dict[Path, SerenaCentralError] = {}
+
+    async def ask(project: Project) -> None:
+        failures[project.root] = DeadlineExceeded(f"Finding {name_path!r} in {quoted(project.name)}", FINDING_S)
+        with anyio.move_on_after(FINDING_S):
+            try:
+                hit = await project.find_one(name_path, within)
+                found[project.root] = Declaration(project, hit.name_path, hit.path)
+            except (SymbolNotFound, PathError):
+                pass
+            except SerenaCentralError as error:
+                failures[project.root] = error
+                return
+            del failures[project.root]
+
+    async with anyio.create_task_group() as tasks:
+        for project in projects:
+            tasks.start_soon(ask, project)
+    declaring = [found[project.root] for project in projects if project.root in found]
+    if not declaring and not failures:
+        raise SymbolNotFound(name_path, f"any of {len(projects)} projects")
+    if len(declaring) > MOST_DECLARATIONS:
+        raise AmbiguousSymbol(name_path, [f"{one.project.root / one.path}: {one.name_path}" for one in declaring])
+    return Declarations(declaring, failures, projects)
+
+
+async def _own(declared: Declaration, within: str) -> References:
+    hit = await declared.project.find_one(declared.name_path, declared.path)
+    return await declared.project.relations.references(hit, within)
+
+
+async def _in_sibling(sibling: Project, declared: Declaration, within: str) -> References:
+    await sibling.fresh()
+    names = exported(declared.name, [text async for _, text in _texts(declared.project, await _naming(declared))])
+    files, packages = await anyio.to_thread.run_sync(_candidates, sibling, declared, names)
+    asked: list[Place] = []
+    left = 0
+    async for path, text in _texts(sibling, [path for path in files if is_below(path, within)]):
+        words = bound(text, names, packages)
+        async for place in places_of(sibling, [path], pattern(words, names), words | {DEFAULT}):
+            if len(asked) < PLACES_ASKED:
+                asked.append(place)
+            else:
+                left += 1
+    leads = await leads_of(sibling, asked)
+    unknown = " or ".join(sorted({place.name for place in leads.unresolved}))
+    remarks = [
+        leads.remark,
+        f"{declared.name} stands in {left + len(asked)} places, of which {len(asked)} were asked about"
+        if left
+        else None,
+        f"nobody can tell what {unknown} means in {counted(len(leads.unresolved), 'place')}, where it leads nowhere"
+        if leads.unresolved
+        else None,
+    ]
+    uses = [_range(place) for place, locations in leads.found if await _means(declared, locations)]
+    views, gaps = await sibling.relations.views(sorted(set(uses)))
+    return References(views, 0, gaps, "; ".join(filter(None, remarks)) or None)
+
+
+async def _naming(declared: Declaration) -> list[str]:
+    """Files of the declaring project that hold the symbol's name."""
+    project = declared.project
+    return await anyio.to_thread.run_sync(
+        lambda: files_containing(
+            project.root, _code_like(project, declared), declared.name, encoding=project.languages.encoding
+        )
+    )
+
+
+async def _texts(project: Project, files: Iterable[str]) -> AsyncIterator[tuple[str, str]]:
+    for path in files:
+        try:
+            yield path, (await project.read(path)).text.content
+        except PathError:
+            continue
+
+
+async def _means(declared: Declaration, locations: Sequence[Location]) -> bool:
+    """Whether one of the places is the declaration."""
+    hits = [await declared_at(declared.project, location) for location in locations]
+    return any(hit and (hit.path, hit.name_path) == (declared.path, declared.name_path) for hit in hits)
+
+
+def _range(place: Place) -> tuple[str, Range]:
+    position = place.position
+    return place.path, Range(position, Position(position.line0, position.column + len(place.name)))
+
+
+def is_named_in(root: Path, declared: Declaration) -> bool:
+    """Whether files of a module that is not open hold a declared name, and any mentions its package. Reads the disk;
+    of more files than are listed nobody knows."""
+    languages = declared.project.languages
+    spec, language = languages.spec_for(declared.path), languages.language_of(declared.path) or ""
+    listed = list_folder(root, "", recursive=True, ignored=_is_installed)
+    code = [path for path in listed.files if spec is not None and languages.spec_for(path) == spec]
+    names = mentions(declared.project.root, declared.path, language)
+    return listed.truncated or (
+        bool(files_containing(root, code, declared.name))
+        and (not names or any(files_containing(root, code, name) for name in names))
+    )
+
+
+def _is_installed(path: str) -> bool:
+    name = path.rstrip("/").rpartition("/")[2]
+    return name.startswith(".") or name in ("node_modules", "target", "vendor")
+
+
+def holding(sibling: Project, declared: Declaration, name: str) -> list[str]:
+    """Files of the sibling that hold the name, those that mention the declaring package first. Reads the disk."""
+    return _candidates(sibling, declared, Names(frozenset({name}), default=False))[0]
+
+
+def _candidates(sibling: Project, declared: Declaration, names: Names) -> tuple[list[str], list[str]]:
+    """Files of the sibling that may name the symbol, those that mention the declaring package first; and the names of
+    that package. Reads the disk."""
+    language = declared.project.languages.language_of(declared.path) or ""
+    code = _code_like(sibling, declared)
+
+    def containing(words: Iterable[str]) -> dict[str, None]:
+        encoding = sibling.languages.encoding
+        return {path: None for word in words for path in files_containing(sibling.root, code, word, encoding=encoding)}
+
+    packages = mentions(declared.project.root, declared.path, language)
+    found = containing(sorted(names.plain))
+    if not packages or not (found or names.default):
+        return list(found), packages
+    mentioning = containing(packages)
+    if names.default:
+        found |= mentioning
+    return sorted(found, key=lambda path: path not in mentioning) if mentioning else [], packages
+
+
+def _code_like(project: Project, declared: Declaration) -> list[str]:
+    """Files of a project in languages of the server that reads the declaration."""
+    spec = declared.project.languages.spec_for(declared.path)
+    return [
+        path
+        for path in project.tree.files
+        if (own := project.languages.spec_for(path)) and spec and not set(own.languages).isdisjoint(spec.languages)
+    ]

@@ -1,0 +1,182 @@
+"""Warm-ups of many projects at once: it owns the work, and leaves what became of it for scripts.
+
+`warmup-status.json` tells of the last one, `warmup.log` of all. Which roots are meant is the caller's business.
+"""
+
+import logging
+import os
+import sys
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import msgspec
+from anyio.abc import TaskGroup, TaskStatus
+
+from serena_central.core.clock import utc
+from serena_central.core.errors import DeadlineExceeded, SerenaCentralError
+from serena_central.core.places import Places
+from serena_central.core.progress import report, reporting_to
+from serena_central.files.atomic import write_whole
+from serena_central.projects.registry import ProjectRegistry
+from serena_central.projects.warming.project_warm_up import Warmed
+from serena_central.projects.warming.warm_up_roots import Chosen
+
+logger = logging.getLogger(__name__)
+
+MODULE_S = 900.0
+"""How long one module may take: rust-analyzer and jdtls load large projects for minutes."""
+
+MODULE_BYTES = 1 << 30
+"""What the language servers of one module take while they load it, of the larger kind (rust-analyzer, tsserver)."""
+
+NOTHING = "It has no files whose symbols a language server reads."
+"""What is told of a module that needs no warming up."""
+
+LOG_BYTES = 1_000_000
+"""A log that has grown beyond this is begun anew."""
+
+
+class WarmUpJob:
+    """One warm-up: what it said so far, and its outcome once it is done. Anybody may follow it, or nobody."""
+
+    def __init__(self, chosen: Chosen) -> None:
+        self.chosen = chosen
+        self.modules: list[Warmed] = []
+        self.done = False
+        self._said: list[str] = []
+        self._more = anyio.Event()
+
+    def say(self, message: str, _part: float | None = None) -> None:
+        self._said.append(message)
+        self._wake()
+
+    def finish(self) -> None:
+        self.done = True
+        self._wake()
+
+    def _wake(self) -> None:
+        self._more.set()
+        self._more = anyio.Event()
+
+    async def follow(self) -> AsyncIterator[str]:
+        """Every message from the first on; ends when the warm-up is done."""
+        told = 0
+        while not self.done or told < len(self._said):
+            if told == len(self._said):
+                await self._more.wait()
+                continue
+            yield self._said[told]
+            told += 1
+
+
+class WarmUp:
+    """All warm-ups of this server. Belongs to the event loop's thread."""
+
+    def __init__(self, projects: ProjectRegistry, places: Places, *, memory_budget_bytes: int) -> None:
+        self._projects = projects
+        self._places = places
+        self._running: dict[Path, anyio.Event] = {}
+        self._tasks: TaskGroup | None = None
+        self._turns = anyio.Semaphore(modules_at_once(memory_budget_bytes, usable_cores()))
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Owns the warm-ups until it is cancelled."""
+        async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
+            task_status.started()
+            await anyio.sleep_forever()
+
+    def start(self, chosen: Chosen) -> WarmUpJob:
+        """Begins to warm checked roots up; the default one is that whose languages scripts look for."""
+        assert self._tasks is not None, "it runs before anything is warmed up"
+        job = WarmUpJob(chosen)
+        self._tasks.start_soon(self._work, job)
+        return job
+
+    async def _work(self, job: WarmUpJob) -> None:
+        roots, default_root = job.chosen.roots, job.chosen.default
+        outcome: dict[Path, list[Warmed]] = {}
+
+        async def one(root: Path) -> None:
+            name = job.chosen.name_of(root)
+            async with self._turns:
+                outcome[root] = await self._module(root, name)
+            if len(roots) > 1:
+                report(f"{name}: done, {len(outcome)} of {len(roots)} modules")
+
+        try:
+            with reporting_to(job.say):
+                async with anyio.create_task_group() as tasks:
+                    for root in roots:
+                        tasks.start_soon(one, root)
+            job.modules = [warmed for root in roots for warmed in outcome[root]]
+            default = outcome.get(default_root, []) if default_root else []
+            await anyio.to_thread.run_sync(_write, self._places, job.modules, default)
+        except Exception:
+            logger.exception("a warm-up failed")
+            job.say("Something went wrong inside the server; its log has it.")
+        finally:
+            job.finish()
+
+    async def _module(self, root: Path, name: str) -> list[Warmed]:
+        """Warms one root up; after another warm-up of it that is on its way, so that nothing is done twice."""
+        while root in self._running:
+            await self._running[root].wait()
+        mine = self._running[root] = anyio.Event()
+        began = time.monotonic()
+        failure: SerenaCentralError = DeadlineExceeded(f"Warming {name} up", MODULE_S)
+        try:
+            with anyio.move_on_after(MODULE_S):
+                project = await self._projects.open(root)
+                took = round(time.monotonic() - began, 3)
+                return await project.warm() or [Warmed(name, "", took, success=True, error=NOTHING)]
+        except SerenaCentralError as error:
+            failure = error
+        finally:
+            del self._running[root]
+            mine.set()
+        report(f"{name}: {failure}")
+        took = round(time.monotonic() - began, 3)
+        return [Warmed(name, "", took, success=False, error=str(failure))]
+
+
+def modules_at_once(memory_budget_bytes: int, cores: int) -> int:
+    """How many modules load at the same time: each keeps a core busy, and all have to fit into the memory budget."""
+    return max(1, min(cores, memory_budget_bytes // MODULE_BYTES))
+
+
+def usable_cores() -> int:
+    """What this process may use of the machine's."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+def _write(places: Places, modules: Sequence[Warmed], default: Sequence[Warmed]) -> None:
+    """Leaves the outcome where scripts look for it."""
+    now = utc(time.time())
+    write_whole(places.warmup_status_file, msgspec.json.format(msgspec.json.encode(status(now, modules, default))))
+    log = places.warmup_log
+    size = log.stat().st_size if log.exists() else 0
+    with log.open("w" if size > LOG_BYTES else "a", encoding="utf-8", errors="replace") as file:
+        for one in modules:
+            outcome = "warm" if one.success else "failed"
+            reason = f": {' '.join(one.error.split())}" if one.error else ""
+            file.write(f"{now} {one.project} {one.language or '-'} {outcome} {one.duration_seconds:.1f} s{reason}\n")
+        os.fchmod(file.fileno(), 0o600)
+
+
+def status(timestamp: str, modules: Sequence[Warmed], default: Sequence[Warmed]) -> Mapping[str, Any]:
+    """What `warmup-status.json` holds."""
+    by_language = {
+        f"{one.language}_warmup": {
+            "project": one.project,
+            "duration_seconds": one.duration_seconds,
+            "success": one.success,
+        }
+        for one in default
+        if one.language
+    }
+    return {"timestamp": timestamp, "modules": list(modules), **by_language}

@@ -1,0 +1,204 @@
+"""From what an agent asks for to symbols: candidates while the index is incomplete, the unique one where one is needed.
+
+A project-wide find is complete although the index is not: the files that are not indexed yet and hold the last name as
+text are the only ones that could define it, and they are asked first.
+"""
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio
+
+from serena_central.core.errors import AmbiguousSymbol, SymbolNotFound
+from serena_central.core.quoting import escaped, quoted
+from serena_central.files.search import find_containing
+from serena_central.files.tree import Change, FileTree
+from serena_central.symbols.index import Hit, SymbolIndex, lies_within
+from serena_central.symbols.indexing.incompleteness import PATIENT_S, Gap
+from serena_central.symbols.indexing.indexer import Indexer
+from serena_central.symbols.namepath import Pattern
+from serena_central.symbols.similar_names import FEW, NAMES_COMPARED, nearest
+from serena_central.symbols.written_names import bare
+
+_WORD = re.compile(r"\w+")
+
+WORDS_REMEMBERED = 64
+"""Words for which files that stay without symbols (their server is missing) are not read again by every find …"""
+
+FILES_REMEMBERED = 100_000
+"""… as long as there are no more such files, of all words together: 4 MB."""
+
+ROUNDS = 40
+"""How often a find looks again for files that changed meanwhile: what changed after the call came may be left out."""
+
+MAPPING_S = 0.5
+"""How long names that a cache brought are waited for, where close ones are to be named."""
+
+FILES_SHOWN = 2
+"""Of one close name."""
+
+
+class Found(NamedTuple):
+    """Symbols that fit, and what the search does not cover."""
+
+    hits: list[Hit]
+    gaps: list[Gap]
+
+
+class Finder:
+    """Finds symbols of one root. Callers have passed the tree's barrier before."""
+
+    def __init__(
+        self,
+        root: Path,
+        tree: FileTree,
+        index: SymbolIndex,
+        indexer: Indexer,
+        *,
+        encoding: str | None = None,
+        rebinds: Callable[[str, int], bool] = lambda _path, _kind: False,
+    ) -> None:
+        """`rebinds`: whether definitions of one name, and of a kind, in one scope of a file are one symbol, not
+        overloads to tell apart."""
+        self._root = root
+        self._tree = tree
+        self._index = index
+        self._indexer = indexer
+        self._encoding = encoding
+        self._rebinds = rebinds
+        self._lacking: OrderedDict[tuple[str, bool], set[str]] = OrderedDict()
+        """Word (as a whole or a part) → files that were read for it in vain, and have not changed since."""
+        self._batches = 0
+
+    async def find(self, pattern: Pattern, within: str | None) -> Found:
+        """Symbols that fit in the whole root, or `within` a file or folder (root-relative; None: everywhere)."""
+        if pattern.substring:
+            await self._indexer.map_names()
+        looked_at: set[str] = set()
+        asked = {within} if within is not None and within in self._tree.files else set[str]()
+        until = anyio.current_time() + PATIENT_S
+        await self._indexer.ensure(asked, most_s=PATIENT_S)
+        for _ in range(ROUNDS):
+            await self._indexer.settle()
+            # A file that was indexed may change while another is asked about, and is then pending like any other.
+            pending = [path for path in self._pending(within) if path not in looked_at]
+            if not pending:
+                hits = await self._matches(pattern, within)
+                if hits is not None:
+                    return self._found(hits, within, asked)
+                continue
+            candidates = await self._candidates(pattern, pending)
+            looked_at.update(set(pending).difference(candidates))
+            asked.update(candidates)
+            left_s = until - anyio.current_time()
+            await self._indexer.ensure(candidates, most_s=left_s)
+            if anyio.current_time() >= until:
+                break
+            looked_at.update(path for path in candidates if self._indexer.gave_up(path))
+        else:
+            asked.update(path for path in self._pending(within) if path not in looked_at)
+        hits = await self._matches(pattern, within)
+        return self._found(self._index.find(pattern, within) if hits is None else hits, within, asked)
+
+    async def _matches(self, pattern: Pattern, within: str | None) -> list[Hit] | None:
+        """What the index has, with turns for others; None if files changed meanwhile, between which a symbol may have
+        moved."""
+        before = self._batches
+        hits = await self._index.find_paced(pattern, within)
+        return hits if self._batches == before else None
+
+    def _found(self, hits: list[Hit], within: str | None, asked: set[str]) -> Found:
+        reached = [hit for hit in hits if self._reaches(within, hit.path)]
+        return Found(reached, self._indexer.gaps_within(within, asked))
+
+    def _reaches(self, within: str | None, path: str) -> bool:
+        """Files that are read on demand alone are found when they are named."""
+        return path == within or path not in self._indexer.on_demand
+
+    def _pending(self, within: str | None) -> list[str]:
+        """Files of the search that are not indexed."""
+        if self._indexer.is_complete:
+            return []
+        paths = [path for path in self._indexer.pending_paths() if self._reaches(within, path)]
+        return paths if within is None else [path for path in paths if path == within or path.startswith(within + "/")]
+
+    async def find_one(self, pattern: Pattern, within: str | None, *, one_definition: bool = False) -> Hit:
+        """The one symbol that is meant: an exact path wins over suffix matches.
+
+        Of a symbol with several definitions (a property's getter, setter and deleter; typing's overloads) the first
+        one; with `one_definition` these are several, because one alone is to be read or changed.
+
+        Raises:
+            SymbolNotFound: none fits; names close matches, and files that could not be asked.
+            AmbiguousSymbol: several fit; lists them.
+        """
+        hits, gaps = await self.find(pattern, within)
+        if len(hits) > 1:
+            exact = [hit for hit in hits if pattern.is_whole(hit.file.path(hit.place))]
+            hits = exact if len(exact) == 1 else hits
+        if not hits:
+            close = await self.near(pattern, within)
+            raise SymbolNotFound(pattern.text, within or "this project", close, [str(gap) for gap in gaps])
+        if len(hits) > 1 and (one_definition or not self._is_one(hits)):
+            raise AmbiguousSymbol(pattern.text, [f"{hit.path}: {hit.name_path}" for hit in hits])
+        return hits[0]
+
+    def _is_one(self, hits: Sequence[Hit]) -> bool:
+        """Whether these are the definitions of one symbol."""
+        first = hits[0]
+        others = first.file.others(first.place)
+        return all(
+            self._rebinds(hit.path, hit.symbol.kind)
+            and hit.path == first.path
+            and (hit is first or hit.place in others)
+            for hit in hits
+        )
+
+    def changed(self, changes: Sequence[Change]) -> None:
+        """Takes note of what happened to files; to be called for every batch of the tree's changes."""
+        self._batches += 1
+        for lacking in self._lacking.values():
+            lacking.difference_update(change.path for change in changes)
+
+    async def _candidates(self, pattern: Pattern, pending: list[str]) -> list[str]:
+        """Those pending files that could define what is asked for."""
+        # A name that is no single word (`<lambda>`, `operator ==`) is searched by its longest word.
+        word = max(_WORD.findall(pattern.last.name), key=len, default="")
+        if not word or len(pending) == 1:
+            return pending
+        whole = not pattern.substring and word == pattern.last.name
+        lacking = self._lacking.setdefault((word, whole), set())
+        self._lacking.move_to_end((word, whole))
+        unread = [path for path in pending if path not in lacking]
+        if not unread:
+            return []
+        before = self._batches
+        found = await find_containing(self._root, unread, word, whole=whole, encoding=self._encoding)
+        if self._batches == before:  # else a file may have changed after it was read
+            lacking.update(set(unread).difference(found))
+        while len(self._lacking) > WORDS_REMEMBERED or sum(map(len, self._lacking.values())) > FILES_REMEMBERED:
+            self._lacking.popitem(last=False)
+        return found
+
+    async def near(self, pattern: Pattern, within: str | None) -> list[str]:
+        """Symbols that may be meant where none fits, as `'name path' (file)`: of the same name in another place, then
+        of names spelt alike. Looks at `nearby.NAMES_COMPARED` names, in a thread."""
+        with anyio.move_on_after(MAPPING_S):
+            await self._indexer.map_names()
+        name, holder = pattern.last.name, bare(pattern.container.name) if pattern.container else ""
+        hits = self._index.some(name, FILES_SHOWN, within, holder)
+        if len(hits) < FEW:
+            names = list(islice(self._index.names(), NAMES_COMPARED))
+            if within is not None and within in self._index:  # where so many names are not all
+                names += {symbol.name for symbol in self._index.file(within).symbols}
+            spelt = await anyio.to_thread.run_sync(nearest, name, names)
+            for one in dict.fromkeys(spelt):
+                hits += self._index.some(one, FILES_SHOWN, within, holder)
+        hits.sort(key=lambda hit: not lies_within(hit.path, within))
+        if holder:
+            hits.sort(key=lambda hit: all(bare(part.name) != holder for part in hit.file.path(hit.place)[:-1]))
+        return [f"{quoted(hit.name_path)} ({escaped(hit.path)})" for hit in hits[:FEW]]

@@ -1,0 +1,86 @@
+"""What counts as used although nothing refers to it, by the text around it."""
+
+import pytest
+
+from serena_central.analysis.keep_rules import Language, is_test, kept
+from serena_central.config.settings import ValidationPolicy
+from serena_central.core.text import Position, Range, Text
+from serena_central.lsp.answers import DocumentSymbol, SymbolKind
+from serena_central.symbols.index import Hit
+from serena_central.symbols.symbol import flatten
+
+
+def hit_in(text: str, name: str, path: str, holder: str = "") -> Hit:
+    """The symbol of this name, within `holder`; both reach from their line to the end of the text."""
+    lines = text.split("\n")
+    end = Position(len(lines), 0)
+
+    def symbol(called: str, kind: int, children: list[DocumentSymbol]) -> DocumentSymbol:
+        line0 = next(number for number, line in enumerate(lines) if called in line)
+        start = Position(line0, lines[line0].index(called))
+        return DocumentSymbol(
+            called,
+            kind,
+            Range(Position(line0, 0), end),
+            Range(start, Position(line0, start.column + len(called))),
+            children=children,
+        )
+
+    inner = symbol(name, SymbolKind.METHOD if holder else SymbolKind.FUNCTION, [])
+    file = flatten([symbol(holder, SymbolKind.CLASS, [inner]) if holder else inner])
+    return Hit(path, file, len(file.symbols) - 1)
+
+
+@pytest.mark.parametrize(
+    ("language", "path", "text", "name", "holder", "reason"),
+    [
+        ("python", "a.py", "def __call__(self): ...", "__call__", "", "the language calls it by its name"),
+        ("python", "a.py", "def main(): ...", "main", "", "an entry point"),
+        ("python", "tests/a.py", "def helper(): ...", "helper", "", "its file holds tests"),
+        ("python", "a.py", "@app.get('/')\ndef index(): ...", "index", "", "it is decorated"),
+        ("python", "a.py", "__all__ = [\n    'f',\n]\n\ndef  g_f(): ...\ndef f(): ...", "f", "", "it is exported"),
+        ("python", "a.py", "class A(Base):\n    def run(self): ...", "run", "class A", "it may override"),
+        ("python", "a.py", "class A:\n    def run(self): ...", "run", "class A", None),
+        ("python", "a.py", "def run(): ...", "run", "", None),
+        ("typescript", "src/index.ts", "export function f() {}", "f", "", "it is exported"),
+        ("typescript", "src/other.ts", "export function f() {}", "f", "", None),
+        ("typescript", "a.ts", "class A implements B {\n  run() {}\n}", "run", "class A", "it may override"),
+        ("go", "a/b.go", "package a\nfunc Open() {}", "Open", "", "it is exported"),
+        ("go", "internal/a/b.go", "package a\nfunc Open() {}", "Open", "", None),
+        ("go", "cmd/main.go", "package main\nfunc Open() {}", "Open", "", None),
+        ("go", "a/b.go", "package a\nfunc close() {}", "close", "", "an interface names it"),
+        ("rust", "src/lib.rs", "pub fn open() {}", "open", "", "it is exported"),
+        ("rust", "src/lib.rs", "pub(crate) fn open() {}", "open", "", None),
+        ("rust", "src/lib.rs", "#[no_mangle]\nfn open() {}", "open", "", "it is decorated"),
+        ("rust", "src/lib.rs", "#[inline]\nfn open() {}", "open", "", None),
+        ("java", "A.java", "class A {\n  public void run() {}\n}", "run", "class A", "it is exported"),
+        ("c", "include/a.h", "void open(void);", "open", "", "it is exported"),
+    ],
+)
+def test_rules(language: str, path: str, text: str, name: str, holder: str, reason: str | None) -> None:
+    found = kept(
+        hit_in(text, name, path, holder),
+        Text(text),
+        Language(language, language == "rust", in_interface=name == "close"),
+        ValidationPolicy(),
+    )
+    assert (found and found.reason) == reason
+
+
+def test_settings_name_what_is_in_use_and_what_exports_are_worth() -> None:
+    python, plain = Language("python", library=False, in_interface=False), "def on_start(): ..."
+    named = kept(hit_in(plain, "on_start", "a.py"), Text(plain), python, ValidationPolicy(keep_names=["on_*"]))
+    placed = kept(
+        hit_in(plain, "on_start", "hooks/a.py"), Text(plain), python, ValidationPolicy(keep_paths=["hooks/*"])
+    )
+    assert [one and one.reason for one in (named, placed)] == [
+        "it is named in validation.keep_names",
+        "its file is named in validation.keep_paths",
+    ]
+    text, go = "package a\nfunc Open() {}", Language("go", library=False, in_interface=False)
+    assert kept(hit_in(text, "Open", "a.go"), Text(text), go, ValidationPolicy(exported="report")) is None
+
+
+def test_tests_are_known_by_file_and_folder() -> None:
+    paths = ["test_a.py", "a_test.go", "src/a.spec.ts", "tests/deep/a.rs", "conftest.py", "latest.py"]
+    assert [is_test(path) for path in paths] == [True, True, True, True, True, False]
