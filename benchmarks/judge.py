@@ -30,7 +30,7 @@ class Judge:
         self._portal = portal
 
     def leads(self, path: str, line0: int, column: int) -> set[Place]:
-        """Where the name at a place is defined: paths are relative to the root, or absolute outside of it."""
+        """Definition of the name at a given place: paths are relative to the root, or absolute outside of it."""
         return self._portal.call(self._leads, self._root / path, Position(line0, column))
 
     async def _leads(self, path: Path, position: Position) -> set[Place]:

@@ -53,7 +53,7 @@ class Descriptors:
         before, self.exhausted_at = self.exhausted_at, self._clock()
         if not self._exhausted and (before is None or self.exhausted_at - before > REPEATED_S):
             message = (
-                f"All {limit():.0f} file descriptors are in use: new connections are closed, files can't be opened. "
+                f"All {limit():.0f} file descriptors are in use; new connections are closed and files can't be opened. "
                 "Raise the limit (ulimit -Hn, LimitNOFILE= of a service), or close clients."
             )
             self._bus.publish("server.descriptors", message, severity=Severity.ERROR)

@@ -76,8 +76,8 @@ _PLAIN_KEY = re.compile(r"[\w./\[\]-]{1,200}")
 STDERR_SHOWN = 4_000
 """Characters of what a process wrote to its stderr: a repository's own build may have written them."""
 NO_MEMORY = (
-    "There is no memory left for this call; others go on. Ask for less (fewer files, a narrower pattern), or end other "
-    "programs."
+    "Out of memory in this call; other calls are not affected. "
+    "Narrow the request (fewer files, a narrower pattern) or end other programs."
 )
 """What a MemoryError is told as."""
 
@@ -100,7 +100,7 @@ class SerenaCentralError(Exception):
         if len(text) <= MESSAGE_CHARS:
             return text
         half = MESSAGE_CHARS // 2  # what is wrong stands in front, what to do next at the end
-        return f"{text[:half]} … {len(text) - MESSAGE_CHARS} characters left out … {text[-half:]}"
+        return f"{text[:half]} … {len(text) - MESSAGE_CHARS} characters omitted … {text[-half:]}"
 
 
 def listed(names: Iterable[str], none: str = "none") -> str:
@@ -158,9 +158,9 @@ class UnknownProject(SerenaCentralError):
 
     def __init__(self, asked: str | None, known: Sequence[str]) -> None:
         names = listed(known, "none yet")
-        what = f"There is no project {quoted(asked)}." if asked else "This call does not say which project it means."
+        what = f"There is no project {quoted(asked)}." if asked else "This call does not name a project."
         super().__init__(
-            f"{what} Known projects: {names}. Pass project= with one of these names or an absolute path, "
+            f"{what} Known projects: {names}. Pass one of these names or an absolute path as project=, "
             "or call activate_project first."
         )
         self.asked = asked
@@ -179,9 +179,7 @@ class PathOutsideProject(PathError):
     """A path that leads out of the project's root, directly or by a symlink."""
 
     def __init__(self, path: str, root: str) -> None:
-        super().__init__(
-            f"{path!r} lies outside the project {quoted(root)}. Use a path relative to the project's root."
-        )
+        super().__init__(f"{path!r} is outside the project {quoted(root)}. Use a path relative to the project root.")
         self.path = path
         self.root = root
 
@@ -190,7 +188,7 @@ class PathNotFound(PathError):
     """Nothing is at this path."""
 
     def __init__(self, path: str, close: Sequence[str] = ()) -> None:
-        hint = f" Close matches: {listed(close)}." if close else " find_file and list_dir show what is there."
+        hint = f" Close matches: {listed(close)}." if close else " Use find_file or list_dir to see what exists."
         super().__init__(f"{path!r} does not exist in this project.{hint}")
         self.path = path
 
@@ -214,8 +212,8 @@ class MemoryChanged(SerenaCentralError):
 
     def __init__(self, name: str, content: str, digest: str) -> None:
         super().__init__(
-            f"Nothing was changed: memory {quoted(name)} holds something that this session has not seen. "
-            f"{framed(content[:CONTENT_SHOWN], 'What it says now')}\nTake that into account and call again."
+            f"Nothing was changed: memory {quoted(name)} has content that this session has not read. "
+            f"{framed(content[:CONTENT_SHOWN], 'Its current content')}\nMerge it with your changes and call again."
         )
         self.name = name
         self.digest = digest
@@ -225,7 +223,7 @@ class SymbolNotFound(SerenaCentralError):
     """No symbol fits the pattern in the files that were asked. `unknown` says which files could not be."""
 
     def __init__(self, pattern: str, where: str, close: Sequence[str] = (), unknown: Sequence[str] = ()) -> None:
-        hint = f" Close matches: {', '.join(close)}." if close else " get_symbols_overview shows what a file holds."
+        hint = f" Close matches: {', '.join(close)}." if close else " get_symbols_overview lists the symbols of a file."
         super().__init__(" ".join([f"No symbol matches {pattern!r} in {where}.{hint}", *unknown]))
         self.pattern = pattern
 
@@ -240,7 +238,7 @@ class AmbiguousSymbol(SerenaCentralError):
         if len(candidates) > CANDIDATES_LISTED:
             shown += f"\n… and {len(candidates) - CANDIDATES_LISTED} more"
         super().__init__(
-            f"{pattern!r} matches {len(candidates)} symbols; give relative_path or a longer name path:\n{shown}"
+            f"{pattern!r} matches {len(candidates)} symbols. Pass relative_path or a longer name path:\n{shown}"
         )
         self.candidates = list(candidates)
 
@@ -253,7 +251,7 @@ class TooManyMatches(SerenaCentralError):
     def __init__(self, total: int, limit: int, per_file: dict[str, int]) -> None:
         counts = "\n".join(f"{escaped(path)}: {count}" for path, count in per_file.items())
         super().__init__(
-            f"{total} symbols match, more than max_matches={limit}. Narrow the pattern or give relative_path:\n{counts}"
+            f"{total} symbols match, more than max_matches={limit}. Narrow the pattern or pass relative_path:\n{counts}"
         )
         self.per_file = per_file
 
@@ -270,10 +268,10 @@ class EditConflict(EditError):
 
     def __init__(self, symbol: str, path: str, changed_by: str, at: str | None, current: str | None) -> None:
         when = f" at {at}" if at else ""
-        shown = f" It is now:\n{current}" if current is not None else " read_file shows it."
+        shown = f" Its current text:\n{current}" if current is not None else " read_file shows its current text."
         super().__init__(
             f"{escaped(symbol)} in {escaped(path)} was changed by {escaped(changed_by)}{when}, after this session last "
-            f"looked at it. Nothing was changed. Make the edit again from what it is now, having looked at it.{shown}"
+            f"read it. Nothing was written. Re-read the symbol and retry the edit.{shown}"
         )
         self.symbol = symbol
         self.path = path
@@ -293,7 +291,7 @@ class JointEditRefused(EditError):
 
     def __init__(self, project: str, error: SerenaCentralError, projects: Sequence[str]) -> None:
         others = [name for name in projects if name != project]
-        rest = f" Nothing was changed in {listed(others)} either." if others else ""
+        rest = f" {listed(others)} was not changed either." if others else ""
         super().__init__(f"Nothing was changed, because of {quoted(project)}: {error}{rest}")
         self.project = project
         self.error = error
@@ -312,8 +310,8 @@ class EditNotInTime(EditError):
 
     def __init__(self, path: str, ahead: int, waited_s: float) -> None:
         super().__init__(
-            f"{path!r} is being edited by other calls, one after the other; after {waited_s:.1f} s this one was still "
-            f"number {ahead + 1} in the queue of that file. Nothing was changed. Call again, or make fewer and larger "
+            f"{path!r} is being edited by other calls; after {waited_s:.1f} s this call was still "
+            f"number {ahead + 1} in the file's queue. Nothing was changed. Call again, or make fewer and larger "
             "edits."
         )
         self.path = path
@@ -324,7 +322,7 @@ class FileChanged(EditError):
     """A file is not any more what an edit was planned on. Nothing was changed."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(f"{path!r} changed while it was being edited; nothing was changed. Look at it and call again.")
+        super().__init__(f"{path!r} changed on disk during the edit. Nothing was written; re-read it and call again.")
         self.path = path
 
 
@@ -332,7 +330,7 @@ class WriteFailed(EditError):
     """The disk refused. `changed` names files that could not be brought back to what they were."""
 
     def __init__(self, path: str, reason: str, changed: Sequence[str] = ()) -> None:
-        state = f"These could not be put back: {', '.join(changed)}." if changed else "No file was changed."
+        state = f"These files could not be restored: {', '.join(changed)}." if changed else "No file was changed."
         super().__init__(f"{path!r} could not be written: {reason}. {state}")
         self.path = path
         self.changed = list(changed)
@@ -344,9 +342,9 @@ class OutcomeUnknown(EditError):
     def __init__(self, edit: str, files: Sequence[str]) -> None:
         where = ", ".join(files[:CANDIDATES_LISTED]) or "its files"
         super().__init__(
-            f"This call was made before the server was restarted, as {edit}, and whether its edit was written is not "
-            f"known: the server was killed meanwhile, and {where} changed since. It was not made again. Look at what "
-            "is there, and send what is missing as a new call."
+            f"This call was already made as {edit}, before the server restarted. It is unknown whether its edit was "
+            f"written: the server was killed, and {where} changed since. It was not repeated; check the current state "
+            "and send what is missing as a new call."
         )
         self.edit = edit
         self.files = list(files)
@@ -368,8 +366,8 @@ class TooManySessions(SessionError):
 
     def __init__(self, limit: int) -> None:
         super().__init__(
-            f"The limit of {limit} sessions is reached, and each has made calls or has an open stream. End clients "
-            "that are no longer needed, wait for their sessions to be forgotten, or set sessions.max_sessions higher."
+            f"The limit of {limit} sessions is reached, and all of them are in use. Close clients "
+            "that are no longer needed, wait until idle sessions expire, or raise sessions.max_sessions."
         )
 
 
@@ -377,7 +375,7 @@ class SessionTerminated(SessionError):
     """The session was killed by a person. `by` and `at` (ISO 8601, UTC) say by whom and when."""
 
     def __init__(self, by: str, at: str) -> None:
-        super().__init__(f"This session was terminated by {by} at {at}. Start a new conversation to go on.")
+        super().__init__(f"This session was terminated by {by} at {at}. Start a new conversation to continue.")
         self.by = by
         self.at = at
 
@@ -395,7 +393,7 @@ class ServerNotInstalled(LanguageServerError):
 
     def __init__(self, server: str, language: str, how_to_get: str) -> None:
         super().__init__(
-            server, f"The language server {server} for {language} is not installed. To get it: {how_to_get}"
+            server, f"The language server {server} for {language} is not installed. To install it: {how_to_get}"
         )
         self.how_to_get = how_to_get
 
@@ -411,9 +409,11 @@ class ServerNotDriven(ServerNotInstalled):
 
     def __init__(self, server: str, language: str, lacks: str) -> None:
         LanguageServerError.__init__(
-            self, server, f"The language server {server} for {language} is known, and not driven yet: it needs {lacks}."
+            self,
+            server,
+            f"The language server {server} for {language} is recognized but not supported yet; it requires {lacks}.",
         )
-        self.how_to_get = f"not driven yet: it needs {lacks}"
+        self.how_to_get = f"not supported yet: it requires {lacks}"
 
 
 class ServerNotTrusted(ServerNotInstalled):
@@ -424,10 +424,10 @@ class ServerNotTrusted(ServerNotInstalled):
         LanguageServerError.__init__(
             self,
             server,
-            f"The language server {server} for {language} is not run: it would execute {what} of this repository, "
-            f"which is not trusted. If you trust it: {how}",
+            f"The language server {server} for {language} was not started: it would execute {what} of this repository, "
+            f"which is not trusted. To trust it: {how}",
         )
-        self.how_to_get = f"not run, since the repository is not trusted: {how}"
+        self.how_to_get = f"not started, because the repository is not trusted: {how}"
 
 
 class InstallFailed(LanguageServerError):
@@ -448,11 +448,11 @@ class ServerCrashed(LanguageServerError):
     """The process ended while it was needed. `exit_code` is negative for a signal, None if unknown."""
 
     def __init__(self, server: str, exit_code: int | None, stderr_tail: str) -> None:
-        tail = f" The end of its stderr: {quoted(stderr_tail[-STDERR_SHOWN:], STDERR_SHOWN)}" if stderr_tail else ""
+        tail = f" Last lines of its stderr: {quoted(stderr_tail[-STDERR_SHOWN:], STDERR_SHOWN)}" if stderr_tail else ""
         super().__init__(
             server,
-            f"The language server {server} ended unexpectedly (exit code {exit_code}). "
-            f"Call again to have it restarted.{tail}",
+            f"The language server {server} exited unexpectedly (exit code {exit_code}). "
+            f"The next call restarts it.{tail}",
         )
         self.exit_code = exit_code
         self.stderr_tail = stderr_tail
@@ -491,7 +491,7 @@ class DeadlineExceeded(SerenaCentralError):
     """A bounded wait ran out. `seconds` is the bound."""
 
     def __init__(self, what: str, seconds: float) -> None:
-        super().__init__(f"{what} did not answer within {seconds:g} s. Narrow the question, or call again.")
+        super().__init__(f"{what} did not answer within {seconds:g} s. Narrow the request, or call again.")
         self.seconds = seconds
 
 
@@ -500,8 +500,8 @@ class NotReady(SerenaCentralError):
 
     def __init__(self) -> None:
         super().__init__(
-            "The server was restarted and does not know yet whether it has made this call before. Nothing was changed. "
-            "Send the call again in a few seconds."
+            "The server just started and cannot tell yet whether this call was already made. Nothing was changed. "
+            "Retry in a few seconds."
         )
 
 
@@ -513,6 +513,8 @@ class AlreadyRunning(SerenaCentralError):
     """Another server of this user runs already."""
 
     def __init__(self, url: str, pid: int) -> None:
-        super().__init__(f"A serena-central server runs already: {url} (pid {pid}). `serena-central stop` ends it.")
+        super().__init__(
+            f"A serena-central server is already running: {url} (pid {pid}). `serena-central stop` stops it."
+        )
         self.url = url
         self.pid = pid

@@ -90,8 +90,8 @@ class BoundedMatcher:
         source = self._compiled.pattern
         shown = source if len(source) <= SHOWN else source[:SHOWN] + "…"
         self.trouble = (
-            f"{self._key} is not used any more: it took longer than {DEADLINE_S:g} s for a text of {len(text)} "
-            f"characters. Write it so that it can match in one way only: {shown}"
+            f"{self._key} is disabled: it took longer than {DEADLINE_S:g} s on a text of {len(text)} "
+            f"characters. Rewrite it without ambiguous repetition: {shown}"
         )
         logger.warning("%s", self.trouble)
 

@@ -23,7 +23,7 @@ async def repeat(what: str, work: Callable[[], Awaitable[None] | None], *, every
             if doing is not None:
                 await doing
         except Exception:
-            logger.exception("%s failed; it is tried again in %g s", what, every_s)
+            logger.exception("%s failed; retrying in %g s", what, every_s)
 
 
 async def follow(what: str, news: AsyncIterable[T], take: Callable[[T], None]) -> None:

@@ -80,9 +80,7 @@ class RunningTime:
         self._seen_at = now
         if self._ticks and late_s >= PAUSE_S:
             self._paused_s += late_s
-            logger.warning(
-                "this process was stopped for %.1f s; nothing is taken for dead or late because of that", late_s
-            )
+            logger.warning("this process was suspended for %.1f s; timeouts are extended by as much", late_s)
             for scope in list(self._scopes):
                 scope.deadline += late_s
         return now

@@ -25,7 +25,7 @@ SECONDS = 50.0
 
 Seconds = Annotated[
     float,
-    Meta(ge=1, le=LONG_S - 10, description="After so many what was found so far is the answer; a next call goes on"),
+    Meta(ge=1, le=LONG_S - 10, description="Return what was found after this time; the next call resumes"),
 ]
 
 SMALL = 15
@@ -39,16 +39,16 @@ async def dependency_graph(
     call: ToolCall,
     target: Project,
     relative_path: Annotated[str, Meta(description="Folder; empty: the whole project")] = "",
-    granularity: Annotated[Granularity, Meta(description="What a node is")] = "file",
+    granularity: Annotated[Granularity, Meta(description="What one node stands for")] = "file",
     kinds: Kinds = [],  # noqa: B006
-    max_nodes: Annotated[int, Meta(ge=2, le=2000, description="A bigger graph is folded into folders")] = 60,
+    max_nodes: Annotated[int, Meta(ge=2, le=2000, description="Larger graphs are folded into folders")] = 60,
     format: Annotated[  # noqa: A002 - the name that users of graph tools know
-        Format, Meta(description="markdown: diagram, circles with the uses that make them, layers, hot spots")
+        Format, Meta(description="markdown: diagram, cycles with the references that form them, layers, hot spots")
     ] = "markdown",
     seconds: Seconds = SECONDS,
 ) -> Shaped:
-    """What uses what in a folder, or between a super-repo's modules: circles, layers, what most depends on. Without
-    kinds, uses of top-level symbols."""
+    """Dependency graph of a folder, or of a super-repo's modules: cycles, layers, most referenced nodes. Without
+    kinds, references to top-level symbols."""
     until = call.began + seconds
     services, modules, missing = call.services, [], []
     if (repo := services.super_repos.at(target.root)) is not None:
@@ -86,6 +86,6 @@ async def dependency_graph(
     return shaped(
         lambda: render(report),
         Form("folded to fewer nodes", smaller),
-        Form("as names of circles and hot spots", hot_spots),
+        Form("as names of cycles and hot spots", hot_spots),
         narrow=NARROW,
     )

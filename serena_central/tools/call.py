@@ -213,7 +213,7 @@ class ToolCaller:
         if not tool.on_project:
             if tool.names_project:
                 parsed["project"] = asked
-            return Scope([], "the tool needs none")
+            return Scope([], "the tool takes none")
         scope = await resolve_scope(
             self._services.projects,
             self._services.super_repos,
@@ -288,9 +288,7 @@ class ToolCaller:
                     results[label] = _failure(error)
                 except Exception:
                     logger.exception("%s: %s failed on %s", call.id, tool.name, project.root)
-                    results[label] = {
-                        "error": f"Something went wrong inside the server. Its log has it under {call.id}."
-                    }
+                    results[label] = {"error": f"Internal error. See the server's log, call {call.id}."}
 
         async with anyio.create_task_group() as tasks:
             for label, project in zip(calls, scope.projects, strict=True):
@@ -372,12 +370,12 @@ def _continued(tool: Tool, call: ToolCall, scope: Scope) -> None:
     page, labels = call.page, _labels(scope.projects)
     if not page.group:
         if scope.grouped and page.start:
-            raise InvalidArguments("This cursor continues the list of one project: name it in `project`.")
+            raise InvalidArguments("This cursor belongs to the answer of one project. Name that project in `project`.")
         return
     # Alone, a project is asked the same as among others, but for what they declare.
     if page.group not in map(escaped, labels) or (tool.together is not None and not scope.grouped):
         raise InvalidArguments(
-            f"This cursor continues the list of {quoted(page.group)} in an answer about several projects: pass it with "
+            f"This cursor continues the list of {quoted(page.group)} in an answer for several projects. Pass it with "
             "the same `project` as before."
         )
 

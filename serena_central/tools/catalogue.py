@@ -23,11 +23,13 @@ from serena_central.projects.scope import About
 Shown = Literal["always", "optional", "super-repo"]
 """`super-repo`: in sessions that work in one."""
 
-ProjectArgument = Annotated[str | list[str] | None, Meta(description='Name or path, several ("a,b"), or "*": all open')]
-ContextArgument = Annotated[str | None, Meta(description="Task in words; picks the project")]
-LimitArgument = Annotated[int, Meta(ge=-1, description="Longest answer; -1: the setting")]
-ItemsArgument = Annotated[Annotated[int, Meta(ge=1, le=10_000)] | None, Meta(description="Most items")]
-CursorArgument = Annotated[str, Meta(description="Continues an answer that was too long")]
+ProjectArgument = Annotated[
+    str | list[str] | None, Meta(description='Name or path, several ("a,b"), or "*" for all open ones')
+]
+ContextArgument = Annotated[str | None, Meta(description="The task in words; selects the project")]
+LimitArgument = Annotated[int, Meta(ge=-1, description="Maximum answer length; -1: the configured limit")]
+ItemsArgument = Annotated[Annotated[int, Meta(ge=1, le=10_000)] | None, Meta(description="Maximum number of items")]
+CursorArgument = Annotated[str, Meta(description="Continues a truncated answer")]
 
 LIST_OF_STRINGS = {"type": "array", "items": {"type": "string"}}
 
@@ -104,9 +106,9 @@ class Tool:
     def refusal(self, settings: SharedSettings) -> str | None:
         """Why the settings, of the server or of one project, forbid this tool; None if they don't."""
         if self.name in settings.excluded_tools:
-            return f"{self.name} is switched off by the setting excluded_tools."
+            return f"{self.name} is disabled by the setting excluded_tools."
         if self.edits and settings.read_only:
-            return f"{self.name} changes files, and the setting read_only forbids that."
+            return f"{self.name} changes files, which the setting read_only forbids."
         return None
 
     def parse(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -122,17 +124,17 @@ class Tool:
             if real not in known:
                 if name in self.ignored:
                     continue
-                raise InvalidArguments(f"{self.name} has no parameter {name!r}. It takes: {', '.join(known)}.")
+                raise InvalidArguments(f"{self.name} has no parameter {name!r}. Parameters: {', '.join(known)}.")
             # null means "not given": clients without optional parameters send it.
             if value is None:
                 continue
             if real in renamed:
-                raise InvalidArguments(f"{self.name}: {real} is given twice. It takes: {', '.join(known)}.")
+                raise InvalidArguments(f"{self.name}: {real} is given twice. Parameters: {', '.join(known)}.")
             renamed[real] = value
         try:
             parsed = msgspec.convert(renamed, self.params, strict=False)
         except (msgspec.ValidationError, UnicodeError) as error:  # the latter: half of a surrogate pair
-            raise InvalidArguments(f"{self.name}: {error}. It takes: {', '.join(known)}.") from error
+            raise InvalidArguments(f"{self.name}: {error}. Parameters: {', '.join(known)}.") from error
         return msgspec.structs.asdict(parsed)
 
 

@@ -15,15 +15,15 @@ MOST_EDITS = 5000
 
 @tool("Summarize changes")
 async def summarize_changes(call: ToolCall) -> Shaped:
-    """What this session really changed, by project and file; shell commands and other editors are not in it."""
+    """What this session changed, by project and file. Changes by shell commands and other editors are not included."""
     made = await changes_of(call)
     files = _by_file(made)
     edits = [{"edit": row.id, "at": utc(row.at), "tool": row.tool, "files": _names(row)} for row in made]
     return shaped(
-        lambda: {"files": files, "edits": edits} if edits else "This session has changed nothing.",
-        Form("without single edits", lambda: files),
-        Form("as a total", lambda: f"{len(edits)} edits of {sum(map(len, files.values()))} files"),
-        narrow="`serena-central history` lists edits.",
+        lambda: {"files": files, "edits": edits} if edits else "This session has made no changes.",
+        Form("without individual edits", lambda: files),
+        Form("as a total", lambda: f"{len(edits)} edits in {sum(map(len, files.values()))} files"),
+        narrow="`serena-central history` lists all edits.",
     )
 
 
@@ -33,10 +33,10 @@ async def changes_of(call: ToolCall) -> list[EditRow]:
     if len(rows) == MOST_EDITS:
         call.remark(f"Only the newest {MOST_EDITS} edits are counted.")
     if call.session.shared:
-        call.remark("This session may be shared by several windows; what they changed is counted together.")
+        call.remark("Several clients may share this session; their changes are counted together.")
     undone = await _undone(call, rows)
     for edit, by in undone.items():
-        call.remark(f"{edit} was undone by {by}, and is not counted.")
+        call.remark(f"{edit} was undone by {by} and is not counted.")
     return [row for row in reversed(rows) if row.id not in undone]
 
 

@@ -15,7 +15,7 @@ from serena_central.tools.symbols import remark_answer, remark_references
 SEVERITIES = {1: "Error", 2: "Warning", 3: "Information", 4: "Hint"}
 
 MinSeverity = Annotated[
-    int, Meta(ge=1, le=4, description="Least severe shown: 1 error, 2 warning, 3 information, 4 hint")
+    int, Meta(ge=1, le=4, description="Minimum severity: 1 error, 2 warning, 3 information, 4 hint")
 ]
 
 DIAGNOSTIC_CHARS = 80
@@ -46,10 +46,10 @@ async def get_diagnostics_for_symbol(
     target: Project,
     name_path: Annotated[str, Meta(description="Name path of the symbol")],
     reference_file: Annotated[str, Meta(description="File that defines it")] = "",
-    check_symbol_references: Annotated[bool, Meta(description="Check the symbols that use it as well")] = False,
+    check_symbol_references: Annotated[bool, Meta(description="Also check the symbols that reference it")] = False,
     min_severity: MinSeverity = 4,
 ) -> Listing:
-    """Errors and warnings inside a symbol, and on request inside the symbols that use it."""
+    """Errors and warnings inside a symbol and, on request, inside the symbols that reference it."""
     hit = await target.find_one(name_path, reference_file)
     spans = {hit.path: [hit.symbol.range]}
     if check_symbol_references:

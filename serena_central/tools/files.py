@@ -30,7 +30,7 @@ BRIEF_CHARS = 200
 """Of a line that is too long for an answer."""
 
 Folder = Annotated[str, Meta(description='Folder in the project; "." is its root')]
-SkipIgnored = Annotated[bool, Meta(description="Leave out ignored files")]
+SkipIgnored = Annotated[bool, Meta(description="Skip ignored files")]
 
 
 @tool("List a folder", about="files", spans=True, paged=True)
@@ -38,7 +38,7 @@ async def list_dir(
     call: ToolCall,
     target: Project,
     relative_path: Folder,
-    recursive: Annotated[bool, Meta(description="Include everything below")] = False,
+    recursive: Annotated[bool, Meta(description="Include all subfolders")] = False,
     skip_ignored_files: SkipIgnored = False,
 ) -> Listing:
     """Folders and files in a folder."""
@@ -67,7 +67,7 @@ async def list_dir(
         noun="entry",
         plural="entries",
         build=build,
-        narrow="List a smaller folder, or not recursively.",
+        narrow="List a smaller folder, or list without recursion.",
         per_file=Counter(files),
     )
 
@@ -81,7 +81,7 @@ async def find_file(
     ],
     relative_path: Folder = ".",
 ) -> Listing:
-    """Files whose name (or path) fits, in a folder and below; ignored files are left out."""
+    """Files whose name or path matches, in a folder and below. Ignored files are skipped."""
     await target.fresh()
     remark_names(call, target)
     folder = target.locate_folder(relative_path)
@@ -95,7 +95,7 @@ async def find_file(
         window=call.page.window(len(found), NAME_CHARS),
         noun="file",
         build=lambda first, last: {"files": found[first:last]},
-        narrow="Give a stricter mask or a smaller folder.",
+        narrow="Pass a stricter mask or a smaller folder.",
         per_file=Counter(found),
     )
 
@@ -116,21 +116,25 @@ async def read_file(
     relative_path: Annotated[str, Meta(description="File in the project")],
     start_line: Annotated[int, Meta(ge=0, description="First line, 0-based")] = 0,
     end_line: Annotated[
-        Annotated[int, Meta(ge=0)] | None, Meta(description="Last line, 0-based, included; none: to the end")
+        Annotated[int, Meta(ge=0)] | None, Meta(description="Last line, 0-based, inclusive; null: to the end")
     ] = None,
 ) -> Listing:
-    """Text of a file or of some of its lines. Prefer symbol tools for code."""
+    """Text of a file or of a range of its lines. Prefer symbol tools for code."""
     await target.fresh()
     path = target.locate_file(relative_path)
     read = await target.read(path)
     text = read.text
     last = text.line_count - 1 if end_line is None else end_line
     if start_line >= text.line_count:
-        raise InvalidArguments(f"{path} has {text.line_count} lines; start_line {start_line} lies behind its end.")
+        raise InvalidArguments(
+            f"{path} has {text.line_count} lines; start_line {start_line} is past the end of the file."
+        )
     if start_line > last:
-        raise InvalidArguments(f"start_line {start_line} lies behind end_line {last}.")
+        raise InvalidArguments(f"start_line {start_line} is after end_line {last}.")
     if read.invalid:
-        call.remark(f"{path} holds bytes that are no {read.encoding}; they are shown as replacement characters.")
+        call.remark(
+            f"{path} contains bytes that are not valid {read.encoding}; they are shown as replacement characters."
+        )
     last = min(last, text.line_count - 1)
     total = last - start_line + 1
 
@@ -148,7 +152,7 @@ async def read_file(
         window=call.page.window(total, 1),
         noun="line",
         build=build,
-        narrow="Give start_line and end_line.",
+        narrow="Pass start_line and end_line.",
         shown=saw,
     )
 
@@ -157,16 +161,16 @@ async def read_file(
 async def search_for_pattern(
     call: ToolCall,
     target: Project,
-    substring_pattern: Annotated[str, Meta(description="Regular expression (Python); . matches no line break")],
-    context_lines_before: Annotated[int, Meta(ge=0, le=100, description="Lines before each match")] = 0,
-    context_lines_after: Annotated[int, Meta(ge=0, le=100, description="Lines after each match")] = 0,
-    paths_include_glob: Annotated[str, Meta(description="Only files that fit, e.g. src/**/*.{ts,tsx}")] = "",
-    paths_exclude_glob: Annotated[str, Meta(description="Not files that fit; wins")] = "",
+    substring_pattern: Annotated[str, Meta(description="Regular expression (Python); . does not match line breaks")],
+    context_lines_before: Annotated[int, Meta(ge=0, le=100, description="Context lines before each match")] = 0,
+    context_lines_after: Annotated[int, Meta(ge=0, le=100, description="Context lines after each match")] = 0,
+    paths_include_glob: Annotated[str, Meta(description="Only matching files, e.g. src/**/*.{ts,tsx}")] = "",
+    paths_exclude_glob: Annotated[str, Meta(description="Files to skip; takes precedence")] = "",
     relative_path: Annotated[str, Meta(description="File or folder; empty: the whole project")] = "",
-    restrict_search_to_code_files: Annotated[bool, Meta(description="Only source code, no data or markup")] = False,
+    restrict_search_to_code_files: Annotated[bool, Meta(description="Only source code, not data or markup")] = False,
     skip_ignored_files: SkipIgnored = True,
     multiline: Annotated[bool, Meta(description="Match across lines; . matches line breaks")] = False,
-    literal: Annotated[bool, Meta(description="The pattern is plain text")] = False,
+    literal: Annotated[bool, Meta(description="Treat the pattern as plain text")] = False,
 ) -> Listing:
     """Lines that match a regular expression, by file. For code, find_symbol and find_referencing_symbols know more."""
     await target.fresh()
@@ -190,7 +194,7 @@ async def search_for_pattern(
     for remark in found.remarks:
         call.remark(remark)
     if not hits and not request.multiline and _HAS_LINE_BREAK.search(substring_pattern):
-        call.remark("Lines are matched one by one, and the pattern holds a line break: pass multiline: true.")
+        call.remark("The pattern contains a line break, but lines are matched one by one. Pass multiline: true.")
     lines = [(path, line) for path, some in hits.items() for line in some]
     return Listing(
         page=call.page,
@@ -199,7 +203,7 @@ async def search_for_pattern(
         noun="line",
         build=lambda first, last: per_file(lines[first:last]),
         brief=lambda first, last: per_file((path, line[:BRIEF_CHARS]) for path, line in lines[first:last]),
-        narrow="Give relative_path, paths_include_glob or a stricter pattern.",
+        narrow="Pass relative_path, paths_include_glob or a stricter pattern.",
         per_file={path: len(some) for path, some in hits.items()},
     )
 
@@ -215,8 +219,8 @@ async def _paths_to_search(call: ToolCall, target: Project, relative_path: str, 
         # What a link leads to below the folder is searched in its own place.
         outside = [link for link in sorted(listed.links) if leads_out(target.root / inside, target.root / link)]
         if outside:
-            one = f"{counted(len(outside), 'symlink')} to elsewhere, such as {outside[0]!r}"
-            call.remark(f"Not searched: what lies behind {one}. Links are not followed out of the folder.")
+            one = f"{counted(len(outside), 'symlink')} that lead outside the folder, such as {outside[0]!r}"
+            call.remark(f"Not searched: the targets of {one}. Links are not followed out of the folder.")
         return [path for path in listed.files if path not in listed.links]
     return paths_below(target, inside)
 

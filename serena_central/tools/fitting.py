@@ -77,7 +77,7 @@ def _fitted(result: Any, room: int, limit: int, *, bare: bool) -> _Fitted:
         if fitted is None:
             return _page(result, room, bare=bare)
         return fitted if fitted.says else fitted._replace(shown=range(result.total))
-    forms, narrow = result if isinstance(result, Shaped) else ([Form("", lambda: result)], "Ask for less.")
+    forms, narrow = result if isinstance(result, Shaped) else ([Form("", lambda: result)], "Narrow the request.")
     fitted = _first_that_fits(forms, narrow, room, limit, bare=bare)
     if fitted is not None:
         return fitted
@@ -97,7 +97,7 @@ def _page(listing: Listing, room: int, *, bare: bool) -> _Fitted:
         note = f"{says} Shortened: {item} has {len(text)} characters."
         if len(brief) + len(note) < room:
             return _Fitted(brief, note)
-    note = f"{says} Cut: {item} has {len(text)} characters."
+    note = f"{says} Truncated: {item} has {len(text)} characters."
     kept = text[: max(room - len(note) - 1, 0)]
     return _Fitted(kept if bare else _encode(kept), note)
 
@@ -111,12 +111,12 @@ def _first_that_fits(forms: Sequence[Form], narrow: str, room: int, limit: int, 
 
 
 def _in_form(form: Form, narrow: str, limit: int, *, bare: bool) -> _Fitted:
-    says = f"The full answer is longer than {limit} characters; this is it {form.says}. {narrow}" if form.says else ""
+    says = f"The full answer exceeds {limit} characters; it is shown {form.says}. {narrow}" if form.says else ""
     return _Fitted(_render(form.build(), bare=bare), says)
 
 
 def _cut(text: str, narrow: str, room: int, *, bare: bool) -> _Fitted:
-    says = f"Even the shortest form of the answer has {len(text)} characters and is cut to fit {room}. {narrow}"
+    says = f"Even the shortest form of the answer has {len(text)} characters; it is truncated to {room}. {narrow}"
     kept = text[: max(room - len(says) - 1, 0)]
     return _Fitted(kept if bare else _encode(kept), says)
 

@@ -31,7 +31,7 @@ def prompt(name: str) -> str:
 
 @tool("How to use these tools")
 async def initial_instructions(call: ToolCall) -> str:
-    """How to work with these tools. Read it once at the start of a conversation."""
+    """How to use these tools. Read it once at the start of a conversation."""
     offer, session = call.services.offer, call.session
     parts = [prompt("instructions"), offer.context(session).prompt, *(mode.prompt for mode in offer.modes(session))]
     active = session.active_project
@@ -51,47 +51,47 @@ async def initial_instructions(call: ToolCall) -> str:
 def project_prompt(project: Project) -> str:
     """What a project's settings say to every session that works on it, as that project's own text; empty: nothing."""
     text = project.settings.initial_prompt.strip()
-    return framed(text, f"What the project {quoted(project.name)} says to agents (its initial_prompt)") if text else ""
+    return framed(text, f"The initial_prompt of the project {quoted(project.name)}") if text else ""
 
 
 @tool("Check onboarding", about="notes")
 async def check_onboarding_performed(call: ToolCall, target: Project) -> str:
-    """Whether there are memories about the project already. Call it after activating one."""
+    """Whether the project has memories. Call it after activating a project."""
     return onboarding_state((await target.memories.names()).names)
 
 
 def onboarding_state(memories: Sequence[str]) -> str:
     """What the names of a project's memories say about it."""
     if memories:
-        return f"Onboarding was done. Memories: {listed(memories)}. Read those that concern the task."
-    return "Onboarding was not done yet: there are no memories. Call onboarding if you will work here for a while."
+        return f"Onboarding is done. Memories: {listed(memories)}. Read those that are relevant to the task."
+    return "Onboarding has not been done: there are no memories. Call onboarding if you will work here for a while."
 
 
-@tool("Get to know the project", about="notes")
+@tool("Onboard to the project", about="notes")
 async def onboarding(call: ToolCall, target: Project) -> str:
-    """What to find out about a project that has no memories yet."""
+    """Instructions for exploring a project that has no memories yet."""
     return f"Project: {quoted(target.name)}, {quoted(target.root)}.\n{prompt('onboarding')}"
 
 
 @tool("Prepare for a new conversation")
 async def prepare_for_new_conversation(call: ToolCall) -> str:
-    """What to write down before a conversation ends, so that the next one can go on."""
+    """Instructions for saving state before a conversation ends, so that the next one can continue."""
     return prompt("new_conversation")
 
 
-@tool("Think about what was found")
+@tool("Review what was found")
 async def think_about_collected_information(call: ToolCall) -> str:
     """Questions to ask yourself after a search."""
     return prompt("collected_information")
 
 
-@tool("Think about the task", also=("think_about_task",))
+@tool("Review the task", also=("think_about_task",))
 async def think_about_task_adherence(call: ToolCall) -> str:
     """Questions to ask yourself before you change code."""
     return prompt("task_adherence")
 
 
-@tool("Think about whether all is done", also=("think_about_verification",))
+@tool("Review whether the task is done", also=("think_about_verification",))
 async def think_about_whether_you_are_done(call: ToolCall) -> str:
     """Questions to ask yourself before you say that you are done."""
     return prompt("done")

@@ -27,7 +27,7 @@ async def get_call_hierarchy(
     direction: Annotated[Literal["incoming", "outgoing"], Meta(description="Callers or callees")] = "incoming",
     depth: Depth = 2,
 ) -> Shaped:
-    """Who calls a function, or what it calls, as a tree; a cycle is marked and not followed."""
+    """Callers or callees of a function, as a tree. Cycles are marked and not followed."""
     return await _hierarchy(call, target, name_path, relative_path, direction, depth)
 
 
@@ -37,10 +37,10 @@ async def get_type_hierarchy(
     target: Project,
     name_path: NamePath,
     relative_path: InFile = "",
-    direction: Annotated[Literal["supertypes", "subtypes"], Meta(description="Upwards or downwards")] = "subtypes",
+    direction: Annotated[Literal["supertypes", "subtypes"], Meta(description="Supertypes or subtypes")] = "subtypes",
     depth: Depth = 2,
 ) -> Shaped:
-    """Super- or subtypes of a class or interface, as a tree; a cycle is marked and not followed."""
+    """Supertypes or subtypes of a class or interface, as a tree. Cycles are marked and not followed."""
     return await _hierarchy(call, target, name_path, relative_path, direction, depth)
 
 
@@ -58,12 +58,12 @@ async def _hierarchy(
             remark_alone(call, target)
     remark_answer(call, remark)
     if _count(nodes) >= NODES_LIMIT:
-        call.remark(f"Truncated: more than {NODES_LIMIT} symbols; ask with a smaller depth.")
+        call.remark(f"Truncated: more than {NODES_LIMIT} symbols. Use a smaller depth.")
     return shaped(
         lambda: {**top, direction: [_as_json(node, direction) for node in nodes]},
         Form("without deeper levels", lambda: {**top, direction: [node.in_short for node in nodes]}),
         Form("as a total", lambda: f"{_count(nodes)} symbols"),
-        narrow="Ask with a smaller depth.",
+        narrow="Use a smaller depth.",
     )
 
 

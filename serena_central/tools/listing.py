@@ -59,7 +59,7 @@ def page(cursor: str, limit: int | None, chars: int) -> Page:
         return Page(limit=limit, chars=chars)
     parts = _CURSOR.fullmatch(cursor)
     if parts is None:
-        raise InvalidArguments(f"cursor {cursor[:40]!r} is not one that an answer of this tool gave.")
+        raise InvalidArguments(f"cursor {cursor[:40]!r} was not returned by this tool.")
     return Page(int(parts[2]), limit, int(parts[3]), chars, parts[1] or "")
 
 
@@ -122,11 +122,11 @@ class Listing:
         files = f" in {counted(len(self.per_file), 'file')}" if is_first else ""
         says = f"{counted(self.total, self.noun, self.plural)}{files}{folders}."
         if shown < self.total:
-            says += f" Shown: {self.page.start + 1} to {end}." if shown else f" There are none after {self.page.start}."
+            says += f" Shown: {self.page.start + 1} to {end}." if shown else f" No items after {self.page.start}."
         if end < self.total:
             says += f' cursor="{self.page.cursor_group}{end}/{self.total}" continues. {self.narrow}'
         if self.page.total_before not in (None, self.total):
-            says += f" There were {self.page.total_before} when you started: some may be missing or repeated."
+            says += f" There were {self.page.total_before} on the first page: items may be missing or repeated."
         return says
 
     def _folders(self) -> str:

@@ -25,17 +25,17 @@ async def write_memory(
     memory_name: Name,
     content: Annotated[str, Meta(description="Markdown")],
 ) -> str:
-    """Writes down what later conversations about this project should know. Short, one topic each."""
+    """Saves information for later conversations about this project. Keep memories short, one topic each."""
     name = checked_name(memory_name)
     with _seeing(call, target):
         written = await target.memories.write(name, content, call.author, seen=_seen(call, target, name))
     _note(call, target, name, written.digest)
-    return f"Memory {quoted(name)} is written."
+    return f"Memory {quoted(name)} was written."
 
 
 @tool("Read a memory", about="notes")
 async def read_memory(call: ToolCall, target: Project, memory_name: Name) -> str:
-    """What was written down under a name. Read it if the name says that it concerns the task."""
+    """Text of a memory. Read it if its name is relevant to the task."""
     memory = await target.memories.read(memory_name)
     _note(call, target, memory.name, memory.digest)
     of = "all projects" if memory.name.startswith(GLOBAL) else f"the project {quoted(target.name)}"
@@ -44,13 +44,13 @@ async def read_memory(call: ToolCall, target: Project, memory_name: Name) -> str
 
 @tool("List memories", about="notes")
 async def list_memories(
-    call: ToolCall, target: Project, topic: Annotated[str, Meta(description="Only those below this topic")] = ""
+    call: ToolCall, target: Project, topic: Annotated[str, Meta(description="Only memories below this topic")] = ""
 ) -> dict[str, Any]:
     """Names of the project's memories and of the global ones."""
     names, left_out = await target.memories.names(topic)
     if left_out:
         entries = counted(left_out, "entry", "entries")
-        call.remark(f"Left out: {entries} of the memories' folders that are links, or whose names can't be a memory's.")
+        call.remark(f"Skipped: {entries} in the memory folders that are links or have names that are not valid.")
     kept = [name for name in names if not target.memories.changeable(name)]
     for trouble in target.memories.troubles():
         call.remark(trouble)
@@ -59,12 +59,12 @@ async def list_memories(
 
 @tool("Delete a memory", about="notes", reads=False, journaled=True, destructive=True)
 async def delete_memory(call: ToolCall, target: Project, memory_name: Name) -> str:
-    """Deletes a memory. Only if the person asks for it, or what it says is no longer so."""
+    """Deletes a memory. Only if the user asks for it or its content is outdated."""
     name = checked_name(memory_name)
     with _seeing(call, target):
         await target.memories.delete(name, call.author, seen=_seen(call, target, name))
     call.session.memories_seen.pop((str(target.root), name), None)
-    return f"Memory {quoted(name)} is deleted."
+    return f"Memory {quoted(name)} was deleted."
 
 
 @tool("Rename a memory", about="notes", reads=False, journaled=True)
@@ -72,7 +72,7 @@ async def rename_memory(
     call: ToolCall,
     target: Project,
     old_name: Name,
-    new_name: Annotated[str, Meta(description="New name; another topic moves it")],
+    new_name: Annotated[str, Meta(description="New name; a different topic moves it")],
 ) -> str:
     """Renames a memory, or moves it to another topic."""
     old, new = checked_name(old_name), checked_name(new_name)
@@ -80,7 +80,7 @@ async def rename_memory(
     seen = call.session.memories_seen.pop((str(target.root), old), None)
     if seen is not None:
         _note(call, target, new, seen)
-    return f"Memory {quoted(old)} is now {quoted(new)}."
+    return f"Memory {quoted(old)} was renamed to {quoted(new)}."
 
 
 @tool("Edit a memory", about="notes", reads=False, journaled=True)
@@ -89,7 +89,7 @@ async def edit_memory(
     target: Project,
     memory_name: Name,
     needle: Annotated[str, Meta(description="Text or pattern to replace")],
-    repl: Annotated[str, Meta(description="What stands instead; $!1 is the pattern's first group")],
+    repl: Annotated[str, Meta(description="Replacement; $!1 is the pattern's first group")],
     mode: Annotated[Mode, Meta(description="literal, or regex (DOTALL, MULTILINE)")],
     allow_multiple_occurrences: Annotated[bool, Meta(description="Replace every match")] = False,
 ) -> str:
@@ -100,7 +100,7 @@ async def edit_memory(
             name, needle, repl, mode, call.author, several=allow_multiple_occurrences, seen=_seen(call, target, name)
         )
     _note(call, target, name, written.digest)
-    return f"Memory {quoted(name)} is changed."
+    return f"Memory {quoted(name)} was changed."
 
 
 MOST_SEEN = 500

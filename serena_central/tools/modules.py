@@ -6,15 +6,15 @@ from serena_central.core.quoting import quoted
 from serena_central.projects.superrepo.configuration import Module, SuperRepo
 
 HOW = (
-    'Every call goes to one module: name it by project= ("*": all at once), give a path in it, or say in '
-    "semantic_context what the task is about; nothing needs to be activated."
+    'Each call goes to one module: name it in project= ("*": all), pass a path inside it, or describe the '
+    "task in semantic_context. Nothing needs to be activated."
 )
 
 
 def introduction(repo: SuperRepo, most_chars: int = 5000) -> str:
     """Its modules and how to reach them, as fully as `most_chars` characters allow."""
     head = f"{quoted(repo.name)} is a super-repo of {len(repo.modules)} modules. {HOW}"
-    default = f" Where nothing says which, {quoted(repo.default_module.name)} is meant." if repo.default_module else ""
+    default = f" The default module is {quoted(repo.default_module.name)}." if repo.default_module else ""
     modules = list(repo.modules.values())
     full = ", ".join(_described(module) for module in modules)
     names = ", ".join(quoted(module.name) for module in modules)

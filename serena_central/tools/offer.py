@@ -57,14 +57,18 @@ class Offer:
         if refused is not None:
             return refused
         if tool.needs is not None and not getattr(self._settings, tool.needs):
-            return f"{tool.name} is off. The person can allow it: {tool.needs}: true in ~/.serena/serena_config.yml."
+            return (
+                f"{tool.name} is disabled. The user can enable it with {tool.needs}: true in "
+                "~/.serena/serena_config.yml."
+            )
         for mode in self.modes(session):
             if tool.name in mode.excluded_tools or (mode.read_only and tool.edits):
                 return (
-                    f"{tool.name} is not offered in the mode {mode.name!r}. switch_modes changes this session's modes."
+                    f"{tool.name} is not available in the mode {mode.name!r}. switch_modes changes this session's "
+                    "modes."
                 )
         if tool.shown == "optional" and not tool.read_only and tool.name not in self._included(session):
-            return f"{tool.name} is optional and not included. The setting included_optional_tools adds it."
+            return f"{tool.name} is an optional tool and not enabled. The setting included_optional_tools enables it."
         return None
 
     def _included(self, session: Session) -> set[str]:

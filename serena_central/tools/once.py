@@ -29,9 +29,9 @@ MOST_KEPT = 10_000
 RECALL_S = 5.0
 """How long a call waits at the server's start for what only the store knows."""
 
-ALREADY = "This edit was made already, as {}, before the server was restarted. It was not made again."
+ALREADY = "This edit was already made as {}, before the server restarted. It was not repeated."
 
-CUT_OFF = "This edit was made already, as {}; its call was cut off before it was answered. It was not made again."
+CUT_OFF = "This edit was already made as {}; its call was interrupted before the answer. It was not repeated."
 
 _PASSING = (CallCancelled, DeadlineExceeded, LanguageServerError)
 

@@ -58,7 +58,7 @@ class Compared(NamedTuple):
 
 @tool("Refactoring report", shown="optional", timeout_s=LONG_S, gives_way=True)
 async def refactoring_report(call: ToolCall) -> str:
-    """What this session changed, by file and symbol in dependency order; broken references and unused symbols of these
+    """What this session changed, by file and symbol in dependency order; broken references and unused symbols in these
     projects before its first edit (if it asked for them then) and now. Markdown."""
     made = await changes_of(call)
     parts = await _parts(call, made)
@@ -74,7 +74,7 @@ async def refactoring_report(call: ToolCall) -> str:
         lines += ["", f"## {title}", "", *_comparison(compared[kind])]
     lines += ["", "## Outcome", "", _outcome(compared)]
     if call.remarks:
-        lines += ["", "## What may lack", "", *(f"- {_text(remark)}" for remark in call.remarks)]
+        lines += ["", "## Possibly incomplete", "", *(f"- {_text(remark)}" for remark in call.remarks)]
     return "\n".join(lines) + "\n"
 
 
@@ -90,7 +90,7 @@ async def _parts(call: ToolCall, made: Sequence[EditRow]) -> list[Part]:
         try:
             project = await registry.open(registry.check(root))
         except SerenaCentralError as error:
-            call.remark(f"{quoted(root)} is not part of it: {error}")
+            call.remark(f"{quoted(root)} is not included: {error}")
             continue
         repo = call.services.super_repos.around(root)
         inside = root.relative_to(repo.root).as_posix() if repo and root != repo.root else str(root)[1:]
@@ -111,7 +111,7 @@ async def _findings(call: ToolCall, area: Area, project: Project) -> dict[Kind, 
 
 async def _changes(call: ToolCall, made: Sequence[EditRow], parts: Sequence[Part]) -> list[str]:
     if not made:
-        return ["This session has changed nothing."]
+        return ["This session has made no changes."]
     levels = await _levels(call, parts)
     symbols = await _symbols(call, made, parts)
     areas = {str(part.project.root): part.area for part in parts}
@@ -138,7 +138,7 @@ async def _changes(call: ToolCall, made: Sequence[EditRow], parts: Sequence[Part
     return [
         *lines,
         "",
-        "A file depends on none of a later step; files of one step don't need each other, or are a circle.",
+        "No file depends on a file of a later step. Files of one step are independent of each other or form a cycle.",
     ]
 
 
@@ -212,12 +212,13 @@ def _outcome(compared: Mapping[Kind, Sequence[Compared]]) -> str:
     unknown = sorted({one.project for group in compared.values() for one in group if not one.is_known})
     if unknown:
         return (
-            f"The state before the first edit is not known of {_text(', '.join(unknown))}: what is found may be older. "
-            "Call check_references and find_unused_symbols on whole projects before the first edit."
+            f"The state before the first edit is unknown for {_text(', '.join(unknown))}: findings may be older than "
+            "the edits. "
+            "Next time, call check_references and find_unused_symbols on the whole project before the first edit."
         )
     new = {kind: sum(len(one.new) for one in group) for kind, group in compared.items()}
     if not any(new.values()):
-        return "Nothing is broken, and nothing unused, that was not before."
+        return "No new broken references and no new unused symbols."
     found = (counted(new["broken"], "new broken reference"), counted(new["unused"], "new unused symbol"))
     return f"Not finished: {', '.join(found)}."
 

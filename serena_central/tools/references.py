@@ -42,9 +42,9 @@ async def find_referencing_symbols(
     relative_path: InFile = "",
     include_kinds: Kinds = [],  # noqa: B006
     exclude_kinds: NotKinds = [],  # noqa: B006
-    used_in: Annotated[str, Meta(description="Only uses in this file or folder")] = "",
+    used_in: Annotated[str, Meta(description="Only references in this file or folder")] = "",
 ) -> Listing:
-    """Symbols that use a symbol, each use with a line around it; of several projects, in all."""
+    """Symbols that reference a symbol, each reference with a line of context; searches all named projects."""
     include, exclude = kind_numbers(include_kinds), kind_numbers(exclude_kinds)
     below = _below(call, target, used_in)
     if isinstance(call.together, Declarations):
@@ -68,7 +68,7 @@ async def find_referencing_symbols(
         window=window,
         noun="reference",
         build=lambda first, last: _references(used[first:last], context=True),
-        narrow="Give used_in, include_kinds or exclude_kinds to narrow it.",
+        narrow="Pass used_in, include_kinds or exclude_kinds to narrow it.",
         per_file=Counter(use.path for use in used),
         shorter=(bare,) if len(window) == len(used) else (),
         brief=lambda first, last: _references(used[first:last], context=False),

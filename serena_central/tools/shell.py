@@ -63,15 +63,15 @@ class CommandResult(msgspec.Struct):
 async def execute_shell_command(
     call: ToolCall,
     target: Project,
-    command: Annotated[str, Meta(description="The command, as a shell reads it")],
-    cwd: Annotated[str, Meta(description="Folder, relative to the project; empty: its root")] = "",
-    capture_stderr: Annotated[bool, Meta(description="Answer what it prints to stderr, too")] = True,
+    command: Annotated[str, Meta(description="The command line, run by a shell")],
+    cwd: Annotated[str, Meta(description="Folder, relative to the project; empty: the project root")] = "",
+    capture_stderr: Annotated[bool, Meta(description="Also return stderr")] = True,
 ) -> CommandResult:
     """Runs a command in the project and answers its output and exit code. It gets no input."""
     if not command.strip() or "\0" in command or len(command) > MAX_COMMAND:
-        raise InvalidArguments(f"execute_shell_command: give a command of at most {MAX_COMMAND} characters.")
+        raise InvalidArguments(f"execute_shell_command: the command must have at most {MAX_COMMAND} characters.")
     if sys.platform == "win32":
-        raise ToolRefused("Shell commands are not offered on Windows.")
+        raise ToolRefused("Shell commands are not supported on Windows.")
     folder = target.root / target.locate_folder(cwd)
     launch = Launch(["/bin/sh", "-c", command])
     async with guarded(launch, folder, environment=harmless(os.environ), ladder=AT_ONCE) as process:
@@ -79,7 +79,7 @@ async def execute_shell_command(
         output, dropped = await _read(process.stdout)
         code = await process.wait()
     if dropped:
-        call.remark(f"Truncated: {dropped} bytes of output after the first {OUTPUT_BYTES} are left out.")
+        call.remark(f"Truncated: {dropped} bytes of output after the first {OUTPUT_BYTES} were dropped.")
     errors = process.stderr_tail if capture_stderr else None
     if errors and len(errors) >= STDERR_TAIL_BYTES - 4:
         call.remark(f"Truncated: only the last {STDERR_TAIL_BYTES} bytes of stderr are shown.")

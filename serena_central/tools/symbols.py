@@ -63,9 +63,9 @@ FEW_NAMES = 3
 """Of names that are not UTF-8."""
 
 NamePath = Annotated[str, Meta(description="name, Class/method or ns::Class.method, /Class (top level), name[1]")]
-InFile = Annotated[str, Meta(description="File that defines it; optional if one symbol fits")]
+InFile = Annotated[str, Meta(description="File that defines it; optional if the name path is unique")]
 Kinds = Annotated[list[int | str], Meta(description="Only these LSP symbol kinds, by number or name")]
-NotKinds = Annotated[list[int | str], Meta(description="Not these kinds; wins over include_kinds")]
+NotKinds = Annotated[list[int | str], Meta(description="Not these kinds; takes precedence over include_kinds")]
 Body = Annotated[bool, Meta(description="Include the source of each symbol")]
 Info = Annotated[bool, Meta(description="Include signature and documentation; not with include_body")]
 
@@ -90,7 +90,7 @@ def remark_ignored(call: ToolCall, project: Project) -> None:
     """Says that next to all that there is is left out."""
     if project.tree.ignored_by:
         call.remark(
-            f"Left out: all folders right in the project, ignored by {project.tree.ignored_by}. To have them, put "
+            f"Skipped: all top-level folders, ignored by {project.tree.ignored_by}. To include them, put "
             "`ignored_paths: ['!/*']` into .serena/project.yml."
         )
 
@@ -101,8 +101,8 @@ def remark_names(call: ToolCall, project: Project) -> None:
     if names := project.tree.not_utf8:
         entries = counted(len(names), "entry", "entries")
         call.remark(
-            f"Left out: {entries} whose names are not UTF-8 ({listed(names[:FEW_NAMES])}); list_dir shows them, and "
-            "read_file reads a file by such a name."
+            f"Skipped: {entries} whose names are not UTF-8 ({listed(names[:FEW_NAMES])}). list_dir shows them, and "
+            "read_file accepts such names."
         )
 
 
@@ -110,16 +110,16 @@ async def remark_data(call: ToolCall, project: Project, within: str) -> None:
     """Says of an empty answer which files were not searched: those of data or markup, and what tools have built."""
     if outputs := project.tree.outputs():
         call.remark(
-            f"Left out: {listed(outputs[:FEW_NAMES])}{' and more' if len(outputs) > FEW_NAMES else ''}, marked as "
-            "output by the tool that fills it (CACHEDIR.TAG, .rustc_info.json, CMakeCache.txt). "
-            "`ignored_paths: ['!FOLDER']` includes it."
+            f"Skipped: {listed(outputs[:FEW_NAMES])}{' and more' if len(outputs) > FEW_NAMES else ''}, marked as "
+            "build output (CACHEDIR.TAG, .rustc_info.json, CMakeCache.txt). "
+            "`ignored_paths: ['!FOLDER']` includes a folder."
         )
     if found := await project.read_by_name_alone(within):
         files = ", ".join(f"{number} {title}" for title, number in found.most_common(FEW_LANGUAGES))
         more = f" and {len(found) - FEW_LANGUAGES} more languages" if len(found) > FEW_LANGUAGES else ""
         call.remark(
-            f"Not searched: data, markup and languages with few files: {files}{more}. Their symbols are found with "
-            "relative_path set to one file, or once the project's setting `languages` names their language."
+            f"Not searched: data, markup and languages with few files: {files}{more}. To search one, set "
+            "relative_path to one of its files, or name its language in the project's setting `languages`."
         )
 
 
@@ -145,13 +145,16 @@ def remark_possible(call: ToolCall, possible: PossibleReferences) -> None:
     if possible.total:
         places = [f"{one.path}:{one.line}" + (f" in {one.within}" if one.within else "") for one in possible.first]
         more = f" and {possible.total - len(places)} more" if possible.total > len(places) else ""
-        common = f" Built-in types have a member {name}, too, which many of these may mean." if possible.common else ""
+        common = (
+            f" Built-in types also have a member {name}, so many of these may be unrelated." if possible.common else ""
+        )
         call.remark(
-            f"Possible references, beside those above: {counted(possible.total, 'place')} in code where the language "
-            f"server can't tell that {name} means something else: {', '.join(places)}{more}.{common}"
+            f"Possible references, in addition to those above: {counted(possible.total, 'place')} in code where the "
+            "language "
+            f"server cannot rule out that {name} means this symbol: {', '.join(places)}{more}.{common}"
         )
     if possible.unexamined:
-        call.remark(f"{name} stands in {counted(possible.unexamined, 'further place')} that were not examined.")
+        call.remark(f"{name} occurs in {counted(possible.unexamined, 'further place')} that were not examined.")
 
 
 def as_json(view: SymbolView) -> dict[str, Any]:
@@ -187,7 +190,7 @@ async def get_symbols_overview(
     relative_path: Annotated[str, Meta(description="File, or folder for one overview per file")],
     depth: Annotated[int, Meta(ge=-1, le=20, description="Levels of nested symbols; -1: the language's default")] = -1,
 ) -> Any:
-    """Names of the symbols that a file defines, grouped by kind. The first look at an unknown file."""
+    """Names of the symbols that a file defines, grouped by kind. Start here with an unknown file."""
     files, gaps = await target.overview(relative_path)
     remark_gaps(call, gaps)
     remark_tree(call, target)
@@ -204,7 +207,7 @@ async def get_symbols_overview(
             lambda: overview(path, file),
             Form("without nested symbols", lambda: _overview(file, -1, 0)),
             Form("as counts per kind", lambda: Counter(kind_name(file.symbols[p].kind) for p in file.children(-1))),
-            narrow="Ask for one symbol by find_symbol with depth=1.",
+            narrow="Use find_symbol with depth=1 for one symbol.",
         )
     filled = {path: file for path, file in files.items() if file.symbols}
     if not filled:
@@ -230,7 +233,7 @@ def _per_file(
         window=call.page.window(len(paths), NAME_CHARS),
         noun="file",
         build=lambda first, last: {path: build(path, files[path]) for path in paths[first:last]},
-        narrow="Give a smaller folder or one file.",
+        narrow="Pass a smaller folder or one file.",
         per_file=dict.fromkeys(paths, 1),
         shorter=shorter if len(paths) * NAME_CHARS <= call.page.chars else (),
     )
@@ -264,8 +267,8 @@ async def find_symbol(
     include_info: Info = False,
     include_kinds: Kinds = [],  # noqa: B006
     exclude_kinds: NotKinds = [],  # noqa: B006
-    substring_matching: Annotated[bool, Meta(description="The pattern's last name may be part of a name")] = False,
-    max_matches: Annotated[int, Meta(ge=-1, description="More are an error; -1: no limit")] = -1,
+    substring_matching: Annotated[bool, Meta(description="Match substrings in the last name of the pattern")] = False,
+    max_matches: Annotated[int, Meta(ge=-1, description="More matches are an error; -1: no limit")] = -1,
 ) -> Listing:
     """Finds definitions by name path in the whole project, a folder or a file."""
     include, exclude = kind_numbers(include_kinds), kind_numbers(exclude_kinds)
@@ -287,10 +290,10 @@ async def _remark_nothing(
     """Says of an empty answer why it is empty, or what may be meant."""
     if of_other_kinds:
         kinds = Counter(kind_name(hit.symbol.kind) for hit in of_other_kinds)
-        call.remark(f"Of other kinds: {', '.join(f'{number} {kind}' for kind, number in kinds.most_common())}.")
+        call.remark(f"Matches of other kinds: {', '.join(f'{number} {kind}' for kind, number in kinds.most_common())}.")
         return
     if relative_path and target.tree.is_ignored(target.locate(relative_path)):
-        call.remark(f"{quoted(relative_path)} is ignored, and not searched for symbols; read_file can read it.")
+        call.remark(f"{quoted(relative_path)} is ignored and was not searched for symbols. read_file can read it.")
     if not target.named_file(relative_path):
         await remark_data(call, target, relative_path)
     for note in read_by_syntax(target).values():
@@ -298,7 +301,7 @@ async def _remark_nothing(
 
     async def near() -> str:
         close = await target.near(pattern, relative_path)
-        return f"Nothing fits {quoted(pattern)}. Close matches: {', '.join(close)}." if close else ""
+        return f"No symbol matches {quoted(pattern)}. Close matches: {', '.join(close)}." if close else ""
 
     call.if_empty.append(near)
 
@@ -323,7 +326,7 @@ async def _listed(
 
     shorter: list[Form] = []
     if len(views) == len(hits):
-        shorter.append(Form("without bodies, information and children", bare))
+        shorter.append(Form("without bodies, info and children", bare))
     if len(hits) * NAME_CHARS <= call.page.chars:
         shorter.append(Form("as names per file", lambda: per_file((hit.path, hit.name_path) for hit in hits)))
 
@@ -333,7 +336,7 @@ async def _listed(
         window=window,
         noun="symbol",
         build=lambda first, last: [as_json(view) for view in seen(first, last)],
-        narrow="Give relative_path or a longer name path to narrow it.",
+        narrow="Pass relative_path or a longer name path to narrow it.",
         per_file=Counter(hit.path for hit in hits),
         shorter=shorter,
         brief=lambda first, last: [as_json(view.bare) for view in seen(first, last)],
@@ -359,7 +362,9 @@ def remark_alone(call: ToolCall, target: Project) -> None:
     """Says that an answer about one module is not about its siblings."""
     repo = call.services.super_repos.of(target.root)
     if repo is not None and any(module.root != target.root for module in repo.modules.values()):
-        call.remark(f'Only {quoted(target.name)} was asked: project="*" asks the other modules of the super-repo, too.')
+        call.remark(
+            f'Only {quoted(target.name)} was searched. project="*" also searches the other modules of the super-repo.'
+        )
 
 
 def is_wanted(kind: int, include: frozenset[int], exclude: frozenset[int]) -> bool:
@@ -370,7 +375,7 @@ def is_wanted(kind: int, include: frozenset[int], exclude: frozenset[int]) -> bo
 async def find_implementations(
     call: ToolCall, target: Project, name_path: NamePath, relative_path: InFile = "", include_info: Info = False
 ) -> Listing:
-    """Symbols that implement an interface, abstract class or method; of several projects, in all."""
+    """Symbols that implement an interface, abstract class or method; searches all named projects."""
     if isinstance(call.together, Declarations):
         hits, outside, remark = await implementations_in(target, call.together)
     else:
@@ -386,13 +391,13 @@ async def find_implementations(
 async def find_declaration(
     call: ToolCall,
     target: Project,
-    relative_path: Annotated[str, Meta(description="File that uses the name")],
-    regex: Annotated[str, Meta(description="Matches one place in it; its one group is the name")],
+    relative_path: Annotated[str, Meta(description="File that contains the name")],
+    regex: Annotated[str, Meta(description="Must match one place in the file; its only group is the name")],
     containing_symbol_name_path: Annotated[str, Meta(description="Search only inside this symbol")] = "",
     include_body: Body = False,
     include_info: Info = False,
 ) -> Any:
-    """Where the name at a place is defined."""
+    """Definition of the name at a given place."""
     await target.fresh()
     path = target.locate_code(relative_path)
     text = (await target.read(path)).text
@@ -421,10 +426,10 @@ async def _one_group(regex: str, content: str, path: str) -> int:
     except TimeoutError as error:
         raise DeadlineExceeded("The regex", REGEX_S) from error
     if len(matches) != 1:
-        raise InvalidArguments(f"The regex matches {len(matches)} places of {path}; it must match exactly one.")
+        raise InvalidArguments(f"The regex matches {len(matches)} places in {path}; it must match exactly one.")
     (groups,) = matches
     if len(groups) != 1:
-        raise InvalidArguments(f"The regex has {len(groups)} groups; it must have one, around the name.")
+        raise InvalidArguments(f"The regex has {len(groups)} groups; it must have exactly one, around the name.")
     return groups[0]
 
 
@@ -432,7 +437,7 @@ async def _one_group(regex: str, content: str, path: str) -> int:
 async def get_symbol_context(
     call: ToolCall, target: Project, name_path: NamePath, relative_path: InFile = ""
 ) -> Shaped:
-    """One symbol at a glance: signature, documentation, container, definition, first callers and callees."""
+    """Summary of one symbol: signature, documentation, container, definition, first callers and callees."""
     hit = await target.find_one(name_path, relative_path)
     view = await target.view(hit, body=True)
     saw_bodies(call, target, [view])
@@ -465,7 +470,7 @@ async def _callees(call: ToolCall, target: Project, hit: Hit) -> list[str]:
     except Inapplicable:
         return []
     except Unsupported:
-        call.remark(f"{spec.name if spec else 'The language server'} does not tell callees.")
+        call.remark(f"{spec.name if spec else 'The language server'} does not report callees.")
         return []
     except LanguageServerError as error:
         call.remark(f"Without callees: {error}")
@@ -500,7 +505,7 @@ async def find_all_symbols(
         window=call.page.window(len(names), NAME_CHARS),
         noun="symbol",
         build=lambda first, last: per_file(names[first:last]),
-        narrow="Give a smaller folder or one file, or include_kinds.",
+        narrow="Pass a smaller folder, one file or include_kinds.",
         per_file=Counter(path for path, _ in names),
     )
 

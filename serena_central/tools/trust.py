@@ -12,8 +12,8 @@ def note_restrictions(call: ToolCall, project: Project) -> None:
         if (root, server) not in call.session.restrictions_told:
             call.session.restrictions_told.add((root, server))
             call.remark(
-                f"{server} is restricted: {lacks}, since {root} is not trusted. "
-                f"If you trust it: serena-central trust {root}"
+                f"{server} is restricted ({lacks}), because {root} is not trusted. "
+                f"To trust it: serena-central trust {root}"
             )
 
 
@@ -38,12 +38,13 @@ def note_instead(call: ToolCall, project: Project) -> None:
 def read_by_syntax(project: Project) -> dict[str, str]:
     """Server → what is to be known of files that it can't know, and that are read by syntax."""
     notes = {
-        server: f"Symbols are read by syntax (tree-sitter) where {server} would tell less: {lacks}. In so many files "
-        f"it is not asked: functions that the syntax can't parse, between macros, may be missing."
+        server: f"Symbols come from syntax (tree-sitter) where {server} would report fewer: {lacks}. With this many "
+        "files "
+        f"it is not asked: functions that tree-sitter cannot parse, between macros, may be missing."
         for server, lacks in project.languages.read_instead().items()
     }
     for server, lacks in project.languages.read_besides().items():
-        notes[server] = f"Symbols are read by syntax (tree-sitter) where it tells more than {server} does: {lacks}."
+        notes[server] = f"Symbols come from syntax (tree-sitter) where it reports more than {server}: {lacks}."
     return notes
 
 
@@ -64,6 +65,6 @@ def note_side_languages(call: ToolCall, project: Project) -> None:
         call.session.dependencies_told[place] = names
         files = ", ".join(str(found[title]) for title in sorted(found))
         call.remark(
-            f"Side languages: {files}. Their language servers are not asked before a call names such a file as its "
+            f"Side languages: {files}. Their language servers are used once a call names such a file as its "
             "relative_path (setting side_language_percent)."
         )

@@ -43,6 +43,6 @@ async def _remark(call: ToolCall, declared: Declaration, asked: Collection[Path]
             named.append(name)
     if named:
         call.remark(
-            f"Not asked: {listed(named)}, where {declared.name} stands in code that mentions the package of "
-            f'{quoted(home.name)}. project="*" asks all modules of the super-repo.'
+            f"Not searched: {listed(named)}, where {declared.name} occurs in code that mentions the package of "
+            f'{quoted(home.name)}. project="*" searches all modules of the super-repo.'
         )

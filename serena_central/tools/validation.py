@@ -19,10 +19,12 @@ from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.symbols import remark_tree
 
-NARROW = "Ask for a smaller folder, or name the paths that changed."
+NARROW = "Pass a smaller folder, or the paths that changed."
 
 Where = Annotated[str, Meta(description="File or folder; empty: the whole project, or all modules of a super-repo")]
-Changed = Annotated[list[str], Meta(description="Only what concerns these files, relative to the root; empty: all")]
+Changed = Annotated[
+    list[str], Meta(description="Only findings that involve these files, relative to the root; empty: all")
+]
 
 
 def unused_keys(found: UnusedFound) -> Counter[str]:
@@ -79,8 +81,8 @@ async def check_references(
     target: Project,
     relative_path: Where = "",
     paths: Changed = [],  # noqa: B006
-    possible: Annotated[bool, Meta(description="List those that are only possible, too")] = False,
-    since: Annotated[str, Meta(description="Git revision to compare with; empty: this session's first answer")] = "",
+    possible: Annotated[bool, Meta(description="Also list possible broken references")] = False,
+    since: Annotated[str, Meta(description="Git revision to compare with; empty: this session's first result")] = "",
 ) -> Shaped:
     """Names that lead nowhere: undefined names, imports that can't be resolved, missing members. Listed are those that
     are certain, or new against the baseline; possible ones, which the server may only not see, are counted. With
@@ -95,8 +97,9 @@ async def check_references(
     hidden = 0 if possible else len(result.found) - len(counting)
     if hidden:
         call.remark(
-            f"{counted(hidden, 'possible broken reference')} not listed: the language server may only not see what is "
-            "there. `possible: true` lists them (serena-central validate --possible)."
+            f"{counted(hidden, 'possible broken reference')} not listed: the definition may exist where the language "
+            "server "
+            "cannot see it. `possible: true` lists them (serena-central validate --possible)."
         )
         result = msgspec.structs.replace(result, found=counting)
     return _told(call, where, result, "broken references", lambda: _broken(result, hidden))

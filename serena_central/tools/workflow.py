@@ -29,9 +29,9 @@ async def activate_project(
     opened = await registry.open(module.root if module else registry.find(project, call.opener))
     if call.session.shared:
         raise ToolRefused(
-            "This session may be shared by several windows, so that no project can be made its default. "
-            f"Pass project={quoted(opened.name)} in each call, or have the client send a header X-Serena-Session of "
-            "its own."
+            "Several clients may share this session, so it has no active project. "
+            f"Pass project={quoted(opened.name)} in each call, or have the client send its own X-Serena-Session "
+            "header."
         )
     call.services.sessions.activate(call.session, ActiveProject(opened.name, str(opened.root)))
     for problem in repos.problems_at(opened.root):
@@ -43,9 +43,9 @@ async def activate_project(
         return f"{introduction(repo)}{prompt}"
     await opened.fresh()
     remark_tree(call, opened)
-    languages = ", ".join(sorted(await opened.languages_in_use())) or "none that is known"
+    languages = ", ".join(sorted(await opened.languages_in_use())) or "none recognized"
     what = f"{quoted(opened.root)}, {len(opened.tree.files)} files, languages: {languages}"
-    return f"{quoted(opened.name)} is active: {what}.{prompt}"
+    return f"{quoted(opened.name)} is active ({what}).{prompt}"
 
 
 @tool("Current configuration")
@@ -111,9 +111,9 @@ async def route(call: ToolCall) -> dict[str, Any]:
     """Which module of the super-repo the words in semantic_context are about: points, and what gave them."""
     repo = call.services.offer.super_repo(call.session)
     if repo is None:
-        raise ToolRefused("This session works in no super-repo, so that there is nothing to route to.")
+        raise ToolRefused("This session is not in a super-repo, so there are no modules to route to.")
     if not call.semantic_context:
-        raise InvalidArguments("route needs semantic_context: words about the task.")
+        raise InvalidArguments("route requires semantic_context: words that describe the task.")
     return repo.routing(call.semantic_context)
 
 
@@ -132,7 +132,7 @@ async def remove_project(
     root = call.services.projects.find(project, call.opener)
     call.services.projects.forget(root)
     call.services.sessions.forget_project(str(root))
-    return f"{quoted(root)} is no longer on the list. Its files are untouched."
+    return f"{quoted(root)} was removed from the list. Its files were not changed."
 
 
 @tool("Restart language server", reads=False, idempotent=True, shown="optional")
@@ -147,9 +147,11 @@ async def restart_language_server(
     chosen = [one for one in known.values() if not language or language in (one.server, *one.languages)]
     if language and not chosen:
         running = ", ".join(one.server for one in known.values()) or "none"
-        raise InvalidArguments(f"No language server {language!r} runs for {quoted(target.name)}. Running: {running}.")
+        raise InvalidArguments(
+            f"No language server {language!r} is running for {quoted(target.name)}. Running: {running}."
+        )
     for server in chosen:
-        await call.services.pool.restart(server.key, f"asked by session {call.session.id}")
+        await call.services.pool.restart(server.key, f"requested by session {call.session.id}")
     target.indexer.ask_again()
     return {"restarted": [server.server for server in chosen]}
 
@@ -157,7 +159,7 @@ async def restart_language_server(
 @tool("Switch modes", reads=False, idempotent=True)
 async def switch_modes(
     call: ToolCall,
-    modes: Annotated[list[str], Meta(description="Names of all modes from now on; none: the default ones")],
+    modes: Annotated[list[str], Meta(description="The modes to use from now on; null: the defaults")],
 ) -> str:
     """Changes how this session works: which tools it is offered, and what it is told."""
     offer, session = call.services.offer, call.session
@@ -166,8 +168,8 @@ async def switch_modes(
         raise InvalidArguments(f"There is no mode {unknown[0]!r}. Modes: {', '.join(sorted(offer.profiles.modes))}.")
     if session.shared:
         raise ToolRefused(
-            "This session may be shared by several windows, so that its modes can't be switched. "
-            "Have the client send a header X-Serena-Session of its own, or connect through serena-proxy."
+            "Several clients may share this session, so its modes can't be switched. "
+            "Have the client send its own X-Serena-Session header, or connect through serena-proxy."
         )
     call.services.sessions.switch_modes(session, list(dict.fromkeys(modes)))
     now = offer.modes(session)
@@ -176,21 +178,21 @@ async def switch_modes(
     return "\n".join([f"Modes: {names}.", *(mode.prompt.strip() for mode in now), f"Tools: {tools}."])
 
 
-@tool("Ask another project", shown="optional")
+@tool("Query another project", shown="optional")
 async def query_project(
     call: ToolCall,
     project_name: Annotated[str, Meta(description="Name or absolute path of the project")],
-    tool_name: Annotated[str, Meta(description="Name of a tool that only reads")],
+    tool_name: Annotated[str, Meta(description="Name of a read-only tool")],
     tool_params_json: Annotated[str, Meta(description="The tool's arguments as a JSON object")] = "{}",
 ) -> str:
     """Runs a reading tool on another project. The argument `project` of that tool does the same."""
     asked = CATALOGUE.get(tool_name)
     if asked is not None and not (asked.read_only and asked.on_project):
-        raise ToolRefused(f"{asked.name} can't be passed on: query_project is for tools that read a project.")
+        raise ToolRefused(f"{asked.name} can't be called here: query_project only accepts tools that read a project.")
     try:
         arguments = msgspec.json.decode(tool_params_json, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeError) as error:
-        raise InvalidArguments(f"query_project: tool_params_json is no JSON object: {error}.") from error
+        raise InvalidArguments(f"query_project: tool_params_json is not a JSON object: {error}.") from error
     answer = await call.run(call.session, tool_name, {**arguments, "project": project_name})
     for block in answer.blocks[1:]:
         for remark in block.splitlines():
@@ -198,7 +200,7 @@ async def query_project(
     return answer.blocks[0]
 
 
-@tool("List projects that can be asked", shown="optional")
+@tool("List projects that can be queried", shown="optional")
 async def list_queryable_projects(call: ToolCall) -> list[str]:
     """Names of the projects that query_project and the argument `project` of every tool accept."""
     return call.services.projects.known_names()

@@ -63,4 +63,4 @@ async def test_without_the_setting_the_answer_says_how_to_get_it(tmp_path: Path,
     async with running_parts(tmp_path) as central:
         opening = await central.projects.open(project)
         _, (gap,) = await opening.symbols_of(["a.ts"])
-        assert "is not installed. To get it: " in gap.reason
+        assert "is not installed. To install it: " in gap.reason

@@ -68,7 +68,7 @@ async def test_reads_are_answered_by_syntax_with_the_reason_and_what_only_a_serv
             overview, remark = await ask(central, root, "get_symbols_overview", relative_path="shop.go")
             assert overview == {"Struct": ["Shop"]}
             assert remark.startswith("By syntax only (tree-sitter): 1 Go file, because: The language server gopls for")
-            assert "To get it: " in remark
+            assert "To install it: " in remark
             said = remark
             (found,), again = await ask(central, root, "find_symbol", name_path_pattern="Shop/Open", include_body=True)
             assert found["body"] == "func (s *Shop) Open(at int) bool {\r\n\treturn at > s.größe\r\n}"

@@ -46,7 +46,7 @@ async def test_a_trusted_pattern_that_never_ends_is_given_up_and_the_server_goes
         async with serving.http() as http:
             (said,) = (await http.get("/api/events", params={"kind": "server.pattern"})).json()["events"]
         assert said["severity"] == "warning"
-        assert "ty naming.scoped is not used any more" in said["message"]
+        assert "ty naming.scoped is disabled" in said["message"]
         assert PATTERN in said["message"]
     os.kill(serving.process.pid, signal.SIGTERM)
     await until_gone([serving.process.pid])

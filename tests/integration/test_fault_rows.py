@@ -130,7 +130,7 @@ async def test_process_crash_is_made_good_for_a_read(tmp_path: Path) -> None:
 async def test_process_crash_that_comes_again_is_told_after_three_retries_with_growing_pauses(tmp_path: Path) -> None:
     async with observing(tmp_path, {}, crash_on=[REFERENCES]) as seen:
         said = await seen.refused(*WHO_USES)
-        assert "ty ended unexpectedly (exit code -9). Call again to have it restarted." in said
+        assert "ty exited unexpectedly (exit code -9). The next call restarts it." in said
         assert [entry for entry in methods_of(log_in(tmp_path)) if entry == REFERENCES] == [REFERENCES] * 4
         shown = await seen.settled("disconnected")
         assert (shown["run"], shown["pid"], shown["leases"], shown["breaker"]["failures"]) == (4, None, 0, 4)
@@ -202,7 +202,7 @@ async def test_program_not_found_spawns_nothing(tmp_path: Path, monkeypatch: pyt
         (tmp_path / "shop" / "go.mod").write_text("module shop\n\ngo 1.21\n")
         (tmp_path / "shop" / "main.go").write_text("package main\n\nfunc Run() {}\n")
         said = await seen.refused("find_referencing_symbols", {"name_path": "Run", "relative_path": "main.go"})
-        assert "The language server gopls for go is not installed. To get it: " in said
+        assert "The language server gopls for go is not installed. To install it: " in said
         shown = [one for one in (await seen.client.http.get("/api/servers")).json()["servers"] if one["server"] != "ty"]
         assert all(one["pid"] is None and one["breaker"]["failures"] == 0 for one in shown)
         assert not [child for child in psutil.Process().children(recursive=True) if "gopls" in child.name()]
@@ -264,7 +264,7 @@ async def test_uncaught_exception_in_work_that_comes_round_again(
             with anyio.fail_after(60):
                 await failed.wait()
         assert "Cart" in await seen.call(*OVERVIEW)
-    assert "sweeping sessions failed; it is tried again in 0.05 s" in caplog.text
+    assert "sweeping sessions failed; retrying in 0.05 s" in caplog.text
 
 
 FAILING = """

@@ -306,7 +306,7 @@ async def test_a_search_of_ignored_files_shows_no_secrets_behind_links(world: Wo
             assert answer.status_code == 200, answer.text
             assert "root:" not in answer.text
             assert token not in answer.text
-            assert "symlinks to elsewhere, such as 'node_modules/" in answer.text
+            assert "symlinks that lead outside the folder, such as 'node_modules/" in answer.text
         for path in ("passwd", "etc/passwd", "token", "home/token", "magic/etc/passwd"):
             for tool, given in (("read_file", {}), ("search_for_pattern", {"substring_pattern": "."})):
                 arguments = {"project": str(world.root), "relative_path": f"node_modules/{path}", **given}

@@ -136,4 +136,4 @@ async def test_a_session_is_told_what_it_changed_and_nothing_else(http: httpx.As
     assert summed["files"] == {str(file.parent): {"mod.py": {"edits": 1, "lines_added": 1, "lines_removed": 1}}}
     assert [one["edit"] for one in summed["edits"]] == [kept]
     assert f"{undone} was undone by ada" in remarks
-    assert (await summary("nobody"))[0] == "This session has changed nothing."
+    assert (await summary("nobody"))[0] == "This session has made no changes."

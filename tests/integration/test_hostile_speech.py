@@ -131,7 +131,7 @@ async def test_a_projects_own_sessions_get_its_texts_in_a_frame(central: Running
     async with agent(central, "a") as mine:
         activated = await mine.call("activate_project", project=str(hostile))
         assert frames(activated) == [text]
-        assert "'hostile' says to agents (its initial_prompt)" in activated
+        assert "The initial_prompt of the project 'hostile'" in activated
         assert frames(await mine.call("initial_instructions")) == [text]
         read = await mine.call("read_memory", memory_name="plan")
         assert frames(read) == [text]

@@ -22,7 +22,7 @@ async def test_a_project_of_nothing_says_which_line_ignores_it_all_and_how_to_ha
         async def ask(tool: str, **arguments: Any) -> list[str]:
             return (await central.caller.call(session, tool, {"project": str(root), **arguments})).blocks
 
-        says = f"ignored by line 2 of {root}/.gitignore, '/*'. To have them, put `ignored_paths: ['!/*']` into"
+        says = f"ignored by line 2 of {root}/.gitignore, '/*'. To include them, put `ignored_paths: ['!/*']` into"
         for tool, arguments in (
             ("activate_project", {}),
             ("find_symbol", {"name_path_pattern": "kmalloc"}),

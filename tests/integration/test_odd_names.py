@@ -59,7 +59,7 @@ async def test_every_answer_that_lacks_them_says_so_as_long_as_they_are_there(ce
     (root / os.fsdecode(b"d\xff") / "x.py").touch()
     (root / "deep").mkdir()
     (root / "deep" / CAFE).touch()
-    assert "Left out: 2 entries" in (await ask(central, root, "find_file", file_mask="*"))[1]
+    assert "Skipped: 2 entries" in (await ask(central, root, "find_file", file_mask="*"))[1]
     (root / ".gitignore").write_text("deep/\n")
     assert "Left out: 1 entry" in (await ask(central, root, "find_file", file_mask="*"))[1]
 

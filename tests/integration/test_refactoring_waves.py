@@ -30,7 +30,7 @@ REPORT = """\
 | 1 | `modules/scoring/scoring/risk.py` | `score`, `TWICE` | 1 | +2 −2 |
 | 2 | `modules/scan/scan/jobs.py` | `<file>`, `run` | 2 | +2 −2 |
 
-A file depends on none of a later step; files of one step don't need each other, or are a circle.
+No file depends on a file of a later step. Files of one step are independent of each other or form a cycle.
 
 ## Broken references
 
@@ -48,7 +48,7 @@ A file depends on none of a later step; files of one step don't need each other,
 
 ## Outcome
 
-Nothing is broken, and nothing unused, that was not before.
+No new broken references and no new unused symbols.
 """
 """Without the session and the times."""
 

@@ -192,7 +192,7 @@ async def test_nobody_is_taken_for_dead_because_the_server_was_stopped(tmp_path:
         kinds = [event["kind"] for event in (await http.get("/api/events")).json()["events"]]
         assert "session.disconnected" not in kinds
         assert "session.idle" not in kinds
-    assert "this process was stopped for" in (tmp_path / "home/logs/server.log").read_text()
+    assert "this process was suspended for" in (tmp_path / "home/logs/server.log").read_text()
 
 
 # --- little memory, no watches -----------------------------------------------------------------------------------

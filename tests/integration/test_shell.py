@@ -86,7 +86,7 @@ async def test_long_output_is_cut_and_says_so(tmp_path: Path, project: Path) -> 
         ran = await run(central, project, f"head -c {shell.OUTPUT_BYTES + 10} /dev/zero | tr '\\0' x; echo end >&2")
         assert len(ran["stdout"]) == shell.OUTPUT_BYTES
         assert (ran["stderr"], ran["return_code"]) == ("end", 0)
-        assert ran["remarks"] == [f"Truncated: 10 bytes of output after the first {shell.OUTPUT_BYTES} are left out."]
+        assert ran["remarks"] == [f"Truncated: 10 bytes of output after the first {shell.OUTPUT_BYTES} were dropped."]
 
 
 async def test_a_command_ends_at_its_deadline_with_all_that_it_started(tmp_path: Path, project: Path) -> None:

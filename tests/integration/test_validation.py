@@ -105,6 +105,7 @@ async def test_that_all_is_ignored_is_said(tmp_path: Path) -> None:
     async with running_central(tmp_path) as central, central.raw("handshake") as client:
         for tool, arguments in asked.items():
             result = await client.call(tool, project=str(root), **arguments)
-            assert any(
-                "Left out: all folders right in the project" in part["text"] for part in result["content"][1:]
-            ), (tool, result)
+            assert any("Skipped: all top-level folders" in part["text"] for part in result["content"][1:]), (
+                tool,
+                result,
+            )

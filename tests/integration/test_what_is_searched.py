@@ -55,8 +55,8 @@ async def test_an_empty_answer_says_which_data_was_not_searched(tmp_path: Path) 
         },
     )
     said = (
-        "Not searched: data, markup and languages with few files: 2 JSON, 1 YAML. Their symbols are found with "
-        "relative_path set to one file, or once the project's setting `languages` names their language."
+        "Not searched: data, markup and languages with few files: 2 JSON, 1 YAML. To search one, set "
+        "relative_path to one of its files, or name its language in the project's setting `languages`."
     )
     with anyio.fail_after(60):
         async with running_parts(tmp_path) as central:
@@ -87,4 +87,4 @@ async def test_what_tools_have_built_is_said_of_an_empty_answer(tmp_path: Path) 
     root = write(tmp_path / "shop", **files)
     async with running_parts(tmp_path) as central:
         found, note = await ask(central, root, "find_symbol", name_path_pattern="Cart")
-    assert (found, "Left out: 'cache/', marked as output by the tool" in note) == ([], True)
+    assert (found, "Skipped: 'cache/', marked as build output" in note) == ([], True)

@@ -39,7 +39,7 @@ def copy_of(name: str, folder: Path, *, compile_commands: Iterable[str] = ()) ->
 USUAL = (
     "resolves third-party imports",
     "Not searched: data, markup and languages with few files",
-    "marked as output by the tool that fills it",
+    "marked as build output",
     "Nothing fits",
 )
 """Notes that mean nothing is missing: which Python environment is used; in what an empty answer did not look, and what

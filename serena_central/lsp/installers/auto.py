@@ -114,7 +114,7 @@ class AutoInstaller:
             )
         if attempt is None:
             return None
-        return f"Installing the language server {spec.name} failed: {attempt.error}\nTo get it: {spec.how_to_get}"
+        return f"Installing the language server {spec.name} failed: {attempt.error}\nTo install it: {spec.how_to_get}"
 
     def _begin(self, spec: ServerSpec) -> None:
         """Begins an attempt, unless one goes on or failed lately, or the settings allow none."""

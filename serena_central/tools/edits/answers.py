@@ -16,8 +16,8 @@ UNRESOLVED_LISTED = 20
 """Places that one answer names of each project."""
 
 SHARED_GUARD = (
-    "This session may be shared by several windows: what one of them saw counts for all, so that an edit may overwrite "
-    "what another one did since."
+    "Several clients may share this session, and what one of them read counts for all: an edit may overwrite "
+    "changes that another one made since."
 )
 
 
@@ -47,11 +47,11 @@ async def answer(call: ToolCall, target: Project, edited: Edited, *, about: str 
     """The answer of an edit: a dry run's diff, or what changed by file, the errors that this caused, and what it may
     have broken elsewhere. `about` is the name path of the symbol that the author wrote."""
     for conflict in edited.conflicts:
-        call.remark(f"Conflict, let pass by the setting edit_conflicts: {str(conflict).splitlines()[0]}")
+        call.remark(f"Conflict, allowed by the setting edit_conflicts: {str(conflict).splitlines()[0]}")
     for remark in edited.consequences.remarks:
         call.remark(remark)
     if edited.id is None:
-        return edited.diff or "Nothing to change: the text is already like this."
+        return edited.diff or "Nothing to change: the text is already identical."
     _remember(call, target, edited, about)
     files: dict[str, Any] = {}
     for file in edited.files:

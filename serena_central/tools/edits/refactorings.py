@@ -35,7 +35,7 @@ async def _renaming(_call: ToolCall, projects: Sequence[Project], arguments: Map
     name_path = arguments["name_path"]
     asked = await declarations(projects, name_path, arguments["relative_path"])
     for root, error in asked.failures.items():
-        raise EditRefused(f"Nothing was changed: {root} could not tell whether it declares the symbol: {error}")
+        raise EditRefused(f"Nothing was changed: cannot determine whether {root} declares the symbol: {error}")
     if len(asked.found) > 1:
         raise AmbiguousSymbol(name_path, [f"{one.project.root / one.path}: {one.name_path}" for one in asked.found])
     return Renaming(asked.found[0], frozenset(project.root for project in projects))
@@ -53,10 +53,10 @@ async def rename_symbol(
     call: ToolCall,
     target: Project,
     name_path: NamePath,
-    new_name: Annotated[str, Meta(description="The new name alone, without its path")],
+    new_name: Annotated[str, Meta(description="The new name, without a path")],
     relative_path: InFile = "",
     force: Annotated[
-        bool, Meta(description="Rename it although modules outside of this call use it, or the new name is taken")
+        bool, Meta(description="Rename even if modules outside this call reference it or the new name is taken")
     ] = False,
     dry_run: DryRun = False,
 ) -> Any:
@@ -69,9 +69,9 @@ async def rename_symbol(
     used = await call.services.validation.used_by_siblings(target, hit, besides=roots)
     if used and not force:
         raise EditRefused(
-            f"Nothing was changed: {hit.name_path} would be renamed in {target.name} alone. {' '.join(used)} Name "
-            'these modules in project=, too ("*": all), to rename it in all of them at once; or pass force=true to '
-            "leave them as they are."
+            f"Nothing was changed: {hit.name_path} would be renamed only in {target.name}. {' '.join(used)} Name "
+            'these modules in project= as well ("*": all) to rename it in all of them at once, or pass force=true to '
+            "leave them unchanged."
         )
     if used:
         call.remark(f"Not renamed in all modules: {' '.join(used)}")
@@ -88,11 +88,11 @@ async def rename_symbol(
     _remark_taken(call, new_name, renamed)
     if renamed.added:
         call.remark(
-            "The language server's own rename left out places that refer to the symbol; they are renamed, too: "
+            "The language server's rename omitted references to the symbol; these were renamed as well: "
             f"{_listed(renamed.added)}"
         )
     if reason:
-        call.remark(f"{hit.symbol.name} may be used from elsewhere by its old name: {reason}.")
+        call.remark(f"{hit.symbol.name} may still be referenced elsewhere by its old name: {reason}.")
     return await _renamed(call, target, hit.symbol.name, renamed)
 
 
@@ -113,24 +113,24 @@ async def _renamed(call: ToolCall, target: Project, name: str, renamed: Renamed)
 
 def _remark_taken(call: ToolCall, new_name: str, renamed: Renamed) -> None:
     if renamed.objections:
-        call.remark(f"Renamed in spite of: {' '.join(renamed.objections)}")
+        call.remark(f"Renamed despite: {' '.join(renamed.objections)}")
     if renamed.standing:
         call.remark(
-            f"{new_name} stood in code of changed files already; it may be captured or shadowed there now, check each: "
+            f"{new_name} already occurred in the changed files. Check each occurrence for capture or shadowing: "
             f"{_listed(renamed.standing)}"
         )
 
 
 def _remark_left(call: ToolCall, name: str, left: LeftOver) -> None:
     for what, places in (
-        ("in code, where the language server can't tell what it means; check each", left.code),
-        ("as the name of other symbols (an override, for example)", left.definitions),
+        ("in code that the language server cannot resolve (check each)", left.code),
+        ("as the name of other symbols, such as overrides", left.definitions),
         ("in strings", left.strings),
         ("in comments", left.comments),
         ("in files of other languages", left.files),
     ):
         if places:
-            call.remark(f"{name} still stands {what}: {_listed(places)}")
+            call.remark(f"{name} still occurs {what}: {_listed(places)}")
 
 
 @tool(
@@ -145,7 +145,7 @@ async def safe_delete_symbol(
     target: Project,
     name_path: NamePath,
     relative_path: InFile = "",
-    force: Annotated[bool, Meta(description="Delete it although it is used, or may be")] = False,
+    force: Annotated[bool, Meta(description="Delete it even if it is or may be referenced")] = False,
     dry_run: DryRun = False,
 ) -> Any:
     """Deletes a symbol that nothing can refer to; else says what may, and changes nothing."""
@@ -167,7 +167,9 @@ async def _objections(call: ToolCall, target: Project, hit: Hit) -> list[str]:
     found: list[str] = []
     for part in parts_of(hit)[:MOST_PARTS]:
         sentences = await call.services.validation.objections(target, part)
-        found += sentences if part is hit else [f"{part.name_path} goes with it: {one}" for one in sentences]
+        found += (
+            sentences if part is hit else [f"{part.name_path} would be deleted with it: {one}" for one in sentences]
+        )
     return found
 
 

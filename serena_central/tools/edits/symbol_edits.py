@@ -19,12 +19,14 @@ from serena_central.tools.context import ToolCall
 from serena_central.tools.edits.answers import answer, seen_within
 from serena_central.tools.symbols import InFile, NamePath
 
-DryRun = Annotated[bool, Meta(description="Only answer the diff")]
+DryRun = Annotated[bool, Meta(description="Only return the diff")]
 Definition = Annotated[
     str,
-    Meta(description="The whole definition with its signature: first line unindented, the others as in the file"),
+    Meta(
+        description="The complete definition including its signature; first line unindented, the others as in the file"
+    ),
 ]
-Code = Annotated[str, Meta(description="Code; indented like the symbol if its first line is unindented")]
+Code = Annotated[str, Meta(description="Code; indented to match the symbol if its first line is unindented")]
 
 SET_APART = kind_numbers(["Class", "Method", "Interface", "Function", "Struct", "Constructor"])
 """Kinds that are set apart from their neighbours by a blank line."""
@@ -124,7 +126,8 @@ def _replacement(target: Project, site: Site, body: str) -> TextEdit:
     if lost:
         raise EditRefused(
             f"Nothing was changed: the definition of {site.hit.name_path} in {site.hit.path}:{span.start.line0} also "
-            f"defines {', '.join(lost)}, which the body lacks. Give all of it (find_symbol with include_body)."
+            f"defines {', '.join(lost)}, which the body lacks. Pass the complete definition (find_symbol with "
+            "include_body)."
         )
     return replaced(site.text, span, body, _style(target, site))
 

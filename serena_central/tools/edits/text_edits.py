@@ -28,11 +28,11 @@ from serena_central.tools.symbols import remark_names
 
 FilePath = Annotated[str, Meta(description="File in the project")]
 Needle = Annotated[str, Meta(description="Text or pattern to replace")]
-Repl = Annotated[str, Meta(description="What stands instead; $!1 is the pattern's first group")]
+Repl = Annotated[str, Meta(description="Replacement; $!1 is the pattern's first group")]
 HowToRead = Annotated[Mode, Meta(description="literal, or regex (DOTALL, MULTILINE)")]
 FirstLine = Annotated[int, Meta(ge=0, description="First line, 0-based")]
-LastLine = Annotated[int, Meta(ge=0, description="Last line, included")]
-Lines = Annotated[str, Meta(description="Whole lines")]
+LastLine = Annotated[int, Meta(ge=0, description="Last line, inclusive")]
+Lines = Annotated[str, Meta(description="Complete lines")]
 
 
 @tool("Replace content", edits=True, destructive=True, idempotent=False)
@@ -61,7 +61,7 @@ async def create_text_file(
     call: ToolCall,
     target: Project,
     relative_path: FilePath,
-    content: Annotated[str, Meta(description="All of its text")],
+    content: Annotated[str, Meta(description="The complete text")],
     dry_run: DryRun = False,
 ) -> Any:
     """Makes a new file, or gives an existing one another text; the answer says which."""
@@ -116,7 +116,7 @@ async def insert_at_line(
     call: ToolCall,
     target: Project,
     relative_path: FilePath,
-    line: Annotated[int, Meta(ge=0, description="Line before which they stand, 0-based")],
+    line: Annotated[int, Meta(ge=0, description="Line to insert before, 0-based")],
     content: Lines,
     dry_run: DryRun = False,
 ) -> Any:
@@ -134,14 +134,14 @@ async def replace_in_files(
     repl: Repl,
     mode: HowToRead,
     relative_path: Annotated[str, Meta(description="File or folder; empty: the whole project")] = "",
-    paths_include_glob: Annotated[str, Meta(description="Only files that fit, e.g. src/**/*.{ts,tsx}")] = "",
-    paths_exclude_glob: Annotated[str, Meta(description="Not files that fit; wins")] = "",
-    dry_run: Annotated[bool, Meta(description="Change nothing; answer occurrences with ids, and the diff")] = False,
+    paths_include_glob: Annotated[str, Meta(description="Only matching files, e.g. src/**/*.{ts,tsx}")] = "",
+    paths_exclude_glob: Annotated[str, Meta(description="Files to skip; takes precedence")] = "",
+    dry_run: Annotated[bool, Meta(description="Change nothing; return occurrences with ids, and the diff")] = False,
     occurrence_ids: Annotated[
-        list[str] | None, Meta(description="Only these, from a dry run with the same arguments")
+        list[str] | None, Meta(description="Only these ids, from a dry run with the same arguments")
     ] = None,
     expected_count: Annotated[
-        Annotated[int, Meta(ge=0)] | None, Meta(description="Change nothing if there are more or fewer")
+        Annotated[int, Meta(ge=0)] | None, Meta(description="Change nothing if the number of matches differs")
     ] = None,
 ) -> Any:
     """Replaces text in all files that hold it, or in none. Make a dry run first."""
@@ -159,12 +159,12 @@ async def replace_in_files(
     )
     remark_names(call, target)
     if done.skipped:
-        call.remark(f"Not searched, because they can't be read as text: {len(done.skipped)} files.")
+        call.remark(f"Not searched: {len(done.skipped)} files that cannot be read as text.")
     told = await answer(call, target, done.edited)
     if not isinstance(told, str):
         return {"count": done.count, **told}
     if not done.occurrences:
-        return "The needle matches nothing in these files."
+        return "The needle does not match in these files."
     return _listing(done.occurrences, told) if dry_run else told
 
 
@@ -173,7 +173,7 @@ def _listing(occurrences: list[Any], diff: str) -> Shaped:
         lambda: {"count": len(occurrences), "occurrences": occurrences, "diff": diff},
         Form("without the diff", lambda: {"count": len(occurrences), "occurrences": occurrences}),
         Form("as a count", lambda: {"count": len(occurrences)}),
-        narrow="Give relative_path, paths_include_glob or a longer needle.",
+        narrow="Pass relative_path, paths_include_glob or a longer needle.",
     )
 
 

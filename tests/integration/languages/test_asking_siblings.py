@@ -111,7 +111,7 @@ async def test_possible_references_of_the_declaring_project_are_reported_over_se
         await warmed(asked, "scoring", "scan")
         for project in ("scoring", "scoring,scan"):
             _, says = await answered(asked, "find_referencing_symbols", name_path="Store/save", project=project)
-            assert "Possible references, beside those above: 2 places" in says
+            assert "Possible references, in addition to those above: 2 places" in says
             assert "scoring/shared.py:6 in dynamic" in says
 
 

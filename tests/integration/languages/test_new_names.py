@@ -78,7 +78,7 @@ async def test_a_taken_name_is_given_by_force_and_told(tmp_path: Path) -> None:
         async with asker(tmp_path, root) as asked:
             made = await asked.result("rename_symbol", name_path="K/m", relative_path="a.py", new_name="n", force=True)
     assert not made["isError"], text_of(made)
-    assert "Renamed in spite of: K declares n already: a.py:12." in text_of(made)
+    assert "Renamed despite: K declares n already: a.py:12." in text_of(made)
     assert (root / "a.py").read_text().count("def n(") == 2
 
 

@@ -98,7 +98,7 @@ async def texts(ask: Asker, tool: str, **arguments: Any) -> list[str]:
     return [answer, *(line for note in notes for line in note.splitlines())]
 
 
-POSSIBLE = "Possible references, beside those above: "
+POSSIBLE = "Possible references, in addition to those above: "
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ async def test_a_call_that_the_server_can_not_resolve_is_a_possible_reference(
 async def test_a_name_that_built_in_types_have_says_so(python: Asker) -> None:
     _, note = await texts(python, "find_referencing_symbols", name_path="get")
     assert note.endswith(
-        "uses.py:5 in unannotated. Built-in types have a member get, too, which many of these may mean."
+        "uses.py:5 in unannotated. Built-in types also have a member get, so many of these may be unrelated."
     )
 
 
@@ -172,7 +172,7 @@ async def test_what_may_be_used_is_not_reported_as_unused(python: Asker) -> None
 async def test_a_rename_says_where_the_old_name_is_left(python: Asker) -> None:
     answer, *notes = await texts(python, "rename_symbol", name_path="Query/select_rows", new_name="choose_rows")
     assert '"changed_places":1' in answer
-    code = "select_rows still stands in code, where the language server can't tell what it means; check each: uses.py:5"
+    code = "select_rows still stands in code that the language server cannot resolve (check each): uses.py:5"
     assert code in notes
     assert "select_rows still stands in files of other languages: notes.md" in notes
     assert "def choose_rows" in (python.root / "query.py").read_text()

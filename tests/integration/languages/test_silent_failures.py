@@ -109,7 +109,7 @@ SYMBOLS = (
     *("names_in", "elsewhere", "left_alone"),
 )
 
-SAID = re.compile(r"still stands (in code|as the name|in strings)|may be used from elsewhere by its old name")
+SAID = re.compile(r"still occurs (in code|as the name|in strings)|may still be referenced elsewhere by its old name")
 
 
 @pytest.fixture

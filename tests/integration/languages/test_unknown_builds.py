@@ -109,7 +109,7 @@ async def test_symbols_are_read_by_syntax_and_uses_that_the_server_makes_up_are_
             found, notes = await names(asked, f"driver{n}.c")
             assert found == defined(n), n
             said += notes
-        assert said.count("Symbols are read by syntax (tree-sitter) where it tells more than clangd does") == 1
+        assert said.count("Symbols come from syntax (tree-sitter) where it reports more than clangd") == 1
         result = await asked.result("find_referencing_symbols", name_path="setup_3_4")
         notes = "\n".join(part["text"] for part in result["content"][1:])
         assert "Possible references" in notes
@@ -147,7 +147,7 @@ async def test_of_many_files_none_waits_for_the_server_and_the_sample_decides(
     async with asker(tmp_path, kernel) as asked:
         found, notes = await names(asked, "driver3.c")
         assert found == defined(3)
-        assert "Symbols are read by syntax" in notes
+        assert "Symbols come from syntax" in notes
         with anyio.fail_after(30):
             while not all(compared.decided for compared in asked.project.languages.comparisons.values()):
                 await anyio.sleep(0.1)

@@ -97,7 +97,7 @@ async def test_a_server_that_runs_the_interpreter_of_the_repository_is_not_run_t
     assert box.ran == set()
     assert uses == []
     assert "By syntax only (tree-sitter): " in remarks
-    assert "The language server basedpyright for python is not run: it would execute an interpreter" in remarks
+    assert "The language server basedpyright for python was not started: it would execute an interpreter" in remarks
     assert f"serena-central trust {box.root}" in remarks
     uses, remarks = await opened(box, tmp_path, trusted=True)
     assert uses == ["shop.py"]

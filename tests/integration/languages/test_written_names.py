@@ -178,7 +178,7 @@ async def test_an_empty_answer_says_why_it_is_empty(tmp_path: Path, root: Path) 
         _, notes = await find(asked, "gone", relative_path="old")
         assert "'old' is ignored" in notes
         _, notes = await find(asked, "Item", include_kinds=["Function"])
-        assert "Of other kinds: 1 Class." in notes
+        assert "Matches of other kinds: 1 Class." in notes
         _, notes = await find(asked, "price", relative_path="web")
         assert "price' (shop/stock/items.py)" in notes
         failed = await asked.result("find_referencing_symbols", name_path="Item/pric")

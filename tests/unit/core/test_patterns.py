@@ -46,7 +46,7 @@ def test_a_pattern_that_takes_too_long_is_given_up_with_its_key_and_its_source(m
         ended.set()
         thread.join()
     assert others  # other threads ran meanwhile
-    assert "ty naming.scoped is not used any more" in matcher.trouble
+    assert "ty naming.scoped is disabled" in matcher.trouble
     assert CATASTROPHIC in matcher.trouble
     assert matcher.fullmatch("ab1") is None  # nor is it tried again
     assert matcher.search("ab1") is None

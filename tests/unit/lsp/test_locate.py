@@ -76,7 +76,7 @@ def test_no_placeholder_of_an_entry_is_left(tmp_path: Path, places: Places, name
 
 
 def test_what_is_nowhere_is_not_installed_and_the_error_says_how_to_get_it(tmp_path: Path, places: Places) -> None:
-    with pytest.raises(ServerNotInstalled, match=r"To get it: serena-central languages install fake$"):
+    with pytest.raises(ServerNotInstalled, match=r"To install it: serena-central languages install fake$"):
         locate(SPEC, Path("/r"), places, untrusted=None, path=str(tmp_path))
 
 
@@ -143,5 +143,5 @@ def test_a_command_of_a_users_own_is_run_as_it_is_or_missing(tmp_path: Path, pla
 
 
 def test_a_server_that_is_not_driven_yet_says_what_it_needs(places: Places) -> None:
-    with pytest.raises(ServerNotDriven, match="known, and not driven yet: it needs a tsserver"):
+    with pytest.raises(ServerNotDriven, match="recognized but not supported yet; it requires a tsserver"):
         locate(catalogue().server("vue-language-server"), Path("/r"), places, untrusted=None)

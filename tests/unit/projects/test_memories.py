@@ -91,7 +91,7 @@ async def test_an_unknown_memory_names_the_known_ones(root: Path) -> None:
 async def test_what_was_not_seen_is_shown_and_not_overwritten(root: Path) -> None:
     of_project = memories(root)
     first = await of_project.write("plan", "first", AUTHOR, seen=None)
-    with pytest.raises(MemoryChanged, match=r"What it says now .*\n<<< \w+\nfirst\n>>> ") as refused:
+    with pytest.raises(MemoryChanged, match=r"Its current content .*\n<<< \w+\nfirst\n>>> ") as refused:
         await of_project.write("plan", "second", AUTHOR, seen=None)
     await of_project.write("plan", "second", AUTHOR, seen=refused.value.digest)
     with pytest.raises(MemoryChanged, match="second"):

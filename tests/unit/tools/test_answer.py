@@ -16,7 +16,7 @@ def listed() -> Shaped:
         lambda: NAMES,
         Form("as counts", lambda: {"names": len(NAMES)}),
         Form("as a total", lambda: "100"),
-        narrow="Ask for less.",
+        narrow="Narrow the request.",
     )
 
 
@@ -30,7 +30,7 @@ def test_a_longer_answer_comes_in_the_first_form_that_fits() -> None:
     assert (shortened, answer) == (True, '{"names":100}')
     assert "120 characters" in excuse
     assert "as counts" in excuse
-    assert excuse.endswith("Ask for less.")
+    assert excuse.endswith("Narrow the request.")
     assert len(text) <= 120
 
 
@@ -42,7 +42,7 @@ def test_forms_are_built_only_when_they_are_needed() -> None:
 
 
 def test_the_sentence_alone_keeps_no_form_from_fitting() -> None:
-    assert fit({"p": listed()}, 10, grouped=False)[0].endswith("as a total. Ask for less.\n100")
+    assert fit({"p": listed()}, 10, grouped=False)[0].endswith("as a total. Narrow the request.\n100")
 
 
 @pytest.mark.parametrize("limit", [0, 1, 2])
@@ -50,7 +50,7 @@ def test_the_sentence_stays_whole_when_nothing_fits(limit: int) -> None:
     text, shortened = fit({"p": listed()}, limit, grouped=False)
     assert shortened
     assert "3 characters" in text
-    assert "Ask for less." in text
+    assert "Narrow the request." in text
 
 
 def test_text_without_shorter_forms_is_cut() -> None:

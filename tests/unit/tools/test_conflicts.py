@@ -58,7 +58,7 @@ async def test_what_another_session_changed_is_not_overwritten_unseen(central: C
     await two.replace("twice", "def twice(value):\n    return value + value")
 
     with pytest.raises(
-        EditConflict, match=r"session two \(client-two\) at \d{4}-.*It is now:\ndef twice\(value\)"
+        EditConflict, match=r"session two \(client-two\) at \d{4}-.*Its current text:\ndef twice\(value\)"
     ) as e:
         await one.replace("twice", "def twice(value):\n    return 2 * value")
 
@@ -174,7 +174,7 @@ async def test_a_shared_session_is_told_that_its_guard_is_weaker(central: Centra
     shared = Agent(central, root, "any", explicit_id=None)
     assert shared.session.shared
 
-    assert "may be shared by several windows" in await shared.replace("twice", "def twice(v):\n    return v")
+    assert "Several clients may share this session" in await shared.replace("twice", "def twice(v):\n    return v")
 
 
 async def test_the_setting_lets_a_conflict_pass_and_says_so(tmp_path: Path, root: Path) -> None:
@@ -184,7 +184,7 @@ async def test_the_setting_lets_a_conflict_pass_and_says_so(tmp_path: Path, root
             await one.see("twice")
             (root / "shapes.py").write_text(TEXT.replace("value * 2", "value << 1"))
 
-            assert "Conflict, let pass" in await one.replace("twice", "def twice(value):\n    return 2 * value")
+            assert "Conflict, allowed" in await one.replace("twice", "def twice(value):\n    return 2 * value")
     assert "return 2 * value" in (root / "shapes.py").read_text()
 
 

@@ -70,7 +70,7 @@ def test_the_cursor_leads_through_all_items_once(items: list[str], limit: int) -
 
 def test_what_came_or_went_between_two_pages_is_said() -> None:
     text, _ = fit({"p": listing(cursor="100/299")}, 1000, grouped=False)
-    assert "There were 299 when you started: some may be missing or repeated." in text
+    assert "There were 299 on the first page: items may be missing or repeated." in text
     assert json.loads(text.split("\n")[1])[0] == PATHS[100]
 
 
@@ -82,12 +82,12 @@ def test_a_limit_is_kept_though_more_would_fit() -> None:
 
 def test_a_cursor_behind_the_end_answers_that_there_is_nothing() -> None:
     text, _ = fit({"p": listing(cursor="300/300")}, 1000, grouped=False)
-    assert text == "300 files. There are none after 300.\n[]"
+    assert text == "300 files. No items after 300.\n[]"
 
 
 @pytest.mark.parametrize("cursor", ["x", "-1/3", "1", "1/2/3", "9999999999/1"])
 def test_what_is_no_cursor_is_refused(cursor: str) -> None:
-    with pytest.raises(InvalidArguments, match="is not one that an answer of this tool gave"):
+    with pytest.raises(InvalidArguments, match="was not returned by this tool"):
         page(cursor, None, 100)
 
 
@@ -95,7 +95,7 @@ def test_a_shorter_form_of_the_whole_comes_before_a_page_of_the_full_one() -> No
     short = Form("as a count", lambda: 300)
     text, _ = fit({"p": listing(shorter=[short])}, 1000, grouped=False)
     assert text.split("\n") == [
-        "The full answer is longer than 1000 characters; this is it as a count. Name a folder.",
+        "The full answer exceeds 1000 characters; it is shown as a count. Name a folder.",
         "300",
     ]
     text, _ = fit({"p": listing(shorter=[short], limit=1)}, 1000, grouped=False)
@@ -162,7 +162,7 @@ def test_an_item_that_is_too_long_keeps_count_and_cursor() -> None:
     text, _ = fit({"p": listing(items=long, limit=1, chars=300)}, 300, grouped=False)
     assert len(text) <= 302  # the quotes
     assert text.startswith('3 files. Shown: 1 to 1. cursor="1/3" continues.')
-    assert "Cut: file 1 has 904 characters." in text
+    assert "Truncated: file 1 has 904 characters." in text
 
     def shorter(first: int, last: int) -> list[str]:
         return [one[:9] for one in long[first:last]]

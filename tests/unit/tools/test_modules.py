@@ -68,12 +68,12 @@ async def test_activating_the_super_repo_tells_its_modules_and_how_to_reach_them
     async with platform(tmp_path) as desk:
         answer, _ = await desk.call("activate_project", project=str(desk.root))
         assert answer == (
-            "'platform' is a super-repo of 2 modules. Every call goes to one module: name it by project= (\"*\": all "
-            "at once), give a path in it, or say in semantic_context what the task is about; nothing needs to be "
-            "activated. Where nothing says which, 'api' is meant. Modules: 'api' (python; 'backend', 'jobs'), 'web'."
+            "'platform' is a super-repo of 2 modules. Each call goes to one module: name it in project= (\"*\": all), "
+            "pass a path inside it, or describe the task in semantic_context. Nothing needs to be "
+            "activated. The default module is 'api'. Modules: 'api' (python; 'backend', 'jobs'), 'web'."
         )
         activated, _ = await desk.call("activate_project", project="web")
-        assert activated.startswith(f"'web' is active: '{desk.root}/modules/web', 1 files")
+        assert activated.startswith(f"'web' is active ('{desk.root}/modules/web', 1 files")
 
 
 async def test_configuration_and_projects_are_shown_with_the_modules(tmp_path: Path) -> None:

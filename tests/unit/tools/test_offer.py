@@ -42,7 +42,7 @@ async def test_a_mode_hides_tools_and_refuses_them(tmp_path: Path) -> None:
         assert told.startswith("Modes: interactive, no-memories.\n")
         assert "There are no memories in this conversation." in told
         assert not {"write_memory", "onboarding"} & names(central, session)
-        with pytest.raises(ToolRefused, match="not offered in the mode 'no-memories'"):
+        with pytest.raises(ToolRefused, match="not available in the mode 'no-memories'"):
             await central.caller.call(session, "write_memory", {"memory_name": "a", "content": "b"})
         await switch(central, session)
         assert "write_memory" in names(central, session)
@@ -60,7 +60,7 @@ async def test_unknown_modes_and_shared_sessions_are_refused(tmp_path: Path) -> 
     async with central_in(tmp_path) as central:
         with pytest.raises(InvalidArguments, match=r"no mode 'fast'\. Modes: editing, "):
             await switch(central, session_of(central), "fast")
-        with pytest.raises(ToolRefused, match="shared by several windows"):
+        with pytest.raises(ToolRefused, match="Several clients may share this session"):
             await switch(central, session_of(central, explicit_id=None), "planning")
 
 
@@ -124,7 +124,7 @@ async def test_two_sessions_do_not_overwrite_each_others_memory(tmp_path: Path) 
         first, second = (session_of(central, explicit_id=name) for name in "ab")
         write = {"memory_name": "plan", **project}
         await central.caller.call(first, "write_memory", {**write, "content": "first"})
-        with pytest.raises(MemoryChanged, match=r"says now stands .*\n<<< \w+\nfirst\n>>> "):
+        with pytest.raises(MemoryChanged, match=r"current content is .*\n<<< \w+\nfirst\n>>> "):
             await central.caller.call(second, "write_memory", {**write, "content": "second"})
         await central.caller.call(second, "write_memory", {**write, "content": "first and second"})
         with pytest.raises(MemoryChanged, match="first and second"):
@@ -144,7 +144,7 @@ async def test_old_prompts_ask_other_projects(tmp_path: Path) -> None:
         )
         assert json.loads(answer.blocks[0]) == {"files": ["a.txt"]}
         assert (await central.caller.call(session, "list_queryable_projects", {})).blocks == ['["other"]']
-        with pytest.raises(InvalidArguments, match="no JSON object"):
+        with pytest.raises(InvalidArguments, match="not a JSON object"):
             await central.caller.call(session, "query_project", {**asked, "tool_params_json": "[1"})
         with pytest.raises(ToolRefused, match="tools that read a project"):
             await central.caller.call(session, "query_project", {**asked, "tool_name": "write_memory"})

@@ -146,7 +146,7 @@ async def test_a_call_that_was_cancelled_after_its_edit_is_not_made_again() -> N
             tasks.cancel_scope.cancel()
 
         again = await once.run("k", work, list)
-    assert "made already, as e-1" in again.blocks[0]
+    assert "already made as e-1" in again.blocks[0]
 
 
 @pytest.fixture
@@ -162,7 +162,7 @@ async def test_what_the_journal_knows_needs_no_store() -> None:
     async def work() -> Answer:
         return Answer(["made now"])
 
-    assert "made already, as e-1" in (await once.run("made", work, list)).blocks[0]
+    assert "already made as e-1" in (await once.run("made", work, list)).blocks[0]
     with pytest.raises(OutcomeUnknown, match=r"e-2.*/a\.py"):
         await once.run("unknown", work, list)
     assert (await once.run("new", work, list)).blocks == ["made now"]
@@ -176,11 +176,11 @@ async def test_without_a_whole_journal_no_call_is_made_before_the_store_has_told
     async def work() -> Answer:
         return Answer(["made now"])
 
-    with pytest.raises(NotReady, match="again in a few seconds"):
+    with pytest.raises(NotReady, match="Retry in a few seconds"):
         await once.run("k", work, list)
     once.expect({"k": "e-1"}, complete=True)
     once.recall({})
-    assert "made already, as e-1" in (await once.run("k", work, list)).blocks[0]
+    assert "already made as e-1" in (await once.run("k", work, list)).blocks[0]
     assert (await once.run("new", work, list)).blocks == ["made now"]
 
 

@@ -106,7 +106,7 @@ async def test_files_that_are_no_text_are_left_out_and_told(desk: Desk) -> None:
         {"needle": "one", "repl": "1", "mode": "literal", "project": str(desk.root)},
     )
     assert json.loads(answer.blocks[0])["count"] == 1
-    assert answer.blocks[1] == "Not searched, because they can't be read as text: 1 files."
+    assert answer.blocks[1] == "Not searched: 1 files that cannot be read as text."
 
 
 async def test_ignored_files_are_not_written(desk: Desk) -> None:

@@ -110,7 +110,7 @@ async def test_a_failure_is_told_with_its_reason_and_tried_again_only_after_a_wh
         world.now = RETRY_AFTER_S - 1
         said = world.installer.want(spec_via("pip"))
         assert said
-        assert said.startswith("Installing the language server fake failed: no network\nTo get it: ")
+        assert said.startswith("Installing the language server fake failed: no network\nTo install it: ")
         assert len(world.asked) == 1
         world.now, world.error = RETRY_AFTER_S, None
         said = world.installer.want(spec_via("pip"))

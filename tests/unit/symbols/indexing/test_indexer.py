@@ -315,7 +315,7 @@ async def test_without_a_server_files_are_known_by_syntax_and_it_is_said_until_t
     for name in ("a", "b"):
         (root / f"{name}.txt").write_text(name)
         os.utime(root / f"{name}.txt", (1, 1))
-    missing = "The language server words for Word is not installed. To get it: install words"
+    missing = "The language server words for Word is not installed. To install it: install words"
     async with world(root, cache) as w:
         w.source.missing, w.source.parses = "install words", True
         assert await w.indexer.ensure(["a.txt"]) == [Gap(missing, 1, "Word")]
