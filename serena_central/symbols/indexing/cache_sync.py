@@ -3,9 +3,11 @@
 What a cached entry has to agree with, the indexer says; when to write is its business, too.
 """
 
+import time
 from collections.abc import Callable, Mapping
 from itertools import starmap
 
+import anyio
 import anyio.to_thread
 
 from serena_central.core.pacing import paced
@@ -22,6 +24,13 @@ class IndexKeeper:
         self._index = index
         self._cache = cache
         self._unsaved: set[str] = set()
+        self._saved_at = time.monotonic()
+        self._one_at_a_time = anyio.Lock()
+
+    @property
+    def seconds_since_save(self) -> float:
+        """Since the last save began, or since the index was opened."""
+        return time.monotonic() - self._saved_at
 
     @property
     def unsaved(self) -> int:
@@ -58,14 +67,20 @@ class IndexKeeper:
         return {file.path: file for file in self._cache.load()} if self._cache else {}
 
     async def save(self) -> None:
-        """Writes what changed since the last time."""
+        """Writes what changed since the last time. What could not be written because of a cancellation stays unsaved."""
+        self._saved_at = time.monotonic()
         if self._cache is None or not self._unsaved:
             return
         paths, self._unsaved = self._unsaved, set()
         entries = [(path, entry) for path in paths if (entry := self._index.entry(path)) is not None]
         deletes = [path for path in paths if path not in self._index]
         # Names are read out of the blobs in the thread, while the batch is written.
-        await anyio.to_thread.run_sync(self._cache.save, starmap(_to_save, entries), deletes)
+        try:
+            async with self._one_at_a_time:
+                await anyio.to_thread.run_sync(self._cache.save, starmap(_to_save, entries), deletes)
+        except BaseException:
+            self._unsaved |= paths
+            raise
 
 
 def _is_true(file: CachedFile, stamp: Stamp) -> bool:

@@ -81,6 +81,9 @@ SYNTAX_AT_ONCE = 2 * MOST_WORKERS
 
 SAVE_EVERY_FILES = 2000
 
+SAVE_EVERY_S = 5.0
+"""Seconds of background work that a crash may lose: a slow server answers for 2,000 files in minutes."""
+
 SAVE_AFTER_S = 2.0
 """How long nothing must have changed before fewer are saved: in a row of edits each would open and sync a database.
 What a crash loses is asked again; it would be in any case, so soon after a change (RACY_NS)."""
@@ -352,6 +355,11 @@ class Indexer:
                 if self._keeper.unsaved >= SAVE_EVERY_FILES:
                     await self.save()
 
+    async def _save_when_due(self) -> None:
+        """Saves what background work has brought, every `SAVE_EVERY_S`. Others go on meanwhile."""
+        if self._keeper.unsaved and self._keeper.seconds_since_save >= SAVE_EVERY_S:
+            await self.save()
+
     async def _improve(self) -> None:
         """Has servers say what is known by syntax, where they are not left alone. Nobody waits for that."""
         paths = self._by_syntax.paths(but=self._source.is_left_alone)
@@ -392,6 +400,8 @@ class Indexer:
                 if gives_way:
                     await self.turns.give_way()
                 await self._make_certain_by_syntax(batch)
+                if gives_way:
+                    await self._save_when_due()
 
         async with anyio.create_task_group() as tasks:
             for _ in range(min(SYNTAX_AT_ONCE, len(paths))):
@@ -542,6 +552,8 @@ class Indexer:
                     tasks.cancel_scope.cancel()
                     return
                 asking.discard(path)
+                if gives_way:
+                    await self._save_when_due()
 
         async with anyio.create_task_group() as tasks:
             for _ in range(min(at_once, len(paths))):

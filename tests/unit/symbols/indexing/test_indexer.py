@@ -503,6 +503,38 @@ async def test_a_row_of_edits_is_written_to_the_cache_once_it_is_over(
         tasks.cancel_scope.cancel()
 
 
+async def test_a_slow_index_is_written_while_it_is_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("serena_central.symbols.indexer.SAVE_EVERY_S", 0)
+    root = tmp_path / "root"
+    root.mkdir()
+    for number in range(5):
+        (root / f"{number}.txt").write_text(f"word{number}")
+    cache = IndexCache(tmp_path, root)
+    async with world(root, cache) as w, anyio.create_task_group() as tasks:
+        w.source.hangs = {"3.txt"}
+        tasks.start_soon(w.indexer.run)
+        with anyio.fail_after(5):
+            while len(cache.load()) < 4:
+                await anyio.sleep(0.001)
+        assert "3.txt" in w.indexer.pending_paths()
+        tasks.cancel_scope.cancel()
+
+
+async def test_what_a_cancelled_save_leaves_is_saved_by_the_next(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "a.txt").write_text("one")
+    cache = IndexCache(tmp_path, root)
+    async with world(root, cache) as w:
+        await w.indexer.ensure(["a.txt"])
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await w.indexer.save()
+        assert cache.load() == []
+        await w.indexer.save()
+        assert [file.names for file in cache.load()] == [b"one"]
+
+
 async def test_each_file_that_waits_is_counted_once(tmp_path: Path) -> None:
     for number in range(10):
         (tmp_path / f"{number}.txt").write_text("one")
