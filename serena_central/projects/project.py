@@ -203,6 +203,11 @@ class Project:
             await self._external.fresh()
         self.languages.look_at_environment()
 
+    @property
+    def state(self) -> tuple[float, int]:
+        """Equal as long as nothing has changed that answers about the project depend on; true behind the barrier."""
+        return self.opened_at, self.languages.changes
+
     def locate(self, path: str) -> str:
         """The root-relative form of a path in a call (relative, absolute, or `~/…`); `""` for the root itself.
 

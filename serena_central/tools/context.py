@@ -22,6 +22,7 @@ from serena_central.sessions.session import Session
 from serena_central.sessions.views import SymbolViews
 from serena_central.tools.answer import Answer
 from serena_central.tools.baselines import Baselines
+from serena_central.tools.kept_answers import KeptAnswers
 from serena_central.tools.listing import Page
 from serena_central.tools.offer import Offer
 
@@ -42,6 +43,7 @@ class Services:
     collections: Collections
     validation: Validation
     baselines: Baselines
+    answers: KeptAnswers = field(default_factory=KeptAnswers)
 
 
 @dataclass

@@ -45,7 +45,12 @@ class Page(NamedTuple):
 
     @property
     def is_asked(self) -> bool:
-        return self.limit is not None or self.total_before is not None
+        return self.limit is not None or self.is_continued
+
+    @property
+    def is_continued(self) -> bool:
+        """Whether a page came before it."""
+        return self.total_before is not None
 
     def window(self, total: int, item_chars: int) -> range:
         """The items that can be shown, of so many of which none is shorter than `item_chars`."""

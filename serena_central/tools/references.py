@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -47,14 +47,22 @@ async def find_referencing_symbols(
     """Symbols that reference a symbol, each reference with a line of context; searches all named projects."""
     include, exclude = kind_numbers(include_kinds), kind_numbers(exclude_kinds)
     below = _below(call, target, used_in)
-    if isinstance(call.together, Declarations):
-        found = References([]) if below is None else await call.together.uses_in(target, below)
-        await remark_others(call, target, call.together)
-    else:
-        hit = await target.find_one(name_path, relative_path)
-        found = await target.relations.references(hit, below or "")
-        await remark_unasked(call, target, hit)
-    remark_references(call, found)
+    together = call.together if isinstance(call.together, Declarations) else None
+    await target.fresh()
+
+    async def ask() -> References:
+        if together is not None:
+            found = References([]) if below is None else await together.uses_in(target, below)
+            await remark_others(call, target, together)
+        else:
+            hit = await target.find_one(name_path, relative_path)
+            found = await target.relations.references(hit, below or "")
+            await remark_unasked(call, target, hit)
+        remark_references(call, found)
+        return found
+
+    projects = target, *(together.asked if together is not None else ())
+    found = await _continued(call, projects, (name_path, relative_path, below), ask)
     used = [
         use
         for use in found.references
@@ -74,6 +82,27 @@ async def find_referencing_symbols(
         brief=lambda first, last: _references(used[first:last], context=False),
         shown=lambda first, last: saw_uses(call, target, used[first:last]),
     )
+
+
+async def _continued(
+    call: ToolCall, projects: Sequence[Project], arguments: Hashable, ask: Callable[[], Awaitable[References]]
+) -> References:
+    """What `ask` answers about these projects, whose barriers were passed; for a further page what it answered to this
+    session before, with its notes, while nothing has changed: pages fit together, and cost the server nothing."""
+    question = call.session.id, call.tool, tuple(str(project.root) for project in projects), arguments
+    state, answers = tuple(project.state for project in projects), call.services.answers
+    if call.page.is_continued:
+        kept = answers.get(question)
+        if kept is not None and kept.state == state:
+            for note in kept.notes:
+                call.remark(note)
+            return kept.value
+        why = "the last page's list is not kept any more" if kept is None else "files have changed since the last page"
+        call.remark(f"This page is of a new list, because {why}: some references may be missing or repeated.")
+    before = len(call.remarks)
+    found = await ask()
+    answers.keep(question, state, found, len(found.references), call.remarks[before:])
+    return found
 
 
 def _below(call: ToolCall, target: Project, used_in: str) -> str | None:

@@ -149,6 +149,8 @@ class ProjectLanguages:
         self.on_woken: Callable[[], None] = _nothing
         """Called when the servers of side languages may be asked from now on, or no longer."""
         self.encoding = encoding
+        self.changes = 0
+        """How often something changed that answers of its servers depend on."""
         self._texts = RecentTexts()
         self._installations = installations
         self._syntax = syntax
@@ -353,6 +355,7 @@ class ProjectLanguages:
     def look_at_environment(self) -> None:
         """Sees whether the Python environment has changed, if it is in use: what was started with it before ends."""
         if self.python.state and self.python.look():
+            self.changes += 1
             for key in self._imports_with:
                 self._pool.replace(key, "the Python environment has changed")
             self._imports_with = set()
@@ -556,6 +559,7 @@ class ProjectLanguages:
 
     def installed(self, server: str) -> None:
         """A server is there now, or another version of it."""
+        self.changes += 1
         self._identities.pop(server, None)
         self._missing.pop(server, None)
         for root in self._roots:
@@ -768,6 +772,7 @@ class ProjectLanguages:
 
         Returns files that did not change and may have another language, and so another server, now.
         """
+        self.changes += 1
         if any(self.is_marker(change.path) for change in changes):
             if any(self._unmarked.values()) and any(self._marks_builds(change.path) for change in changes):
                 self._builds += 1
@@ -795,6 +800,7 @@ class ProjectLanguages:
 
     def changed_outside(self, changes: Sequence[FileChange]) -> None:
         """Tells every server of this project what happened to files that are not the project's."""
+        self.changes += 1
         if any(self.is_marker(change.path.name) for change in changes):
             self._forget_places()
         for root in self._roots:
