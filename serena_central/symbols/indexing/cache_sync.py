@@ -67,7 +67,7 @@ class IndexKeeper:
         return {file.path: file for file in self._cache.load()} if self._cache else {}
 
     async def save(self) -> None:
-        """Writes what changed since the last time. What could not be written because of a cancellation stays unsaved."""
+        """Writes what changed since the last time. What a cancelled save has not written stays unsaved."""
         self._saved_at = time.monotonic()
         if self._cache is None or not self._unsaved:
             return
