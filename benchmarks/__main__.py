@@ -11,6 +11,7 @@ from benchmarks.certainty import assuring
 from benchmarks.dashboard import viewing
 from benchmarks.edits import guarding, replacing
 from benchmarks.faults import faulting
+from benchmarks.files_executed import files_executed
 from benchmarks.giant import growing_giant
 from benchmarks.giant_sources import GIANTS
 from benchmarks.giants import comparing_giants
@@ -46,6 +47,7 @@ ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "graph": graphing,
     "sessions": crowded,
     "files": grown,
+    "files-executed": files_executed,
     "giant": growing_giant,
     "recall": recalling,
     "certainty": assuring,

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from functools import cached_property
 from pathlib import Path
@@ -32,23 +33,17 @@ def processor_ms(process: psutil.Process) -> float:
     return 0.0
 
 
-def _program(watched: Path | None) -> list[str]:
-    if watched is None:
-        return [str(Path(sys.executable).with_name("serena-central"))]
-    return [sys.executable, "-m", "benchmarks.watched", str(watched)]
-
-
 class Server:
     """One `serena-central serve` with the home `home`, from its spawn on."""
 
-    def __init__(self, home: Path, *, watched: Path | None = None, **settings: str) -> None:
-        """`settings` are more variables of its environment; `watched` is the file for what blocks its event loop."""
+    def __init__(self, home: Path, *, program: Sequence[str] = (), **settings: str) -> None:
+        """`settings` are more variables of its environment; `program` starts it in place of `serena-central`."""
         self._announcement = home / "server.json"
         self._token_file = home / "token"
         self.spawned = time.perf_counter()
         log = (home / "server.log").open("ab")
         self._process = subprocess.Popen(
-            [*_program(watched), "serve", "--port", "0"],
+            [*(program or [str(Path(sys.executable).with_name("serena-central"))]), "serve", "--port", "0"],
             env={
                 **os.environ,
                 "SERENA_CENTRAL_HOME": str(home),

@@ -74,7 +74,7 @@ class Measured:
         home = bench.fresh_home(f"giants-{self._name}")
         _link_servers(home)
         blocked = home / "blocked.jsonl"
-        server = Server(home, watched=blocked)
+        server = Server(home, program=[sys.executable, "-m", "benchmarks.watched", str(blocked)])
         memory = Memory(server)
         try:
             with others_calls(server) as others, _health(server) as healths, memory.sampling():
