@@ -34,6 +34,13 @@ class Rename(NamedTuple):
     def places(self) -> int:
         return sum(map(len, self.edits.values()))
 
+    def with_places(self, places: Collection[tuple[str, Range]], new: str) -> "Rename":
+        """Gives more places the new name."""
+        edits = {path: list(some) for path, some in self.edits.items()}
+        for path, span in places:
+            edits.setdefault(path, []).append(TextEdit(span, new))
+        return self._replace(edits=edits, added=[*self.added, *places])
+
     def without(self, places: Collection[tuple[str, Range]]) -> "Rename":
         """Leaves some of the added places as they are."""
         edits = {path: [edit for edit in some if (path, edit.range) not in places] for path, some in self.edits.items()}

@@ -15,6 +15,8 @@ TYPES = frozenset({SymbolKind.CLASS, SymbolKind.INTERFACE, SymbolKind.STRUCT, Sy
 GROUPS = frozenset({SymbolKind.MODULE, SymbolKind.NAMESPACE, SymbolKind.PACKAGE})
 """What only groups names: what is in it may be used by its own."""
 
+VALUES = frozenset({SymbolKind.VARIABLE, SymbolKind.CONSTANT})
+
 CALLABLE = frozenset({SymbolKind.FUNCTION, SymbolKind.METHOD, SymbolKind.CONSTRUCTOR})
 
 

@@ -10,14 +10,11 @@ from serena_central.editing.plan import changed_span
 from serena_central.lsp.answers import SymbolKind
 from serena_central.projects.editing.positional_values import called_as, is_moved, values
 from serena_central.projects.editing.signatures import reach, signature
-from serena_central.symbols.kinds import CALLABLE, TYPES
+from serena_central.symbols.kinds import CALLABLE, TYPES, VALUES
 from serena_central.symbols.symbol import FileSymbols
 
-_VALUES = frozenset({SymbolKind.VARIABLE, SymbolKind.CONSTANT})
-"""What may hold a function, whose own variables nobody else can refer to."""
-
-_HIDDEN = _VALUES | {SymbolKind.FUNCTION, SymbolKind.CLASS}
-"""What is local where it stands in one of those; the others are members of an object."""
+_HIDDEN = VALUES | {SymbolKind.FUNCTION, SymbolKind.CLASS}
+"""What is local where it stands in a variable, which may hold a function; the others are members of an object."""
 
 
 class Redeclared(msgspec.Struct, frozen=True):
@@ -69,7 +66,7 @@ def _is_local(file: FileSymbols, place: int) -> bool:
     own, container = file.symbols[place].kind, file.symbols[place].container
     while container >= 0:
         kind = file.symbols[container].kind
-        if kind in CALLABLE or (kind in _VALUES and own in _HIDDEN):
+        if kind in CALLABLE or (kind in VALUES and own in _HIDDEN):
             return True
         container = file.symbols[container].container
     return False

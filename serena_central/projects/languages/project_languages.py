@@ -30,7 +30,7 @@ from serena_central.files.recent import RecentTexts
 from serena_central.files.stamp import Stamp
 from serena_central.files.text import FileText, decode, read_bytes
 from serena_central.files.tree import Change
-from serena_central.lsp.answers import DocumentSymbol, FileChange, SymbolKind
+from serena_central.lsp.answers import DocumentSymbol, FileChange
 from serena_central.lsp.catalogue import ServerSpec, catalogue
 from serena_central.lsp.catalogue.choices import Problem
 from serena_central.lsp.catalogue.permitted import Permitted
@@ -56,6 +56,7 @@ from serena_central.symbols.comparison import MANY_FILES, Comparison
 from serena_central.symbols.flat import completed, is_flat
 from serena_central.symbols.indexing import source_identity
 from serena_central.symbols.indexing.symbol_source import Lent, Outline, Read
+from serena_central.symbols.kinds import VALUES
 from serena_central.symbols.symbol import Symbol
 from serena_central.symbols.syntax.grammars import Grammar, grammar_of
 from serena_central.symbols.syntax.messages import Claimed, Declared, Edit, Occurrence, Packed
@@ -73,13 +74,11 @@ NOT_RUN = "not-trusted"
 """Likewise, where it would execute what a project brings that nobody trusts."""
 
 
-_VALUES = frozenset({SymbolKind.VARIABLE, SymbolKind.CONSTANT})
-
 REBINDING: Mapping[str, frozenset[int]] = {
     "python": frozenset(),
     "ruby": frozenset(),
-    "typescript": _VALUES,
-    "deno": _VALUES,
+    "typescript": VALUES,
+    "deno": VALUES,
 }
 """Languages in which definitions of one name in one scope are one symbol (a name that is bound again, a property's
 accessors, signatures, declarations that merge), but for those of these kinds: variables of several blocks. In all

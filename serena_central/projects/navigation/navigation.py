@@ -209,7 +209,7 @@ class Relations:
 
         async def propose() -> None:
             nonlocal proposal
-            proposal = await self._proposed(hit, new_name, shown)
+            proposal = await self._proposed(hit.path, hit.symbol.name_position, new_name, shown)
 
         try:
             async with anyio.create_task_group() as tasks:
@@ -250,11 +250,22 @@ class Relations:
             raise only_cause(group) from group
         return uses, candidates
 
-    async def _proposed(self, hit: Hit, new_name: str, candidates: Sequence[Path]) -> WorkspaceEdit:
-        path, position = self._root / hit.path, hit.symbol.name_position
+    async def renamed_with(self, path: str, position: Position, new_name: str) -> set[Position]:
+        """Where a file would be changed if what stands at a position were renamed. Raises LanguageServerError."""
+        proposal = await self._proposed(path, position, new_name, ())
+        return {edit.range.start for edit in proposal.replacements.get(self._root / path, ())}
+
+    def identifier(self, path: str) -> str:
+        """LSP's identifier of a file's language; empty where this project serves none."""
+        return self._languages.identifier(path)
+
+    async def _proposed(
+        self, path: str, position: Position, new_name: str, candidates: Sequence[Path]
+    ) -> WorkspaceEdit:
+        absolute = self._root / path
         try:
             edit, _ = await self._when_ready(
-                hit.path, lambda server: server.rename(path, position, new_name, candidates=candidates)
+                path, lambda server: server.rename(absolute, position, new_name, candidates=candidates)
             )
         except Unsupported:
             return WorkspaceEdit()

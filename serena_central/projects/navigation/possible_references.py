@@ -26,7 +26,7 @@ from serena_central.projects.navigation.candidates import Candidate, Candidates,
 from serena_central.projects.navigation.same_hierarchy import Kinship
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.symbols.index import Hit, SymbolIndex
-from serena_central.symbols.syntax.messages import Kind
+from serena_central.symbols.syntax.messages import Occurrence
 
 AT_ONCE = 4
 """Files that one server is asked about at a time."""
@@ -70,12 +70,15 @@ class Examined(msgspec.Struct):
     """What else stands of a symbol's name in the code of its language.
 
     `references`: places that lead to the symbol although the server did not list them. `possible`: place → why it may
-    be a reference. `unexamined`: places that were not looked at, for lack of time. `definitions`, `strings` and
-    `comments`: where it names another symbol, or stands in such.
+    be a reference. `elsewhere`: place → what else it leads to. `patterns`: those that declare a variable of the same
+    name as the field that it takes its value from. `unexamined`: places that were not looked at, for lack of time.
+    `definitions`, `strings` and `comments`: where it names another symbol, or stands in such.
     """
 
     references: list[Place] = []
     possible: dict[Place, Why] = {}
+    elsewhere: dict[Place, Sequence[Location]] = {}
+    patterns: set[Place] = set()
     unexamined: list[Place] = []
     definitions: list[Place] = []
     strings: list[Place] = []
@@ -156,36 +159,40 @@ class Possible:
         for batch in _batches(places, found.code):
             for path in batch:
                 if path not in found.code:
-                    kinds = await self._kinds(path, hit.symbol.name)
-                    found.code[path] = self._in_code(path, places[path], kinds, found)
+                    parsed = await self._by_grammar(path, hit.symbol.name)
+                    found.code[path] = self._in_code(path, places[path], parsed, found)
             code = [place for path in batch for place in found.code[path] if place not in answers]
             await self._ask(code[: most - len(answers)], answers)
             if len(answers) >= most:
                 return
 
     def _in_code(
-        self, path: str, spans: Iterable[Candidate], kinds: Mapping[Position, Kind], found: Examined
+        self, path: str, spans: Iterable[Candidate], parsed: Mapping[Position, Occurrence], found: Examined
     ) -> list[Place]:
-        """Those places of a file that are neither in a string nor in a comment, nor another symbol's definition; the
-        others are noted. `kinds` of those that were not known."""
+        """Those places of a file that are neither in a string nor in a comment, nor define another symbol and nothing
+        else; the others are noted. `parsed`: what the grammar says of those of which it had to be asked."""
         defined = self._defined_in(path)
         code: list[Place] = []
         for span, known in spans:
-            place, kind = Place(path, span), known or kinds.get(span.start, "code")
+            place, one = Place(path, span), parsed.get(span.start)
+            kind = known or (one.kind if one else "code")
             if kind == "string":
                 found.strings.append(place)
             elif kind == "comment":
                 found.comments.append(place)
+            elif one is not None and one.shorthand is not None and one.shorthand.binds:
+                found.patterns.add(place)
+                code.append(place)
             elif span.start in defined:
                 found.definitions.append(place)
             else:
                 code.append(place)
         return code
 
-    async def _kinds(self, path: str, name: str) -> Mapping[Position, Kind]:
-        """Position → what the name stands in, where a grammar can tell."""
+    async def _by_grammar(self, path: str, name: str) -> Mapping[Position, Occurrence]:
+        """Position → what the name is there, where a grammar can tell."""
         try:
-            return {one.range.start: one.kind for one in await self._languages.occurrences(path, name)}
+            return {one.range.start: one for one in await self._languages.occurrences(path, name)}
         except (LanguageServerError, PathError):
             return {}
 
@@ -236,18 +243,23 @@ class Possible:
         own = self._root / hit.path, hit.symbol.name_position
         if locations is None:
             found.possible[place] = "not asked"
-        elif not locations or self._is_made_up(place, locations):
+        elif not locations or self._is_made_up(place, locations, found):
             found.possible[place] = "unresolved"
         elif any((location.path, location.range.start) == own for location in locations):
             found.references.append(place)
         elif await self._among_kin(hit, place, locations, kinship):
             found.possible[place] = "same hierarchy"
+        else:
+            found.elsewhere[place] = locations
+            if place.range.start in self._defined_in(place.path):
+                found.definitions.append(place)
 
-    def _is_made_up(self, place: Place, locations: Sequence[Location]) -> bool:
-        """Whether a server that can't know a file takes a place in it for a declaration: C's implicit ones."""
+    def _is_made_up(self, place: Place, locations: Sequence[Location], found: Examined) -> bool:
+        """Whether a place leads to itself because the server knows nothing else: C's implicit declarations in a file
+        that it can't know, and variables that take their value from a field of something without a type."""
         here = self._root / place.path, place.range.start
-        made_up = all((location.path, location.range.start) == here for location in locations)
-        return made_up and self._languages.instead(place.path) is not None
+        to_itself = all((location.path, location.range.start) == here for location in locations)
+        return to_itself and (place in found.patterns or self._languages.instead(place.path) is not None)
 
     async def _among_kin(self, hit: Hit, place: Place, locations: Sequence[Location], kinship: Kinship) -> bool:
         for location in locations:

@@ -2,10 +2,11 @@
 
 Where `{ load }` becomes `{ fetch: load }`, a variable or a field keeps the old name; where `export { load }` becomes
 `export { fetch as load }`, its importers do. Language servers list those places, too, since they lead to both. A server
-that writes both names knows which place means which: nothing is added to its rename.
+that writes both names knows which place means which: nothing is added to its rename but what can only mean the symbol.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from serena_central.core.text import Position
 from serena_central.editing.rename import Rename
@@ -15,6 +16,15 @@ from serena_central.projects.navigation.possible_references import Place
 
 Named = tuple[str, Position]
 """A root-relative path, and where a name begins in it."""
+
+
+class LeftOut(NamedTuple):
+    """Places that a rename was to add: those that lead to what it changes, those that may mean the symbol, those that
+    declare something else. What goes on under the old name is in none."""
+
+    meant: list[Place]
+    unknown: list[Place]
+    declaring: list[Place]
 
 
 class KeptNames:
@@ -29,16 +39,20 @@ class KeptNames:
         self._renamed = edited - added - kept
         self._known: dict[Named, bool] = dict.fromkeys(kept, True)
 
-    async def left_out(self) -> tuple[list[Place], list[Place]]:
-        """Places that do not lead to what keeps the old name: those that may mean the symbol, and those that declare
-        something else. Raises LanguageServerError."""
-        unknown, declaring = list[Place](), list[Place]()
+    async def left_out(self) -> LeftOut:
+        """Places that do not lead to what keeps the old name. Raises LanguageServerError."""
+        found = LeftOut([], [], [])
         for place in (Place(*added) for added in self._rename.added):
             named = place.path, place.range.start
             if not await self._is_kept(named):
                 locations, _ = await self._relations.leads(*named)
-                (declaring if self._is_own(named, locations) else unknown).append(place)
-        return unknown, declaring
+                if self._is_own(named, locations):
+                    found.declaring.append(place)
+                elif locations and all(self._named(location) in self._renamed for location in locations):
+                    found.meant.append(place)
+                else:
+                    found.unknown.append(place)
+        return found
 
     async def _is_kept(self, place: Named) -> bool:
         """Whether it leads to what keeps the old name, by itself or over others that do."""
@@ -46,14 +60,15 @@ class KeptNames:
             self._known[place] = False  # a cycle leads nowhere
             locations, _ = await self._relations.leads(*place)
             for location in locations:
-                path = self._relations.inside(location.path)
-                target = (path or "", location.range.start)
-                if path is not None and target not in self._renamed and await self._is_kept(target):
+                target = self._named(location)
+                if target[0] and target not in self._renamed and await self._is_kept(target):
                     self._known[place] = True
                     break
         return self._known[place]
 
     def _is_own(self, place: Named, locations: Sequence[Location]) -> bool:
-        return bool(locations) and all(
-            (self._relations.inside(location.path), location.range.start) == place for location in locations
-        )
+        return bool(locations) and all(self._named(location) == place for location in locations)
+
+    def _named(self, location: Location) -> Named:
+        """Without a path if it lies outside."""
+        return self._relations.inside(location.path) or "", location.range.start

@@ -25,9 +25,10 @@ from serena_central.projects.navigation.navigation import Relations
 from serena_central.projects.navigation.possible_references import THOROUGH, Examined, Place
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.projects.refactoring.deletion import deletion
+from serena_central.projects.refactoring.handed_on import Patterns, handed_on
 from serena_central.projects.refactoring.kept_names import KeptNames
 from serena_central.projects.refactoring.name_conflicts import Naming
-from serena_central.projects.refactoring.shorthands import both_written, check_meant, is_member
+from serena_central.projects.refactoring.shorthands import are_patterns, both_written, check_meant
 from serena_central.symbols.index import Hit
 from serena_central.symbols.kinds import GROUPS
 
@@ -135,9 +136,15 @@ class Refactoring:
             )
             rename, left_out = await self._without_kept(site.hit, rename)
             contents = {path: read.text for path, read in texts.items()}
-            rename = await both_written(
-                self._languages, rename, contents, site.hit.symbol.name, new_name, member=is_member(site.hit)
-            )
+            rename = await both_written(self._languages, rename, contents, site.hit, new_name)
+            while places := handed_on(rename, examined.elsewhere, self._relations, new_name):
+                texts |= await self._texts({place.path for place in places} - texts.keys(), stamps)
+                contents |= {path: read.text for path, read in texts.items()}
+                rename = await both_written(
+                    self._languages, rename.with_places(places, new_name), contents, site.hit, new_name
+                )
+            patterns = Patterns(self._relations, contents, site.hit.symbol.name, new_name)
+            rename = await patterns.without_variables(rename)
             plans[:] = [rename]
             changes = [
                 FileChange(
@@ -264,8 +271,11 @@ class Refactoring:
         if not rename.kept:
             return rename, Examined()
         await check_meant(self._languages, hit, rename)
-        unknown, declaring = await KeptNames(self._relations, rename, (hit.path, hit.symbol.name_position)).left_out()
-        return rename.without(rename.added), Examined(unexamined=unknown, definitions=declaring)
+        found = await KeptNames(self._relations, rename, (hit.path, hit.symbol.name_position)).left_out()
+        meant = found.meant if await are_patterns(self._languages, rename, hit.symbol.name) else []
+        others = [place for place in rename.added if place not in meant]
+        unknown = [place for place in (*found.unknown, *found.meant) if place not in meant]
+        return rename.without(others), Examined(unexamined=unknown, definitions=found.declaring)
 
     async def _left(self, hit: Hit, examined: Examined, rename: Rename, left_out: Examined) -> LeftOver:
         """Where the old name stands besides the places that are renamed."""

@@ -10,7 +10,7 @@ from serena_central.editing.plan import TextEdit
 from serena_central.editing.rename import Rename
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.symbols.index import Hit
-from serena_central.symbols.kinds import GROUPS
+from serena_central.symbols.kinds import GROUPS, VALUES
 from serena_central.symbols.syntax.grammars import SHORTHANDS
 from serena_central.symbols.syntax.messages import Shorthand
 
@@ -46,22 +46,33 @@ async def check_meant(languages: ProjectLanguages, hit: Hit, rename: Rename) -> 
 
 
 async def both_written(
-    languages: ProjectLanguages, rename: Rename, texts: Mapping[str, Text], old: str, new: str, *, member: bool
+    languages: ProjectLanguages, rename: Rename, texts: Mapping[str, Text], hit: Hit, new: str
 ) -> Rename:
-    """A rename that writes both names where a shorthand would get the new one alone."""
-    edits = dict(rename.edits)
+    """A rename that writes both names where a shorthand would get the new one alone, or them the wrong way round."""
+    old, edits = hit.symbol.name, dict(rename.edits)
     for path, some in rename.edits.items():
-        plain = [edit for edit in some if edit.new_text == new and _may_be_one(texts[path], edit.range, old)]
-        if not plain:
+        short = [edit for edit in some if _may_be_one(texts[path], edit, old, new)]
+        if not short:
             continue
         found = await shorthands(languages, path, old)
         both = {
-            edit: _written(texts[path], edit.range, found[edit.range.start], old, new, member=member)
-            for edit in plain
-            if edit.range.start in found
+            edit: written
+            for edit in short
+            if (one := found.get(edit.range.start)) and (written := _written(texts[path], edit, one, hit, new))
         }
         edits[path] = [both.get(edit, edit) for edit in some]
     return rename._replace(edits=edits)
+
+
+async def are_patterns(languages: ProjectLanguages, rename: Rename, name: str) -> bool:
+    """Whether all that keeps the old name beside the new one are variables of patterns: what leads past them to the
+    symbol itself means the symbol. Importers lead past `export { new as old }`, too, and mean that."""
+    for path in {path for path, _ in rename.kept}:
+        found = await shorthands(languages, path, name)
+        at_all = [found.get(at) for one, at in rename.kept if one == path]
+        if not all(place is not None and place.binds for place in at_all):
+            return False
+    return True
 
 
 async def shorthands(languages: ProjectLanguages, path: str, name: str) -> Mapping[Position, Shorthand]:
@@ -75,14 +86,19 @@ async def shorthands(languages: ProjectLanguages, path: str, name: str) -> Mappi
     return {one.range.start: one.shorthand for one in found if one.shorthand is not None}
 
 
-def _may_be_one(text: Text, span: Range, old: str) -> bool:
-    if text.slice(span) != old:
+def _may_be_one(text: Text, edit: TextEdit, old: str, new: str) -> bool:
+    if edit.new_text not in (new, f"{old}: {new}") or text.slice(edit.range) != old:
         return False
-    at = text.offset(span.start)
+    at = text.offset(edit.range.start)
     return _BEFORE.search(text.content, max(at - _LOOKED_BACK, 0), at) is not None
 
 
-def _written(text: Text, span: Range, shorthand: Shorthand, old: str, new: str, *, member: bool) -> TextEdit:
-    whole = Range(shorthand.start, span.end)
-    both = f"{new}: {text.slice(whole)}" if member or shorthand.binds else f"{old}: {new}"
-    return TextEdit(whole, both)
+def _written(text: Text, edit: TextEdit, place: Shorthand, hit: Hit, new: str) -> TextEdit | None:
+    """The edit that writes both names; None where the server's has them right."""
+    old = hit.symbol.name
+    # A pattern declares a variable: to what is none it refers as the field that the variable takes its value from.
+    if edit.new_text != new and not (place.binds and hit.symbol.kind not in VALUES):
+        return None
+    whole = Range(place.start, edit.range.end)
+    is_field = is_member(hit) or place.binds
+    return TextEdit(whole, f"{new}: {text.slice(whole)}" if is_field else f"{old}: {new}")

@@ -11,7 +11,7 @@ from serena_central.files.stamp import Stamp
 from serena_central.files.text import FileText
 from serena_central.projects.project import Project
 from serena_central.projects.refactoring.refactoring import LeftOver, Renamed
-from serena_central.projects.refactoring.shorthands import both_written, is_member
+from serena_central.projects.refactoring.shorthands import both_written
 from serena_central.projects.superrepo.sibling_places import SiblingPlaces, places_in, range_of, shown
 from serena_central.projects.superrepo.sibling_references import Declaration
 
@@ -46,7 +46,7 @@ async def rename_uses(
         contents = {path: read.text for path, read in texts.items()}
         rename = completed({}, spans, contents, declared.name, new_name)
         hit = await declared.project.find_one(declared.name_path, declared.path)
-        rename = await both_written(sibling.languages, rename, contents, declared.name, new_name, member=is_member(hit))
+        rename = await both_written(sibling.languages, rename, contents, hit, new_name)
         made[:] = [(rename, found)]
         return [
             FileChange(sibling.root / path, texts[path], apply_edits(texts[path].text, edits))

@@ -122,6 +122,66 @@ async def test_a_field_that_is_written_by_the_name_of_its_value_alone_is_not_tak
     ]
 
 
+IMPORTING = """\
+export async function run(): Promise<number> {
+  const { Box } = await import("./box.js");
+  const box = await import("./box.js");
+  return new Box().size + new box.Box().size;
+}
+export async function other() {
+  const { Box: Case } = await import("./box.js");
+  return import("./box.js").then(({ Box }) => [new Box(), new Case()]);
+}
+"""
+
+
+async def test_a_class_that_is_taken_out_of_a_dynamic_import_is_renamed_there(tmp_path: Path) -> None:
+    files = {
+        "package.json": '{"type": "module"}',
+        "tsconfig.json": TSCONFIG,
+        "src/box.ts": "export class Box {\n  size = 1;\n}\n",
+        "src/use.ts": IMPORTING,
+    }
+    root = written(tmp_path / "pages", files)
+    async with asker(tmp_path, root) as ask:
+        result = await renamed(ask, "Box", "src/box.ts", "Crate")
+    assert "new_errors" not in text_of(result)
+    expected = (
+        IMPORTING.replace("{ Box }", "{ Crate: Box }").replace("{ Box:", "{ Crate:").replace("box.Box", "box.Crate")
+    )
+    assert (root / "src/use.ts").read_text() == expected
+
+
+REQUIRING = """\
+const { Box } = require("./box");
+const whole = require("./box");
+const { Box: Case } = require("./box");
+console.log(Box, whole.Box, Case);
+function two() {
+  const { Box } = require("./box");
+  return [Box, { Box }];
+}
+"""
+
+
+async def test_a_class_that_is_taken_out_of_a_commonjs_module_is_renamed_there(tmp_path: Path) -> None:
+    boxes = {
+        "named": "exports.Box = class Box {};\n",
+        "assigned": "class Box {}\nmodule.exports.Box = Box;\n",
+        "literal": "module.exports = {\n  Box: class {},\n};\n",
+    }
+    files = {f"{folder}/box.js": text for folder, text in boxes.items()}
+    root = written(tmp_path / "pages", {**files, **{f"{folder}/use.js": REQUIRING for folder in boxes}})
+    expected = REQUIRING.replace("{ Box } =", "{ Crate: Box } =").replace("{ Box:", "{ Crate:")
+    async with asker(tmp_path, root) as ask:
+        for folder, text in boxes.items():
+            await ask.result("get_symbols_overview", relative_path=f"{folder}/box.js", depth=1)
+            result = await renamed(ask, "Box", f"{folder}/box.js", "Crate")
+            assert not result["isError"], text_of(result)
+            assert (root / folder / "box.js").read_text() == text.replace("Box", "Crate")
+            assert (root / folder / "use.js").read_text() == expected.replace("whole.Box", "whole.Crate")
+
+
 POINTS = """\
 pub fn sum(val: i32) -> i32 {
     let all = vec![P { val, other: 1 }, P { other: 2, val }];
