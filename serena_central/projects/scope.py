@@ -62,7 +62,8 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
 class Scope(NamedTuple):
     """The projects of one call. `grouped`: the caller asked for several, so the answer is grouped by project.
 
-    `failures` are those of several that could not be opened, by the name that the call used. `paths` maps path
+    `failures` are those of several that could not be opened, by the name that the call used, or by root where another
+    one of them has that name. `paths` maps path
     arguments, as given, to absolute ones, where they were not meant relative to the project. `remark` tells the caller
     about a choice that it did not make itself.
     """
@@ -218,23 +219,25 @@ class _Rules:
     async def _several(self, asked: Mapping[Path, str], reason: str) -> Scope:
         """Opens all of them at the same time. `asked` maps root → the name that the call used."""
         opened: dict[Path, Project] = {}
-        failures: dict[str, SerenaCentralError] = {}
+        failures: dict[Path, SerenaCentralError] = {}
 
         async def open_one(root: Path, name: str) -> None:
             # The registry goes on opening it when this wait ends.
-            failures[name] = DeadlineExceeded(f"Opening {quoted(name)}", OPENING_S)
+            failures[root] = DeadlineExceeded(f"Opening {quoted(name)}", OPENING_S)
             with anyio.move_on_after(OPENING_S):
                 try:
                     opened[root] = await self._registry.open(root)
-                    del failures[name]
+                    del failures[root]
                 except SerenaCentralError as error:
-                    failures[name] = error
+                    failures[root] = error
 
         async with anyio.create_task_group() as tasks:
             for root, name in asked.items():
                 tasks.start_soon(open_one, root, name)
         projects = [opened[root] for root in asked if root in opened]
-        return Scope(projects, reason, grouped=True, failures=failures)
+        names = [*(project.name for project in projects), *(asked[root] for root in failures)]
+        named = {asked[root] if names.count(asked[root]) == 1 else str(root): one for root, one in failures.items()}
+        return Scope(projects, reason, grouped=True, failures=named)
 
     # --- 2 -------------------------------------------------------------------------------------------------------
 

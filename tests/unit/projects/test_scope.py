@@ -206,6 +206,15 @@ async def test_everything_means_all_modules_and_names_those_that_failed(tmp_path
         assert [*(project.root for project in scope.projects), *scope.failures] in ([p.web, "api"], [p.api, "web"])
 
 
+async def test_a_super_repo_and_its_module_of_the_same_name_are_told_apart_when_neither_opens(tmp_path: Path) -> None:
+    async with platform(tmp_path) as p:
+        configuration = p.root / ".serena/project.yml"
+        configuration.write_text(configuration.read_text().replace("web:", "platform:"))
+        p.world.before_build = _fail
+        scope = await p.scope(project=str(p.root), working_folder=str(tmp_path))
+        assert (scope.projects, set(scope.failures)) == ([], {"api", str(p.root), str(p.web)})
+
+
 async def test_modules_that_are_not_there_are_said(tmp_path: Path) -> None:
     async with platform(tmp_path) as p:
         assert (await p.scope(project="*")).remark is None
@@ -217,6 +226,10 @@ async def test_modules_that_are_not_there_are_said(tmp_path: Path) -> None:
             remark = (await p.scope(**said)).remark
             assert remark is not None
             assert "'gone': path 'modules/gone' is no folder (a submodule not checked out?)" in remark
+
+
+def _fail() -> None:
+    raise ProjectRefused("broken")
 
 
 def _fail_once() -> Callable[[], None]:
