@@ -45,7 +45,7 @@ class Document:
 def read_document(path: Path, within: Path | None = None) -> Document | None:
     """The file's mapping; None if there is no such file. What a repository brings must lie `within` it: a symlink out
     of it is not followed, since problems quote what they are about. Raises: DocumentError."""
-    text = _read(path, within)
+    text = read_whole(path, within)
     return None if text is None else parse_document(text)
 
 
@@ -75,14 +75,17 @@ def parse_document(text: str) -> Document:
         raise DocumentError(f"not valid YAML: {error}") from error
 
 
-def _read(path: Path, within: Path | None) -> str | None:
-    """Never blocks: a FIFO is opened without waiting for its writer, and refused."""
+def read_whole(path: Path, within: Path | None = None) -> str | None:
+    """The text of a configuration file, None if there is no such file; `within` as in `read_document`.
+
+    Never blocks: a FIFO is opened without waiting for its writer, and refused. Raises: DocumentError.
+    """
     try:
         descriptor = open_following(str(path)) if within is None else open_file(_resolved(path, within))
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except OSError as error:
-        raise DocumentError(f"can't be read: {error.strerror}") from error
+    except (OSError, ValueError) as error:
+        raise DocumentError(f"can't be read: {getattr(error, 'strerror', None) or error}") from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise DocumentError("must be a regular file")

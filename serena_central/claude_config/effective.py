@@ -1,0 +1,122 @@
+"""The settings that count in one root: all tiers merged, with origins, problems and rules."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from serena_central.claude_config.document import Document, as_list, as_object
+from serena_central.claude_config.locations import Locations
+from serena_central.claude_config.merge import Given, Layer, Merged, get, merge
+from serena_central.claude_config.permissions import Permissions, SourcedRule
+from serena_central.claude_config.problems import KeyPath, Place, Problem, Severity
+from serena_central.claude_config.reading import Settings, read_settings
+from serena_central.claude_config.rules import VERDICTS, parse_rule
+from serena_central.claude_config.substitution import Resolved
+from serena_central.claude_config.tiers import Tier, TierFile, tier_files
+
+
+class Effective:
+    """What counts in a root, as of one reading. Immutable."""
+
+    def __init__(
+        self, root: Path, locations: Locations, files: Sequence[Settings], *, kept: frozenset[Path] = frozenset()
+    ) -> None:
+        """`kept`: files that are broken now, of which the last good version is among `files`."""
+        self.root = root
+        self.locations = locations
+        self.files = tuple(files)
+        self.kept = kept
+        self._documents = {str(one.file.path): one.document for one in files}
+
+    @cached_property
+    def merged(self) -> Merged:
+        layers: list[Layer] = []
+        for place, one in enumerate(self.files):
+            if not one.file.rules_only:
+                layers.append(Layer(str(one.file.path), (place,), (one.file.tier.strength, place), one.value))
+        return merge(layers)
+
+    @property
+    def value(self) -> dict[str, Any]:
+        """What counts, by key."""
+        return self.merged.value
+
+    @cached_property
+    def problems(self) -> tuple[Problem, ...]:
+        found = [problem for one in self.files for problem in one.problems]
+        second = self.locations.shadowed_user_folder
+        if second is not None:
+            place = Place(str(second))
+            text = f"settings in this folder are not read, since {self.locations.user_folder} is used"
+            found.append(Problem(Severity.NOTE, place, "", text, "join them there, or set CLAUDE_CONFIG_DIR"))
+        return tuple(found)
+
+    @property
+    def errors(self) -> list[Problem]:
+        return [problem for problem in self.problems if problem.severity is Severity.ERROR]
+
+    @cached_property
+    def permissions(self) -> Permissions:
+        """The rules of all files. Where the managed tier says so, others' rules may only restrict."""
+        managed_only = any(
+            one.value.get("allowManagedPermissionRulesOnly") is True
+            for one in self.files
+            if one.file.tier is Tier.ENTERPRISE
+        )
+        rules = (rule for one in self.files for rule in _rules_of(one))
+        return Permissions(
+            self.root,
+            self.locations.home,
+            [rule for rule in rules if rule.verdict == "deny" or rule.tier is Tier.ENTERPRISE or not managed_only],
+        )
+
+    def place_of(self, given: Given) -> Place:
+        """Where a value of a layer stands."""
+        document: Document | None = self._documents.get(given.layer)
+        return document.place(given.path) if document else Place(given.layer)
+
+    def tier_of(self, given: Given) -> Tier:
+        return next(one.file.tier for one in self.files if str(one.file.path) == given.layer)
+
+    def leaves(self) -> list[tuple[KeyPath, Any, tuple[Given, ...]]]:
+        """Every leaf: its path, what counts, and who gave it, the one that counts first."""
+        return [(path, get(self.value, path), given) for path, given in self.merged.origins.items()]
+
+    def of_tier(self, tier: Tier) -> dict[str, Any]:
+        """What one tier alone says."""
+        files = [one for one in self.files if one.file.tier is tier and not one.file.rules_only]
+        return merge(Layer(str(one.file.path), (place,), (place,), one.value) for place, one in enumerate(files)).value
+
+
+def _rules_of(one: Settings) -> Iterable[SourcedRule]:
+    permissions: Mapping[str, list[str]] = one.value.get("permissions", {})
+    for verdict in VERDICTS:
+        if one.file.rules_only and verdict == "allow":
+            continue
+        for text in permissions.get(verdict, ()):
+            held = as_list(get(one.document.value, ("permissions", verdict)))
+            place = held.index(text) if held and text in held else 0
+            at = one.document.place(("permissions", verdict, place))
+            yield SourcedRule(verdict, parse_rule(text), one.file.tier, at, one.file.base)
+
+
+def load(root: Path, locations: Locations | None = None) -> Effective:
+    """Reads all tiers of a root. Blocks for small files; never raises for what stands in them."""
+    where = locations or Locations()
+    return Effective(root, where, [found for file in tier_files(root, where) if (found := _read(file, where))])
+
+
+def _read(file: TierFile, locations: Locations) -> Settings | None:
+    return read_settings(file, locations.environment)
+
+
+def shown(value: Any) -> Any:
+    """A copy for people and programs that display it: resolved values stand as their templates."""
+    if isinstance(value, Resolved):
+        return str(value)
+    if (held := as_object(value)) is not None:
+        return {key: shown(inside) for key, inside in held.items()}
+    if (items := as_list(value)) is not None:
+        return [shown(inside) for inside in items]
+    return value

@@ -1,0 +1,119 @@
+"""Where the configuration files of the format lie, on every platform, and whether any is there.
+
+It looks with `stat` alone and imports nothing of the package: a user without such files pays for nothing else.
+"""
+
+import os
+import sys
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+CONFIG_VARIABLE = "CLAUDE_CONFIG_DIR"
+
+MANAGED = {
+    "linux": "etc/claude-code",
+    "darwin": "Library/Application Support/ClaudeCode",
+    "win32": "Program Files/ClaudeCode",
+}
+"""Platform (as `sys.platform`) → folder of the managed tier, below the root of the file system."""
+
+_ROOTS = {"win32": "C:/"}
+
+FOLDER = ".claude"
+SETTINGS = "settings.json"
+LOCAL_SETTINGS = "settings.local.json"
+PROJECT_SERVERS = ".mcp.json"
+
+Stamp = tuple[int, int, int] | None
+
+
+def stamp_of(path: str | Path) -> Stamp:
+    """What differs when a file was changed; None where none is."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - some are asked about at every call: half of Path's time
+    except (OSError, ValueError):
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+@dataclass(frozen=True)
+class Locations:
+    """Where to look; tests name a file system, a home and an environment of their own."""
+
+    platform: str = sys.platform
+    filesystem: Path | None = None
+    home: Path = field(default_factory=Path.home)
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+    @property
+    def managed_folder(self) -> Path:
+        root = self.filesystem or Path(_ROOTS.get(self.platform, "/"))
+        return root / MANAGED.get(self.platform, MANAGED["linux"])
+
+    @property
+    def user_folder(self) -> Path:
+        """`$CLAUDE_CONFIG_DIR`, else `$XDG_CONFIG_HOME/claude` (`~/.config/claude`) where it exists, else
+        `~/.claude`."""
+        named = self.environment.get(CONFIG_VARIABLE)
+        if named:
+            return self._expanded(named)
+        folder = self._xdg_folder()
+        return folder if folder.is_dir() else self.home / FOLDER
+
+    @property
+    def shadowed_user_folder(self) -> Path | None:
+        """The user folder that is not read, since another one is; None where there is no second one."""
+        others = [folder for folder in (self._xdg_folder(), self.home / FOLDER) if folder != self.user_folder]
+        return next((folder for folder in others if (folder / SETTINGS).is_file()), None)
+
+    @property
+    def state_file(self) -> Path:
+        """`.claude.json`: servers that the client itself has added, for the user and for single projects."""
+        named = self.environment.get(CONFIG_VARIABLE)
+        return (self._expanded(named) if named else self.home) / ".claude.json"
+
+    def _xdg_folder(self) -> Path:
+        named = self.environment.get("XDG_CONFIG_HOME")
+        # The specification has relative paths ignored.
+        base = Path(named) if named and Path(named).is_absolute() else self.home / ".config"
+        return base / "claude"
+
+    def _expanded(self, named: str) -> Path:
+        if named == "~" or named.startswith("~/"):
+            return self.home / named[2:]
+        return Path(named).absolute()
+
+    def managed_files(self) -> list[Path]:
+        """`managed-settings.json`, then the files of `managed-settings.d` by name; they need not be there."""
+        folder = self.managed_folder
+        try:
+            names = sorted(name for name in os.listdir(folder / "managed-settings.d") if _is_drop_in(name))  # noqa: PTH208
+        except OSError:
+            names = []
+        return [folder / "managed-settings.json", *(folder / "managed-settings.d" / name for name in names)]
+
+    def around(self, root: Path) -> Iterator[Path]:
+        """Folders above a root whose rules count in it, too, from the nearest: those below the home folder or, for a
+        root elsewhere, below the file system's root."""
+        for folder in root.parents:
+            if folder == folder.parent or self.home.is_relative_to(folder):
+                return
+            yield folder
+
+    def stamp(self, root: Path) -> Hashable:
+        """What differs when the settings that count in a root may; None where there are none. Some microseconds."""
+        managed = str(self.managed_folder)
+        found: list[Stamp] = []
+        if stamp_of(managed) is not None:
+            found += map(stamp_of, self.managed_files())
+        found.append(stamp_of(f"{self.user_folder}/{SETTINGS}"))
+        for folder in (root, *self.around(root)):
+            own = f"{folder}/{FOLDER}"
+            if stamp_of(own) is not None:
+                found += (stamp_of(f"{own}/{SETTINGS}"), stamp_of(f"{own}/{LOCAL_SETTINGS}"))
+        return tuple(found) if any(found) else None
+
+
+def _is_drop_in(name: str) -> bool:
+    return name.endswith(".json") and not name.startswith(".")
