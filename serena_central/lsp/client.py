@@ -46,7 +46,6 @@ from serena_central.lsp.documents import Reading
 from serena_central.lsp.handshake import merged
 from serena_central.lsp.locate import Launch
 from serena_central.lsp.patterns import NamePatterns
-from serena_central.lsp.process import GuardedProcess, Usage, guarded
 from serena_central.lsp.types import (
     LspDiagnosticReport,
     LspHover,
@@ -59,6 +58,9 @@ from serena_central.lsp.types import (
     LspWorkspaceEdit,
 )
 from serena_central.lsp.wire import ConnectionLost, WireError
+from serena_central.processes.child import ChildProcess, supervised
+from serena_central.processes.environment import inherited
+from serena_central.processes.usage import Usage
 
 logger = logging.getLogger(__name__)
 
@@ -104,7 +106,7 @@ class LanguageServer:
         self._names = NamePatterns(spec.naming, spec.name)
         self._launch = launch
         self._temporary = temporary
-        self._process: GuardedProcess | None = None
+        self._process: ChildProcess | None = None
         self._initialized = False
         self._stopped = False
         self._ending = anyio.Event()
@@ -123,7 +125,10 @@ class LanguageServer:
         """
         failure: WireError | None = None
         try:
-            async with guarded(self._launch, self.root, temporary=self._temporary) as process:
+            environment = inherited() | self._launch.env
+            async with supervised(
+                self._launch.command, self.root, environment=environment, temporary=self._temporary
+            ) as process:
                 self._process = process
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(self._connect, process)
@@ -170,7 +175,7 @@ class LanguageServer:
 
     @property
     def pid(self) -> int | None:
-        """The language server's own process, not its guard."""
+        """The language server's own process, not its supervisor."""
         return self._process.pid if self._process else None
 
     @property
@@ -417,7 +422,7 @@ class LanguageServer:
     def _converter(self) -> Converter:
         return Converter(self._conversation.offer.encoding, self._conversation.documents.text_of, self._names)
 
-    async def _connect(self, process: GuardedProcess) -> None:
+    async def _connect(self, process: ChildProcess) -> None:
         await self._conversation.run(process.stdout, process.stdin)
         self._ending.set()
 

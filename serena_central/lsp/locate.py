@@ -27,7 +27,7 @@ from serena_central.lsp.go_binary import module_version
 from serena_central.lsp.handshake import merged
 from serena_central.lsp.installers.record import installation_in
 from serena_central.lsp.restriction import SHIMS, environment, restriction, without
-from serena_central.lsp.search_path import outside
+from serena_central.processes.environment import outside
 
 _PROGRAM = re.compile(r"\{bin:([^}]+)\}")
 RELAY = Path(__file__).with_name("relay.py")

@@ -1,7 +1,7 @@
 """A stand-in process for a language server that listens on TCP already: passes bytes between stdio and the socket.
 
-Run under the guard in place of the server (`python -I -S relay.py HOST PORT`), so that all who start, watch and stop a
-process need not know of sockets. Standard library alone. Ends when either side does.
+Run under the supervisor in place of the server (`python -I -S relay.py HOST PORT`), so that all who start, watch
+and stop a process need not know of sockets. Standard library alone. Ends when either side does.
 """
 
 import contextlib

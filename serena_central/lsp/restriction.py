@@ -9,7 +9,7 @@ from pathlib import Path
 from serena_central.core.errors import ServerNotTrusted
 from serena_central.lsp.answers import FileChange
 from serena_central.lsp.catalogue import ServerSpec, Untrusted
-from serena_central.lsp.search_path import outside, search_path
+from serena_central.processes.environment import outside, search_path
 
 SHIMS = Path(__file__).with_name("shims")
 """Holds `bin`, with programs that stand in for others."""

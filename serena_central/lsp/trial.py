@@ -13,7 +13,7 @@ from serena_central.core.text import Text
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.locate import Launch
-from serena_central.lsp.scratch import borrowed
+from serena_central.processes.scratch import borrowed
 
 TRIAL_S = 60.0
 """A server on a JVM takes ten seconds to greet on a busy machine; a first start compiles what later ones load."""

@@ -1,6 +1,6 @@
 """The list of child processes on disk, so that the next server can end what this one left when it was killed.
 
-The guard leaves nothing behind as long as it lives; this is for the day when it was killed too. A pid alone proves
+The supervisor leaves nothing behind as long as it lives; this is for the day when it was killed too. A pid alone proves
 nothing: a process is ended only when pid, creation time and the owner token in its environment all match.
 Everything here reads /proc or the disk: call it in a thread.
 """
@@ -47,7 +47,7 @@ class Ledger:
         self._written: list[Child] = []
 
     def record(self, pids: Iterable[int]) -> None:
-        """Writes down these language servers with their guards and descendants; all others are gone."""
+        """Writes down these language servers with their supervisors and descendants; all others are gone."""
         children = sorted({child for pid in pids for child in _family(pid)})
         if children != self._written:
             self._write(children)
@@ -83,11 +83,11 @@ class Ledger:
 
 
 def _family(pid: int) -> list[Child]:
-    """The language server, its guard, and everything below."""
+    """The language server, its supervisor, and everything below."""
     try:
         server = psutil.Process(pid)
         top = server.parent()
-        # The parent is this very process when there is no guard between.
+        # The parent is this very process when there is no supervisor between.
         members = [server] if top is None or top.pid == os.getpid() else [top]
         return [Child(member.pid, member.create_time()) for member in (*members, *members[0].children(recursive=True))]
     except psutil.Error:

@@ -27,7 +27,6 @@ from serena_central.core.events import EventBus, Severity
 from serena_central.core.places import Places
 from serena_central.core.repeating import repeat
 from serena_central.core.running import running_time
-from serena_central.lsp import scratch
 from serena_central.lsp.answers import FileChange
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.client import LanguageServer
@@ -44,6 +43,7 @@ from serena_central.pool.run import Run
 from serena_central.pool.slot import NOT_RUNNING, Slot
 from serena_central.pool.snapshot import ServerSnapshot, of_slot
 from serena_central.pool.state import Cause
+from serena_central.processes import scratch
 
 logger = logging.getLogger(__name__)
 

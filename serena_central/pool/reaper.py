@@ -11,7 +11,6 @@ import anyio
 import anyio.to_thread
 
 from serena_central.config.settings import PoolPolicy
-from serena_central.lsp.process import Usage
 from serena_central.pool.budget import make_room
 from serena_central.pool.interest import Interests
 from serena_central.pool.key import ServerKey
@@ -19,6 +18,7 @@ from serena_central.pool.ledger import Ledger
 from serena_central.pool.run import Run
 from serena_central.pool.slot import Slot
 from serena_central.pool.state import Cause, RunState
+from serena_central.processes.usage import Usage
 
 logger = logging.getLogger(__name__)
 

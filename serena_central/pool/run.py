@@ -24,9 +24,9 @@ from serena_central.core.quoting import quoted
 from serena_central.core.running import running_time
 from serena_central.lsp.answers import FileChange
 from serena_central.lsp.client import LanguageServer
-from serena_central.lsp.process import Usage
 from serena_central.pool.key import WantedServer
 from serena_central.pool.state import Cause, Lifecycle, Move, RunState
+from serena_central.processes.usage import Usage
 
 logger = logging.getLogger(__name__)
 

@@ -1,23 +1,21 @@
 """The one tool that runs commands: off unless the server's own settings allow it.
 
-A command runs in the project under the guard, in a process group of its own, with an environment that holds no secrets;
-it and all that it started are gone when the call ends, however it ends.
+A command runs in the project under a supervisor, in a process group of its own, with an environment that holds no
+secrets; it and all that it started are gone when the call ends, however it ends.
 """
 
 import os
 import re
 import sys
-from collections.abc import Mapping
 from typing import Annotated
 
-import anyio
 import msgspec
-from anyio.abc import ByteReceiveStream
 from msgspec import Meta
 
 from serena_central.core.errors import InvalidArguments, ToolRefused
-from serena_central.lsp.locate import Launch
-from serena_central.lsp.process import STDERR_TAIL_BYTES, Ladder, guarded
+from serena_central.processes.child import STDERR_TAIL_BYTES, run
+from serena_central.processes.environment import allowed
+from serena_central.processes.output import Head, Tail
 from serena_central.projects.project import Project
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
@@ -27,9 +25,6 @@ OUTPUT_BYTES = 20 * 1024
 
 MAX_COMMAND = 100_000
 """Characters; the kernel takes 128 KB as one argument."""
-
-AT_ONCE = Ladder(0.0, 0.3)
-"""For a command whose call was cancelled: it had no input anyway, and a person who ends it wants to see it end."""
 
 _HARMLESS = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TERM|TMPDIR|TMP|TEMP|TZ|PWD|XDG_\w+|DISPLAY|EDITOR"
@@ -73,32 +68,12 @@ async def execute_shell_command(
     if sys.platform == "win32":
         raise ToolRefused("Shell commands are not supported on Windows.")
     folder = target.root / target.locate_folder(cwd)
-    launch = Launch(["/bin/sh", "-c", command])
-    async with guarded(launch, folder, environment=harmless(os.environ), ladder=AT_ONCE) as process:
-        await process.stdin.aclose()
-        output, dropped = await _read(process.stdout)
-        code = await process.wait()
-    if dropped:
-        call.remark(f"Truncated: {dropped} bytes of output after the first {OUTPUT_BYTES} were dropped.")
-    errors = process.stderr_tail if capture_stderr else None
-    if errors and len(errors) >= STDERR_TAIL_BYTES - 4:
+    output, errors = Head(OUTPUT_BYTES), Tail(STDERR_TAIL_BYTES)
+    shell, environment = ["/bin/sh", "-c", command], allowed(_HARMLESS, os.environ)
+    # No deadline but the call's own.
+    ended = await run(shell, folder, deadline_s=None, stdout=output, stderr=errors, environment=environment)
+    if output.dropped:
+        call.remark(f"Truncated: {output.dropped} bytes of output after the first {OUTPUT_BYTES} were dropped.")
+    if capture_stderr and errors.dropped:
         call.remark(f"Truncated: only the last {STDERR_TAIL_BYTES} bytes of stderr are shown.")
-    return CommandResult(output.decode("utf-8", "replace"), errors, code, str(folder))
-
-
-def harmless(environment: Mapping[str, str]) -> dict[str, str]:
-    """The part of an environment that can be no secret."""
-    return {name: value for name, value in environment.items() if _HARMLESS.fullmatch(name)}
-
-
-async def _read(stream: ByteReceiveStream) -> tuple[bytes, int]:
-    """All output up to the limit, and how many bytes came after it."""
-    kept, dropped = bytearray(), 0
-    try:
-        async for chunk in stream:
-            room = OUTPUT_BYTES - len(kept)
-            kept += chunk[:room]
-            dropped += max(len(chunk) - room, 0)
-    except anyio.BrokenResourceError:
-        pass  # it ended without closing its output
-    return bytes(kept), dropped
+    return CommandResult(output.text, errors.text if capture_stderr else None, ended.exit_code, str(folder))

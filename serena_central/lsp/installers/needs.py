@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from serena_central.core.errors import InstallFailed
 from serena_central.lsp.installers.workshop import Workshop
-from serena_central.lsp.search_path import search_path
+from serena_central.processes.environment import search_path
 
 _NEED = re.compile(r"([^<>=]+)(?:>=(.+))?")
 _NUMBER = re.compile(r"\d+(?:\.\d+)+")

@@ -1,6 +1,6 @@
 """Where one way of installing works: an empty folder, and commands that run in it.
 
-Commands run under the guard, with closed input, and with no more of this process's environment than they need: no
+Commands run under a supervisor, with closed input, and with no more of this process's environment than they need: no
 secrets reach what is fetched from a registry. They run in the folder that is built, never in a project's: the package
 managers' own settings in a repository do not apply.
 """
@@ -12,9 +12,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from serena_central.core.errors import InstallFailed
-from serena_central.lsp.locate import Launch
-from serena_central.lsp.process import guarded
-from serena_central.lsp.search_path import search_path
+from serena_central.processes.child import run
+from serena_central.processes.environment import search_path
+from serena_central.processes.ladder import POLITE
+from serena_central.processes.output import Lines
 
 Tell = Callable[[str], None]
 """Takes one line about how it goes; must not block."""
@@ -24,9 +25,6 @@ TAIL_LINES = 15
 
 LINE_CHARS = 400
 """Longer lines of output are cut."""
-
-_MERGED = ("/bin/sh", "-c", 'exec "$0" "$@" 2>&1')
-"""Runs a command with its two outputs as one, in the order in which they were written."""
 
 _KEPT = frozenset({
     "HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "TMPDIR", "USER",
@@ -59,21 +57,25 @@ class Workshop:
         self._tell(f"$ {said}")
         tail: deque[str] = deque(maxlen=TAIL_LINES)
         lines: list[str] = []
-        launch = Launch([*_MERGED, *words])
-        environment = {**_environment(os.environ, keep), **env}
-        async with guarded(
-            launch, self.prefix, environment=environment, temporary=self._temporary, private=True
-        ) as process:
-            await process.stdin.aclose()
-            rest = b""
-            async for chunk in process.stdout:
-                *whole, rest = (rest + chunk).split(b"\n")
-                for line in whole:
-                    self._take(line, lines, tail)
-            self._take(rest, lines, tail)
-        if process.exit_code != 0:
+        lines_of_both = Lines(lambda line: self._take(line, lines, tail))
+        try:
+            ended = await run(
+                words,
+                self.prefix,
+                deadline_s=None,  # the installation's
+                stdout=lines_of_both,
+                merged=True,
+                environment={**_environment(os.environ, keep), **env},
+                ladder=POLITE,
+                temporary=self._temporary,
+                private=True,
+            )
+        except OSError as error:
+            raise InstallFailed(self.server, f"`{said}` could not be started: {error}") from error
+        lines_of_both.finish()
+        if ended.exit_code != 0:
             words_of_it = "\n".join(tail) or "it said nothing"
-            raise InstallFailed(self.server, f"`{said}` failed (exit code {process.exit_code}):\n{words_of_it}")
+            raise InstallFailed(self.server, f"`{said}` failed (exit code {ended.exit_code}):\n{words_of_it}")
         return "\n".join(lines)
 
     def _take(self, line: bytes, lines: list[str], tail: deque[str]) -> None:

@@ -1,4 +1,4 @@
-"""SyntaxReader: symbols of a file by syntax, from guarded worker processes for all projects.
+"""SyntaxReader: symbols of a file by syntax, from supervised worker processes for all projects.
 
 The first worker starts when it is asked for, further ones while many texts wait. A worker is killed when it takes too
 long over a text, and ends when nobody has asked for a while. It knows texts, neither files nor projects.
@@ -17,8 +17,7 @@ from anyio.abc import TaskGroup, TaskStatus
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from serena_central.core.errors import LanguageServerError
-from serena_central.lsp.locate import Launch
-from serena_central.lsp.process import GuardedProcess, guarded
+from serena_central.processes.child import ChildProcess, Limits, supervised
 from serena_central.symbols.indexing.symbol_source import Outline
 from serena_central.symbols.syntax.messages import (
     Answer,
@@ -58,6 +57,11 @@ TEXTS_PER_WORKER = 48
 BATCH_TEXTS = 32
 BATCH_BYTES = 500_000
 """Sent at once: some 30 ms of work, which whoever asks next waits for."""
+
+MEMORY_BYTES = 2 << 30
+"""Address space of a worker: a syntax tree takes 60 times its text at the worst."""
+
+_LIMITS = Limits(MEMORY_BYTES, keeps_privileges=False)
 
 _COMMAND = [sys.executable, "-P", "-m", "serena_central.symbols.syntax.worker"]
 
@@ -204,12 +208,12 @@ class SyntaxReader:
     async def _work(self, batch: list[_Order]) -> None:
         """Runs one worker from its first batch until it fails or has nothing to do."""
         try:
-            async with guarded(Launch(_COMMAND), Path(__file__).parent) as process:
+            async with supervised(_COMMAND, Path(__file__).parent, limits=_LIMITS) as process:
                 answers = BufferedByteReceiveStream(process.stdout)
                 while batch:
                     failure = await _ask(process, answers, batch)
                     if failure:
-                        process.cut()
+                        process.kill()
                         self._failed(batch, failure)
                         return
                     batch[:] = self._take() or await self._next()
@@ -229,7 +233,7 @@ class SyntaxReader:
         batch.clear()
 
 
-async def _ask(process: GuardedProcess, answers: BufferedByteReceiveStream, batch: Sequence[_Order]) -> str:
+async def _ask(process: ChildProcess, answers: BufferedByteReceiveStream, batch: Sequence[_Order]) -> str:
     """Settles a batch; says why where the worker can't go on."""
     try:
         with anyio.fail_after(ANSWER_S):

@@ -11,9 +11,6 @@ import msgspec
 
 from serena_central.symbols.syntax.messages import Answer, Packed, Request, framed
 
-MEMORY_BYTES = 2 << 30
-"""Address space: a syntax tree takes 60 times its text at the worst."""
-
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
     decoder = msgspec.msgpack.Decoder(list[Request])
@@ -55,13 +52,5 @@ def packed(identifier: str, source: bytes) -> Packed:
     return Packed(msgspec.msgpack.encode(file), cut, list({symbol.name for symbol in file.symbols}))
 
 
-def _limit_memory() -> None:
-    if sys.platform != "win32":
-        import resource  # late: there is no such module elsewhere
-
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-
-
 if __name__ == "__main__":
-    _limit_memory()
     serve(sys.stdin.buffer, sys.stdout.buffer)

@@ -11,8 +11,8 @@ import pytest
 
 from serena_central.core.errors import ServerUnavailable
 from serena_central.lsp.locate import Launch
-from serena_central.lsp.process import Usage
 from serena_central.pool.state import RunState
+from serena_central.processes.usage import Usage
 from tests.support.fakes import FAKE_SPEC, logged
 from tests.support.pools import PATIENCE_S, PoolBox, hover, pool_box
 

@@ -15,12 +15,14 @@ import pytest
 
 from serena_central.island.lock import lock_at_once
 from serena_central.island.private import user_umask
-from serena_central.lsp import scratch
-from serena_central.lsp.locate import Launch
-from serena_central.lsp.process import guarded
+from serena_central.processes import scratch
+from serena_central.processes.child import supervised
 from tests.support.child import until_gone
 
-pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform != "linux", reason="guards are complete on Linux")]
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(sys.platform != "linux", reason="only Linux finds all descendants"),
+]
 
 CHECKOUT = Path(__file__).parents[3]
 
@@ -38,11 +40,10 @@ time.sleep(3600)
 PARENT = """
 import sys, anyio
 from pathlib import Path
-from serena_central.lsp.locate import Launch
-from serena_central.lsp.process import guarded
+from serena_central.processes.child import supervised
 
 async def main():
-    async with guarded(Launch([sys.executable, "-c", sys.argv[2]]), Path("/"), temporary=Path(sys.argv[1])) as process:
+    async with supervised([sys.executable, "-c", sys.argv[2]], Path("/"), temporary=Path(sys.argv[1])) as process:
         sys.stdout.write((await process.stdout.receive()).decode())
         sys.stdout.flush()
         await anyio.sleep_forever()
@@ -64,7 +65,7 @@ async def until_removed(folder: Path) -> None:
 
 @asynccontextmanager
 async def killable(base: Path) -> AsyncGenerator[tuple[psutil.Process, Path]]:
-    """Another process with a guarded one below it, and that one's folder."""
+    """Another process with a supervised one below it, and that one's folder."""
     command = [sys.executable, "-c", PARENT, str(base), FILLING]
     async with await anyio.open_process(command, cwd=CHECKOUT, stderr=None) as parent:
         assert parent.stdout
@@ -78,7 +79,7 @@ async def killable(base: Path) -> AsyncGenerator[tuple[psutil.Process, Path]]:
 
 
 async def test_a_program_has_a_private_folder_that_is_gone_when_it_is_ended(base: Path) -> None:
-    async with guarded(Launch([sys.executable, "-c", FILLING]), Path("/"), temporary=base) as process:
+    async with supervised([sys.executable, "-c", FILLING], Path("/"), temporary=base) as process:
         folder, umask = (await process.stdout.receive()).decode().split()
         assert stat.S_IMODE(Path(folder).stat().st_mode) == 0o700
         assert Path(folder).parent in {base, Path(tempfile.gettempdir()) / f"serena-central-{os.geteuid()}"}
@@ -88,12 +89,12 @@ async def test_a_program_has_a_private_folder_that_is_gone_when_it_is_ended(base
 
 
 async def test_what_is_private_makes_files_for_its_user_alone(base: Path) -> None:
-    async with guarded(Launch(["/bin/sh", "-c", "umask"]), Path("/"), temporary=base, private=True) as process:
+    async with supervised(["/bin/sh", "-c", "umask"], Path("/"), temporary=base, private=True) as process:
         assert int(await process.stdout.receive(), 8) == 0o077
 
 
 async def test_the_folder_of_a_killed_program_is_removed(base: Path) -> None:
-    async with guarded(Launch([sys.executable, "-c", FILLING]), Path("/"), temporary=base) as process:
+    async with supervised([sys.executable, "-c", FILLING], Path("/"), temporary=base) as process:
         folder = Path((await process.stdout.receive()).decode().split()[0])
         assert process.pid
         os.kill(process.pid, signal.SIGKILL)
@@ -101,8 +102,8 @@ async def test_the_folder_of_a_killed_program_is_removed(base: Path) -> None:
     assert not folder.exists()
 
 
-async def test_the_folder_of_a_killed_guard_is_removed(base: Path) -> None:
-    async with guarded(Launch([sys.executable, "-c", FILLING]), Path("/"), temporary=base) as process:
+async def test_the_folder_of_a_killed_supervisor_is_removed(base: Path) -> None:
+    async with supervised([sys.executable, "-c", FILLING], Path("/"), temporary=base) as process:
         folder = Path((await process.stdout.receive()).decode().split()[0])
         assert process.pid
         os.kill(psutil.Process(process.pid).ppid(), signal.SIGKILL)
@@ -110,7 +111,7 @@ async def test_the_folder_of_a_killed_guard_is_removed(base: Path) -> None:
     assert not folder.exists()
 
 
-async def test_the_guard_removes_the_folder_when_the_server_is_killed(base: Path) -> None:
+async def test_the_supervisor_removes_the_folder_when_the_server_is_killed(base: Path) -> None:
     async with killable(base) as (parent, folder):
         assert folder.exists()
         parent.kill()
@@ -120,9 +121,9 @@ async def test_the_guard_removes_the_folder_when_the_server_is_killed(base: Path
 async def test_a_sweep_takes_what_is_left_of_all_that_were_killed_and_nothing_that_is_used(base: Path) -> None:
     base.mkdir()
     async with killable(base) as (other, used), killable(base) as (parent, folder):
-        guard = parent.children()[0]
-        doomed = [guard, *guard.children(recursive=True)]
-        guard.suspend()  # so that it can't tidy up before it is killed, too
+        supervisor = parent.children()[0]
+        doomed = [supervisor, *supervisor.children(recursive=True)]
+        supervisor.suspend()  # so that it can't tidy up before it is killed, too
         parent.kill()
         for process in doomed:
             process.kill()

@@ -1,6 +1,6 @@
-"""A process that runs a scripted language server and then waits to be killed: the server's part in tests of the guard.
+"""A process that runs a scripted language server and then waits to be killed: the server's part in tests.
 
-python -m tests.support.guard_parent ROOT '{"log": …}'
+python -m tests.support.supervisor_parent ROOT '{"log": …}'
 """
 
 import json

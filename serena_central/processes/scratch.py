@@ -1,6 +1,6 @@
-"""Temporary folders for language servers and installers (their TMPDIR): private, one each, gone when they are.
+"""Temporary folders for children (their TMPDIR): private, one each, gone when they are.
 
-A folder is locked as long as somebody uses it: the lock's descriptor goes to the guard and to what it starts. So
+A folder is locked as long as somebody uses it: the lock's descriptor goes to the supervisor and to what it starts. So
 whoever was killed, what nobody has locked is nobody's any more, and `sweep` never takes a folder that is in use.
 """
 
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from serena_central.island.lock import lock_at_once
 from serena_central.island.private import OTHERS
-from serena_central.lsp.guard import remove_tree
+from serena_central.processes.supervisor import remove_tree
 
 logger = logging.getLogger(__name__)
 

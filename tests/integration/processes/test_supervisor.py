@@ -11,9 +11,8 @@ import anyio
 import psutil
 import pytest
 
-from serena_central.lsp.locate import Launch
-from serena_central.lsp.process import guarded
-from serena_central.tools.shell import AT_ONCE
+from serena_central.processes.child import supervised
+from serena_central.processes.ladder import AT_ONCE
 from tests.support.child import alive, until_gone
 from tests.support.fakes import fake_server, logged, running
 
@@ -28,17 +27,17 @@ STUBBORN: dict[str, Any] = {"ignore_eof": True, "ignore_sigterm": True, "ignore_
 async def test_killing_the_parent_leaves_no_process_of_its_servers(tmp_path: Path, script: dict[str, Any]) -> None:
     log = tmp_path / "log.jsonl"
     arguments = [str(tmp_path), json.dumps({"log": str(log), "detached_child": True, **script})]
-    command = [sys.executable, "-m", "tests.support.guard_parent", *arguments]
+    command = [sys.executable, "-m", "tests.support.supervisor_parent", *arguments]
     async with await anyio.open_process(command, cwd=CHECKOUT, stderr=None) as parent:
         assert parent.stdout
         with anyio.fail_after(60):
             assert await parent.stdout.receive() == b"running\n"
         server = (await logged(log, event="started"))["pid"]
         child = (await logged(log, event="child"))["pid"]
-        guard = psutil.Process(server).ppid()
-        assert all(alive(pid) for pid in (server, child, guard))
+        supervisor = psutil.Process(server).ppid()
+        assert all(alive(pid) for pid in (server, child, supervisor))
         parent.kill()
-        await until_gone([server, child, guard])
+        await until_gone([server, child, supervisor])
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux finds what has left its process group")
@@ -56,7 +55,7 @@ async def test_what_a_server_leaves_behind_when_it_ends_is_killed(tmp_path: Path
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child of its parent's end")
-async def test_a_server_does_not_outlive_its_guard(tmp_path: Path) -> None:
+async def test_a_server_does_not_outlive_its_supervisor(tmp_path: Path) -> None:
     server = fake_server(tmp_path, **{**STUBBORN, "detached_child": False})
     async with running(server):
         pid = server.pid
@@ -75,12 +74,12 @@ async def test_no_server_holds_the_lifeline_of_another(tmp_path: Path) -> None:
         pid = first.pid
         assert pid
         assert first._process
-        first._process.cut()
+        first._process.kill()
         await until_gone([pid])
         assert second.alive
 
 
-async def test_a_termination_of_the_guard_is_passed_on(tmp_path: Path) -> None:
+async def test_a_termination_of_the_supervisor_is_passed_on(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     async with running(fake_server(tmp_path, log=str(log), ignore_sigterm=True)) as server:
         assert server.pid
@@ -91,7 +90,7 @@ async def test_a_termination_of_the_guard_is_passed_on(tmp_path: Path) -> None:
 
 async def test_the_pipes_of_a_program_that_nobody_listened_to_are_closed_when_it_is_ended(tmp_path: Path) -> None:
     async def run() -> None:
-        async with guarded(Launch(["/bin/sh", "-c", "yes; sleep 60"]), tmp_path, ladder=AT_ONCE) as process:
+        async with supervised(["/bin/sh", "-c", "yes; sleep 60"], tmp_path, ladder=AT_ONCE) as process:
             await process.stdout.receive()
 
     await run()  # what the first one opens for good

@@ -1,0 +1,35 @@
+"""What children see of this process's environment, and PATH as it is used here: where programs are looked for."""
+
+import os
+import re
+import sysconfig
+from collections.abc import Mapping
+from pathlib import Path
+
+_OF_ONE_PROJECT = frozenset({"VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "GOWORK"})
+"""Variables of the shell that started us which would decide for every project: an environment that was active there."""
+
+
+def inherited() -> dict[str, str]:
+    """Ours, but for what the shell that we were started from says of one project."""
+    kept = {name: value for name, value in os.environ.items() if name not in _OF_ONE_PROJECT}
+    return kept | {"PATH": search_path(os.environ)}
+
+
+def allowed(names: re.Pattern[str], environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables whose whole name fits: all others may be secrets, under whatever name, and stay here."""
+    return {name: value for name, value in environment.items() if names.fullmatch(name)}
+
+
+def search_path(environment: Mapping[str, str]) -> str:
+    """PATH for children: without relative folders, which are other ones in each project, and with the folder of what
+    was installed beside this product, such as a Node.js."""
+    folders = [*environment.get("PATH", os.defpath).split(os.pathsep), sysconfig.get_path("scripts")]
+    return os.pathsep.join(folder for folder in folders if Path(folder).is_absolute())
+
+
+def outside(path: str, project: Path) -> str:
+    """A PATH without the folders that lie in a project, by whatever links. Looks at the disk."""
+    root = project.resolve()
+    folders = (folder for folder in path.split(os.pathsep) if Path(folder).is_absolute())
+    return os.pathsep.join(folder for folder in folders if not Path(folder).resolve().is_relative_to(root))
