@@ -29,6 +29,9 @@ _UNSEEN = re.compile(f"[{_IGNORABLE}]")
 _UNSEEN_IN_JSON = re.compile(f"[\x7f-\x9f{_IGNORABLE}]")
 """What JSON lets pass."""
 
+_ESCAPE = re.compile(r"\\(?:u[0-9a-f]{4}|.)")
+"""One of JSON's escapes."""
+
 
 def escaped(text: str) -> str:
     """The text as one line: what is not visible (line ends, control characters, overrides of direction, characters
@@ -46,6 +49,17 @@ def escaped_lines(text: str) -> str:
 def visible_json(text: str) -> str:
     """The same JSON, in which characters that are not visible stand as JSON's own escapes."""
     return text if text.isascii() else _UNSEEN_IN_JSON.sub(lambda found: json.dumps(found[0])[1:-1], text)
+
+
+def with_escapes_shown(text: str) -> str:
+    """The same JSON, in which the escapes that `visible_json` made are part of the strings, so that whoever encodes its
+    value again shows them, too."""
+    return _ESCAPE.sub(_escape_shown, text) if "\\u" in text else text
+
+
+def _escape_shown(found: re.Match[str]) -> str:
+    escape = found[0]
+    return f"\\{escape}" if escape[1] == "u" and escape >= "\\u007f" else escape
 
 
 def quoted(text: object, most_chars: int = QUOTED_CHARS) -> str:

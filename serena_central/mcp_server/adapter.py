@@ -23,6 +23,7 @@ from serena_central.mcp_server.conversation import exchange_of, scope_of
 from serena_central.mcp_server.errors import failed_result, protocol_error, wire
 from serena_central.mcp_server.identity import Client, claim_of, request_of
 from serena_central.mcp_server.progress import relaying
+from serena_central.mcp_server.results import call_result
 from serena_central.mcp_server.roots import learn_folder
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
@@ -160,13 +161,7 @@ class Adapter:
                 await context.session.send_tool_list_changed()
         except Exception as error:  # noqa: BLE001 (the border of a call: failed_result logs what is not ours)
             return failed_result(error)
-        return wire(
-            {
-                "content": [{"type": "text", "text": block} for block in answer.blocks],
-                "isError": False,
-                "_meta": {"tokenEstimate": answer.token_estimate},
-            }
-        )
+        return call_result(answer, self._caller.tool(params.name))
 
 
 def _client(context: Context) -> Client:
@@ -180,13 +175,15 @@ def _client(context: Context) -> Client:
 def _listed(tool: Tool, *, plain: bool) -> dict[str, Any]:
     return {
         "name": tool.name,
+        "title": tool.title,
         "description": tool.description,
         "inputSchema": tool.plain_schema if plain else tool.schema,
+        **({"outputSchema": tool.output_schema} if tool.output_schema else {}),
         "annotations": {
-            "title": tool.title,
             "readOnlyHint": tool.read_only,
             **({} if tool.read_only else {"destructiveHint": tool.destructive}),
             **({"idempotentHint": True} if tool.idempotent and not tool.read_only else {}),
+            "openWorldHint": tool.open_world,
         },
     }
 

@@ -72,8 +72,8 @@ def answered(value: Any, *, remarks: Sequence[str] = ()) -> Answer:
 
 
 def _answer(values: Mapping[str, Any], remarks: Sequence[str], *, of_several: bool) -> Answer:
-    text, shortened = fit(values, MAX_CHARS, grouped=of_several)
-    return Answer([text, "\n".join(remarks)] if remarks else [text], shortened)
+    fitted = fit(values, MAX_CHARS, grouped=of_several)
+    return Answer([fitted.text, "\n".join(remarks)] if remarks else [fitted.text], fitted.shortened, fitted.data)
 
 
 def _value(answer: Answer) -> Any:

@@ -16,14 +16,28 @@ CHARACTERS_PER_TOKEN = 4
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What a call gives: the answer proper, then, where something qualifies it, one block with a line per remark."""
+    """What a call gives: the answer proper, then, where something qualifies it, one block with a line per note."""
 
     blocks: list[str]
     shortened: bool = False
+    data: str | None = None
+    """The JSON at the end of the first block, behind the sentences that say what it leaves out; None for a text."""
+
+    @property
+    def notes(self) -> list[str]:
+        """Everything that qualifies the answer, a sentence or two each."""
+        first = [] if self.data is None else self.blocks[0][: -len(self.data)].splitlines()
+        return [*first, *(note for block in self.blocks[1:] for note in block.splitlines())]
 
     @property
     def token_estimate(self) -> int:
         return sum(map(len, self.blocks)) // CHARACTERS_PER_TOKEN
+
+
+def recalled(blocks: list[str]) -> Answer:
+    """An answer of which the store has kept the blocks. Edits answer with an object, or with a sentence."""
+    is_object = bool(blocks) and blocks[0].startswith("{")
+    return Answer(blocks, data=blocks[0] if is_object else None)
 
 
 class Form(NamedTuple):

@@ -127,9 +127,13 @@ class ToolCaller:
         """Whether its client's schemas know neither integers nor alternatives."""
         return self._services.offer.context(session).plain_schemas
 
+    def tool(self, name: str) -> Tool | None:
+        """The tool that calls of this name run; None if there is none."""
+        return CATALOGUE.get(name)
+
     def only_reads(self, name: str) -> bool:
         """Whether a call of this tool changes nothing; true for a name that is no tool's."""
-        tool = CATALOGUE.get(name)
+        tool = self.tool(name)
         return tool is None or tool.read_only
 
     async def call(
@@ -251,8 +255,8 @@ class ToolCaller:
                 results = {"": await tool.function(call, **parsed)}
         await _help_if_empty(call, results)
         remarks = "\n".join(call.remarks)
-        text, shortened = fit(results, max(limit - len(remarks), limit // 2), grouped=scope.grouped)
-        answer = Answer([text, remarks] if remarks else [text], shortened)
+        fitted = fit(results, max(limit - len(remarks), limit // 2), grouped=scope.grouped)
+        answer = Answer([fitted.text, remarks] if remarks else [fitted.text], fitted.shortened, fitted.data)
         call.answer_chars = sum(map(len, answer.blocks))
         return answer
 

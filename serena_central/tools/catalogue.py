@@ -23,11 +23,10 @@ from serena_central.projects.scope import About
 Shown = Literal["always", "optional", "super-repo"]
 """`super-repo`: in sessions that work in one."""
 
-ProjectArgument = Annotated[
-    str | list[str] | None, Meta(description='Name or path, several ("a,b"), or "*" for all open ones')
-]
-ContextArgument = Annotated[str | None, Meta(description="The task in words; selects the project")]
-LimitArgument = Annotated[int, Meta(ge=-1, description="Maximum answer length; -1: the configured limit")]
+# What all tools take is described once, by list_projects.
+ProjectArgument = str | list[str] | None
+ContextArgument = str | None
+LimitArgument = Annotated[int, Meta(ge=-1, description="Maximum length; -1: the setting")]
 ItemsArgument = Annotated[Annotated[int, Meta(ge=1, le=10_000)] | None, Meta(description="Maximum number of items")]
 CursorArgument = Annotated[str, Meta(description="Continues a truncated answer")]
 
@@ -62,6 +61,10 @@ class Tool:
     about: About
     names_project: bool
     """Its own `project` parameter says what it acts on, and does not choose a scope."""
+    takes_words: bool
+    """It needs `semantic_context`, although it runs on no project."""
+    answers: str | None
+    """The shape of its answer, which is JSON; None if it is a text, which is JSON only for several projects."""
     read_only: bool
     edits: bool
     """It changes files of the project; `read_only` is false as well for tools that change a session."""
@@ -70,6 +73,8 @@ class Tool:
     destructive: bool
     idempotent: bool
     shown: Shown
+    open_world: bool
+    """It may reach beyond this machine's projects."""
     needs: str | None
     """Name of the server's setting that must be switched on for it; such a tool is listed where that is so."""
     gives_way: bool
@@ -87,19 +92,39 @@ class Tool:
 
     @cached_property
     def schema(self) -> dict[str, Any]:
-        """JSON schema of the arguments: one flat object, nothing that only validators read."""
+        """JSON schema of the arguments: one flat object, nothing that only validators read. `project` and
+        `semantic_context` are accepted by every tool, and listed where they have an effect."""
         (_,), components = msgspec.json.schema_components([self.params])
         (schema,) = components.values()
         properties: dict[str, Any] = schema["properties"]
+        if not self.on_project:
+            unused = ([] if self.names_project else ["project"]) + ([] if self.takes_words else ["semantic_context"])
+            properties = {name: part for name, part in properties.items() if name not in unused}
         return {
             "type": "object",
             "properties": {name: _plain(part) for name, part in properties.items()},
             **({"required": schema["required"]} if schema.get("required") else {}),
         }
 
+    @property
+    def output_schema(self) -> dict[str, Any] | None:
+        """JSON schema of the structured content; None for a tool that answers with a text.
+
+        `result` is of the tool's own type, an object by project where there are several, and another shorter form
+        where the answer does not fit its limit.
+        """
+        if self.answers is None:
+            return None
+        return {
+            "type": "object",
+            "properties": {"result": {"description": self.answers}, "notes": LIST_OF_STRINGS},
+            "required": ["result"],
+        }
+
     @cached_property
     def plain_schema(self) -> dict[str, Any]:
-        """The same for clients that know neither integers nor alternatives: numbers, and the first alternative."""
+        """The same for clients that know neither integers nor alternatives: numbers, and a string where that is one of
+        the alternatives: names are accepted wherever numbers are."""
         properties: dict[str, dict[str, Any]] = self.schema["properties"]
         return {**self.schema, "properties": {name: _plainest(part) for name, part in properties.items()}}
 
@@ -139,22 +164,27 @@ class Tool:
 
 
 def _plain(part: dict[str, Any]) -> dict[str, Any]:
-    """One parameter's schema without `null` alternatives and empty defaults: what is left out is empty, 0 or false. Nor
-    is a list of strings told beside a string, which may hold several with commas: both are taken."""
+    """One parameter's schema without `null` alternatives, and with its type beside an enum. What is listed is simpler
+    than what is accepted: beside a string neither a number nor a list of strings, of which it may hold several with
+    commas."""
     choices = [choice for choice in part.get("anyOf", ()) if choice != {"type": "null"}]
     if any(choice.get("type") == "string" for choice in choices):
-        choices = [choice for choice in choices if choice != LIST_OF_STRINGS]
+        choices = [choice for choice in choices if choice not in (LIST_OF_STRINGS, {"type": "integer"})]
     if len(choices) == 1:
         part = {**choices[0], **{key: value for key, value in part.items() if key != "anyOf"}}
     elif choices:
         part = {**part, "anyOf": choices}
-    return {key: value for key, value in part.items() if key != "default" or value}
+    if isinstance(part.get("items"), dict):
+        part = {**part, "items": _plain(part["items"])}
+    if "enum" in part:
+        part = {"type": "string" if all(isinstance(one, str) for one in part["enum"]) else "integer", **part}
+    return {key: value for key, value in part.items() if key != "default" or value is not None}
 
 
 def _plainest(part: dict[str, Any]) -> dict[str, Any]:
     plain = {key: value for key, value in part.items() if key != "anyOf"}
     if "anyOf" in part:
-        plain |= part["anyOf"][0]
+        plain |= next((choice for choice in part["anyOf"] if choice.get("type") == "string"), part["anyOf"][0])
     if plain.get("type") == "integer":
         plain["type"] = "number"
     if isinstance(plain.get("items"), dict):
@@ -183,6 +213,7 @@ class Catalogue:
         self,
         title: str,
         *,
+        answers: str | None = None,
         reads: bool = True,
         edits: bool = False,
         journaled: bool | None = None,
@@ -190,7 +221,9 @@ class Catalogue:
         destructive: bool = False,
         idempotent: bool | None = None,
         shown: Shown = "always",
+        open_world: bool = False,
         needs: str | None = None,
+        takes_words: bool = False,
         gives_way: bool = False,
         paged: bool = False,
         spans: bool = False,
@@ -215,12 +248,15 @@ class Catalogue:
                 on_project=on_project,
                 about=about,
                 names_project="project" in signature.parameters,
+                takes_words=takes_words,
+                answers=answers,
                 read_only=reads and not edits,
                 edits=edits,
                 journaled=edits if journaled is None else journaled,
                 destructive=destructive,
                 idempotent=reads if idempotent is None else idempotent,
                 shown=shown,
+                open_world=open_world,
                 needs=needs,
                 gives_way=gives_way,
                 paged=paged,

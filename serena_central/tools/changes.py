@@ -13,7 +13,7 @@ from serena_central.tools.context import ToolCall
 MOST_EDITS = 5000
 
 
-@tool("Summarize changes")
+@tool("Summarize changes", answers="{files, edits}")
 async def summarize_changes(call: ToolCall) -> Shaped:
     """What this session changed, by project and file. Changes by shell commands and other editors are not included."""
     made = await changes_of(call)

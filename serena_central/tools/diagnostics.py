@@ -24,7 +24,9 @@ DIAGNOSTIC_CHARS = 80
 Grouped = dict[str, dict[str, dict[str, list[dict[str, Any]]]]]
 
 
-@tool("Diagnostics of a file", paged=True)
+@tool(
+    "Diagnostics of a file", answers="by file, severity, symbol: list of {message, range, code?, source?}", paged=True
+)
 async def get_diagnostics_for_file(
     call: ToolCall,
     target: Project,
@@ -40,7 +42,13 @@ async def get_diagnostics_for_file(
     return _shape(call, {path: _selected(found, start_line, end_line, min_severity)})
 
 
-@tool("Diagnostics of a symbol", shown="optional", paged=True, aliases={"relative_path": "reference_file"})
+@tool(
+    "Diagnostics of a symbol",
+    answers="by file, severity, symbol: list of {message, range, code?, source?}",
+    shown="optional",
+    paged=True,
+    aliases={"relative_path": "reference_file"},
+)
 async def get_diagnostics_for_symbol(
     call: ToolCall,
     target: Project,

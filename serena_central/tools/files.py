@@ -33,7 +33,7 @@ Folder = Annotated[str, Meta(description='Folder in the project; "." is its root
 SkipIgnored = Annotated[bool, Meta(description="Skip ignored files")]
 
 
-@tool("List a folder", about="files", spans=True, paged=True)
+@tool("List a folder", answers="{dirs, files}", about="files", spans=True, paged=True)
 async def list_dir(
     call: ToolCall,
     target: Project,
@@ -72,7 +72,7 @@ async def list_dir(
     )
 
 
-@tool("Find files", about="files", paged=True)
+@tool("Find files", answers="{files}", about="files", paged=True)
 async def find_file(
     call: ToolCall,
     target: Project,
@@ -157,7 +157,7 @@ async def read_file(
     )
 
 
-@tool("Search for a pattern", about="files", paged=True)
+@tool("Search for a pattern", answers="by file: list of lines", about="files", paged=True)
 async def search_for_pattern(
     call: ToolCall,
     target: Project,

@@ -14,6 +14,12 @@ from serena_central.tools.listing import Listing
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
+class _Json(str):
+    """A text that is JSON. What is cut out of it is none, and a plain string."""
+
+    __slots__ = ()
+
+
 class _Fitted(NamedTuple):
     text: str
     says: str = ""
@@ -22,8 +28,16 @@ class _Fitted(NamedTuple):
     """Of a list, the items that stand in it in their usual form."""
 
 
-def fit(results: Mapping[str, Any], limit: int, *, grouped: bool) -> tuple[str, bool]:
-    """Text of an answer of `limit` characters at most, and whether it had to be shortened.
+class Fitted(NamedTuple):
+    text: str
+    """The sentences that say what the answer leaves out, one a line, and the answer."""
+    shortened: bool
+    data: str | None
+    """The answer alone, if it is JSON."""
+
+
+def fit(results: Mapping[str, Any], limit: int, *, grouped: bool) -> Fitted:
+    """An answer of `limit` characters at most.
 
     `results` maps project name → what the tool returned there; without `grouped` it has one entry, which stands bare.
     Of several, those that are short enough leave their room to the others. Only the sentence that says what was left
@@ -33,14 +47,15 @@ def fit(results: Mapping[str, Any], limit: int, *, grouped: bool) -> tuple[str, 
     if grouped:
         fitted = _fit_groups(results, limit)
         says = [f"{quoted(name)}: {one.says}" for name, one in fitted.items() if one.says]
-        text = "{" + ",".join(f"{_encode(name)}:{one.text}" for name, one in fitted.items()) + "}"
+        text = _Json("{" + ",".join(f"{_encode(name)}:{one.text}" for name, one in fitted.items()) + "}")
     else:
         fitted = {name: _fitted(result, limit, limit, bare=True) for name, result in results.items()}
-        ((says, text),) = [([one.says] if one.says else [], one.text) for one in fitted.values()]
+        (one,) = fitted.values()
+        says, text = [one.says] if one.says else [], one.text
     for name, result in results.items():
         if isinstance(result, Listing) and fitted[name].shown:
             result.shown(fitted[name].shown.start, fitted[name].shown.stop)
-    return "\n".join([*says, text]), bool(says)
+    return Fitted("\n".join([*says, text]), bool(says), str(text) if isinstance(text, _Json) else None)
 
 
 def _fit_groups(results: Mapping[str, Any], limit: int) -> dict[str, _Fitted]:
@@ -125,11 +140,12 @@ def _render(value: Any, *, bare: bool) -> str:
     return _sendable(value) if bare and isinstance(value, str) else _encode(value)
 
 
-def _encode(value: Any) -> str:
+def _encode(value: Any) -> _Json:
     try:
-        return visible_json(msgspec.json.encode(value).decode())
+        text = msgspec.json.encode(value).decode()
     except UnicodeEncodeError:
-        return visible_json(json.dumps(_sendable(value), ensure_ascii=False, separators=(",", ":")))
+        text = json.dumps(_sendable(value), ensure_ascii=False, separators=(",", ":"))
+    return _Json(visible_json(text))
 
 
 def _sendable(value: Any) -> Any:

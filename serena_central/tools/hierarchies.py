@@ -18,7 +18,13 @@ from serena_central.tools.symbols import InFile, NamePath, find_declarations, re
 Depth = Annotated[int, Meta(ge=1, le=10, description="Levels to follow")]
 
 
-@tool("Call hierarchy", shown="optional", aliases={"name_path_pattern": "name_path"}, together=find_declarations)
+@tool(
+    "Call hierarchy",
+    answers="tree of symbols",
+    shown="optional",
+    aliases={"name_path_pattern": "name_path"},
+    together=find_declarations,
+)
 async def get_call_hierarchy(
     call: ToolCall,
     target: Project,
@@ -31,7 +37,13 @@ async def get_call_hierarchy(
     return await _hierarchy(call, target, name_path, relative_path, direction, depth)
 
 
-@tool("Type hierarchy", shown="optional", aliases={"name_path_pattern": "name_path"}, together=find_declarations)
+@tool(
+    "Type hierarchy",
+    answers="tree of symbols",
+    shown="optional",
+    aliases={"name_path_pattern": "name_path"},
+    together=find_declarations,
+)
 async def get_type_hierarchy(
     call: ToolCall,
     target: Project,

@@ -18,7 +18,7 @@ from serena_central.tools.context import ToolCall
 Name = Annotated[str, Meta(description="Name, e.g. backend/conventions; global/… for all projects")]
 
 
-@tool("Write a memory", about="notes", reads=False, journaled=True)
+@tool("Write a memory", about="notes", reads=False, journaled=True, destructive=True)
 async def write_memory(
     call: ToolCall,
     target: Project,
@@ -42,7 +42,7 @@ async def read_memory(call: ToolCall, target: Project, memory_name: Name) -> str
     return framed(memory.content, f"The memory {quoted(memory.name)} of {of}")
 
 
-@tool("List memories", about="notes")
+@tool("List memories", answers="{memories, read_only_memories?}", about="notes")
 async def list_memories(
     call: ToolCall, target: Project, topic: Annotated[str, Meta(description="Only memories below this topic")] = ""
 ) -> dict[str, Any]:
@@ -67,7 +67,7 @@ async def delete_memory(call: ToolCall, target: Project, memory_name: Name) -> s
     return f"Memory {quoted(name)} was deleted."
 
 
-@tool("Rename a memory", about="notes", reads=False, journaled=True)
+@tool("Rename a memory", about="notes", reads=False, journaled=True, destructive=True)
 async def rename_memory(
     call: ToolCall,
     target: Project,
@@ -83,7 +83,7 @@ async def rename_memory(
     return f"Memory {quoted(old)} was renamed to {quoted(new)}."
 
 
-@tool("Edit a memory", about="notes", reads=False, journaled=True)
+@tool("Edit a memory", about="notes", reads=False, journaled=True, destructive=True)
 async def edit_memory(
     call: ToolCall,
     target: Project,

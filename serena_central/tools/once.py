@@ -21,7 +21,7 @@ from serena_central.core.errors import (
     NotReady,
     SerenaCentralError,
 )
-from serena_central.tools.answer import Answer
+from serena_central.tools.answer import Answer, recalled
 from serena_central.tools.catalogue import Tool
 
 MOST_KEPT = 10_000
@@ -72,7 +72,7 @@ class Once:
         for key, blocks in answers.items():
             kept = self._kept.get(key)
             if kept is not None and kept.answer is not None and not kept.done.is_set():
-                kept.answer = Answer(blocks)
+                kept.answer = recalled(blocks)
         for kept in self._kept.values():
             if kept.answer is not None or kept.error is not None:
                 kept.done.set()

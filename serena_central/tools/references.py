@@ -34,7 +34,13 @@ USE_CHARS = 80
 """No use in an answer is shorter."""
 
 
-@tool("Find references", aliases={"name_path_pattern": "name_path"}, together=find_declarations, paged=True)
+@tool(
+    "Find references",
+    answers="by file, kind: list of {name_path, body_location, content_around_reference}",
+    aliases={"name_path_pattern": "name_path"},
+    together=find_declarations,
+    paged=True,
+)
 async def find_referencing_symbols(
     call: ToolCall,
     target: Project,

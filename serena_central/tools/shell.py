@@ -45,6 +45,7 @@ class CommandResult(msgspec.Struct):
 
 @tool(
     "Run a shell command",
+    answers="{stdout, stderr, return_code, cwd}",
     reads=False,
     edits=True,
     journaled=False,
@@ -52,6 +53,7 @@ class CommandResult(msgspec.Struct):
     idempotent=False,
     shown="optional",
     spans=True,
+    open_world=True,
     needs="execute_shell",
     timeout_s=240,
 )

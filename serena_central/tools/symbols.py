@@ -64,8 +64,8 @@ FEW_NAMES = 3
 
 NamePath = Annotated[str, Meta(description="name, Class/method or ns::Class.method, /Class (top level), name[1]")]
 InFile = Annotated[str, Meta(description="File that defines it; optional if the name path is unique")]
-Kinds = Annotated[list[int | str], Meta(description="Only these LSP symbol kinds, by number or name")]
-NotKinds = Annotated[list[int | str], Meta(description="Not these kinds; takes precedence over include_kinds")]
+Kinds = Annotated[list[int | str], Meta(description="Only these LSP kinds: name or number")]
+NotKinds = Annotated[list[int | str], Meta(description="Not these kinds; takes precedence")]
 Body = Annotated[bool, Meta(description="Include the source of each symbol")]
 Info = Annotated[bool, Meta(description="Include signature and documentation; not with include_body")]
 
@@ -183,7 +183,7 @@ def _children(views: Sequence[SymbolView]) -> dict[str, list[dict[str, Any]]]:
     return by_kind
 
 
-@tool("Symbols overview", paged=True)
+@tool("Symbols overview", answers="by kind: names, nested; of a folder, by file", paged=True)
 async def get_symbols_overview(
     call: ToolCall,
     target: Project,
@@ -251,6 +251,7 @@ def _overview(file: FileSymbols, container: int, depth: int) -> dict[str, list[A
 
 @tool(
     "Find symbols",
+    answers="list of {name_path, kind, relative_path, body_location, body?, info?, children?}",
     paged=True,
     aliases={"name_path": "name_path_pattern", "symbol": "name_path_pattern", "name": "name_path_pattern"},
 )
@@ -371,7 +372,13 @@ def is_wanted(kind: int, include: frozenset[int], exclude: frozenset[int]) -> bo
     return kind not in exclude and (not include or kind in include)
 
 
-@tool("Find implementations", aliases={"name_path_pattern": "name_path"}, together=find_declarations, paged=True)
+@tool(
+    "Find implementations",
+    answers="list of symbols as find_symbol's",
+    aliases={"name_path_pattern": "name_path"},
+    together=find_declarations,
+    paged=True,
+)
 async def find_implementations(
     call: ToolCall, target: Project, name_path: NamePath, relative_path: InFile = "", include_info: Info = False
 ) -> Listing:
@@ -387,7 +394,7 @@ async def find_implementations(
     return await _listed(call, target, hits, info=include_info)
 
 
-@tool("Find declaration")
+@tool("Find declaration", answers="a symbol as find_symbol's, or several")
 async def find_declaration(
     call: ToolCall,
     target: Project,
@@ -433,7 +440,11 @@ async def _one_group(regex: str, content: str, path: str) -> int:
     return groups[0]
 
 
-@tool("Symbol context", aliases={"name_path_pattern": "name_path"})
+@tool(
+    "Symbol context",
+    answers="a symbol as find_symbol's, with container, callers, callees",
+    aliases={"name_path_pattern": "name_path"},
+)
 async def get_symbol_context(
     call: ToolCall, target: Project, name_path: NamePath, relative_path: InFile = ""
 ) -> Shaped:
@@ -479,7 +490,7 @@ async def _callees(call: ToolCall, target: Project, hit: Hit) -> list[str]:
     return list(dict.fromkeys(node.in_short for node in sorted(nodes, key=lambda node: node.outside)))[:FEW]
 
 
-@tool("All symbols of a folder", shown="optional", paged=True)
+@tool("All symbols of a folder", answers="by file: name paths", shown="optional", paged=True)
 async def find_all_symbols(
     call: ToolCall,
     target: Project,

@@ -41,7 +41,7 @@ def _broken_key(one: Broken) -> str:
     return f"{one.path}: {one.what}: {one.message}"
 
 
-@tool("Unused symbols", shown="optional", timeout_s=LONG_S, gives_way=True, spans=True)
+@tool("Unused symbols", answers="findings and counts", shown="optional", timeout_s=LONG_S, gives_way=True, spans=True)
 async def find_unused_symbols(
     call: ToolCall,
     target: Project,
@@ -75,7 +75,9 @@ def _finding(one: Unused) -> dict[str, Any]:
     }
 
 
-@tool("Broken references", shown="optional", timeout_s=LONG_S, gives_way=True, spans=True)
+@tool(
+    "Broken references", answers="findings and counts", shown="optional", timeout_s=LONG_S, gives_way=True, spans=True
+)
 async def check_references(
     call: ToolCall,
     target: Project,

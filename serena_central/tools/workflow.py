@@ -70,9 +70,10 @@ async def get_current_config(call: ToolCall) -> dict[str, Any]:
     }
 
 
-@tool("List projects")
+@tool("List projects", answers="list of {name, root, open, files, indexed, sessions, servers}")
 async def list_projects(call: ToolCall) -> list[Any]:
-    """Known projects: name, root, whether open, files indexed, and their language servers: state, installation."""
+    """Known projects, their files and language servers. All tools take project (name or path, several with commas, "*"
+    for all that are open) and semantic_context (the task in words, which picks the project)."""
     repo = call.services.offer.super_repo(call.session)
     modules = {str(module.root): repo.name for module in repo.modules.values()} if repo else {}
     now = time.time()
@@ -106,7 +107,7 @@ def _waiting(known: ProjectSnapshot) -> dict[str, int | None]:
     return {"waiting": known.pending, "seconds_left": None if left is None else round(left)}
 
 
-@tool("Route words to a module", shown="super-repo")
+@tool("Route words to a module", answers="{module, points and what gave them}", shown="super-repo", takes_words=True)
 async def route(call: ToolCall) -> dict[str, Any]:
     """Which module of the super-repo the words in semantic_context are about: points, and what gave them."""
     repo = call.services.offer.super_repo(call.session)
@@ -135,7 +136,7 @@ async def remove_project(
     return f"{quoted(root)} was removed from the list. Its files were not changed."
 
 
-@tool("Restart language server", reads=False, idempotent=True, shown="optional")
+@tool("Restart language server", answers="{restarted}", reads=False, idempotent=True, shown="optional")
 async def restart_language_server(
     call: ToolCall,
     target: Project,
@@ -200,7 +201,7 @@ async def query_project(
     return answer.blocks[0]
 
 
-@tool("List projects that can be queried", shown="optional")
+@tool("List projects that can be queried", answers="list of names", shown="optional")
 async def list_queryable_projects(call: ToolCall) -> list[str]:
     """Names of the projects that query_project and the argument `project` of every tool accept."""
     return call.services.projects.known_names()

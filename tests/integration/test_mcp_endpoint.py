@@ -129,8 +129,9 @@ class TestBothEras:
         async with face.raw(era) as client:
             result = (await client.ask("tools/list"))["result"]
         echo = next(tool for tool in result["tools"] if tool["name"] == "echo")
-        assert set(echo) == {"name", "description", "inputSchema", "annotations"}
-        assert echo["annotations"] == {"title": "Echo", "readOnlyHint": True}
+        assert set(echo) == {"name", "title", "description", "inputSchema", "annotations"}
+        assert echo["title"] == "Echo"
+        assert echo["annotations"] == {"readOnlyHint": True, "openWorldHint": False}
         assert "text" in echo["inputSchema"]["properties"]
 
     async def test_errors_of_ours_are_tool_results_that_say_what_to_do(self, face: Face, era: Era) -> None:

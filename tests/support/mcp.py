@@ -54,6 +54,9 @@ class ScriptedTools(ToolCaller):
     def wants_plain_schemas(self, session: Session) -> bool:
         return False
 
+    def tool(self, name: str) -> Tool | None:
+        return self.catalogue.get(name)
+
     def only_reads(self, name: str) -> bool:
         return True
 

@@ -15,6 +15,9 @@ from serena_central.tools.diagnostics import grouped
 UNRESOLVED_LISTED = 20
 """Places that one answer names of each project."""
 
+EDIT_ANSWER = "{edit, files, new_errors?, may_have_broken?}; of a dry run, the diff"
+"""The shape of what `answer` makes."""
+
 SHARED_GUARD = (
     "Several clients may share this session, and what one of them read counts for all: an edit may overwrite "
     "changes that another one made since."

@@ -15,7 +15,7 @@ from serena_central.projects.superrepo.sibling_rename import rename_uses
 from serena_central.symbols.index import Hit
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
-from serena_central.tools.edits.answers import answer, seen_by, seen_within
+from serena_central.tools.edits.answers import EDIT_ANSWER, answer, seen_by, seen_within
 from serena_central.tools.edits.symbol_edits import DryRun
 from serena_central.tools.symbols import InFile, NamePath
 
@@ -43,7 +43,9 @@ async def _renaming(_call: ToolCall, projects: Sequence[Project], arguments: Map
 
 @tool(
     "Rename a symbol",
+    answers=EDIT_ANSWER,
     edits=True,
+    destructive=True,
     idempotent=False,
     aliases={"name_path_pattern": "name_path"},
     timeout_s=120,
@@ -135,6 +137,7 @@ def _remark_left(call: ToolCall, name: str, left: LeftOver) -> None:
 
 @tool(
     "Delete an unused symbol",
+    answers=EDIT_ANSWER,
     edits=True,
     destructive=True,
     idempotent=False,

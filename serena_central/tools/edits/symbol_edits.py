@@ -16,7 +16,7 @@ from serena_central.projects.refactoring.deletion import others_in
 from serena_central.symbols.kinds import kind_numbers
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
-from serena_central.tools.edits.answers import answer, seen_within
+from serena_central.tools.edits.answers import EDIT_ANSWER, answer, seen_within
 from serena_central.tools.symbols import InFile, NamePath
 
 DryRun = Annotated[bool, Meta(description="Only return the diff")]
@@ -34,6 +34,7 @@ SET_APART = kind_numbers(["Class", "Method", "Interface", "Function", "Struct", 
 
 @tool(
     "Replace a symbol's definition",
+    answers=EDIT_ANSWER,
     edits=True,
     destructive=True,
     idempotent=False,
@@ -65,7 +66,13 @@ async def replace_symbol_body(
     return await answer(call, target, edited, about=meant.name_path)
 
 
-@tool("Insert after a symbol", edits=True, idempotent=False, aliases={"name_path_pattern": "name_path"})
+@tool(
+    "Insert after a symbol",
+    answers=EDIT_ANSWER,
+    edits=True,
+    idempotent=False,
+    aliases={"name_path_pattern": "name_path"},
+)
 async def insert_after_symbol(
     call: ToolCall,
     target: Project,
@@ -78,7 +85,13 @@ async def insert_after_symbol(
     return await _insert(call, target, name_path, relative_path, dry_run, body, inserted_after)
 
 
-@tool("Insert before a symbol", edits=True, idempotent=False, aliases={"name_path_pattern": "name_path"})
+@tool(
+    "Insert before a symbol",
+    answers=EDIT_ANSWER,
+    edits=True,
+    idempotent=False,
+    aliases={"name_path_pattern": "name_path"},
+)
 async def insert_before_symbol(
     call: ToolCall,
     target: Project,

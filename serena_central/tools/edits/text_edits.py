@@ -21,7 +21,7 @@ from serena_central.projects.project import Project
 from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
-from serena_central.tools.edits.answers import answer, seen_by
+from serena_central.tools.edits.answers import EDIT_ANSWER, answer, seen_by
 from serena_central.tools.edits.symbol_edits import DryRun
 from serena_central.tools.files import paths_below
 from serena_central.tools.symbols import remark_names
@@ -35,7 +35,7 @@ LastLine = Annotated[int, Meta(ge=0, description="Last line, inclusive")]
 Lines = Annotated[str, Meta(description="Complete lines")]
 
 
-@tool("Replace content", edits=True, destructive=True, idempotent=False)
+@tool("Replace content", answers=EDIT_ANSWER, edits=True, destructive=True, idempotent=False)
 async def replace_content(
     call: ToolCall,
     target: Project,
@@ -56,7 +56,7 @@ async def replace_content(
     return await answer(call, target, await target.edits.change_text(path, plan, call.author, dry_run=dry_run))
 
 
-@tool("Write a file", edits=True, destructive=True, idempotent=False)
+@tool("Write a file", answers=EDIT_ANSWER, edits=True, destructive=True, idempotent=False)
 async def create_text_file(
     call: ToolCall,
     target: Project,
@@ -76,7 +76,7 @@ async def create_text_file(
     return {"overwritten": not edited.files[0].created, **told}
 
 
-@tool("Delete lines", edits=True, destructive=True, idempotent=False, shown="optional")
+@tool("Delete lines", answers=EDIT_ANSWER, edits=True, destructive=True, idempotent=False, shown="optional")
 async def delete_lines(
     call: ToolCall,
     target: Project,
@@ -91,7 +91,7 @@ async def delete_lines(
     )
 
 
-@tool("Replace lines", edits=True, destructive=True, idempotent=False, shown="optional")
+@tool("Replace lines", answers=EDIT_ANSWER, edits=True, destructive=True, idempotent=False, shown="optional")
 async def replace_lines(
     call: ToolCall,
     target: Project,
@@ -111,7 +111,7 @@ async def replace_lines(
     )
 
 
-@tool("Insert lines", edits=True, idempotent=False, shown="optional")
+@tool("Insert lines", answers=EDIT_ANSWER, edits=True, idempotent=False, shown="optional")
 async def insert_at_line(
     call: ToolCall,
     target: Project,
@@ -126,7 +126,7 @@ async def insert_at_line(
     )
 
 
-@tool("Replace in files", edits=True, destructive=True, idempotent=False, shown="optional")
+@tool("Replace in files", answers=EDIT_ANSWER, edits=True, destructive=True, idempotent=False, shown="optional")
 async def replace_in_files(
     call: ToolCall,
     target: Project,

@@ -23,8 +23,35 @@ def find_symbol() -> Tool:
 def test_every_tool_and_parameter_is_described(tool: Tool) -> None:
     assert tool.title
     assert tool.description
-    assert all(part.get("description") for part in tool.schema["properties"].values())
-    assert {"project", "semantic_context"} <= tool.schema["properties"].keys()
+    shared = {"project", "semantic_context"}
+    assert all(part.get("description") for name, part in tool.schema["properties"].items() if name not in shared)
+    assert shared <= tool.schema["properties"].keys() or not tool.on_project
+    assert shared <= {*tool.params.__struct_fields__}
+
+
+def test_what_all_tools_take_is_described_once() -> None:
+    described = CATALOGUE.get("list_projects")
+    assert described is not None
+    assert "project (name or path" in described.description
+    assert "semantic_context (" in described.description
+
+
+@EVERY_TOOL
+def test_a_schema_declares_its_defaults_and_a_type_for_each_parameter(tool: Tool) -> None:
+    defaults = tool.parse(
+        {name: None for name in tool.params.__struct_fields__ if name not in required(tool)} | required(tool)
+    )
+    for name, part in tool.schema["properties"].items():
+        assert isinstance(part["type"], str), name
+        assert isinstance(part.get("items", {"type": ""})["type"], str), name
+        if name not in required(tool) and defaults[name] is not None:
+            assert part["default"] == defaults[name], name
+
+
+def required(tool: Tool) -> dict[str, Any]:
+    """Any arguments that a tool takes."""
+    some = {"string": "literal", "integer": 1, "array": [], "number": 1, "boolean": True}
+    return {name: some[tool.schema["properties"][name]["type"]] for name in tool.schema.get("required", ())}
 
 
 @EVERY_TOOL

@@ -35,11 +35,14 @@ def listing(
 
 
 def test_a_list_that_fits_comes_whole_and_bare() -> None:
-    assert fit({"p": listing(items=PATHS[:3])}, 1000, grouped=False) == (json.dumps(PATHS[:3]).replace(" ", ""), False)
+    assert fit({"p": listing(items=PATHS[:3])}, 1000, grouped=False)[:2] == (
+        json.dumps(PATHS[:3]).replace(" ", ""),
+        False,
+    )
 
 
 def test_a_longer_one_says_how_many_there_are_where_they_lie_and_how_to_go_on() -> None:
-    text, shortened = fit({"p": listing()}, 1000, grouped=False)
+    text, shortened, _ = fit({"p": listing()}, 1000, grouped=False)
     says, answer = text.split("\n")
     shown = json.loads(answer)
     assert shortened
@@ -57,7 +60,7 @@ def test_the_cursor_leads_through_all_items_once(items: list[str], limit: int) -
     seen: list[str] = []
     cursor = ""
     while True:
-        text, _ = fit({"p": listing(cursor=cursor, items=items, chars=limit)}, limit, grouped=False)
+        text, *_ = fit({"p": listing(cursor=cursor, items=items, chars=limit)}, limit, grouped=False)
         assert len(text) <= limit
         says, _, answer = text.rpartition("\n")
         seen += json.loads(answer)
@@ -69,19 +72,19 @@ def test_the_cursor_leads_through_all_items_once(items: list[str], limit: int) -
 
 
 def test_what_came_or_went_between_two_pages_is_said() -> None:
-    text, _ = fit({"p": listing(cursor="100/299")}, 1000, grouped=False)
+    text, *_ = fit({"p": listing(cursor="100/299")}, 1000, grouped=False)
     assert "There were 299 on the first page: items may be missing or repeated." in text
     assert json.loads(text.split("\n")[1])[0] == PATHS[100]
 
 
 def test_a_limit_is_kept_though_more_would_fit() -> None:
-    text, shortened = fit({"p": listing(limit=2)}, 10_000, grouped=False)
+    text, shortened, _ = fit({"p": listing(limit=2)}, 10_000, grouped=False)
     assert (json.loads(text.split("\n")[1]), shortened) == (PATHS[:2], True)
     assert 'cursor="2/300" continues' in text
 
 
 def test_a_cursor_behind_the_end_answers_that_there_is_nothing() -> None:
-    text, _ = fit({"p": listing(cursor="300/300")}, 1000, grouped=False)
+    text, *_ = fit({"p": listing(cursor="300/300")}, 1000, grouped=False)
     assert text == "300 files. No items after 300.\n[]"
 
 
@@ -93,17 +96,17 @@ def test_what_is_no_cursor_is_refused(cursor: str) -> None:
 
 def test_a_shorter_form_of_the_whole_comes_before_a_page_of_the_full_one() -> None:
     short = Form("as a count", lambda: 300)
-    text, _ = fit({"p": listing(shorter=[short])}, 1000, grouped=False)
+    text, *_ = fit({"p": listing(shorter=[short])}, 1000, grouped=False)
     assert text.split("\n") == [
         "The full answer exceeds 1000 characters; it is shown as a count. Name a folder.",
         "300",
     ]
-    text, _ = fit({"p": listing(shorter=[short], limit=1)}, 1000, grouped=False)
+    text, *_ = fit({"p": listing(shorter=[short], limit=1)}, 1000, grouped=False)
     assert json.loads(text.split("\n")[1]) == PATHS[:1]
 
 
 def test_of_several_projects_each_has_its_page_and_short_ones_are_whole() -> None:
-    text, _ = fit({"a": listing(), "b": listing(items=PATHS[:2]), "c": listing()}, 2000, grouped=True)
+    text, *_ = fit({"a": listing(), "b": listing(items=PATHS[:2]), "c": listing()}, 2000, grouped=True)
     *says, answer = text.split("\n")
     shown = json.loads(answer)
     assert len(text) <= 2000
@@ -118,7 +121,7 @@ def test_only_what_is_shown_in_full_counts_as_seen() -> None:
     def shown(first: int, last: int) -> None:
         seen.append((first, last))
 
-    text, _ = fit({"p": listing(shown=shown)}, 1000, grouped=False)
+    text, *_ = fit({"p": listing(shown=shown)}, 1000, grouped=False)
     assert seen == [(0, len(json.loads(text.split("\n")[1])))]
     fit({"p": listing(shown=shown, shorter=[Form("as a count", lambda: 300)])}, 1000, grouped=False)
     assert len(seen) == 1
@@ -141,7 +144,7 @@ def test_no_more_items_are_built_than_may_fit() -> None:
         build=build,
         narrow="",
     )
-    text, _ = fit({"p": many}, 1000, grouped=False)
+    text, *_ = fit({"p": many}, 1000, grouped=False)
     assert max(asked) <= 501
     assert text.startswith("1,000,000 numbers. Shown: 1 to ")
 
@@ -159,7 +162,7 @@ def test_the_largest_folders_are_told_apart_furthest() -> None:
 
 def test_an_item_that_is_too_long_keeps_count_and_cursor() -> None:
     long = ["x" * 900, "y", "z"]
-    text, _ = fit({"p": listing(items=long, limit=1, chars=300)}, 300, grouped=False)
+    text, *_ = fit({"p": listing(items=long, limit=1, chars=300)}, 300, grouped=False)
     assert len(text) <= 302  # the quotes
     assert text.startswith('3 files. Shown: 1 to 1. cursor="1/3" continues.')
     assert "Truncated: file 1 has 904 characters." in text
@@ -167,13 +170,13 @@ def test_an_item_that_is_too_long_keeps_count_and_cursor() -> None:
     def shorter(first: int, last: int) -> list[str]:
         return [one[:9] for one in long[first:last]]
 
-    brief, _ = fit({"p": listing(items=long, limit=1, chars=300, brief=shorter)}, 300, grouped=False)
+    brief, *_ = fit({"p": listing(items=long, limit=1, chars=300, brief=shorter)}, 300, grouped=False)
     assert brief.endswith('Shortened: file 1 has 904 characters.\n["xxxxxxxxx"]')
 
 
 def test_the_cursor_of_a_group_names_it() -> None:
     one = listing()
     one = dataclasses.replace(one, page=one.page._replace(group="a"))
-    text, _ = fit({"a": one, "b": ["c"]}, 600, grouped=True)
+    text, *_ = fit({"a": one, "b": ["c"]}, 600, grouped=True)
     shown = page(re.findall(r'cursor="([^"]+)"', text)[0], None, 600)
     assert (shown.group, shown.total_before) == ("a", 300)

@@ -1,0 +1,51 @@
+"""A tool's answer as the result of `tools/call`: its text, and its data as structured content.
+
+Clients differ in what they show a model. Most show the text. Codex and Claude Code show `structuredContent` in its
+place: it holds all that the text says, and what is not visible as escapes. Gemini CLI makes structured content of a
+text that is JSON, and rejects the result if that is no object. One rule serves all: data is sent in both forms, and so
+is a text that a client could take for data.
+"""
+
+import json
+from typing import Any
+
+import msgspec
+
+from serena_central.core.quoting import with_escapes_shown
+from serena_central.mcp_server.errors import wire
+from serena_central.tools.answer import Answer
+from serena_central.tools.catalogue import Tool
+
+_STARTS = frozenset('["-0123456789tfn')
+"""What JSON begins with that is no object."""
+
+
+def call_result(answer: Answer, tool: Tool | None) -> dict[str, Any]:
+    """The result in wire form. `structuredContent` fits the tool's `output_schema`."""
+    result: dict[str, Any] = {
+        "content": [{"type": "text", "text": block} for block in answer.blocks],
+        "isError": False,
+        "_meta": {"tokenEstimate": answer.token_estimate},
+    }
+    if answer.data is not None:
+        result["structuredContent"] = _structured(msgspec.json.decode(with_escapes_shown(answer.data)), answer.notes)
+    elif (tool is not None and tool.answers is not None) or _passes_for_data(answer.blocks[0]):
+        result["structuredContent"] = _structured(answer.blocks[0], answer.notes)
+    return wire(result)
+
+
+def _structured(result: Any, notes: list[str]) -> dict[str, Any]:
+    return {"result": result, "notes": notes} if notes else {"result": result}
+
+
+def _passes_for_data(text: str) -> bool:
+    """Whether a client that tries to read the text as JSON gets something that is no object."""
+    if text.lstrip("\t\n\r ")[:1] not in _STARTS:
+        return False
+    try:
+        json.loads(text, parse_int=str, parse_float=str)  # no limit to the number of digits
+    except RecursionError:
+        return True
+    except ValueError:
+        return False
+    return True
