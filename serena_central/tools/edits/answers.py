@@ -15,7 +15,7 @@ from serena_central.tools.diagnostics import grouped
 UNRESOLVED_LISTED = 20
 """Places that one answer names of each project."""
 
-EDIT_ANSWER = "{edit, files, new_errors?, may_have_broken?}; of a dry run, the diff"
+EDIT_ANSWER = "{edit, files, new_errors?, may_have_broken?} or the diff"
 """The shape of what `answer` makes."""
 
 SHARED_GUARD = (
