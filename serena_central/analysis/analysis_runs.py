@@ -119,7 +119,7 @@ class Surveys:
 
     def start(self, root: Path, kind: Kind) -> Job:
         """Begins a survey of a checked root; the one that is on its way, if there is one."""
-        assert self._tasks is not None, "it runs before anything is surveyed"
+        assert self._tasks is not None, "it runs before anything is analyzed"
         job = self._jobs.get((root, kind))
         if job is None or job.done:
             job = self._jobs[root, kind] = Job(root, kind)
@@ -139,7 +139,7 @@ class Surveys:
         return self._jobs.get((root, kind))
 
     async def _work(self, job: Job) -> None:
-        job.failure = f"It took longer than {MOST_S / 3600:.0f} hours. Start it again: it goes on where it ended."
+        job.failure = f"It took longer than {MOST_S / 3600:.0f} hours. Start it again to resume."
         try:
             with reporting_to(job.say), job.scope, anyio.move_on_after(MOST_S):
                 survey = await (self._graph(job) if job.kind == "graph" else self._findings(job))
@@ -148,13 +148,13 @@ class Surveys:
                     await self.look(job.root, survey, Look())  # who looks at it finds it drawn
                 job.failure = ""
             if job.scope.cancelled_caught:
-                job.failure = "It was cancelled. Start it again: it goes on where it ended."
+                job.failure = "It was cancelled. Start it again to resume."
         except Exception as error:
             cause = told_by(error)
             if not isinstance(cause, SerenaCentralError):
-                logger.exception("surveying %s failed", job.root)
+                logger.exception("analyzing %s failed", job.root)
             told = isinstance(cause, SerenaCentralError)
-            job.failure = str(cause) if told else "Something went wrong inside the server; its log has it."
+            job.failure = str(cause) if told else "Internal error. See the server's log."
         finally:
             job.done = True
             self._bus.publish("survey.ended", job.failure, keep=False, project=job.root.name, survey=job.kind)
@@ -208,7 +208,7 @@ class Surveys:
         try:
             await anyio.to_thread.run_sync(lambda: write_whole(file, msgspec.msgpack.encode(survey)))
         except OSError:
-            logger.warning("a survey of %s could not be kept in %s", root, file, exc_info=True)
+            logger.warning("the analysis of %s could not be stored in %s", root, file, exc_info=True)
         self._hold(root, kind, survey)
 
     async def graph(self, root: Path) -> GraphSurvey | None:

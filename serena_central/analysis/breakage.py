@@ -74,7 +74,7 @@ async def broken_by(project: Project, siblings: Siblings, edited: Mapping[str, R
             done[str(part.root)] = await search.run()
             notes.extend(search.notes)
         except SerenaCentralError as error:
-            notes.append(f"What this edit may have broken in {quoted(part.name)} is not known: {error}")
+            notes.append(f"Cannot determine what this edit broke in {quoted(part.name)}: {error}")
             done[str(part.root)] = Broken(part)
 
     with anyio.move_on_after(seconds):
@@ -83,11 +83,11 @@ async def broken_by(project: Project, siblings: Siblings, edited: Mapping[str, R
                 tasks.start_soon(look, part)
     late = [part.name for part in parts if str(part.root) not in done]
     if late:
-        notes.append(f"What this edit may have broken was not known within {seconds:g} s in: {', '.join(late)}.")
+        notes.append(f"Broken references were not checked within {seconds:g} s in: {', '.join(late)}.")
     if unopened:
-        notes.append(f"Not asked whether this edit broke something, because they are not open: {', '.join(unopened)}.")
+        notes.append(f"Not checked for broken references, because they are not open: {', '.join(unopened)}.")
     if len(names) > MOST_NAMES:
-        notes.append(f"Of {len(names)} changed names {MOST_NAMES} were looked for.")
+        notes.append(f"References were checked for {MOST_NAMES} of {len(names)} changed names.")
     found = [
         one for part in parts if (one := done.get(str(part.root))) and (one.unresolved or one.errors or one.by_position)
     ]
@@ -155,8 +155,8 @@ class _Search:
         places = [place for path in files for place in await self._in_code(path, names)]
         if len(places) > MOST_PLACES:
             self.notes.append(
-                f"What this edit may have broken in {quoted(self._part.name)} was looked for at {MOST_PLACES} of "
-                f"{len(places)} places that have a name it concerns."
+                f"Broken references in {quoted(self._part.name)} were checked at {MOST_PLACES} of "
+                f"{len(places)} occurrences of the changed names."
             )
         return places[:MOST_PLACES]
 
@@ -217,8 +217,9 @@ class _Search:
         asked = sorted(lines, key=lambda path: (-len(lines[path]), path))[:MOST_FILES]
         if len(asked) < len(lines):
             self.notes.append(
-                f"Errors that this edit may have caused in {quoted(self._part.name)} were looked for in "
-                f"{len(asked)} of {len(lines)} files that use what was changed, those with the most uses."
+                f"Errors caused by this edit in {quoted(self._part.name)} were checked in "
+                f"{len(asked)} of {len(lines)} files that reference the changed symbols, those with the most "
+                "references."
             )
         for path in sorted(asked):
             diagnostics, _ = await self._part.relations.diagnostics(path)

@@ -107,9 +107,7 @@ async def broken_references(project: Project, paths: Sequence[str], changed: Col
     result = Checked(found=[], remarks=[])
     silent = {spec.title for path in paths if (spec := project.languages.spec_for(path)) and spec.name not in CODES}
     if silent:
-        result.remarks.append(
-            f"Not known which complaints of these are broken references: {', '.join(sorted(silent))}."
-        )
+        result.remarks.append(f"Cannot classify diagnostics from: {', '.join(sorted(silent))}.")
     wanted = [path for path in paths if (spec := project.languages.spec_for(path)) and spec.name in CODES]
     queue = deque(wanted)
     again: set[str] = set()

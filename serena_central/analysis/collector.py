@@ -226,7 +226,7 @@ class _Run:
         left_s = (self._total - begun) * (self._reported - self._began) / begun if begun else 0.0
         left = f", about {left_s:.0f} s left" if begun else ""
         report(
-            f"asking for uses: {begun} of {self._total} symbols, {done} of {self._files} files{left}",
+            f"collecting references: {begun} of {self._total} symbols, {done} of {self._files} files{left}",
             begun / self._total,
         )
 
@@ -252,7 +252,9 @@ class _Run:
         self._project.languages.look_at_environment()
         steady = self._meaning(batch) == meant
         if not steady:
-            self._problem("the environment that imports are resolved in changed meanwhile", len(batch), passing=True)
+            self._problem(
+                "the environment in which imports are resolved changed during the run", len(batch), passing=True
+            )
         rows: list[CachedUses] = []
         for (hit, definition), answer in zip(batch, answers, strict=True):
             if answer is None:
@@ -316,21 +318,22 @@ class _Run:
         said = [f"{counted(count, 'symbol')}: possibly incomplete: {text}" for text, count in self._problems.items()]
         if self.unasked:
             said.append(
-                f"Time did not suffice for {self.unasked} of {self._total + self.reused} symbols: their uses are not "
-                "known. What was found is kept: call again to go on, or give it more seconds."
+                f"Out of time: the references to {self.unasked} of {self._total + self.reused} symbols were not "
+                "collected. The result so far is kept: call again to resume, or pass a higher seconds."
             )
         if self._changed:
             some = ", ".join(sorted(self._changed)[:3])
-            said.append(f"{counted(len(self._changed), 'file')} changed meanwhile ({some}): call again.")
+            said.append(f"{counted(len(self._changed), 'file')} changed during the run ({some}). Call again.")
         if self._conventional:
             some = ", ".join(sorted(self._conventional)[:5])
             said.append(
-                f"Uses of names that more than {CONVENTIONAL} files define are not counted: {some}"
+                f"References to names that more than {CONVENTIONAL} files define are not counted: {some}"
                 f"{' …' if len(self._conventional) > 5 else ''}."
             )
         if self._older:
             said.append(
-                f"{counted(self._older, 'answer')} from before other files changed; those with its name did not."
+                f"{counted(self._older, 'cached answer')} reused although other files changed; files with the same "
+                "name did not."
             )
         return said
 

@@ -96,5 +96,5 @@ def folded(graph: Graph, max_nodes: int, *, opened: Collection[str] = (), shut: 
             tree.open(folder)
     tree.fill(max_nodes, shut)
     small = merged(graph, lambda node: tree.shown(nodes[node]))
-    how = f"{len(graph.files)} nodes are folded to {len(small.files)}: files into their folders where need be."
+    how = f"{len(graph.files)} nodes were folded to {len(small.files)}: files into their folders where needed."
     return Folded(small, how, tree.shut_among(small.files))

@@ -55,8 +55,8 @@ class Interfaces:
         except Inapplicable:
             return None
         except LanguageServerError:
-            return "the language server can't tell whether an interface names it"
-        return "an interface names it" if inside or outside else None
+            return "the language server cannot tell whether it implements an interface member"
+        return "it implements an interface member" if inside or outside else None
 
     async def _in_protocols(self, paths: Collection[str]) -> set[str]:
         project, names = self._project, set[str]()

@@ -99,9 +99,9 @@ def is_test(path: str) -> bool:
 
 def _named_in_settings(hit: Hit, text: Text, language: Language, policy: ValidationPolicy) -> str | None:
     if any(fnmatchcase(hit.path, glob) for glob in policy.keep_paths):
-        return "its file is named in validation.keep_paths"
+        return "its file matches validation.keep_paths"
     if any(fnmatchcase(name, glob) for glob in policy.keep_names for name in (hit.name_path, hit.symbol.name)):
-        return "it is named in validation.keep_names"
+        return "it matches validation.keep_names"
     return None
 
 
@@ -113,12 +113,12 @@ def _by_name(hit: Hit, text: Text, language: Language, policy: ValidationPolicy)
         if name in _CALLED_BY_LIBRARIES.get(language.name, ()) or name.startswith("["):
             return "libraries call it by its name"
         if hit.symbol.kind in CALLABLE and is_common(language.name, name):
-            return "built-in types have a member of its name, in place of which it may be called"
+            return "built-in types have a member of the same name"
     return "an entry point" if name in _ENTRY_POINTS.get(language.name, ()) else None
 
 
 def _in_test(hit: Hit, text: Text, language: Language, policy: ValidationPolicy) -> str | None:
-    return "its file holds tests" if is_test(hit.path) else None
+    return "its file contains tests" if is_test(hit.path) else None
 
 
 def _decorated(hit: Hit, text: Text, language: Language, policy: ValidationPolicy) -> str | None:
@@ -147,7 +147,7 @@ def _heading(hit: Hit, text: Text) -> list[int]:
 
 def _overriding(hit: Hit, text: Text, language: Language, policy: ValidationPolicy) -> str | None:
     if language.in_interface and hit.symbol.kind in (SymbolKind.METHOD, SymbolKind.FUNCTION):
-        return "an interface names it"
+        return "it implements an interface member"
     container = hit.symbol.container
     if container < 0 or language.name not in _BASES or not language.may_override:
         return None
@@ -157,7 +157,7 @@ def _overriding(hit: Hit, text: Text, language: Language, policy: ValidationPoli
     head = " ".join(
         text.line(line0) for line0 in range(holder.start_line, min(holder.name_line + 3, holder.end_line + 1))
     )
-    return "it may override" if re.search(_BASES[language.name], head.partition("{")[0]) else None
+    return "it may be an override" if re.search(_BASES[language.name], head.partition("{")[0]) else None
 
 
 def _exported(hit: Hit, text: Text, language: Language, policy: ValidationPolicy) -> str | None:

@@ -71,7 +71,7 @@ async def open_modules(repo: SuperRepo, registry: ProjectRegistry, inside: str) 
                 project = await registry.open(registry.check(module.root))
                 parts.append(Part(Area(module.name, module.path), project))
             except SerenaCentralError as error:
-                missing.append(f"{quoted(module.name)} is not part of it: {error}")
+                missing.append(f"{quoted(module.name)} is not included: {error}")
     return parts, missing
 
 
@@ -147,15 +147,15 @@ class _Pair:
         remarks: list[str] = []
         for group in await candidates(self._declaring.project, self._using.project, names):
             if group.left_out:
-                remarks.append(f"{counted(len(group.left_out), 'file')} with names of it not asked about")
+                remarks.append(f"{counted(len(group.left_out), 'file')} with names of it not examined")
             try:
                 await self._add_group(group, definitions, whole, remarks)
             except LanguageServerError as error:
                 remarks.append(str(error))
         if self._untold:
             remarks.append(
-                f"{counted(self._untold, 'place')} with names of it can't be followed to a declaration "
-                "(comments among them, and what leads to a copy)"
+                f"{counted(self._untold, 'place')} with names of it can't be resolved to a declaration "
+                "(including comments and copies)"
             )
         whole.remarks += [
             f"{quoted(self._using.area.name)} → {quoted(self._declaring.area.name)}: possibly incomplete: {remark}"

@@ -49,7 +49,7 @@ class KeepRules:
         if found is None and name == "go" and (reason := await self._interfaces.implemented(hit)):
             return Kept(reason)
         if found is None and (files := (await self.named_elsewhere(hit)).certain):
-            return Kept(f"{listed(files)} names it")
+            return Kept(f"it is named in {listed(files)}")
         return found
 
     async def named_elsewhere(self, hit: Hit) -> Named:
@@ -75,10 +75,10 @@ class KeepRules:
 async def objections(project: Project, siblings: Siblings, hit: Hit) -> list[str]:
     """Sentences about why a symbol may be in use although nothing in its project refers to it. Raises PathError."""
     reason = await reason_to_keep(project, hit)
-    against = [f"It may be used from elsewhere: {reason}."] if reason else []
+    against = [f"It may be referenced from elsewhere: {reason}."] if reason else []
     named = (await named_elsewhere(project, hit)).possible if is_unusual(hit.symbol.name) else []
     if named:
-        against.append(f"Its name stands in {listed(named)}, of another language, which may mean it.")
+        against.append(f"Its name occurs in {listed(named)}, in another language, and may mean this symbol.")
     if filled := await filled_by_position(project, hit):
         against.append(filled)
     return [*against, *await used_by_siblings(project, siblings, hit)]
@@ -89,7 +89,7 @@ async def reason_to_keep(project: Project, hit: Hit) -> str | None:
     rules, text = KeepRules(project), (await project.read(hit.path)).text
     found = await rules.kept(hit, text)
     if found is None and rules.is_public(hit, text):
-        return "the package hands it to whoever installs it"
+        return "the package exports it to its users"
     return found.reason if found else None
 
 
@@ -107,11 +107,10 @@ async def used_by_siblings(
         if name not in used and (places.mentions or not common) and (places.possible or places.unasked)
     }
     if used:
-        sentences.append(f"Other modules of the super-repo use it: {', '.join(used)} ({_some(used)}).")
+        sentences.append(f"Other modules of the super-repo reference it: {', '.join(used)} ({_some(used)}).")
     if untold:
         sentences.append(
-            f"Its name stands in {', '.join(untold)}, where nobody can tell whether it means this symbol "
-            f"({_some(untold)})."
+            f"Its name occurs in {', '.join(untold)}, where it may or may not mean this symbol ({_some(untold)})."
         )
     return sentences
 
@@ -121,16 +120,16 @@ async def _asked(
 ) -> tuple[dict[str, SiblingPlaces], list[str]]:
     """Where siblings name a symbol; and sentences about those that could not say, or not all."""
     others, missing = await siblings.of(project, besides=besides)
-    sentences = [f"{root} can't be asked what it uses: {error}" for root, error in missing.items()]
+    sentences = [f"{root} can't be searched for references: {error}" for root, error in missing.items()]
     found: dict[str, SiblingPlaces] = {}
     for other in others:
-        report(f"asking {other.name} for uses")
+        report(f"searching {other.name} for references")
         try:
             with anyio.fail_after(SIBLING_S):
                 places = found[other.name] = await places_in(other, Declaration(project, hit.name_path, hit.path))
         except (SerenaCentralError, TimeoutError) as error:
             why = str(error) or f"it took longer than {SIBLING_S:g} s"
-            sentences.append(f"{quoted(other.name)} can't say whether it uses it: {why}")
+            sentences.append(f"Cannot determine whether {quoted(other.name)} references it: {why}")
             continue
         if places.remark:
             sentences.append(f"{quoted(other.name)}: {places.remark}.")

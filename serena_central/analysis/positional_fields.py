@@ -41,7 +41,7 @@ async def filled_by_position(project: Project, hit: Hit) -> str | None:
     try:
         places = (await project.relations.uses(holder)).places
     except LanguageServerError as error:
-        return f"Whether {holder.name_path} is built by position can't be told: {error}"
+        return f"Cannot determine whether {holder.name_path} is built with positional arguments: {error}"
     built = re.compile(_BUILT[language])
     for path, spans in places.items():
         try:
@@ -53,7 +53,7 @@ async def filled_by_position(project: Project, hit: Hit) -> str | None:
             inside = path == hit.path and holder.symbol.range.contains(span.start)
             if not inside and built.match(text.content[end : end + _LOOKED_AT]):
                 where = f"{path}:{span.start.line0}"
-                return f"It may be given its value by position where {holder.name_path} is used: {where}."
+                return f"It may receive its value as a positional argument where {holder.name_path} is used: {where}."
     return None
 
 

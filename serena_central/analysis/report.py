@@ -47,7 +47,7 @@ def report_of(
     remarks = [*([how] if how else []), *remarks]
     if (left_out := len(drawn.files) - max_nodes) > 0:
         drawn = _strongest(drawn, max_nodes)
-        remarks = [f"Left out of the drawing: {counted(left_out, 'node')} with the fewest uses.", *remarks]
+        remarks = [f"Omitted from the drawing: {counted(left_out, 'node')} with the fewest references.", *remarks]
     analysis = analysis or analyse(graph)
     return GraphReport(
         project=project,

@@ -56,8 +56,8 @@ class Revised:
         except InvalidArguments:
             pass
         self.remark = (
-            f"What modules outside of {quoted(self._root.name)} changed since {quoted(revision)} was not looked at: "
-            "they are in another repository. What is missing here for that is not marked as new."
+            f"Changes since {quoted(revision)} in modules outside {quoted(self._root.name)} were not checked: "
+            "they are in another repository. Findings that they cause are not marked as new."
         )
         return []
 

@@ -50,7 +50,7 @@ async def dependents(project: Project, changed: Collection[str], gone: Collectio
             break
         reached |= handed_on
     left_out = len(code) - len(found)
-    note = f"{counted(left_out, 'file')} not looked at: no import of a changed file and no lost name found there."
+    note = f"{counted(left_out, 'file')} not checked: they neither import a changed file nor contain a removed name."
     return sorted(found), note if left_out else None
 
 

@@ -53,7 +53,7 @@ class Siblings:
         """Sentences about modules that can't be asked, because they are not there."""
         repo = self._super_repos.of(project.root)
         said = repo.left_out.items() if repo else ()
-        return [f"The module {quoted(name)} was not asked: {why}." for name, why in said]
+        return [f"The module {quoted(name)} was not searched: {why}." for name, why in said]
 
     def opened(self, project: Project) -> tuple[list[Project], list[str]]:
         """Those that are open, and the names of the modules that are not."""
@@ -95,7 +95,7 @@ async def told_by_siblings(project: Project, siblings: Siblings, definitions: Se
     others, missing = await siblings.of(project)
     told.remarks.extend(siblings.left_out(project))
     for root, error in missing.items():
-        told.remarks.append(f"{root} can't be asked what it uses: {error}")
+        told.remarks.append(f"{root} can't be searched for references: {error}")
         _note(told, root, set[str]().union(*names.values()))
     for other in others:
         for group in await candidates(project, other, names):
@@ -124,5 +124,5 @@ async def _untold(project: Project, sibling: Project, group: Candidates, told: T
         if found.uses:
             told.users.add(sibling.name)
         untold.update(found.untold)
-        report(f"asking {sibling.name} for uses: {done} of {len(group.files)} files")
+        report(f"searching {sibling.name} for references: {done} of {len(group.files)} files")
     return untold

@@ -74,13 +74,14 @@ def doubt_remarks(definitions: Iterable[Definition]) -> list[str]:
         places = sum(len(spans) for one in doubtful for spans in one.possible.values())
         said.append(
             f"Possible references: {counted(places, 'place')} in code with names of "
-            f"{counted(len(doubtful), 'symbol')}, of which the language server can't tell what they mean. They are "
-            "dashed in drawings and `possible` in JSON, and count in no circle, layer or ranking."
+            f"{counted(len(doubtful), 'symbol')} that the language server cannot resolve. They are "
+            "dashed in drawings and `possible` in JSON, and do not count in cycles, layers or rankings."
         )
     if unexamined:
         places = sum(one.unexamined for one in unexamined)
         said.append(
-            f"{counted(places, 'further place')} with names of {counted(len(unexamined), 'symbol')} (in strings and "
-            "comments, too) were not examined: the names are common, or stand in too many places."
+            f"{counted(places, 'further place')} with names of {counted(len(unexamined), 'symbol')} (including strings "
+            "and "
+            "comments) were not examined: the names are common or occur in too many places."
         )
     return said

@@ -47,7 +47,7 @@ Confidence = Literal["high", "medium"]
 
 
 class Unused(Finding, frozen=True):
-    """A symbol. `high`: its name stands nowhere else in the project, and nobody else is handed it."""
+    """A symbol. `high`: its name occurs nowhere else in the project, and nobody else is handed it."""
 
     name_path: str
     kind: int
@@ -115,15 +115,15 @@ async def unused_symbols(
     if unjudged:
         result.unasked += unjudged
         result.remarks.append(
-            f"Time did not suffice to examine {counted(unjudged, 'symbol')} without a known reference, which may be "
-            "unused: give it more seconds, or a smaller folder."
+            f"Out of time: {counted(unjudged, 'symbol')} without a known reference were not examined and may be "
+            "unused. Pass a higher seconds or a smaller folder."
         )
     result.remarks += told.remarks
     if open_names:
         result.remarks.append(_left_open(open_names, told))
     if possibly_used:
         result.remarks.append(
-            "Not reported as unused, since code holds their names where the language server can't tell what they mean: "
+            "Not reported as unused, because their names occur in code that the language server cannot resolve: "
             f"{_some(possibly_used)}."
         )
     return result
@@ -144,8 +144,7 @@ def _some(names: Sequence[str]) -> str:
 def _left_open(names: Collection[str], told: Told) -> str:
     where = listed(sorted({sibling for name in names for sibling in told.untold[name]}))
     return (
-        f"Not reported as unused: {_some(sorted(names))}. In {where}, where these names stand, nobody can tell what "
-        "they mean."
+        f"Not reported as unused: {_some(sorted(names))}. These names occur in {where}, where they cannot be resolved."
     )
 
 
@@ -172,7 +171,7 @@ async def _suspects(
                 unjudged += 1
                 continue
             judged += 1
-            report(f"examining what nothing refers to: {judged} of {total} symbols", judged / total)
+            report(f"examining unreferenced symbols: {judged} of {total} symbols", judged / total)
             reason = await rules.kept(hit, text)
             if reason is None:
                 named = (await rules.named_elsewhere(hit)).possible
@@ -211,14 +210,14 @@ def _within(hit: Hit, other: Hit) -> bool:
 def _finding(hit: Hit, *, elsewhere: bool, public: bool, named: Sequence[str]) -> Unused:
     confidence: Confidence = "medium" if elsewhere or public or named else "high"
     reason = (
-        "its name stands elsewhere, and the language server finds no use of it"
+        "its name occurs elsewhere, but the language server finds no reference to it"
         if elsewhere
-        else "its name stands nowhere else in its language"
+        else "its name occurs nowhere else in its language"
         if named
-        else "its name stands nowhere else"
+        else "its name occurs nowhere else"
     )
     if named:
         reason += f", but in files of others: {_some(named)}"
     if public:
-        reason += ", but the package hands it to whoever installs it"
+        reason += ", but the package exports it to its users"
     return Unused(hit.path, hit.symbol.name_line, hit.name_path, hit.symbol.kind, confidence, reason)

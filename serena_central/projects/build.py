@@ -80,7 +80,7 @@ class ProjectBuilder:
         project.settings_stamp = seen
         held_back = [problem.key for problem in found.problems if problem.kind == "untrusted"]
         if held_back:
-            project.restrictions.append(f"some of its settings have no effect ({_listed(held_back)})")
+            project.restrictions.append(f"some of its settings are ignored ({_listed(held_back)})")
         return project
 
     def _settings(self, root: Path) -> tuple[Loaded[ProjectSettings], ProjectSettings]:

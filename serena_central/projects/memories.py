@@ -174,7 +174,7 @@ class Memories:
         def plan() -> FileChange:
             now = self._there(name)
             if os.path.lexists(self._path(new_name)):
-                raise InvalidArguments(f"A memory named {quoted(new_name)} exists already.")
+                raise InvalidArguments(f"A memory named {quoted(new_name)} already exists.")
             return FileChange(self._path(name), now, now.text.content, moved_to=self._path(new_name))
 
         await self._change(plan, author)
@@ -189,7 +189,7 @@ class Memories:
                 with suppress(FileChanged):
                     await write_edit(self._applier, self._applied, [change], self._edit(change, author))
                     return change
-        raise PathRefused("This memory keeps changing, or its folder can't be used. Nothing was changed.")
+        raise PathRefused("This memory keeps changing, or its folder is not accessible. Nothing was changed.")
 
     def _edit(self, change: FileChange, author: Author) -> AppliedEdit:
         """What history keeps: of a memory of all projects only that it was changed, by its absolute path, since no
@@ -220,7 +220,7 @@ class Memories:
             make_folders(self._home)
             base, relative = self._home, f"memories/{name}.md"
         if has_link(base, relative):
-            raise PathRefused(f"Memory {quoted(name)} is a link, or lies behind one; memories are plain files.")
+            raise PathRefused(f"Memory {quoted(name)} is a symlink or is below one; memories must be regular files.")
         return resolve_inside(base, relative, must_exist=False)
 
     def _read(self, name: str) -> Memory:
@@ -243,9 +243,9 @@ class Memories:
         try:
             data = content.encode()
         except UnicodeEncodeError as error:
-            raise InvalidArguments(f"The content of memory {quoted(name)} is no valid text: {error}.") from error
+            raise InvalidArguments(f"The content of memory {quoted(name)} is not valid text: {error}.") from error
         if len(data) > MAX_BYTES:
-            raise InvalidArguments(f"Memory {quoted(name)} would have {len(data)} bytes; {MAX_BYTES} are the most.")
+            raise InvalidArguments(f"Memory {quoted(name)} would have {len(data)} bytes; the limit is {MAX_BYTES}.")
         return FileChange(self._path(name), now, content)
 
     def _checked_for_change(self, name: str) -> str:
@@ -254,9 +254,9 @@ class Memories:
         if self._read_only:
             raise ToolRefused(f"Memory {shown} can't be changed: the setting read_only forbids it.")
         if not self.changeable(name):
-            raise ToolRefused(f"Memory {shown} can't be changed: the setting read_only_memory_patterns keeps it.")
+            raise ToolRefused(f"Memory {shown} can't be changed: the setting read_only_memory_patterns protects it.")
         if _fits(self._ignored, name):
-            raise ToolRefused(f"Memory {shown} can't be used: the setting ignored_memory_patterns leaves it out.")
+            raise ToolRefused(f"Memory {shown} can't be used: the setting ignored_memory_patterns excludes it.")
         return name
 
     def _listed(self) -> Names:
@@ -271,8 +271,9 @@ def checked_name(name: str) -> str:
     plain = name.strip().removesuffix(".md")
     if not _is_memory(plain):
         raise InvalidArguments(
-            f"{quoted(name, NAME_CHARS)} can't be a memory's name. Use words like `commands` or `backend/conventions`: "
-            'no empty parts, no leading dots or slashes, nothing invisible, none of \\ : * ? " < > |.'
+            f"{quoted(name, NAME_CHARS)} is not a valid memory name. Use names like `commands` or "
+            "`backend/conventions`: "
+            'no empty parts, no leading dots or slashes, no invisible characters, none of \\ : * ? " < > |.'
         )
     return plain
 

@@ -71,7 +71,7 @@ class Arrivals:
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Looks until it is cancelled."""
         task_status.started()
-        await repeat("looking for language servers that were missing", self.look, every_s=LOOK_EVERY_S)
+        await repeat("checking for newly installed language servers", self.look, every_s=LOOK_EVERY_S)
 
     async def look(self) -> None:
         """One round. Some twenty stats while nothing changes, and none while no project misses anything."""
@@ -85,7 +85,7 @@ class Arrivals:
             there = {key for key, program in found.items() if self._found.get(key) == program}
             self._found = {key: program for key, program in found.items() if key not in there}
             for name, program in {missing[key].spec.name: found[key] for key in there}.items():
-                self._bus.publish(FINISHED, f"{name} is there now: {program.path}", server=name, via="found")
+                self._bus.publish(FINISHED, f"{name} is now installed: {program.path}", server=name, via="found")
 
     async def _is_due(self, missing: Iterable[_Missing]) -> bool:
         folders = _folders(self._places, [one.spec for one in missing])

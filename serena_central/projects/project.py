@@ -222,7 +222,7 @@ class Project:
         """Like `locate`, for a path that must be a file."""
         inside = self.locate(path)
         if (self.root / inside).is_dir():
-            raise PathRefused(f"{path!r} is a folder; a file is needed here.")
+            raise PathRefused(f"{path!r} is a folder; a file is required.")
         return inside
 
     def locate_new_file(self, path: str) -> str:
@@ -230,16 +230,14 @@ class Project:
         asked = str(Path(path).expanduser()) if path.startswith("~/") else from_shown(self.root, path)
         inside = relative(self.root, resolve_inside(self.root, asked, must_exist=False))
         if (self.root / inside).is_dir():
-            raise PathRefused(f"{path!r} is a folder; a file is needed here.")
+            raise PathRefused(f"{path!r} is a folder; a file is required.")
         return inside
 
     def locate_code(self, path: str) -> str:
         """Like `locate_file`, for a file that a language server must know."""
         inside = self.locate_file(path)
         if self.languages.spec_for(inside) is None:
-            raise PathRefused(
-                f"No language server is known for {inside!r}; read_file and search_for_pattern work on it."
-            )
+            raise PathRefused(f"No language server supports {inside!r}. Use read_file and search_for_pattern instead.")
         return inside
 
     def named_file(self, path: str) -> str | None:
@@ -251,7 +249,7 @@ class Project:
         """Like `locate`, for a path that must be a folder; `""` for the root."""
         inside = self.locate(path)
         if not (self.root / inside).is_dir():
-            raise PathRefused(f"{path!r} is a file; a folder is needed here.")
+            raise PathRefused(f"{path!r} is a file; a folder is required.")
         return inside
 
     async def languages_in_use(self) -> set[str]:
@@ -325,7 +323,7 @@ class Project:
             if not files and not gaps:
                 raise PathNotFound(path)  # gone since it was located
             if not files:
-                raise PathRefused(f"{path!r} could not be read for its symbols: {gaps[0].reason}")
+                raise PathRefused(f"{path!r} has no symbols available: {gaps[0].reason}")
             return files, gaps
         prefix = inside + "/" if inside else ""
         below = sorted(file for file in self.tree.files if file.startswith(prefix))
@@ -333,11 +331,11 @@ class Project:
 
     def _check_indexable(self, path: str) -> None:
         if not is_utf8(path):
-            raise PathRefused(f"{path!r} has a name that is not UTF-8; read_file can still read it.")
+            raise PathRefused(f"{path!r} has a name that is not UTF-8. read_file can read it.")
         if path not in self.tree.files:
             raise PathRefused(
                 f"{path!r} is ignored (by git, by ignored_paths, as a nested repository or a build folder). "
-                "read_file can still read it."
+                "read_file can read it."
             )
         self.locate_code(path)
         self.languages.asked_about(path)
@@ -395,5 +393,5 @@ class Project:
                 self._changed([Change(path, "changed")])
             gaps = await self.indexer.ensure([path])
             if gaps and self.indexer.gave_up(path):
-                raise PathRefused(f"{path!r} could not be read for its symbols: {gaps[0].reason}")
-        raise PathRefused(f"{path!r} keeps changing; call again when it has settled.")
+                raise PathRefused(f"{path!r} has no symbols available: {gaps[0].reason}")
+        raise PathRefused(f"{path!r} keeps changing. Retry when the file no longer changes.")

@@ -132,7 +132,7 @@ class ProjectRegistry:
 
     async def _hear(self) -> None:
         with self._bus.subscribe() as news:
-            await follow("hearing of installed language servers", news, self._take)
+            await follow("handling installed language servers", news, self._take)
 
     def _take(self, event: Event) -> None:
         if event.kind == INSTALLED and event.server:
@@ -152,7 +152,7 @@ class ProjectRegistry:
         """Closes projects that nobody needs."""
         for project in self.open_projects():
             if not self._attached[project.root] and now - project.last_used >= CLOSE_AFTER_S:
-                self.close(project.root, "nobody used it")
+                self.close(project.root, "it was idle")
 
     # --- finding -------------------------------------------------------------------------------------------------
 
@@ -238,7 +238,7 @@ class ProjectRegistry:
         if before is not None:
             _check_there(root)
         if before is not None and before.settings_stamp != self._stamp(root):
-            self.close(root, "its settings changed")
+            self.close(root, "its configuration changed")
             opening = None
         if opening is None:
             assert self._tasks is not None, "the registry runs before anything is opened"
@@ -279,7 +279,7 @@ class ProjectRegistry:
         finally:
             opening.project = None
             opening.error = opening.error or ProjectRefused(
-                f"The project {quoted(root)} was closed meanwhile; call again."
+                f"The project {quoted(root)} was closed during the call. Call again."
             )
             if self._openings.get(root) is opening:
                 del self._openings[root]
@@ -343,9 +343,7 @@ class ProjectRegistry:
 def _check_there(root: Path) -> None:
     """Raises ProjectRefused for an open project whose folder is gone, which may come back."""
     if not os.path.isdir(root):  # noqa: PTH112 - as in `check`
-        raise ProjectRefused(
-            f"The folder {quoted(root)} is gone: it was moved or deleted. Pass project= with its present path."
-        )
+        raise ProjectRefused(f"The folder {quoted(root)} no longer exists. Pass project= with its current path.")
 
 
 def real_path(path: Path) -> Path:
@@ -353,7 +351,7 @@ def real_path(path: Path) -> Path:
     try:
         return path.expanduser().resolve()
     except (ValueError, RuntimeError, OSError) as error:
-        raise ProjectRefused(f"{str(path)!r} can't be the path of a project: {error}.") from error
+        raise ProjectRefused(f"{str(path)!r} is not a valid project path: {error}.") from error
 
 
 def opener_in(folder: str | None, *, person: bool) -> Opener:

@@ -29,18 +29,18 @@ class Place(NamedTuple):
 
 
 PLACES = (
-    Place("/proc", "it shows the inside of the kernel and of other programs"),
-    Place("/sys", "it shows the inside of the kernel"),
-    Place("/dev", "it holds devices"),
-    Place("/etc", "it holds the settings of the machine"),
-    Place("~/.serena", "it holds the settings of this server, and memories of all projects"),
-    Place("~/.ssh", "it holds keys"),
-    Place("~/.gnupg", "it holds keys"),
-    Place("~/.aws", "it holds credentials"),
-    Place("~/.config", "it holds settings of programs, and says what they run"),
-    Place("~/.claude", "it holds the settings of an agent, and says what it runs"),
-    Place("~/.codex", "it holds the settings of an agent, and says what it runs"),
-    Place("~/.*", "folders of the home folder that begin with a dot hold settings and data of programs"),
+    Place("/proc", "it exposes the kernel and other processes"),
+    Place("/sys", "it exposes the kernel"),
+    Place("/dev", "it contains devices"),
+    Place("/etc", "it contains the system configuration"),
+    Place("~/.serena", "it contains this server's settings and the global memories"),
+    Place("~/.ssh", "it contains keys"),
+    Place("~/.gnupg", "it contains keys"),
+    Place("~/.aws", "it contains credentials"),
+    Place("~/.config", "it contains settings of programs, including commands that they run"),
+    Place("~/.claude", "it contains the settings of an agent, including commands that it runs"),
+    Place("~/.codex", "it contains the settings of an agent, including commands that it runs"),
+    Place("~/.*", "dot folders in the home folder contain settings and data of programs"),
 )
 """The first that fits gives the reason."""
 
@@ -72,7 +72,7 @@ class RootPolicy:
         self.home = home
         self.allowed = allowed
         self._places = [
-            *(Place(str(folder), "it holds what this server keeps for itself, its token too") for folder in own),
+            *(Place(str(folder), "it contains this server's own data, including its token") for folder in own),
             *(Place(place.path.replace("~", str(home), 1), place.why) for place in PLACES),
         ]
         self._worktrees = WORKTREES.replace("~", str(home), 1)
@@ -81,22 +81,23 @@ class RootPolicy:
         """Raises ProjectRefused for what must not become a project, whoever asks."""
         if not is_visible(str(root)):
             raise ProjectRefused(
-                f"{quoted(root)} can't be a project: its path holds characters that are not visible, or no UTF-8. "
+                f"{quoted(root)} can't be a project: its path contains invisible characters or is not UTF-8. "
                 "Rename the folder."
             )
         if self.home.is_relative_to(root):
             raise ProjectRefused(
-                f"{quoted(root)} can't be a project: it is the home folder or above it. Name a folder inside."
+                f"{quoted(root)} can't be a project: it is the home folder or above it. Name a folder inside it."
             )
         refused = self._refused(root)
         if refused is not None and not self._names(refused, root):
             raise ProjectRefused(
-                f"{quoted(root)} can't be a project: {refused.why}. If it is meant all the same, a person can name "
-                "that folder itself in allowed_roots in ~/.serena/serena_config.yml, beside the folders of all others."
+                f"{quoted(root)} can't be a project: {refused.why}. To allow it anyway, the user can add "
+                "this exact folder to allowed_roots in ~/.serena/serena_config.yml, together with all other allowed "
+                "folders."
             )
         if self.allowed and not self.is_allowed(root):
             raise ProjectRefused(
-                f"{quoted(root)} lies outside the folders that projects may lie in (allowed_roots): "
+                f"{quoted(root)} is outside the allowed project folders (allowed_roots): "
                 f"{', '.join(map(quoted, self.allowed))}."
             )
 
@@ -110,16 +111,17 @@ class RootPolicy:
         if opener.person or works_there or self.is_allowed(root) or has_marker(root):
             return
         raise ProjectRefused(
-            f"{quoted(root)} is not opened for an agent: it is no repository, has no {PROJECT_FILE}, and the client "
-            f"does not work in it. A person can allow it by `serena-central serve --project DIR` or, while the server "
-            "runs, `serena-central call list_dir --relative-path . --project DIR` (it is known from then on), or by "
+            f"{quoted(root)} is not opened for an agent: it is not a repository, has no {PROJECT_FILE}, and the client "
+            "does not work in it. The user can allow it with `serena-central serve --project DIR`, or, while the "
+            "server "
+            "runs, with `serena-central call list_dir --relative-path . --project DIR`, or with "
             "allowed_roots in ~/.serena/serena_config.yml."
         )
 
     def _refused(self, root: Path) -> Place | None:
         top = next((folder for folder in (root, *root.parents) if in_git(folder.name)), None)
         if top is not None:
-            return Place(str(top), "it lies in a repository's .git, which says what git runs")
+            return Place(str(top), "it is inside a repository's .git, which configures what git runs")
         if _below(root, self._worktrees) is not None:
             return None
         for place in self._places:

@@ -144,7 +144,7 @@ class _Rules:
             return (await self._all_of(repo))._replace(paths={path: str(place)})
         if module is not None:
             opened = await self._registry.open(module.root)
-            return Scope([opened], f"{path} lies in the module {module.name}", paths={path: str(place)})
+            return Scope([opened], f"{path} is in the module {module.name}", paths={path: str(place)})
         if self._ask.about == "notes" or not below:
             return None
         if self._ask.edits:
@@ -155,7 +155,10 @@ class _Rules:
         if own is not None and (place != repo.root or not self._has_own(own)):
             scope.projects.remove(own)
             if self._has_own(own, f"{place.relative_to(repo.root)}/"):
-                remark = f"Modules alone were asked; {quoted(path)} holds files beside them, to be named one by one."
+                remark = (
+                    f"Only modules were searched; {quoted(path)} also contains other files, which must be named "
+                    "individually."
+                )
                 return scope._replace(remark=" ".join(filter(None, (remark, scope.remark))))
         return scope
 
@@ -174,8 +177,8 @@ class _Rules:
         scope = await self._by_words()
         if scope is None:
             raise ToolRefused(
-                f"{quoted(repo.root)} is a super-repo, and nothing says which of its modules is meant. Nothing was "
-                f"changed: pass project= with one of {listed(repo.modules)}, or a path in one."
+                f"{quoted(repo.root)} is a super-repo, and the call does not identify a module. Nothing was "
+                f"changed; pass project= with one of {listed(repo.modules)}, or a path inside one."
             )
         return scope
 
@@ -267,7 +270,7 @@ class _Rules:
             return None
         absolute = str(self._repo.root / path)
         opened = await self._registry.open(module.root)
-        return Scope([opened], f"{path} lies in the module {module.name}", paths={path: absolute})
+        return Scope([opened], f"{path} is in the module {module.name}", paths={path: absolute})
 
     def _check(self, repo: SuperRepo, relative: str) -> None:
         if self._ask.about == "code":
@@ -282,8 +285,8 @@ class _Rules:
             return None
         if self._ask.edits and not is_certain(scores):
             raise ToolRefused(
-                f"The words fit several modules nearly as well ({_scores(scores)}). "
-                "Nothing was changed: pass project= with the module that is meant."
+                f"The words match several modules about equally ({_scores(scores)}). "
+                "Nothing was changed; name the module in project=."
             )
         best = scores[0]
         routed = repo.modules[best.module].root
@@ -293,7 +296,7 @@ class _Rules:
         others = f"; next: {_scores(scores[1 : RUNNERS_UP + 1])}" if len(scores) > 1 else ""
         return Scope(
             [await self._registry.open(routed)],
-            f"routed by words to {best.module}",
+            f"routed to {best.module} by semantic_context",
             remark=f"Routed to {quoted(best.module)}, {best.points} points ({listed(best.reasons)}){others}.",
         )
 
@@ -334,8 +337,9 @@ class _Rules:
         return Scope(
             [await self._registry.open(module.root)],
             f"the default module of {repo.name}",
-            remark=f"Nothing said which module of {quoted(repo.name)} is meant: {quoted(module.name)} is its "
-            "default_module. Name another by project=, a path in it, or semantic_context.",
+            remark=f"The call does not identify a module of {quoted(repo.name)}, so its default_module "
+            f"{quoted(module.name)} was "
+            "used. To use another, pass project=, a path inside it, or semantic_context.",
         )
 
 
@@ -349,7 +353,7 @@ def _left_out(repo: SuperRepo) -> str | None:
     if not repo.left_out:
         return None
     modules = "; ".join(f"{quoted(name)}: {why}" for name, why in repo.left_out.items())
-    return f"Not all modules of {quoted(repo.name)} were asked. {modules}."
+    return f"Not all modules of {quoted(repo.name)} were searched. {modules}."
 
 
 def _is_at(root: Path, path: str) -> bool:

@@ -48,7 +48,7 @@ async def test_a_graph_is_printed_or_written(serving: Child, project: Path, tmp_
     assert "```mermaid" in out.read_text()
 
 
-ASKING = r"asking for uses: (\d+) of (\d+) symbols"
+ASKING = r"collecting references: (\d+) of (\d+) symbols"
 
 
 def chain(root: Path) -> Path:
@@ -71,7 +71,7 @@ async def test_ctrl_c_ends_a_graph_with_what_was_found_so_far_and_the_next_run_g
         terminal.press(CTRL_C)
         assert await terminal.end() == 0
         assert "Interrupted: asking for what was found so far." in terminal.text
-        assert re.search(r"Time did not suffice for \d+ of \d+ symbols: .* call again to go on", terminal.text)
+        assert re.search(r"Out of time: the references to \d+ of \d+ symbols .* call again to resume", terminal.text)
     async with serving.http() as http:
         with anyio.fail_after(PATIENCE_S):
             while any(one["running"] for one in (await http.get("/api/sessions")).json()["sessions"]):
@@ -237,7 +237,7 @@ async def test_validate_ends_in_its_seconds_with_what_it_found_and_says_what_it_
         serving.folder, "validate", "--unused", "--json", "--seconds", "2", "--project", str(root)
     )
     assert short.json["not_examined"] > 0
-    assert any("Time did not suffice for" in remark for remark in short.json["remarks"])
+    assert any("Out of time: " in remark for remark in short.json["remarks"])
     # What nobody could look at is no finding: the last file's functions are the only ones that nothing uses.
     assert {one["relative_path"] for one in short.json["unused"]} <= {"file_149.py"}
     assert short.code == 1

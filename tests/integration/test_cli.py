@@ -280,7 +280,7 @@ async def test_edits_are_listed_and_taken_back(serving: Child, project: Path) ->
     assert (undone.code, undone.err) == (0, "")
     assert (project / "cart.py").read_text() == before
     assert again.code == 1
-    assert "it is undone already" in again.err
+    assert "it was already undone" in again.err
     assert f"undo of {edit['id']}" in shown.out
 
 

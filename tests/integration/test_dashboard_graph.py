@@ -231,7 +231,7 @@ async def test_findings_are_listed_with_their_confidence(central: RunningCentral
         "broken reference", "main.py", 3, "undefined name", "Name `nowhere` used when not defined", "certain"
     )
     unused = findings.Finding(
-        "unused symbol", "shop/line.py", 10, "function forgotten", "its name stands nowhere else", "high"
+        "unused symbol", "shop/line.py", 10, "function forgotten", "its name occurs nowhere else", "high"
     )
     pager = Pager(1, 2, 2, "", "")
     assert await findings.table(visit(central, root)) == findings.Table(True, [broken, unused], pager, 1, 0, 1, 4, [])

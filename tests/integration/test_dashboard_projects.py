@@ -70,7 +70,7 @@ async def test_projects_in_the_table_exactly(central: RunningCentral, repo: Path
 async def test_a_super_repo_shows_its_modules_and_where_words_lead(central: RunningCentral, repo: Path) -> None:
     shown = await project.routing(visit(central, root=str(repo), words="the SQL query of the store"))
     problem = shown.problems[0]
-    assert "'nobody' is no module" in problem
+    assert "'nobody' is not a module" in problem
     assert shown == project.Routing(
         root=str(repo),
         is_super_repo=True,

@@ -105,7 +105,7 @@ async def test_a_token_alone_gives_no_trust(central: RunningCentral, visitor: Vi
 
 async def test_the_overview_says_what_waits_for_a_person(central: RunningCentral, visitor: Visitor, root: Path) -> None:
     await call(central, root)
-    assert "shop is not trusted: some of its settings have no effect (language_servers.go.command)" in shown(
+    assert "shop is not trusted: some of its settings are ignored (language_servers.go.command)" in shown(
         await visitor.see()
     )
     digest = digest_in(await page(visitor, root))

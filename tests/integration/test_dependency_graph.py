@@ -93,7 +93,7 @@ async def test_a_second_graph_asks_the_language_server_nothing(package: Path, tm
         status.write_text(status.read_text() + "\nHTTP_999 = 999\n")
         changed = await collector.collect("starlette")
         assert 0 < changed.asked < first.asked
-        assert any("from before other files changed" in remark for remark in changed.remarks)
+        assert any("reused although other files changed" in remark for remark in changed.remarks)
 
 
 async def test_a_graph_tells_how_far_it_is_ends_when_its_caller_hangs_up_and_then_goes_on_where_it_was(
@@ -121,7 +121,7 @@ async def test_a_graph_tells_how_far_it_is_ends_when_its_caller_hangs_up_and_the
         async with http.stream("POST", "/api/tools/dependency_graph", json=body) as response:
             lines = response.aiter_lines()
             said = json.loads(await anext(lines))
-            while "asking for uses: " not in said["says"]:
+            while "collecting references: " not in said["says"]:
                 said = json.loads(await anext(lines))
             counts = re.findall(r"(\d+) of (\d+)", said["says"])
             assert 0 < said["part"] < 1

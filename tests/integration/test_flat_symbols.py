@@ -92,7 +92,7 @@ async def test_references_are_asked_for_where_the_name_stands(tmp_path: Path, ro
             named = {"name_path": "deploy", "relative_path": "deploy.sh"}
             found, _ = await ask(central, root, "find_referencing_symbols", **named)
             assert list(found) == ["deploy.sh"]
-            with pytest.raises(EditRefused, match="It is used in"):
+            with pytest.raises(EditRefused, match="It is referenced in"):
                 await ask(central, root, "safe_delete_symbol", name_path_pattern="deploy", relative_path="deploy.sh")
             asked = [json.loads(line) for line in (tmp_path / "shell.jsonl").read_text().splitlines()]
             places = [one["params"]["position"] for one in asked if one.get("method") == "textDocument/references"]
@@ -121,9 +121,9 @@ async def test_what_may_be_a_part_of_a_definition_is_not_overwritten(tmp_path: P
     with anyio.fail_after(60):
         async with running_parts(tmp_path) as central:
             place = {"name_path": "where", "relative_path": "deploy.sh"}
-            with pytest.raises(EditRefused, match=r"not known where the definition of where begins.*as text"):
+            with pytest.raises(EditRefused, match=r"the extent of the definition of where is unknown.*as text"):
                 await ask(central, root, "replace_symbol_body", **place, body="where=2")
-            with pytest.raises(EditRefused, match="not known where the definition"):
+            with pytest.raises(EditRefused, match="the extent of the definition"):
                 await ask(
                     central,
                     root,
@@ -164,7 +164,7 @@ async def test_other_flat_servers_overwrite_whole_definitions_or_nothing(
                 await ask(central, root, "replace_symbol_body", **change)
                 assert (root / file).read_text() == text.replace("<p>\n</p>", change["body"])
             else:
-                with pytest.raises(EditRefused, match="not known where the definition"):
+                with pytest.raises(EditRefused, match="the extent of the definition"):
                     await ask(central, root, "replace_symbol_body", **change)
                 assert (root / file).read_text() == text
 
@@ -184,7 +184,7 @@ async def test_what_has_a_name_that_stands_nowhere_is_not_taken_for_unused(
     with anyio.fail_after(60):
         async with running_parts(tmp_path) as central:
             named = {"name_path_pattern": "h1#top", "relative_path": "a.html"}
-            with pytest.raises(EditRefused, match="its name does not stand where the language server says"):
+            with pytest.raises(EditRefused, match="its name is not where the language server reports it"):
                 await ask(central, root, "safe_delete_symbol", **named)
             assert (root / "a.html").read_text() == text
             await ask(central, root, "safe_delete_symbol", **named, force=True)
@@ -199,7 +199,7 @@ async def test_the_real_bash_server_knows_who_calls_a_function(tmp_path: Path) -
     with anyio.fail_after(60):
         async with running_parts(tmp_path) as central:
             assert (await body(central, root, "deploy", "deploy.sh")).startswith("function deploy() {")
-            with pytest.raises(EditRefused, match="It is used in"):
+            with pytest.raises(EditRefused, match="It is referenced in"):
                 await ask(central, root, "safe_delete_symbol", name_path_pattern="deploy", relative_path="deploy.sh")
             await ask(central, root, "rename_symbol", name_path="deploy", relative_path="deploy.sh", new_name="ship")
             text = (root / "deploy.sh").read_text()

@@ -83,7 +83,7 @@ async def test_an_edit_is_undone_once_though_its_lines_stand_there_again(http: h
 
     refused = await undo(http, edit_id)
     assert refused.status_code == 409
-    assert f"it is undone already, by {undone.json()['edit']}" in refused.json()["error"]["message"]
+    assert f"it was already undone by {undone.json()['edit']}" in refused.json()["error"]["message"]
     assert file.read_text() == before
 
     await undo(http, undone.json()["edit"])  # made again, and so it can be undone again
@@ -117,7 +117,7 @@ async def test_an_undo_of_what_is_gone_or_unknown_is_refused(http: httpx.AsyncCl
     file.unlink()
 
     assert "mod.py is gone" in (await undo(http, edit_id)).json()["error"]["message"]
-    assert "there is no edit of this id" in (await undo(http, "e-0")).json()["error"]["message"]
+    assert "there is no edit with this id" in (await undo(http, "e-0")).json()["error"]["message"]
 
 
 async def test_a_session_is_told_what_it_changed_and_nothing_else(http: httpx.AsyncClient, file: Path) -> None:

@@ -192,7 +192,7 @@ async def test_a_folder_whose_path_can_not_be_shown_is_no_project(central: Runni
     hostile = repository(tmp_path, f"a\n{OBEY}")
     async with agent(central, "a") as mine:
         told = await mine.call("activate_project", project=str(hostile))
-        assert "can't be a project: its path holds characters that are not visible" in told
+        assert "can't be a project: its path contains invisible characters" in told
         assert f"a\\n{OBEY}" in told
         assert json.loads(await mine.call("list_projects")) == []
 

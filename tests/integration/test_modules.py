@@ -111,7 +111,7 @@ async def test_what_a_sibling_may_use_is_not_unused_where_its_server_can_not_be_
         answer, remarks = (part["text"] for part in result["content"])
         assert json.loads(answer)["unused"] == []
         assert "'web': The language server ty did not start" in remarks
-        assert "Not reported as unused: Cart, total. In 'web', where these names stand" in remarks
+        assert "Not reported as unused: Cart, total. These names occur in 'web', where" in remarks
 
 
 async def test_a_sibling_that_chose_another_server_which_is_not_run_for_lack_of_trust_is_not_left_out(

@@ -94,7 +94,7 @@ async def test_a_rename_in_waves_ends_without_a_broken_reference_or_a_new_unused
         refused = await client.call("rename_symbol", **declared, new_name="score")
         assert refused["isError"]
         assert (
-            "Other modules of the super-repo use it: scan ('scan': scan/jobs.py:0, scan/jobs.py:4)."
+            "Other modules of the super-repo reference it: scan ('scan': scan/jobs.py:0, scan/jobs.py:4)."
             in refused["content"][0]["text"]
         )
         await ask(client, "rename_symbol", **declared, new_name="score", force=True)

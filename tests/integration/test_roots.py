@@ -134,7 +134,7 @@ async def test_memories_and_undo_do_not_reach_gits_files(central: RunningCentral
         await told(agent, "activate_project", project=str(root))
         assert "is a link" in await told(agent, "write_memory", memory_name="pre-commit", content="evil")
         assert "is a link" in await told(agent, "rename_memory", old_name="a", new_name="b")
-        assert "can't be a memory's name" in await told(agent, "write_memory", memory_name=".git/x", content="evil")
+        assert "is not a valid memory name" in await told(agent, "write_memory", memory_name=".git/x", content="evil")
         made = await told(agent, "create_text_file", relative_path="moved/x.py", content="x = 1\n")
         edit = json.loads(made)["edit"]
         # The folder becomes git's own behind our back: taking the edit back must not follow.

@@ -47,8 +47,8 @@ async def test_it_is_said_once_in_a_session_and_again_when_something_else_is_hel
 ) -> None:
     (said,) = await notes(central, root)
     assert said == (
-        "shop: some of its settings have no effect (language_servers.go.command, language_servers.go.args, "
-        "language_servers.rust.env): this repository is not trusted; a person can look at it and run "
+        "shop: some of its settings are ignored (language_servers.go.command, language_servers.go.args, "
+        "language_servers.rust.env): this repository is not trusted. To trust it, the user can review it and run "
         f"`serena-central trust {root}`."
     )
     assert await notes(central, root) == []

@@ -68,6 +68,6 @@ async def test_a_shifted_range_is_refused_by_every_editing_tool(
         async with running_parts(tmp_path) as central:
             for tool, arguments in EDITS.items():
                 named = "name_path_pattern" if tool == "safe_delete_symbol" else "name_path"
-                with pytest.raises(EditRefused, match="not known where the definition of"):
+                with pytest.raises(EditRefused, match="the extent of the definition of"):
                     await ask(central, root, tool, **{named: symbol_name}, relative_path=name, **arguments)
                 assert (root / name).read_bytes() == source

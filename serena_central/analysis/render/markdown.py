@@ -23,9 +23,10 @@ def markdown(report: GraphReport) -> str:
         f"# Dependencies of {_text(report.title)}",
         "",
         (
-            f"{counted(report.nodes, 'node')} ({drawn.granularity}), {counted(report.uses, 'use')}, {_possible(report)}"
-            f"{counted(len(found.circles), 'circle')}, {counted(len(found.layers), 'layer')}. "
-            "An arrow leads from the user to what it uses; its number counts uses."
+            f"{counted(report.nodes, 'node')} ({drawn.granularity}), {counted(report.uses, 'reference')}, "
+            f"{_possible(report)}"
+            f"{counted(len(found.circles), 'cycle')}, {counted(len(found.layers), 'layer')}. "
+            "An arrow points from the referencing node to the referenced one; its number counts references."
         ),
         *(f"\n> {_text(remark)}" for remark in report.remarks),
         "",
@@ -36,15 +37,21 @@ def markdown(report: GraphReport) -> str:
         "## Circles",
         "",
     ]
-    lines += ["None: the graph has no circle."] if not found.circles else []
+    lines += ["No dependency cycles."] if not found.circles else []
     for number, circle in enumerate(found.circles[:MOST_CIRCLES], 1):
         lines += _circle(number, circle)
     if len(found.circles) > MOST_CIRCLES:
-        lines.append(f"{counted(len(found.circles) - MOST_CIRCLES, 'smaller circle')} left out.")
-    lines += ["", "## Layers", "", "The first depends on nothing else here; each other one on those before it.", ""]
+        lines.append(f"{counted(len(found.circles) - MOST_CIRCLES, 'smaller cycle')} omitted.")
+    lines += [
+        "",
+        "## Layers",
+        "",
+        "The first layer depends on nothing else here; each other layer depends on earlier ones.",
+        "",
+    ]
     lines += [f"{number}. {_named(layer)}" for number, layer in enumerate(found.layers, 1)]
-    lines += ["", "## Most depended upon", "", *_table(found.most_used, "users")]
-    lines += ["", "## Most depending", "", *_table(found.most_using, "uses of")]
+    lines += ["", "## Most referenced", "", *_table(found.most_used, "users")]
+    lines += ["", "## Most dependencies", "", *_table(found.most_using, "references")]
     return "\n".join(lines) + "\n"
 
 
@@ -56,11 +63,11 @@ def _circle(number: int, circle: Circle) -> list[str]:
     weakest = sorted(circle.edges, key=lambda edge: (edge.count, edge.source, edge.target))
     lines = [f"### {number}. {_text(circle.name)}", "", f"{len(circle.nodes)} nodes: {_named(circle.nodes)}.", ""]
     lines += [
-        f"- {_code(edge.source)} → {_code(edge.target)}: {counted(edge.count, 'use')}, {_samples(edge)}"
+        f"- {_code(edge.source)} → {_code(edge.target)}: {counted(edge.count, 'reference')}, {_samples(edge)}"
         for edge in weakest[:MOST_EDGES]
     ]
     if len(weakest) > MOST_EDGES:
-        lines.append(f"- {counted(len(weakest) - MOST_EDGES, 'stronger edge')} left out.")
+        lines.append(f"- {counted(len(weakest) - MOST_EDGES, 'stronger edge')} omitted.")
     return [*lines, ""]
 
 
@@ -74,7 +81,7 @@ def _named(nodes: Sequence[str]) -> str:
 
 
 def _table(ranked: Sequence[Ranked], of: str) -> list[str]:
-    return [f"| node | {of} | uses |", "| --- | --- | --- |"] + [
+    return [f"| node | {of} | references |", "| --- | --- | --- |"] + [
         f"| {_code(one.node)} | {one.nodes} | {one.uses} |" for one in ranked
     ]
 

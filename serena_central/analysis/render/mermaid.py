@@ -19,7 +19,7 @@ def mermaid(graph: Graph, analysis: Analysis) -> str:
         lines.append(f"    class {circled} circle")
     left_out = len(graph.edges) - MOST_EDGES
     if left_out > 0:
-        lines.append(f"    %% the {left_out} weakest edges are left out")
+        lines.append(f"    %% the {left_out} weakest edges are omitted")
     return "\n".join(lines) + "\n"
 
 

@@ -78,7 +78,7 @@ def find(
         if cancelled():
             break
         if time.monotonic() > end:
-            raise InvalidArguments(f"Not all files could be searched in {SECONDS:g} s; narrow the paths.")
+            raise InvalidArguments(f"Not all files could be searched within {SECONDS:g} s. Narrow the paths.")
         try:
             text = read(path)
         except PathError:
@@ -90,7 +90,9 @@ def find(
             continue
         count += len(changes)
         if count > MOST_OCCURRENCES:
-            raise InvalidArguments(f"There are more than {MOST_OCCURRENCES} occurrences; narrow needle or paths.")
+            raise InvalidArguments(
+                f"There are more than {MOST_OCCURRENCES} occurrences. Narrow the needle or the paths."
+            )
         files.append(FoundIn(path, text, changes, [_occurrence(path, text, change) for change in changes]))
     return Found(files, skipped)
 
@@ -104,8 +106,8 @@ def changes_of(root: Path, found: Found, wanted: Collection[str] | None) -> list
     stale = set(wanted or ()) - {one.id for one in found.occurrences}
     if stale:
         raise InvalidArguments(
-            f"{len(stale)} of the occurrence_ids are not known (any more), for example {min(stale)!r}: the files have "
-            "changed, or the arguments differ. Nothing was changed; make the dry run again."
+            f"{len(stale)} of the occurrence_ids no longer exist, for example {min(stale)!r}: the files have "
+            "changed, or the arguments differ. Nothing was changed; repeat the dry run."
         )
     return [
         FileChange(root / file.path, file.read, replaced(file.read.text.content, _chosen(file, wanted)))
@@ -137,5 +139,5 @@ def check_count(occurrences: Sequence[Occurrence], expected: int | None) -> None
     """Raises InvalidArguments if there are not as many as expected."""
     if expected is not None and len(occurrences) != expected:
         raise InvalidArguments(
-            f"There are {len(occurrences)} occurrences, not {expected}. Nothing was changed; make the dry run again."
+            f"There are {len(occurrences)} occurrences, not {expected}. Nothing was changed; repeat the dry run."
         )

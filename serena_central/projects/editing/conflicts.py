@@ -25,11 +25,11 @@ from serena_central.symbols.index import Hit
 CHANGES_REMEMBERED = 10_000
 """Symbols of which is known who changed them last: about 3 MB at the most."""
 
-OUTSIDE = "something outside of this server (an editor, git, another program)"
+OUTSIDE = "something outside this server (an editor, git, another program)"
 
 EARLIER = (
-    "something outside of this server (an editor, git, another program) or by an edit before it opened the project "
-    "(`serena-central history` lists those)"
+    "something outside this server (an editor, git, another program) or by an edit before the project was opened "
+    "(`serena-central history` lists these)"
 )
 
 

@@ -184,10 +184,10 @@ class Aftermath:
                     for path, change in effect.followed.items():
                         tasks.start_soon(self._look_for_errors, path, change, effect.before, news, edited_again)
             if scope.cancelled_caught:
-                news.remarks.append(f"Errors that this edit may cause were not known within {self._diagnostics_s:g} s.")
+                news.remarks.append(f"Diagnostics for this edit did not arrive within {self._diagnostics_s:g} s.")
             if effect.code > len(effect.followed):
                 news.remarks.append(
-                    f"Errors that this edit may cause were looked for in {len(effect.followed)} of {effect.code} files."
+                    f"Diagnostics were checked in {len(effect.followed)} of the {effect.code} edited files."
                 )
         return Consequences(
             bodies=effect.bodies,
@@ -210,7 +210,12 @@ class Aftermath:
         if not paths:
             return []
         where = paths[0] if len(paths) == 1 else f"{len(paths)} files"
-        return [f"Which names this edit changed in {where} was not known at once: who uses them was not looked for."]
+        return [
+            (
+                f"Could not determine in time which names this edit changed in {where}; references to them were not "
+                "checked."
+            )
+        ]
 
     async def _look_for_errors(
         self,
@@ -224,15 +229,15 @@ class Aftermath:
         try:
             found = None if edited_again(path) else await self._errors(path)
         except DeadlineExceeded as error:
-            news.remarks.append(f"Errors that this edit may cause in {path} are not known: {error}")
+            news.remarks.append(f"No diagnostics for {path} after this edit: {error}")
         try:
             read = await self._read(path)
         except PathError:
             return
         if read.text.content != change.after or edited_again(path):
             news.remarks.append(
-                f"{path} was edited again at once: errors that this edit may cause were not told apart from others'; "
-                "get_diagnostics_for_file shows all."
+                f"{path} was edited again immediately, so this edit's errors cannot be separated from the next one's. "
+                "get_diagnostics_for_file lists all."
             )
             return
         if found is None:

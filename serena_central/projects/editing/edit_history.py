@@ -139,7 +139,7 @@ class EditHistory:
             if not journal.whole:
                 stored |= await self._store.ask(lambda queries: queries.newest_edit_answers(MOST_RECALLED))
         except StoreError as error:
-            logger.warning("what calls of an earlier run were answered is not known: %s", error)
+            logger.warning("answers to calls of an earlier run are not available: %s", error)
             self._recall.recall({})
             return
         self._recall.expect({one.repeat: edit for edit, one in stored.items() if one.repeat}, complete=True)
@@ -162,7 +162,7 @@ class EditHistory:
         try:
             await anyio.to_thread.run_sync(journal.mend, lost)
         except OSError as error:
-            logger.warning("the journal of edits could not be mended: %s", error)
+            logger.warning("the edit journal could not be recovered: %s", error)
 
 
 def _outcomes(past: Iterable[Past]) -> dict[str, str | SerenaCentralError]:

@@ -78,9 +78,9 @@ def check_targets(changes: Sequence[FileChange]) -> None:
     for change in changes:
         for path in (change.path, change.moved_to):
             if path is not None and not is_utf8(str(path)):
-                raise PathRefused(f"{str(path)!r} is not UTF-8, and not edited here; nothing was changed.")
+                raise PathRefused(f"{str(path)!r} is not UTF-8 and cannot be edited. Nothing was changed.")
             if path is not None and in_git(str(path)):
-                raise PathRefused(f"{str(path)!r} is git's own, and never edited here; nothing was changed.")
+                raise PathRefused(f"{str(path)!r} belongs to git and is never edited. Nothing was changed.")
 
 
 def _content(change: FileChange) -> str | None:

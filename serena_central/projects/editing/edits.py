@@ -86,7 +86,7 @@ class Site(NamedTuple):
     def no_declaration(self) -> EditRefused:
         start = self.hit.symbol.range.start
         return EditRefused(
-            f"Nothing was changed: it is not known where the definition of {self.hit.name_path} begins and ends. The "
+            f"Nothing was changed: the extent of the definition of {self.hit.name_path} is unknown. The "
             f"language server places it in {self.hit.path}:{start.line0}, column {start.column}. "
             "Edit it as text (replace_content)."
         )
@@ -205,7 +205,7 @@ class Edits:
             what = "deleted" if is_deletion else "replaced"
             raise EditRefused(
                 f"Nothing was changed: if {site.hit.name_path} were {what} in {site.hit.path}:"
-                f"{site.hit.symbol.range.start.line0}, {problem}. Look at what stands around it, and edit it as text "
+                f"{site.hit.symbol.range.start.line0}, {problem}. Read the surrounding lines and edit them as text "
                 "(replace_content)."
             )
 
@@ -239,7 +239,7 @@ class Edits:
                 lambda: edits_of(self._applier.journal.past(), str(self._root), path), abandon_on_cancel=True
             )
         except StoreError as error:
-            logger.warning("who edited %s is not known: %s", path, error)
+            logger.warning("cannot determine who edited %s: %s", path, error)
             past = []
         return Blame(read, past, author.session)
 
@@ -379,8 +379,8 @@ class Edits:
                 if path not in holder.names:  # it may have been another edit of this server
                     return files | {path}
         raise PathRefused(
-            f"{path!r} keeps changing: something outside of this server writes it again and again. Nothing was "
-            "changed; call again when it has settled."
+            f"{path!r} keeps changing: a program outside this server writes it repeatedly. Nothing was "
+            "changed; retry when the file no longer changes."
         )
 
     def queued(self, path: str) -> int:
@@ -391,7 +391,7 @@ class Edits:
         """Raises PathRefused for a root-relative path that is ignored: nobody looks after what happens there."""
         if self._tree.is_ignored(path):
             raise PathRefused(
-                f"{path!r} is ignored (by git, by ignored_paths, or as a nested repository), and is not edited here."
+                f"{path!r} is ignored (by git, by ignored_paths, or as a nested repository) and cannot be edited."
             )
 
     def _files_of(self, changes: Sequence[FileChange]) -> frozenset[str]:

@@ -143,7 +143,7 @@ async def jointly(works: Mapping[Path, Callable[[], Awaitable[T]]]) -> dict[Path
             return await _Joint[T]().run(works)
         except FileChanged:
             continue
-    raise PathRefused("Files keep changing: something outside of this server writes them. Nothing was changed.")
+    raise PathRefused("Files keep changing: a program outside this server writes them. Nothing was changed.")
 
 
 class _Joint(Generic[T]):
@@ -223,6 +223,6 @@ def _check_distinct(changes: Sequence[FileChange]) -> None:
     for change in changes:
         for path in (change.path, change.moved_to):
             if path in seen:
-                raise EditRefused(f"Nothing was changed: {path} lies in two of the projects. Name one of them.")
+                raise EditRefused(f"Nothing was changed: {path} is in two of the projects. Name only one of them.")
             if path is not None:
                 seen.add(path)

@@ -36,7 +36,7 @@ async def undo(edit_id: str, history: EditHistory, projects: ProjectRegistry, *,
     """
     rows = await history.parts(edit_id)
     if all(row.id != edit_id for row in rows):
-        raise UndoRefused(edit_id, "there is no edit of this id; `serena-central history` lists them")
+        raise UndoRefused(edit_id, "there is no edit with this id; `serena-central history` lists all edits")
     author = Author(session=by, client="serena-central undo", tool="undo", call=new_call_id())
     works = {Path(row.project_root): partial(_undo, row, history, projects, author) for row in rows}
     try:
@@ -53,14 +53,14 @@ async def undo(edit_id: str, history: EditHistory, projects: ProjectRegistry, *,
 async def _undo(row: EditRow, history: EditHistory, projects: ProjectRegistry, author: Author) -> Edited:
     patches = patches_of(row)
     if not patches:
-        raise UndoRefused(row.id, "it changed a memory of all projects, of which history keeps no text")
+        raise UndoRefused(row.id, "it changed a global memory, whose text is not kept in the history")
     project = await projects.open(projects.find(row.project_root, PERSON))
     paths = [path for patch in patches for path in (patch.path, patch.moved_to) if path]
 
     async def plan() -> Sequence[FileChange]:
         undoer = await history.undone_by(row.id)
         if undoer is not None:  # where lines are alike, others would go now
-            raise UndoRefused(row.id, f"it is undone already, by {undoer}")
+            raise UndoRefused(row.id, f"it was already undone by {undoer}")
         return [await _reversed(row.id, project, patch) for patch in patches]
 
     return await project.edits.change_files(paths, plan, author, undoes=row.id)
@@ -83,8 +83,8 @@ def _as_one(done: Mapping[Path, Edited | SerenaCentralError]) -> Edited:
 def patches_of(row: EditRow) -> list[FilePatch]:
     """What an edit changed. Raises UndoRefused: that is not kept any more."""
     if row.patches is None or time.time() - row.at > PATCHES_KEPT_S:
-        kept = f"edits are kept to be undone for {PATCHES_KEPT_S / 3600:g} h, and up to a size"
-        raise UndoRefused(row.id, f"what it changed is not kept any more ({kept})")
+        kept = f"edits can be undone for {PATCHES_KEPT_S / 3600:g} h and up to a size limit"
+        raise UndoRefused(row.id, f"its patch is no longer stored ({kept})")
     return msgspec.msgpack.decode(zlib.decompress(row.patches), type=list[FilePatch])
 
 
@@ -92,7 +92,7 @@ async def _reversed(edit_id: str, project: Project, patch: FilePatch) -> FileCha
     """The change that takes one file's patch back."""
     back = project.root / patch.path
     if (patch.deleted or patch.moved_to) and back.exists():
-        raise UndoRefused(edit_id, f"there is something at {patch.path} again")
+        raise UndoRefused(edit_id, f"{patch.path} exists again")
     if patch.deleted:
         return FileChange(back, None, _whole(patch.hunks, before=True, bom=patch.bom), encoding=patch.encoding)
     here = patch.moved_to or patch.path
@@ -100,11 +100,11 @@ async def _reversed(edit_id: str, project: Project, patch: FilePatch) -> FileCha
         read = await project.read(here)
         if patch.created:
             if read.text.content != _whole(patch.hunks, before=False):
-                raise MovedOn("it was created by the edit and changed since")
+                raise MovedOn("the edit created it, and it changed since")
             return FileChange(project.root / here, read, None)
         text = taken_back(read.text.content, patch.hunks)
     except PathNotFound as error:
-        raise UndoRefused(edit_id, f"{here} is gone") from error
+        raise UndoRefused(edit_id, f"{here} no longer exists") from error
     except (MovedOn, PathError) as error:
         raise UndoRefused(edit_id, f"{here}: {error}") from error
     return FileChange(project.root / here, read, text, moved_to=back if patch.moved_to else None)

@@ -514,7 +514,7 @@ class ProjectLanguages:
             return "no language server is known for this kind of file."
         if self._side.is_left_alone(spec.name):
             return (
-                f"its language server {spec.name} is not started for {self._side.share(spec.name)} before a call names "
+                f"its language server {spec.name} is not started for {self._side.share(spec.name)} until a call names "
                 "such a file as its relative_path (setting side_language_percent)."
             )
         missing = MISSING in self._identity_of(spec)
@@ -562,7 +562,7 @@ class ProjectLanguages:
         self._identities.pop(server, None)
         self._missing.pop(server, None)
         for root in self._roots:
-            self._pool.may_start(root, "it was installed anew", server=server)
+            self._pool.may_start(root, "it was reinstalled", server=server)
 
     def given_up(self) -> dict[str, str]:
         """Servers that failed too often and are not started for this project any more → why."""
@@ -642,7 +642,7 @@ class ProjectLanguages:
                 for path in compared.sample:
                     await self._compare(path, compared)
             except LanguageServerError as error:
-                logger.info("%s is not compared with the syntax: %s", server, error)
+                logger.info("%s was not compared with the syntax: %s", server, error)
                 continue
             compared.close()
             logger.info("%s compared with the syntax: %s", server, compared)
@@ -667,7 +667,7 @@ class ProjectLanguages:
         try:
             union = united(by_server, await self.by_syntax(path))
         except LanguageServerError as error:
-            logger.warning("what %s holds by syntax is not known: %s", path, error)
+            logger.warning("cannot read the symbols of %s by syntax: %s", path, error)
             return by_server
         if union.adds_by_syntax and spec is not None:
             self._united.add(spec.name)
@@ -680,7 +680,7 @@ class ProjectLanguages:
         try:
             return completed(symbols, (await self.by_syntax(path)).symbols)
         except LanguageServerError as error:
-            logger.warning("definitions of %s are not known whole: %s", path, error)
+            logger.warning("cannot determine the definitions of %s: %s", path, error)
             return symbols
 
     def grammar(self, path: str) -> Grammar | None:
@@ -753,7 +753,7 @@ class ProjectLanguages:
         try:
             return await self._syntax.declared(self.identifier(path), text.content, claimed)
         except LanguageServerError as error:
-            logger.warning("it is not known whether %s of %s is whole: %s", symbol.name, path, error)
+            logger.warning("cannot determine whether %s of %s is complete: %s", symbol.name, path, error)
             return None
 
     async def damage(self, path: str, text: Text, edit: Edit) -> str:
@@ -763,7 +763,7 @@ class ProjectLanguages:
         try:
             return await self._syntax.damage(self.identifier(path), text.content, edit)
         except LanguageServerError as error:
-            logger.warning("it is not known what an edit of %s breaks: %s", path, error)
+            logger.warning("cannot determine what an edit of %s breaks: %s", path, error)
             return ""
 
     def changed(self, changes: Sequence[Change]) -> Collection[str]:

@@ -62,4 +62,4 @@ def _remark(changed: Collection[str]) -> str | None:
     if not changed:
         return None
     files = ", ".join(list(changed)[:3]) + (", …" if len(changed) > 3 else "")
-    return f"{files} changed again and again while this was asked; the answer may be incomplete: ask again"
+    return f"{files} kept changing during the request; the answer may be incomplete. Call again"

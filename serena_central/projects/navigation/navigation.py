@@ -345,7 +345,7 @@ class Relations:
             return [], None
         remark = None
         if len(found) > MAX_CANDIDATES and not spec.documents.settle_candidates:
-            remark = f"{name} stands in {len(found)} files, of which {spec.title} was shown {MAX_CANDIDATES}"
+            remark = f"{name} occurs in {len(found)} files, of which {spec.title} loaded {MAX_CANDIDATES}"
         return [self._root / other for other in found], remark
 
     def _reference(
@@ -568,10 +568,10 @@ def is_definition(hit: Hit, path: str, span: Range) -> bool:
 
 def unjoined(names: Sequence[str], files: Sequence[str]) -> str:
     """What is said of names that also stand in files of modules whose servers were not asked."""
-    subject = f"{names[0]} also stands" if len(names) == 1 else f"{len(names)} names ({names[0]}, …) also stand"
+    subject = f"{names[0]} also occurs" if len(names) == 1 else f"{len(names)} names ({names[0]}, …) also occur"
     return (
-        f"{subject} in {_counted(files)} of modules that use this one by path "
-        "and are loaded without it; a go.work, or a Cargo workspace, that holds both would join them"
+        f"{subject} in {_counted(files)} of modules that depend on this one by path "
+        "but are loaded separately; a go.work or Cargo workspace with both would join them"
     )
 
 

@@ -27,11 +27,11 @@ def deletion(site: Site, language: str | None, *, force: bool) -> TextEdit:
     others = sorted(set(others_in(site, span)))
     if others:
         raise EditRefused(
-            f"{name} was not deleted: {', '.join(others)} would go with it, as they share one definition in "
+            f"{name} was not deleted: it shares one definition with {', '.join(others)} in "
             f"{site.hit.path}:{span.start.line0}. Edit it as text (replace_content)."
         )
     if known and known.shifts and not force:
-        raise EditRefused(f"{name} was not deleted: {known.shifts}. Pass force=true to delete it all the same.")
+        raise EditRefused(f"{name} was not deleted: {known.shifts}. Pass force=true to delete it anyway.")
     whole = with_doc_comment(site.text, span, language)
     if language == "python" and (known is None or known.removal is None):
         return removed_in_python(site.text, whole)

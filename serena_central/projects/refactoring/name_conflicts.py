@@ -67,7 +67,7 @@ class Naming:
             if path in self._index:
                 places += [f"{path}:{line0}" for line0 in _declared(self._index.file(path), hit, new_name)]
         container = hit.name_path.rpartition("/")[0] or "the same scope"
-        return [f"{container} declares {new_name} already: {', '.join(places)}."] if places else []
+        return [f"{container} already declares {new_name}: {', '.join(places)}."] if places else []
 
     async def standing(self, hit: Hit, new_name: str, texts: Mapping[str, Text]) -> list[str]:
         """Where that name stands in the code of files that are about to be changed, as `path:line`: it may mean the

@@ -191,7 +191,7 @@ class Refactoring:
         against = [*await self._against_deleting(hit), *objections]
         if against and not force:
             raise EditRefused(
-                f"{hit.name_path} was not deleted. {' '.join(against)} Pass force=true to delete it all the same."
+                f"{hit.name_path} was not deleted. {' '.join(against)} Pass force=true to delete it anyway."
             )
         language, meant = self._relations.language_of(hit.path), Meant(hit.path, hit.name_path, seen)
 
@@ -201,18 +201,22 @@ class Refactoring:
         _, edited = await self._edits.change_symbol(
             hit.path, find, lambda site: deletion(site, language, force=force), author, way="delete", dry_run=dry_run
         )
-        remarks = [f"Deleted in spite of: {' '.join(against)}"] if against else []
+        remarks = [f"Deleted despite: {' '.join(against)}"] if against else []
         return _with_remarks(self._with_caveat(edited, hit), remarks)
 
     async def _against_deleting(self, hit: Hit) -> list[str]:
         """Sentences about the places that would break, or might: in this project, outside of the symbol itself."""
         parts = parts_of(hit)
         if len(parts) > MOST_PARTS:
-            return [f"It holds {len(parts) - 1} symbols, more than are looked at ({MOST_PARTS})."]
+            return [f"It contains {len(parts) - 1} symbols; only {MOST_PARTS} are examined."]
         against: list[str] = []
         for part in parts:
             found = await self._against_losing(part, hit)
-            against += found if part is hit else [f"{part.name_path} goes with it: {sentence}" for sentence in found]
+            against += (
+                found
+                if part is hit
+                else [f"{part.name_path} would be deleted with it: {sentence}" for sentence in found]
+            )
         return against
 
     async def _against_losing(self, hit: Hit, whole: Hit) -> list[str]:
@@ -221,16 +225,16 @@ class Refactoring:
         examined = await self._relations.examine(hit, known, THOROUGH)
         listed = [Place(path, span) for path, spans in known.places.items() for span in spans]
         found = {
-            "It is used in": [*listed, *examined.references],
-            "The language server can't tell that its name means something else in": list(examined.possible),
-            "Its name was not examined, for lack of time, in": examined.unexamined,
-            "Its name stands in a string in": examined.strings if is_unusual(hit.symbol.name) else [],
+            "It is referenced in": [*listed, *examined.references],
+            "The language server cannot rule out references in": list(examined.possible),
+            "Not examined for lack of time: occurrences of its name in": examined.unexamined,
+            "Its name occurs in a string in": examined.strings if is_unusual(hit.symbol.name) else [],
         }
         texts = await self._relations.readings([hit.path])
         against = [known_sentence] if (known_sentence := _incomplete(hit, known)) else []
         if hit.path in texts and texts[hit.path].text.slice(_name_range(hit)) != hit.symbol.name:
             against.append(
-                "What refers to it can't be known: its name does not stand where the language server says, in "
+                "References cannot be determined: its name is not where the language server reports it, in "
                 f"{hit.path}:{hit.symbol.name_line}."
             )
         for sentence, places in found.items():
@@ -332,9 +336,9 @@ def _is_within(place: Place, hit: Hit) -> bool:
 def _incomplete(hit: Hit, known: Uses) -> str | None:
     """Why the uses are not known completely, or lie where nothing can be changed."""
     if known.remark:
-        return f"The uses of {hit.name_path} are not known completely: {known.remark}."
+        return f"The references to {hit.name_path} may be incomplete: {known.remark}."
     if known.outside:
-        return f"{hit.name_path} is used in {known.outside} places outside this project."
+        return f"{hit.name_path} is referenced in {known.outside} places outside this project."
     return None
 
 
@@ -342,8 +346,9 @@ def _check_free(hit: Hit, objections: Sequence[str], *, force: bool) -> None:
     """Raises EditRefused for a name that something objects to, unless it is forced."""
     if objections and not force:
         raise EditRefused(
-            f"Nothing was changed: {hit.name_path} can't have that name. {' '.join(objections)} Choose another one, or "
-            "pass force=true to rename it all the same."
+            f"Nothing was changed: {hit.name_path} can't have that name. {' '.join(objections)} Choose another name, "
+            "or "
+            "pass force=true to rename it anyway."
         )
 
 
@@ -358,7 +363,7 @@ def _check_usable(hit: Hit, proposal: WorkspaceEdit) -> None:
     if proposal.unusable:
         raise EditRefused(
             f"Nothing was changed: to rename {hit.name_path}, the language server would create or delete files, or "
-            "change what can't be read here."
+            "change files that can't be read."
         )
 
 
@@ -381,8 +386,9 @@ def _check_named(site: Site) -> None:
     name, found = site.hit.symbol.name, site.text.slice(_name_range(site.hit))
     if found != name:
         raise EditRefused(
-            f"Nothing was changed: the language server says that the name of {site.hit.name_path} stands in "
-            f"{site.hit.path}:{site.hit.symbol.name_line}, where {found!r} stands. Edit it as text (replace_content)."
+            f"Nothing was changed: the language server reports the name of {site.hit.name_path} in "
+            f"{site.hit.path}:{site.hit.symbol.name_line}, where the text is {found!r}. Edit it as text "
+            "(replace_content)."
         )
 
 

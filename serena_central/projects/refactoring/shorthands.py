@@ -40,7 +40,7 @@ async def check_meant(languages: ProjectLanguages, hit: Hit, rename: Rename) -> 
     if any(text.startswith(symbol.name) for text in written):
         raise EditRefused(
             f"Nothing was changed: at {hit.path}:{symbol.name_line}, {symbol.name} names both {hit.name_path} and the "
-            f"variable that gives it its value, and the language server would rename the variable. Write "
+            f"variable that provides its value, and the language server would rename the variable as well. Write "
             f"`{symbol.name}: {symbol.name}` there first."
         )
 

@@ -98,10 +98,10 @@ def super_repo_of(root: Path, loaded: Loaded[ProjectSettings]) -> SuperRepo | No
     modules, left_out = _modules(root, loaded, problems)
     for keyword, names in settings.routing_hints.items():
         unknown = [name for name in names if name not in modules]
-        problems += [_problem(loaded, f"routing_hints.{keyword}", f"{name!r} is no module") for name in unknown]
+        problems += [_problem(loaded, f"routing_hints.{keyword}", f"{name!r} is not a module") for name in unknown]
     default = settings.default_module
     if default is not None and default not in modules:
-        problems.append(_problem(loaded, "default_module", f"{default!r} is no module"))
+        problems.append(_problem(loaded, "default_module", f"{default!r} is not a module"))
     return SuperRepo(
         name=settings.project_name or as_name(root.name),
         root=root,
@@ -140,9 +140,9 @@ def _place(root: Path, said: ModuleSettings) -> Path | str:
         if place == root or not place.is_relative_to(root):
             return f"path {said.path!r} leads out of the super-repo, or is its root"
         if not place.is_dir():
-            return f"path {said.path!r} is no folder (a submodule not checked out?)"
+            return f"path {said.path!r} is not a folder (a submodule that is not checked out?)"
         if in_git(place.relative_to(root).as_posix()):
-            return f"path {said.path!r} lies in .git, where no project can be"
+            return f"path {said.path!r} is inside .git, where no project can be"
     except (OSError, RuntimeError) as error:
         return f"path {said.path!r} can't be used: {error}"
     return place

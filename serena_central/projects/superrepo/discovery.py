@@ -73,7 +73,7 @@ def discover(root: Path) -> Discovered:
             if inside is not None:
                 found.setdefault(inside, name)
             elif (named := _named(root, path)) is not None:
-                left_out[named] = f"{name} names it, and no folder is there"
+                left_out[named] = f"{name} names it, but the folder does not exist"
     _nested(root, survey, found, left_out)
     _by_manifests(root, files, found, left_out)
     modules = _outermost(root, found, files, left_out)
@@ -91,7 +91,7 @@ def _nested(root: Path, survey: Survey, found: dict[str, str], left_out: dict[st
             found.setdefault(path, ".git")
     for path in [path for path, name in found.items() if name == ".gitmodules" and not any((root / path).iterdir())]:
         del found[path]
-        left_out[path] = ".gitmodules names it, and it is not checked out (git submodule update --init)"
+        left_out[path] = ".gitmodules names it, but it is not checked out (git submodule update --init)"
 
 
 def _by_manifests(root: Path, files: Iterable[str], found: dict[str, str], left_out: dict[str, str]) -> None:
@@ -103,11 +103,11 @@ def _by_manifests(root: Path, files: Iterable[str], found: dict[str, str], left_
         if path == "." or name not in MANIFESTS or path in found:
             continue
         if copies := sorted(_COPIES & set(folder.parts)):
-            left_out.setdefault(path, f"has a {name}, and lies in {copies[0]}")
+            left_out.setdefault(path, f"has a {name}, but is inside {copies[0]}")
         elif folder.parts[0] != AGENTS and any(part.startswith(".") for part in folder.parts):
-            left_out.setdefault(path, f"has a {name}, and lies in a hidden folder")
+            left_out.setdefault(path, f"has a {name}, but is inside a hidden folder")
         elif path in refused:
-            left_out.setdefault(path, "a workspace's list leaves it out")
+            left_out.setdefault(path, "the workspace's list excludes it")
         elif _is_package(root / folder, name):
             found[path] = name
     if any(file.startswith(f"{AGENTS}/") and _is_code(file) for file in files):
@@ -133,10 +133,10 @@ def _outermost(root: Path, found: dict[str, str], files: Iterable[str], left_out
     for path, name in found.items():
         if name in MANIFESTS and inner[path] and not own[path] and not _PARTS_OF_ONE.search(_text(root / path / name)):
             del modules[path]
-            left_out[path] = "holds modules, and no code beside them"
+            left_out[path] = "contains modules, but no code of its own"
     for path in list(modules):
         if outer := _above(path, modules):
-            left_out[path] = f"has a {modules[path]}, and is a part of {outer[0]}"
+            left_out[path] = f"has a {modules[path]}, but is part of {outer[0]}"
     return [Candidate(path, modules[path]) for path in sorted(modules) if not _above(path, modules)]
 
 
@@ -149,7 +149,7 @@ def _rest(files: Iterable[str], modules: Iterable[Candidate], left_out: dict[str
         if folder not in _COPIES and not _above(file, known):
             count[folder if slash else "."] += 1
     for folder, number in count.items():
-        where = "beside the modules" if folder == "." else "and nothing that makes it a package"
+        where = "outside the modules" if folder == "." else "but no package manifest"
         left_out.setdefault(folder, f"{counted(number, 'file')} with code{'' if folder == '.' else ','} {where}")
 
 

@@ -28,7 +28,8 @@ def check_path(repo: SuperRepo, relative: str) -> None:
     what = f"below {quoted(prefix)}" if prefix else "a file at its root"
     modules = listed(repo.modules)
     raise ToolRefused(
-        f"{relative!r} is infrastructure of the super-repo {quoted(repo.name)} ({what}): symbol and edit tools work "
-        f"on its modules. Name one by project= (modules: {modules}), or give a path inside one. "
-        "read_file, list_dir, find_file and search_for_pattern may look at it."
+        f"{relative!r} is infrastructure of the super-repo {quoted(repo.name)} ({what}): symbol and edit tools only "
+        "work "
+        f"on its modules. Name one in project= (modules: {modules}), or pass a path inside one. "
+        "read_file, list_dir, find_file and search_for_pattern work here."
     )

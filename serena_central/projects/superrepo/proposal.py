@@ -85,7 +85,7 @@ class Proposal(msgspec.Struct, frozen=True):
             f"#   {escaped(module.name)}: {module.files} files, found by {module.found_by}\n" for module in self.modules
         )
         if self.left_out:
-            found += f"# Left out:\n{self.why_left_out('#   ')}"
+            found += f"# Not included:\n{self.why_left_out('#   ')}"
         body = yaml.safe_dump(shown, sort_keys=False, allow_unicode=True, default_flow_style=None, width=110)
         return f"{_HEAD}{found}\n{body}"
 
@@ -95,9 +95,9 @@ class Proposal(msgspec.Struct, frozen=True):
 
 
 _HEAD = """\
-# A proposal: please edit it. The module with the most files is the default one. Concerns come from names of folders
-# and from READMEs, hints from frameworks in manifests and from the parts of modules' names.
-# A call's words give a module 20 points for its name, 10 for each hint, 5 for each concern, 3 for each language.
+# A proposal: please edit it. The module with the most files is the default. Concerns come from folder names
+# and READMEs, hints from frameworks in manifests and from the parts of module names.
+# The words of a call score 20 points for a module's name, 10 per hint, 5 per concern, 3 per language.
 """
 
 

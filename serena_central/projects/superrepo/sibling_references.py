@@ -145,12 +145,8 @@ async def _in_sibling(sibling: Project, declared: Declaration, within: str) -> R
     unknown = " or ".join(sorted({place.name for place in leads.unresolved}))
     remarks = [
         leads.remark,
-        f"{declared.name} stands in {left + len(asked)} places, of which {len(asked)} were asked about"
-        if left
-        else None,
-        f"nobody can tell what {unknown} means in {counted(len(leads.unresolved), 'place')}, where it leads nowhere"
-        if leads.unresolved
-        else None,
+        f"{declared.name} occurs in {left + len(asked)} places, of which {len(asked)} were examined" if left else None,
+        f"{unknown} cannot be resolved in {counted(len(leads.unresolved), 'place')}" if leads.unresolved else None,
     ]
     uses = [_range(place) for place, locations in leads.found if await _means(declared, locations)]
     views, gaps = await sibling.relations.views(sorted(set(uses)))

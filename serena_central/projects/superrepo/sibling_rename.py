@@ -69,10 +69,11 @@ def _check_known(sibling: Project, declared: Declaration, found: SiblingPlaces) 
     if found.remark or unknown:
         where = ", ".join(shown(unknown)[:LISTED])
         more = f" and {len(unknown) - LISTED} more places" if len(unknown) > LISTED else ""
-        why = f"in {where}{more} of {sibling.name} nobody can tell what {declared.name} means" if unknown else ""
+        why = f"in {where}{more} of {sibling.name}, {declared.name} cannot be resolved" if unknown else ""
         raise EditRefused(
-            f"Not all references to {declared.name_path} are known: {'; '.join(filter(None, [why, found.remark]))}. "
-            "Pass force=true to leave such places as they are."
+            f"Not all references to {declared.name_path} could be determined: "
+            f"{'; '.join(filter(None, [why, found.remark]))}. "
+            "Pass force=true to leave those places unchanged."
         )
 
 

@@ -89,7 +89,7 @@ class Approvals:
             try:
                 self._known = stamp, self._read()
             except TrustRefused as error:
-                logger.error("no repository counts as approved: %s", error)
+                logger.error("trust approvals cannot be read, so no repository is trusted: %s", error)
                 self._known = stamp, {}
         return self._known[1]
 
@@ -127,7 +127,7 @@ class Approvals:
             end = time.monotonic() + LOCK_S
             while not lock_at_once(descriptor):
                 if time.monotonic() > end:
-                    raise TrustRefused(f"Another process keeps {self._file} locked. Try again.")
+                    raise TrustRefused(f"{self._file} is locked by another process. Try again.")
                 time.sleep(0.01)
             yield
         finally:
@@ -150,11 +150,15 @@ class Approvals:
         try:
             found = msgspec.json.decode(content or b"{}", type=_Content).approvals
         except (msgspec.DecodeError, RecursionError) as error:
-            raise TrustRefused(f"{self._file} can't be understood ({error}); move it away to begin anew.") from error
+            raise TrustRefused(
+                f"{self._file} can't be parsed ({error}). Move it away to start with a new one."
+            ) from error
         return {one.root: one for one in found if one.digest == digest_of(one.parts)}
 
     def _check(self, status: os.stat_result) -> None:
         if not stat.S_ISREG(status.st_mode):
-            raise TrustRefused(f"{self._file} is not a regular file; move it away to begin anew.")
+            raise TrustRefused(f"{self._file} is not a regular file. Move it away to start with a new one.")
         if os.name == "posix" and (status.st_uid != os.geteuid() or status.st_mode & 0o022):
-            raise TrustRefused(f"{self._file} may have been written by others; delete it, or chmod 600 it, if not.")
+            raise TrustRefused(
+                f"{self._file} is writable by other users. Delete it, or run chmod 600 on it if you trust its content."
+            )

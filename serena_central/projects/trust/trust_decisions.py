@@ -34,9 +34,9 @@ MOST_KEPT = 1000
 """Roots whose standing is remembered; a box has fewer."""
 
 MEANING = (
-    "Trusting a repository lets it name the programs, arguments and variables below, and lets language servers execute "
-    "what is in it: interpreters and compilers that it brings, build scripts, macros and plug-ins. What is listed is "
-    "compared from now on, and asked about again when it changes; the repository's code is not."
+    "Trusting a repository allows the programs, arguments and variables below, and lets language servers execute "
+    "code from it: its interpreters and compilers, build scripts, macros and plug-ins. The items below are "
+    "compared from now on, and you are asked again when they change; the repository's code is not compared."
 )
 
 
@@ -44,7 +44,7 @@ def note(name: str, root: Path, restrictions: Iterable[str]) -> str:
     """What an answer says that lacks something, since nobody trusts the root."""
     command = f"serena-central trust {shlex.quote(str(root))}"
     what = "".join(char if char.isprintable() else "�" for char in f"{name}: {'; '.join(restrictions)}")
-    return f"{what}: this repository is not trusted; a person can look at it and run `{command}`."
+    return f"{what}: this repository is not trusted. To trust it, the user can review it and run `{command}`."
 
 
 class Source(Protocol):
@@ -80,7 +80,7 @@ class Configuration:
 
 
 class State(StrEnum):
-    SETTINGS = "named in your settings"
+    SETTINGS = "trusted by your settings"
     APPROVED = "trusted"
     CHANGED = "changed since it was trusted"
     UNTRUSTED = "not trusted"
@@ -175,7 +175,7 @@ class Trust:
         """The standing that a person saw, if it still is so. Raises TrustRefused."""
         found = self._standing(root)
         if found.digest != digest:
-            raise TrustRefused(f"What {root} can execute has changed since it was shown. Look at it again.")
+            raise TrustRefused(f"What {root} can execute changed after it was displayed. Review it again.")
         return found
 
     def keep(self, shown: Standing, by: str) -> None:

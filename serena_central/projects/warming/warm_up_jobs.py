@@ -33,7 +33,7 @@ MODULE_S = 900.0
 MODULE_BYTES = 1 << 30
 """What the language servers of one module take while they load it, of the larger kind (rust-analyzer, tsserver)."""
 
-NOTHING = "It has no files whose symbols a language server reads."
+NOTHING = "It has no files that a language server supports."
 """What is told of a module that needs no warming up."""
 
 LOG_BYTES = 1_000_000
@@ -118,7 +118,7 @@ class WarmUp:
             await anyio.to_thread.run_sync(_write, self._places, job.modules, default)
         except Exception:
             logger.exception("a warm-up failed")
-            job.say("Something went wrong inside the server; its log has it.")
+            job.say("Internal error. See the server's log.")
         finally:
             job.finish()
 

@@ -43,7 +43,7 @@ def choose(
     if repo is None:
         root = registry.root_of(place)
         if modules:
-            raise InvalidArguments(f"{quoted(place)} lies in no super-repo: there are no modules to choose from.")
+            raise InvalidArguments(f"{quoted(place)} is not in a super-repo, so there are no modules to choose from.")
         if root is None:
             raise UnknownProject(str(folder), registry.known_names())
         return Chosen([root], root)

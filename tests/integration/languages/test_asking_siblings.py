@@ -186,7 +186,7 @@ async def test_a_module_whose_folder_was_moved_is_no_empty_module(tmp_path: Path
         await answered(asked, "find_file", file_mask="backend/**/*.go", project=str(root))
         root.rename(asked.root / "modules/moved")
         refused = await asked.result("find_symbol", name_path_pattern="GoTotal", project=str(root))
-        assert "is gone: it was moved or deleted" in refused["content"][0]["text"]
+        assert "no longer exists. Pass project=" in refused["content"][0]["text"]
 
 
 async def test_a_mask_with_a_slash_fits_paths(tmp_path: Path) -> None:

@@ -190,7 +190,7 @@ async def refusal(client: Asker, name_path: str, **arguments: Any) -> str:
             RUST,
             "impl Guard/never_called",
             ["impl Drop for Guard/drop", "impl Error for Outer/source", "impl fmt::Display for Outer/fmt"],
-            "it may override",
+            "it may be an override",
             id="rust",
         ),
         pytest.param(
@@ -218,7 +218,7 @@ async def test_what_others_call_through_a_trait_or_an_interface_is_kept(
         assert list(await unused_in(client)) == [unused]
         before = {path: (root / path).read_text() for path in files}
         for name in kept:
-            assert f"It may be used from elsewhere: {why}" in await refusal(client, name)
+            assert f"It may be referenced from elsewhere: {why}" in await refusal(client, name)
         assert {path: (root / path).read_text() for path in files} == before
         deleted = await client.result("safe_delete_symbol", name_path=unused)
         assert not deleted["isError"], deleted
@@ -256,9 +256,13 @@ async def test_what_manifests_and_templates_name_is_no_sure_finding_and_not_dele
     root = written(tmp_path / "seen", ENTRIES)
     async with asker(tmp_path, root) as client:
         assert await unused_in(client) == {"Page/full_title": "medium", "draft": "medium", "never_called": "high"}
-        assert "It may be used from elsewhere: 'pyproject.toml' names it." in await refusal(client, "_start")
-        assert "It may be used from elsewhere: 'serverless.yml' names it." in await refusal(client, "handler")
-        assert "Its name stands in 'templates/page.html'" in await refusal(client, "Page/full_title")
+        assert "It may be referenced from elsewhere: it is named in 'pyproject.toml'." in await refusal(
+            client, "_start"
+        )
+        assert "It may be referenced from elsewhere: it is named in 'serverless.yml'." in await refusal(
+            client, "handler"
+        )
+        assert "Its name occurs in 'templates/page.html'" in await refusal(client, "Page/full_title")
         assert (root / "entry.py").read_text() == ENTRIES["entry.py"]
         for name in ("draft", "never_called"):
             deleted = await client.result("safe_delete_symbol", name_path=name)
@@ -315,6 +319,6 @@ async def test_a_field_that_is_filled_by_position_is_not_deleted(language: str, 
     root = written(tmp_path / "seen", files)
     async with asker(tmp_path, root) as client:
         for name in kept:
-            assert "may be given its value by position" in await refusal(client, name)
+            assert "may receive its value as a positional argument" in await refusal(client, name)
         deleted = await client.result("safe_delete_symbol", name_path=unused)
         assert not deleted["isError"], deleted

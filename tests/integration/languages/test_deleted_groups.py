@@ -43,8 +43,13 @@ int main() { return shop::user(); }
 @pytest.mark.parametrize(
     ("files", "path", "kept", "said"),
     [
-        (RUST, "src/lib.rs", "tests", "tests/works goes with it: It may be used from elsewhere: it is decorated"),
-        (CPP, "a.cpp", "shop[0]", "goes with it: It is used in a.cpp:4"),
+        (
+            RUST,
+            "src/lib.rs",
+            "tests",
+            "tests/works would be deleted with it: It may be referenced from elsewhere: it is decorated",
+        ),
+        (CPP, "a.cpp", "shop[0]", "goes with it: It is referenced in a.cpp:4"),
     ],
     ids=["rust", "cpp"],
 )

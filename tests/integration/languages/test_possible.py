@@ -115,7 +115,7 @@ async def test_a_call_that_the_server_can_not_resolve_is_a_possible_reference(
     answer, note = await texts(python, "find_referencing_symbols", name_path=name_path)
     assert answer == "{}"
     assert note.startswith(f"{POSSIBLE}1 place in code")
-    assert note.endswith(f" means something else: {place}.")
+    assert note.endswith(f" means this symbol: {place}.")
     _, *notes = await texts(python, "get_symbol_context", name_path=name_path)
     assert any(note.startswith(f"{POSSIBLE}1 place in code") and note.endswith(f": {place}.") for note in notes), notes
 
@@ -146,19 +146,19 @@ async def test_what_nothing_can_refer_to_is_deleted(python: Asker) -> None:
 
 async def test_an_override_is_not_deleted_and_another_method_of_a_derived_class_is(python: Asker) -> None:
     refused = await python.result("safe_delete_symbol", name_path="Derived/load")
-    assert "It may be used from elsewhere: it may override." in refused["content"][0]["text"]
+    assert "It may be referenced from elsewhere: it may be an override." in refused["content"][0]["text"]
     assert '"lines_removed":3' in (await texts(python, "safe_delete_symbol", name_path="Derived/thrice"))[0]
 
 
 async def test_a_name_in_a_string_keeps_a_symbol(python: Asker) -> None:
     refused = await python.result("safe_delete_symbol", name_path="Query/called_by_name")
     assert refused["isError"]
-    assert "Its name stands in a string in uses.py:9 in by_string." in refused["content"][0]["text"]
+    assert "Its name occurs in a string in uses.py:9 in by_string." in refused["content"][0]["text"]
 
 
 async def test_force_deletes_and_says_what_is_left_behind(python: Asker) -> None:
     _, *notes = await texts(python, "safe_delete_symbol", name_path="Query/select_rows", force=True)
-    assert any(note.startswith("Deleted in spite of: ") and "uses.py:5 in unannotated" in note for note in notes)
+    assert any(note.startswith("Deleted despite: ") and "uses.py:5 in unannotated" in note for note in notes)
     assert "def select_rows" not in (python.root / "query.py").read_text()
 
 
@@ -166,7 +166,7 @@ async def test_what_may_be_used_is_not_reported_as_unused(python: Asker) -> None
     answer, *notes = await texts(python, "find_unused_symbols", relative_path="query.py")
     assert "Query/never_called" in answer
     assert not any(name in answer for name in ("_prefetch_objects", "select_rows", "on_windows"))
-    assert any(note.startswith("Not reported as unused, since code holds their names") for note in notes), notes
+    assert any(note.startswith("Not reported as unused, because their names occur in code") for note in notes), notes
 
 
 async def test_a_rename_says_where_the_old_name_is_left(python: Asker) -> None:

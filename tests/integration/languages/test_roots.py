@@ -93,7 +93,7 @@ async def test_uses_in_a_go_module_that_no_go_work_joins_are_missed_aloud_and_ke
         found = await asked.result("find_referencing_symbols", **place)
         answer, remark = (part["text"] for part in found["content"])
         assert "lib/lib.go" in json.loads(answer)
-        assert "Shared also stands in app/app.go of modules that use this one by path" in remark
+        assert "Shared also occurs in app/app.go of modules that depend on this one by path" in remark
         for tool in ("dependency_graph", "find_unused_symbols"):
             assert "Shared also stands in app/app.go of modules" in (await asked.result(tool))["content"][-1]["text"]
         renamed = await asked.result("rename_symbol", **place, new_name="Common")
@@ -120,7 +120,7 @@ async def test_uses_in_a_cargo_package_that_no_workspace_joins_are_missed_aloud(
         answer, remark = (part["text"] for part in found["content"])
         # The place itself, asked about alone, leads to the definition; others may be missed all the same.
         assert list(json.loads(answer)) == ["app/src/main.rs", "lib/src/lib.rs"]
-        assert "shared also stands in app/src/main.rs of modules that use this one by path" in remark
+        assert "shared also occurs in app/src/main.rs of modules that depend on this one by path" in remark
 
 
 async def test_a_go_work_is_no_source_and_what_it_joins_warms_up_and_is_indexed_whole(tmp_path: Path) -> None:

@@ -183,4 +183,4 @@ async def test_that_a_module_of_another_repository_was_not_compared_is_said(tmp_
     commit(root)
     async with asker(tmp_path, root) as asked:
         result = await asked.result("check_references", since="HEAD", project=str(api))
-    assert "What modules outside of 'api' changed since 'HEAD' was not looked at" in str(result["content"])
+    assert "Changes since 'HEAD' in modules outside 'api' were not checked" in str(result["content"])

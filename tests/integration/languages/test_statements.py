@@ -60,7 +60,7 @@ DELETIONS = [
         "class Box {\n  friend class Peer;\n  int a = 1;\n};\n",
     ),
     Case("a.cpp", 'extern "C" int api(int x);\nint a;\n', "api", None, "would not be what it was"),
-    Case("a.cpp", "struct P {\n  int a, b;\n};\n", "P/a", None, "not known where"),
+    Case("a.cpp", "struct P {\n  int a, b;\n};\n", "P/a", None, "is unknown"),
     Case(
         "a.ts",
         "export interface T {\n  [key: string]: number;\n  a: number;\n}\n",

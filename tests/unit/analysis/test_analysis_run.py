@@ -77,7 +77,7 @@ def test_of_a_folder_with_too_many_files_those_with_the_most_uses_are_drawn() ->
     cut = report_of("shop", "", graph, max_nodes=3, remarks=["odd"])
     assert cut.drawn.files == {"lib/a.py": 1, "lib/b.py": 1, "lib/c.py": 1}
     assert [edge.count for edge in cut.drawn.edges] == [2, 1]
-    assert cut.remarks[0] == "Left out of the drawing: 3 nodes with the fewest uses."
+    assert cut.remarks[0] == "Omitted from the drawing: 3 nodes with the fewest references."
     assert cut.nodes == 6
     assert report_of("shop", "", graph, max_nodes=6, remarks=["odd"]).remarks == ["odd"]
     assert list(report_of("shop", "", graph, max_nodes=3, remarks=[], shut=["lib"]).drawn.files) == ["lib"]

@@ -118,7 +118,7 @@ def test_what_lies_at_the_top_and_large_folders_are_told_apart_longest() -> None
         "lib/deep/e.py": 1,
         "lib/more": 2,
     }
-    assert how == "7 nodes are folded to 6: files into their folders where need be."
+    assert how == "7 nodes were folded to 6: files into their folders where needed."
     assert folded(graph, 2).graph.files == {"a.py": 1, "lib": 6}
 
 

@@ -36,19 +36,19 @@ def hit_in(text: str, name: str, path: str, holder: str = "") -> Hit:
     [
         ("python", "a.py", "def __call__(self): ...", "__call__", "", "the language calls it by its name"),
         ("python", "a.py", "def main(): ...", "main", "", "an entry point"),
-        ("python", "tests/a.py", "def helper(): ...", "helper", "", "its file holds tests"),
+        ("python", "tests/a.py", "def helper(): ...", "helper", "", "its file contains tests"),
         ("python", "a.py", "@app.get('/')\ndef index(): ...", "index", "", "it is decorated"),
         ("python", "a.py", "__all__ = [\n    'f',\n]\n\ndef  g_f(): ...\ndef f(): ...", "f", "", "it is exported"),
-        ("python", "a.py", "class A(Base):\n    def run(self): ...", "run", "class A", "it may override"),
+        ("python", "a.py", "class A(Base):\n    def run(self): ...", "run", "class A", "it may be an override"),
         ("python", "a.py", "class A:\n    def run(self): ...", "run", "class A", None),
         ("python", "a.py", "def run(): ...", "run", "", None),
         ("typescript", "src/index.ts", "export function f() {}", "f", "", "it is exported"),
         ("typescript", "src/other.ts", "export function f() {}", "f", "", None),
-        ("typescript", "a.ts", "class A implements B {\n  run() {}\n}", "run", "class A", "it may override"),
+        ("typescript", "a.ts", "class A implements B {\n  run() {}\n}", "run", "class A", "it may be an override"),
         ("go", "a/b.go", "package a\nfunc Open() {}", "Open", "", "it is exported"),
         ("go", "internal/a/b.go", "package a\nfunc Open() {}", "Open", "", None),
         ("go", "cmd/main.go", "package main\nfunc Open() {}", "Open", "", None),
-        ("go", "a/b.go", "package a\nfunc close() {}", "close", "", "an interface names it"),
+        ("go", "a/b.go", "package a\nfunc close() {}", "close", "", "it implements an interface member"),
         ("rust", "src/lib.rs", "pub fn open() {}", "open", "", "it is exported"),
         ("rust", "src/lib.rs", "pub(crate) fn open() {}", "open", "", None),
         ("rust", "src/lib.rs", "#[no_mangle]\nfn open() {}", "open", "", "it is decorated"),
@@ -74,8 +74,8 @@ def test_settings_name_what_is_in_use_and_what_exports_are_worth() -> None:
         hit_in(plain, "on_start", "hooks/a.py"), Text(plain), python, ValidationPolicy(keep_paths=["hooks/*"])
     )
     assert [one and one.reason for one in (named, placed)] == [
-        "it is named in validation.keep_names",
-        "its file is named in validation.keep_paths",
+        "it matches validation.keep_names",
+        "its file matches validation.keep_paths",
     ]
     text, go = "package a\nfunc Open() {}", Language("go", library=False, in_interface=False)
     assert kept(hit_in(text, "Open", "a.go"), Text(text), go, ValidationPolicy(exported="report")) is None

@@ -49,8 +49,8 @@ def test_an_empty_graph_is_drawn() -> None:
 
 def test_markdown_names_circles_with_the_uses_that_make_them() -> None:
     page = RENDERERS["markdown"](report())
-    assert "# Dependencies of shop\n\n2 nodes (file), 2 uses, 1 circle, 1 layer." in page
-    assert '- `d.py` → `a "b" <c>&¦´\\n\\.py`: 1 use, `x` at `d.py:5`' in page
+    assert "# Dependencies of shop\n\n2 nodes (file), 2 references, 1 cycle, 1 layer." in page
+    assert '- `d.py` → `a "b" <c>&¦´\\n\\.py`: 1 reference, `x` at `d.py:5`' in page
     assert "\n> odd\n" in page
 
 

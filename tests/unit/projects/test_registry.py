@@ -175,7 +175,7 @@ async def test_closing_while_it_opens_tells_those_who_wait(tmp_path: Path) -> No
     world, root = Registered(tmp_path), folder(tmp_path, "app")
     async with running(world) as registry:
         world.before_build = lambda: registry.close(root, "test")
-        with pytest.raises(ProjectRefused, match="call again"):
+        with pytest.raises(ProjectRefused, match="Call again"):
             await registry.open(root)
         world.before_build = lambda: None
         assert (await registry.open(root)).root == root

@@ -82,5 +82,5 @@ def test_an_agent_opens_repositories_and_projects_and_where_its_client_works(tmp
     ours.check_opener(plain, Opener(works_in=plain / "deep"))
     policy(str(tmp_path)).check_opener(plain, AGENT)
     for opener in (AGENT, Opener(works_in=tmp_path), Opener(works_in=repository)):
-        with pytest.raises(ProjectRefused, match="A person can allow it by `serena-central serve --project"):
+        with pytest.raises(ProjectRefused, match="The user can allow it with `serena-central serve --project"):
             ours.check_opener(plain, opener)

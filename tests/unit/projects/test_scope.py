@@ -171,14 +171,14 @@ async def test_a_choice_by_words_is_told_with_its_points_and_runners_up(tmp_path
         scope = await p.scope(semantic_context="the login pages")
         assert scope.remark == "Routed to 'web', 15 points ('hint login +10', 'concern pages +5'); next: 'api' 10."
         assert (await p.scope()).remark == (
-            "Nothing said which module of 'platform' is meant: 'api' is its default_module. "
-            "Name another by project=, a path in it, or semantic_context."
+            "The call does not identify a module of 'platform', so its default_module 'api' was "
+            "used. To use another, pass project=, a path inside it, or semantic_context."
         )
 
 
 async def test_an_edit_follows_words_only_with_a_clear_lead(tmp_path: Path) -> None:
     async with platform(tmp_path) as p:
-        with pytest.raises(ToolRefused, match=r"several modules nearly as well \('api' 10, 'web' 10\)"):
+        with pytest.raises(ToolRefused, match=r"several modules about equally \('api' 10, 'web' 10\)"):
             await p.scope(semantic_context="the login", edits=True)
         assert await p.root_of(semantic_context="the login pages", edits=True) == p.web
 
@@ -225,7 +225,7 @@ async def test_modules_that_are_not_there_are_said(tmp_path: Path) -> None:
         for said in ({"project": "*"}, {"project": str(p.root), "working_folder": str(tmp_path)}):
             remark = (await p.scope(**said)).remark
             assert remark is not None
-            assert "'gone': path 'modules/gone' is no folder (a submodule not checked out?)" in remark
+            assert "'gone': path 'modules/gone' is not a folder (a submodule that is not checked out?)" in remark
 
 
 def _fail() -> None:
@@ -265,7 +265,7 @@ async def test_a_super_repos_root_means_the_super_repo(tmp_path: Path) -> None:
             assert await meant(**own) == ([p.root], False)
         assert await meant(edits=True, semantic_context="the pages") == ([p.web], False)
         for words in (None, "the login"):
-            with pytest.raises(ToolRefused, match="Nothing was changed: pass project="):
+            with pytest.raises(ToolRefused, match="Nothing was changed; pass project="):
                 await meant(edits=True, semantic_context=words)
 
 
@@ -276,7 +276,10 @@ async def test_what_lies_beside_the_modules_of_a_folder_is_said_to_be_left_out(t
         for project in p.world.registry.open_projects():
             await project.fresh()
         remark = (await p.scope(project=str(p.root), paths=["modules"])).remark
-        assert remark == "Modules alone were asked; 'modules' holds files beside them, to be named one by one."
+        assert (
+            remark
+            == "Only modules were searched; 'modules' also contains other files, which must be named individually."
+        )
 
 
 @pytest.mark.parametrize("project", ["api,web", " api, web ,", ["api,web"], ["api", "web,api"], '["api", "web"]'])

@@ -73,7 +73,7 @@ async def test_what_an_editor_changed_is_not_overwritten_unseen(central: Central
     await one.see("twice")
     (root / "shapes.py").write_text(TEXT.replace("value * 2", "value << 1"))
 
-    with pytest.raises(EditConflict, match="changed by something outside of this server"):
+    with pytest.raises(EditConflict, match="changed by something outside this server"):
         await one.replace("twice", "def twice(value):\n    return 2 * value")
 
     assert "value << 1" in (root / "shapes.py").read_text()
@@ -198,7 +198,11 @@ async def test_who_changed_a_symbol_before_a_restart_is_known_by_the_journal(
             await Agent(central, root, "two").replace("twice", "def twice(value):\n    return value + value")
         if journal == "lost":
             (tmp_path / "home" / "edits.journal").unlink()
-        told = r"session two \(client-two\)" if journal == "there" else "by an edit before it opened the .* history"
+        told = (
+            r"session two \(client-two\)"
+            if journal == "there"
+            else "by an edit before the project was opened .* history"
+        )
         async with running_parts(tmp_path, {"edit_diagnostics_s": 0}) as central:
             with pytest.raises(EditConflict, match=told):
                 await Agent(central, root, "one").replace("twice", "def twice(value):\n    return 2 * value")

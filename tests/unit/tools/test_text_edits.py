@@ -65,7 +65,7 @@ async def test_a_session_knows_what_it_wrote_itself(desk: Desk) -> None:
 async def test_a_file_that_somebody_rewrote_is_not_overwritten(desk: Desk) -> None:
     await desk.call("one", "read_file")
     desk.file.write_text("from an editor\n")
-    with pytest.raises(EditConflict, match="outside of this server"):
+    with pytest.raises(EditConflict, match="outside this server"):
         await desk.call("one", "create_text_file", content="mine\n")
     assert desk.file.read_text() == "from an editor\n"
     await desk.call("two", "create_text_file", content="mine\n")
@@ -93,7 +93,7 @@ async def test_occurrences_of_a_file_that_changed_are_stale(desk: Desk) -> None:
     asked = {"needle": "one", "repl": "1", "mode": "literal"}
     found = await desk.call("one", "replace_in_files", **asked, dry_run=True)
     other.write_text("one more\n")
-    with pytest.raises(InvalidArguments, match="not known"):
+    with pytest.raises(InvalidArguments, match="no longer exist"):
         await desk.call("one", "replace_in_files", **asked, occurrence_ids=[one["id"] for one in found["occurrences"]])
     assert (desk.file.read_text(), other.read_text()) == ("one\ntwo\nthree\n", "one more\n")
 
@@ -123,4 +123,4 @@ async def test_an_edit_of_many_files_says_of_how_many_the_errors_are_known(desk:
     asked = {"needle": "old", "repl": "new", "mode": "literal", "project": str(desk.root)}
     answer = await desk.central.caller.call(session_of(desk.central, explicit_id="one"), "replace_in_files", asked)
     assert all((desk.root / f"mod{number}.py").read_text() == "new = 1\n" for number in range(10))
-    assert "Errors that this edit may cause were looked for in 8 of 10 files." in "\n".join(answer.blocks).splitlines()
+    assert "Diagnostics were checked in 8 of the 10 edited files." in "\n".join(answer.blocks).splitlines()

@@ -102,10 +102,13 @@ routing_hints:
         "/.serena/project.yml:4: modules.out: path '../elsewhere' leads out of the super-repo, or is its root",
         "/.serena/project.yml:6: modules.root: path '.' leads out of the super-repo, or is its root",
         "/.serena/project.yml:8: modules.absolute: path '/etc' must be relative to the super-repo's root",
-        "/.serena/project.yml:10: modules.missing: path 'modules/missing' is no folder (a submodule not checked out?)",
-        "/.serena/project.yml:15: modules.gits: path 'modules/web/.git' lies in .git, where no project can be",
-        "/.serena/project.yml:18: routing_hints.react: 'vue' is no module",
-        "/.serena/project.yml:2: default_module: 'apj' is no module",
+        (
+            "/.serena/project.yml:10: modules.missing: path 'modules/missing' is not a folder (a submodule that is not "
+            "checked out?)"
+        ),
+        "/.serena/project.yml:15: modules.gits: path 'modules/web/.git' is inside .git, where no project can be",
+        "/.serena/project.yml:18: routing_hints.react: 'vue' is not a module",
+        "/.serena/project.yml:2: default_module: 'apj' is not a module",
     ]
     server = load_server_config({}, sources_in(tmp_path))
     (broken,) = load_project_config(tmp_path, server, sources=sources_in(tmp_path)).problems

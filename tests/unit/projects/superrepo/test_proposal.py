@@ -47,7 +47,7 @@ def test_python_projects_are_found_where_they_lie_and_not_where_git_ignores_them
     root = write(tmp_path, {**files, ".gitignore": "build/\n", "services/one/plugins/pyproject.toml": ""})
     assert found(root) == {"services/one": "pyproject.toml"}
     reasons = dict(propose(root).left_out)
-    assert reasons == {"services/one/plugins": "has a pyproject.toml, and is a part of services/one"}
+    assert reasons == {"services/one/plugins": "has a pyproject.toml, but is part of services/one"}
 
 
 MANY = {
@@ -111,21 +111,21 @@ def test_all_modules_are_found_however_they_are_made_and_the_others_are_told_wit
     }
     proposal = propose(root)
     assert dict(proposal.left_out) == {
-        ".": "1 file with code beside the modules",
-        ".claude/tools": "has a package.json, and is a part of .claude",
-        ".github/actions/lint": "has a package.json, and lies in a hidden folder",
-        "modules/absent": ".gitmodules names it, and it is not checked out (git submodule update --init)",
-        "scripts": "1 file with code, and nothing that makes it a package",
-        "services/billing/tools": "has a go.mod, and is a part of services/billing",
-        "services/gone": "go.work names it, and no folder is there",
-        "third_party/zlib": "has a CMakeLists.txt, and lies in third_party",
+        ".": "1 file with code outside the modules",
+        ".claude/tools": "has a package.json, but is part of .claude",
+        ".github/actions/lint": "has a package.json, but is inside a hidden folder",
+        "modules/absent": ".gitmodules names it, but it is not checked out (git submodule update --init)",
+        "scripts": "1 file with code, but no package manifest",
+        "services/billing/tools": "has a go.mod, but is part of services/billing",
+        "services/gone": "go.work names it, but the folder does not exist",
+        "third_party/zlib": "has a CMakeLists.txt, but is inside third_party",
         "trees/feature": "a worktree: a copy of a repository",
-        "web": "holds modules, and no code beside them",
+        "web": "contains modules, but no code of its own",
     }
     modules = {module.path: module for module in proposal.modules}
     assert (modules[".claude"].name, modules["native"].concerns) == ("claude", ["codec", "video", "transcoding"])
     text = proposal.as_yaml()
-    assert "#   web: holds modules, and no code beside them\n" in text
+    assert "#   web: contains modules, but no code of its own\n" in text
     write(root, {PROJECT_FILE: text})
     repo = super_repo_of(root, load_project_config(root, load_server_config({}, sources_in(tmp_path))))
     assert repo is not None

@@ -51,7 +51,7 @@ def test_what_changed_since_it_was_shown_is_not_approved(tmp_path: Path) -> None
     known = trust(tmp_path)
     shown = known.standing(root)
     settings_of(root, EVIL.replace("evil", "worse"))
-    with pytest.raises(TrustRefused, match="changed since it was shown"):
+    with pytest.raises(TrustRefused, match="changed after it was displayed"):
         known.approve(root, shown.digest, by="me")
     assert not known.is_trusted(root)
 
