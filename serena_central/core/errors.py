@@ -159,10 +159,7 @@ class UnknownProject(SerenaCentralError):
     def __init__(self, asked: str | None, known: Sequence[str]) -> None:
         names = listed(known, "none yet")
         what = f"There is no project {quoted(asked)}." if asked else "This call does not name a project."
-        super().__init__(
-            f"{what} Known projects: {names}. Pass one of these names or an absolute path as project=, "
-            "or call activate_project first."
-        )
+        super().__init__(f"{what} Known projects: {names}. Pass one of these names or an absolute path as project=.")
         self.asked = asked
         self.known = list(known)
 

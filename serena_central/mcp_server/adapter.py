@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 
 from serena_central.core import tracing
-from serena_central.core.errors import ToolRefused
+from serena_central.core.errors import ToolRefused, UnknownProject
 from serena_central.core.progress import Listener
 from serena_central.mcp_server.asking import AFTER, TrustQuestions
 from serena_central.mcp_server.conversation import exchange_of, scope_of
@@ -24,7 +24,7 @@ from serena_central.mcp_server.errors import failed_result, protocol_error, wire
 from serena_central.mcp_server.identity import Client, claim_of, request_of
 from serena_central.mcp_server.progress import relaying
 from serena_central.mcp_server.results import call_result
-from serena_central.mcp_server.roots import learn_folder
+from serena_central.mcp_server.roots import asking_for_roots, folder_in_answers, learn_folder
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
 from serena_central.tools.call import ToolCaller
@@ -34,8 +34,9 @@ SERVER_NAME = "serena-central"
 
 INSTRUCTIONS = """\
 Code intelligence from language servers: find symbols by name path, their references, implementations and diagnostics, \
-and search files, without reading whole files. Say which project you mean by activate_project or by the project \
-argument of any tool; list_projects shows what is known. initial_instructions tells how to work with these tools."""
+and search files, without reading whole files. Name the project in the argument project= of a call (a name or an \
+absolute path; list_projects shows the known ones), unless you were started in it or made it the default by \
+activate_project, where that is listed. initial_instructions explains the tools."""
 
 _MINUTE_MS = 60_000
 
@@ -101,7 +102,7 @@ class Adapter:
             raise protocol_error(error) from error
         return result
 
-    def _identify(self, context: Context) -> Session:
+    def _identify(self, context: Context, roots_folder: str | None = None) -> Session:
         scope = scope_of(context.request)
         exchange = exchange_of(scope)
         session = self._sessions.identify(
@@ -110,7 +111,7 @@ class Adapter:
                 client=_client(context),
                 meta=_mapping((context.params or {}).get("_meta")),
                 transport_id=exchange.conversation.id if exchange else None,
-                roots_folder=exchange.conversation.roots_folder if exchange else None,
+                roots_folder=exchange.conversation.roots_folder if exchange else roots_folder,
             )
         )
         if exchange is not None:
@@ -142,7 +143,7 @@ class Adapter:
     ) -> HandlerResult:
         """One call to its result. Every failure is a result, too, so that the model gets to read it."""
         try:
-            session = self._identify(context)
+            session = self._identify(context, folder_in_answers(params.input_responses))
             before = session.modes, session.active_project
             if self._questions is not None and params.input_responses is not None:
                 await self._questions.take(session, params.input_responses)
@@ -159,6 +160,8 @@ class Adapter:
             # Modern clients hear of it by the short life of their list.
             if before != (session.modes, session.active_project) and session.era == "handshake":
                 await context.session.send_tool_list_changed()
+        except UnknownProject as error:
+            return asking_for_roots(context, params, error) or failed_result(error)
         except Exception as error:  # noqa: BLE001 (the border of a call: failed_result logs what is not ours)
             return failed_result(error)
         return call_result(answer, self._caller.tool(params.name))

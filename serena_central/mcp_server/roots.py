@@ -1,6 +1,8 @@
-"""Learns a client's working folder from its roots, in the handshake era, where a client can be asked.
+"""Learns a client's working folder from its roots.
 
-Asking never holds up a call: it runs beside them, on the stream that the client keeps open, and gives up after a while.
+In the handshake era the client is asked once, beside its calls: on the stream that it keeps open, and for a while. In
+the modern era a call that names no project, from a client that said nothing else of where it works, is answered by the
+question, and sent again with the roots.
 """
 
 import logging
@@ -13,9 +15,13 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
+from serena_central.core.errors import UnknownProject
 from serena_central.mcp_server.conversation import exchange_of, scope_of
 
 logger = logging.getLogger(__name__)
+
+KEY = "roots"
+"""Of the question and its answer in the modern era."""
 
 ASKING_S = 10.0
 """For the client to open its stream and answer; one that does neither has no roots for us."""
@@ -34,8 +40,32 @@ async def learn_folder(context: ServerRequestContext[Any, Any], _params: types.N
         except (MCPError, ValidationError) as error:
             logger.debug("the client did not tell its roots: %s", error)
             return
-        folders = (_folder(str(root.uri)) for root in answer.roots)
-        exchange.conversation.roots_folder = next((folder for folder in folders if folder), None)
+        exchange.conversation.roots_folder = _first_folder(answer)
+
+
+def asking_for_roots(
+    context: ServerRequestContext[Any, Any], call: types.CallToolRequestParams, error: UnknownProject
+) -> types.InputRequiredResult | None:
+    """The question for a call that failed because nothing said which project it means; None where it was asked, or
+    can't be."""
+    offered = context.session.client_capabilities
+    asked = KEY in (call.input_responses or {})
+    if error.asked is not None or asked or offered is None or offered.roots is None:
+        return None
+    if exchange_of(scope_of(context.request)) is not None:
+        return None
+    return types.InputRequiredResult(input_requests={KEY: types.ListRootsRequest()})
+
+
+def folder_in_answers(answers: types.InputResponses | None) -> str | None:
+    """The first folder among the roots that a call was sent again with."""
+    answer = (answers or {}).get(KEY)
+    return _first_folder(answer) if isinstance(answer, types.ListRootsResult) else None
+
+
+def _first_folder(answer: types.ListRootsResult) -> str | None:
+    folders = (_folder(str(root.uri)) for root in answer.roots)
+    return next((folder for folder in folders if folder), None)
 
 
 def _folder(uri: str) -> str | None:

@@ -77,6 +77,8 @@ class Tool:
     """It may reach beyond this machine's projects."""
     needs: str | None
     """Name of the server's setting that must be switched on for it; such a tool is listed where that is so."""
+    own_session: bool
+    """It changes the caller's session, and is not listed in one that several windows may share."""
     gives_way: bool
     """A call works in the background of other callers: it waits for them, and nobody waits for it."""
     paged: bool
@@ -224,6 +226,7 @@ class Catalogue:
         open_world: bool = False,
         needs: str | None = None,
         takes_words: bool = False,
+        own_session: bool = False,
         gives_way: bool = False,
         paged: bool = False,
         spans: bool = False,
@@ -258,6 +261,7 @@ class Catalogue:
                 shown=shown,
                 open_world=open_world,
                 needs=needs,
+                own_session=own_session,
                 gives_way=gives_way,
                 paged=paged,
                 spans=spans,

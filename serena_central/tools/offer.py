@@ -47,6 +47,7 @@ class Offer:
             for tool in CATALOGUE
             if (tool.shown in kinds or tool.name in included)
             and tool.name not in context.excluded_tools
+            and not (tool.own_session and session.shared)
             and tool.refusal(project) is None
             and self.refusal(tool, session) is None
         ]

@@ -18,7 +18,7 @@ from serena_central.tools.modules import as_json, introduction
 from serena_central.tools.symbols import remark_tree
 
 
-@tool("Activate project", reads=False, idempotent=True, ignored=("session",))
+@tool("Activate project", reads=False, own_session=True, idempotent=True, ignored=("session",))
 async def activate_project(
     call: ToolCall, project: Annotated[str, Meta(description="Name or absolute path of the project")]
 ) -> str:
@@ -157,7 +157,7 @@ async def restart_language_server(
     return {"restarted": [server.server for server in chosen]}
 
 
-@tool("Switch modes", reads=False, idempotent=True)
+@tool("Switch modes", reads=False, own_session=True, idempotent=True)
 async def switch_modes(
     call: ToolCall,
     modes: Annotated[list[str], Meta(description="The modes to use from now on; null: the defaults")],
