@@ -37,6 +37,7 @@ from serena_central.config.load import serena_home
 from serena_central.config.profiles import Profiles, load_profiles
 from serena_central.config.settings import ServerSettings
 from serena_central.core.descriptors import Descriptors, limit
+from serena_central.core.event_kinds import ProjectSettingsProblem, ServerSettingsProblem
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.groups import only_cause
 from serena_central.core.logs import log_event
@@ -347,7 +348,7 @@ async def _running(run: Run) -> AsyncGenerator[None]:
 def _tell(repo: SuperRepo, projects: ProjectRegistry, bus: EventBus) -> None:
     """A super-repo's configuration was read: its modules are known from now on, and what is wrong with it is said."""
     for problem in repo.problems:
-        bus.publish("project.settings", str(problem), severity=Severity.WARNING, project=repo.name)
+        bus.publish(ProjectSettingsProblem(message=str(problem), severity=Severity.WARNING, project=repo.name))
     projects.remember(KnownProject(repo.name, str(repo.root)))
     for module in repo.modules.values():
         projects.remember(KnownProject(module.name, str(module.root)))
@@ -356,7 +357,7 @@ def _tell(repo: SuperRepo, projects: ProjectRegistry, bus: EventBus) -> None:
 def _profiles(bus: EventBus) -> Profiles:
     profiles = load_profiles(serena_home())
     for problem in profiles.problems:
-        bus.publish("server.settings", problem, severity=Severity.WARNING)
+        bus.publish(ServerSettingsProblem(message=problem, severity=Severity.WARNING))
     return profiles
 
 

@@ -35,6 +35,7 @@ from serena_central.analysis.report import GraphReport
 from serena_central.analysis.uncertain_places import doubt_remarks
 from serena_central.analysis.validation import Validation
 from serena_central.core.errors import SerenaCentralError
+from serena_central.core.event_kinds import AnalysisEnded
 from serena_central.core.events import EventBus
 from serena_central.core.groups import told_by
 from serena_central.core.progress import reporting_to
@@ -157,7 +158,7 @@ class Surveys:
             job.failure = str(cause) if told else "Internal error. See the server's log."
         finally:
             job.done = True
-            self._bus.publish("survey.ended", job.failure, keep=False, project=job.root.name, survey=job.kind)
+            self._bus.publish(AnalysisEnded(message=job.failure, keep=False, project=job.root.name, survey=job.kind))
 
     async def _graph(self, job: Job) -> GraphSurvey:
         project, parts, remarks = await self._parts(job.root)

@@ -11,6 +11,7 @@ import resource
 import time
 from collections.abc import Callable
 
+from serena_central.core.event_kinds import DescriptorsExhausted
 from serena_central.core.events import EventBus, Severity
 
 ENOUGH = 65_536
@@ -56,7 +57,7 @@ class Descriptors:
                 f"All {limit():.0f} file descriptors are in use; new connections are closed and files can't be opened. "
                 "Raise the limit (ulimit -Hn, LimitNOFILE= of a service), or close clients."
             )
-            self._bus.publish("server.descriptors", message, severity=Severity.ERROR)
+            self._bus.publish(DescriptorsExhausted(message=message, severity=Severity.ERROR))
         self._exhausted = True
 
 

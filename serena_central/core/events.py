@@ -10,10 +10,12 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import Any
+from functools import cache
+from typing import Any, ClassVar, TypeVar
 
 import anyio
 import msgspec
+from msgspec.structs import force_setattr
 
 logger = logging.getLogger(__name__)
 
@@ -30,20 +32,39 @@ class Severity(StrEnum):
     ERROR = "error"
 
 
-class Event(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One fact. `at` is Unix time in seconds; `kind` is `subject.verb`, e.g. `session.created`, `server.moved`."""
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """One fact; a class of `core/event_kinds.py` for each kind, whose own fields are the event's data."""
 
-    seq: int
-    at: float
-    kind: str
+    kind: ClassVar[str] = ""
+    """`subject.verb`, e.g. `session.created`: its name in the store, in logs and for clients."""
+
+    seq: int = 0
+    """Set, as `at`, by the bus."""
+    at: float = 0.0
+    """Unix time in seconds."""
     severity: Severity = Severity.INFO
     session: str | None = None
     project: str | None = None
     server: str | None = None
     message: str = ""
-    data: dict[str, Any] = {}
     keep: bool = True
     """False for what happens with every call: news for those who listen now, not worth remembering."""
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What its kind adds to the fields that all events have, by the names that clients see."""
+        return {name: getattr(self, field) for field, name in _own_fields(type(self))}
+
+
+@cache
+def _own_fields(kind: type[Event]) -> list[tuple[str, str]]:
+    """Attribute and public name of each."""
+    return [(field.name, field.encode_name) for field in msgspec.structs.fields(kind) if field.name not in _OF_ALL]
+
+
+_OF_ALL = frozenset(Event.__struct_fields__)
+
+E = TypeVar("E", bound=Event)
 
 
 class Subscription:
@@ -89,21 +110,12 @@ class EventBus:
         self._recent: deque[Event] = deque(maxlen=RECENT_EVENTS)
         self._taps: list[Callable[[Event], None]] = []
 
-    def publish(
-        self,
-        kind: str,
-        message: str = "",
-        *,
-        keep: bool = True,
-        severity: Severity = Severity.INFO,
-        session: str | None = None,
-        project: str | None = None,
-        server: str | None = None,
-        **data: Any,
-    ) -> Event:
+    def publish(self, event: E) -> E:
+        """Numbers and dates an event that nobody has seen yet, and hands it to everybody who listens."""
         self._seq += 1
-        event = Event(self._seq, self._clock(), kind, severity, session, project, server, message, data, keep)
-        if keep:
+        force_setattr(event, "seq", self._seq)
+        force_setattr(event, "at", self._clock())
+        if event.keep:
             self._recent.append(event)
         for subscription in self._subscriptions:
             subscription.push(event)

@@ -11,6 +11,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any, Literal
 
+from serena_central.core.event_kinds import CallFinished
 from serena_central.core.events import Event, Severity
 
 logger = logging.getLogger(__name__)
@@ -70,7 +71,7 @@ def log_event(event: Event) -> None:
     if not event.keep:
         return
     level = _LEVELS[event.severity]
-    if event.kind == "call.finished":
+    if isinstance(event, CallFinished):
         level = logging.DEBUG if event.severity is Severity.INFO else logging.INFO
     if logger.isEnabledFor(level):
         keys = {"action": event.kind, "session": event.session, "project": event.project, "server": event.server}

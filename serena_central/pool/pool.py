@@ -23,6 +23,7 @@ from anyio.streams.memory import MemoryObjectSendStream
 
 from serena_central.config.settings import PoolPolicy
 from serena_central.core.errors import ServerCrashed, ServerUnavailable
+from serena_central.core.event_kinds import ServerLeftover
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.places import Places
 from serena_central.core.repeating import repeat
@@ -131,7 +132,7 @@ class LanguageServerPool:
         """Ends what an earlier server left, then serves until cancelled; all process trees are gone when it returns."""
         for pid in await anyio.to_thread.run_sync(self._ledger.sweep):
             message = f"ended process {pid}, which an earlier server had left"
-            self._bus.publish("server.leftover", message, severity=Severity.WARNING, pid=pid)
+            self._bus.publish(ServerLeftover(message=message, severity=Severity.WARNING, pid=pid))
         async with anyio.create_task_group() as tasks:
             await tasks.start(self._own_work)
             tasks.start_soon(self._sweep_temporary)

@@ -5,13 +5,14 @@ other keys: whether a start is allowed for their sake, it asks.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TypedDict
 
 import anyio
 
 from serena_central.config.settings import PoolPolicy
 from serena_central.core import progress
 from serena_central.core.errors import DeadlineExceeded, ServerCrashed, ServerNotInstalled, ServerUnavailable
+from serena_central.core.event_kinds import ServerBreaker, ServerMoved, ServerPattern, ServerReplacementPostponed
 from serena_central.core.events import EventBus, Severity
 from serena_central.pool.breaker import REFUSING, BreakerState, CircuitBreaker
 from serena_central.pool.chronicle import Chronicle
@@ -26,6 +27,14 @@ NOT_RUNNING = "is not running; it is started in the background"
 
 Spawn = Callable[[Callable[[], Awaitable[None]]], None]
 """Runs a coroutine function in a task of the pool's own."""
+
+
+class _About(TypedDict):
+    """The fields that all events of a key share."""
+
+    server: str
+    project: str
+    root: str
 
 
 class Slot:
@@ -114,7 +123,7 @@ class Slot:
         """Returns a lease; what the call met tells how the server fares."""
         if run.server.trouble and not run.trouble_told:
             run.trouble_told = True
-            self._publish("server.pattern", run.server.trouble, Severity.WARNING)
+            self._bus.publish(ServerPattern(message=run.server.trouble, severity=Severity.WARNING, **self._about()))
         if error is None:
             run.unanswered = 0
             # A lease that asked nothing, or came back from a run that has crashed meanwhile, is no success.
@@ -147,7 +156,9 @@ class Slot:
         try:
             fresh = self._begin(Cause.MAX_CALLS, f"run {run.number} has given {run.life.facts.calls} leases")
         except ServerUnavailable as refusal:
-            self._publish("server.replacement_postponed", str(refusal), Severity.WARNING)
+            self._bus.publish(
+                ServerReplacementPostponed(message=str(refusal), severity=Severity.WARNING, **self._about())
+            )
             return
         if self.current is None:  # an idle one may just have made room
             self.current = fresh
@@ -221,18 +232,26 @@ class Slot:
 
     def _breaker_changed(self, state: BreakerState, why: str) -> None:
         severity = Severity.WARNING if state in REFUSING else Severity.INFO
-        self._publish("server.breaker", f"circuit breaker {state}: {why}", severity, state=str(state), reason=why)
+        words = f"circuit breaker {state}: {why}"
+        self._bus.publish(
+            ServerBreaker(message=words, severity=severity, state=str(state), reason=why, **self._about())
+        )
 
     def _publish_move(self, run: Run, move: Move) -> None:
         reason = f"{move.cause}: {move.detail}" if move.detail else str(move.cause)
-        self._publish(
-            "server.moved",
-            f"{move.source} → {move.to} ({reason})",
-            Severity.WARNING if move.cause in _FAILURES and not self._is_old_news(run) else Severity.INFO,
-            keep=move.cause not in _OF_EVERY_CALL,
-            **{"from": move.source.value, "to": move.to.value, "cause": move.cause.value, "reason": reason},
-            pid=move.pid,
-            run=run.number,
+        self._bus.publish(
+            ServerMoved(
+                message=f"{move.source} → {move.to} ({reason})",
+                severity=Severity.WARNING if move.cause in _FAILURES and not self._is_old_news(run) else Severity.INFO,
+                keep=move.cause not in _OF_EVERY_CALL,
+                source=move.source.value,
+                to=move.to.value,
+                cause=move.cause.value,
+                reason=reason,
+                pid=move.pid,
+                run=run.number,
+                **self._about(),
+            )
         )
 
     def _is_old_news(self, run: Run) -> bool:
@@ -240,9 +259,9 @@ class Slot:
         before = self.last.failure if self.last is not None else None
         return before is not None and run.failure is not None and str(run.failure) == str(before)
 
-    def _publish(self, kind: str, message: str, severity: Severity, *, keep: bool = True, **data: Any) -> None:
-        root, server = str(self.key.root), self.key.server
-        self._bus.publish(kind, message, keep=keep, severity=severity, project=root, server=server, root=root, **data)
+    def _about(self) -> _About:
+        root = str(self.key.root)
+        return {"server": self.key.server, "project": root, "root": root}
 
     def _unavailable(self, why: str) -> ServerUnavailable:
         return ServerUnavailable(self.key.server, f"{self.key.server} for {self.key.root} is not available: {why}.")

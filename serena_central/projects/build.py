@@ -6,6 +6,7 @@ from pathlib import Path
 
 from serena_central.config.layers import DEFAULT, Loaded, Problem
 from serena_central.config.settings import ProjectSettings
+from serena_central.core.event_kinds import ProjectSettingsProblem
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.places import Places
 from serena_central.editing.apply import Applier
@@ -91,7 +92,7 @@ class ProjectBuilder:
         return found, repo.settings_in(root, found.value) if repo else found.value
 
     def _say(self, root: Path, problem: Problem) -> None:
-        self.bus.publish("project.settings", str(problem), severity=Severity.WARNING, project=root.name)
+        self.bus.publish(ProjectSettingsProblem(message=str(problem), severity=Severity.WARNING, project=root.name))
 
 
 def _listed(keys: list[str]) -> str:

@@ -16,11 +16,11 @@ import anyio.to_thread
 from anyio.abc import TaskStatus
 
 from serena_central.core.errors import LanguageServerError
+from serena_central.core.event_kinds import ServerInstalled
 from serena_central.core.events import EventBus
 from serena_central.core.places import Places
 from serena_central.core.repeating import repeat
 from serena_central.lsp.catalogue import ServerSpec
-from serena_central.lsp.installers.auto import FINISHED
 from serena_central.lsp.locate import locate, users_folders
 from serena_central.projects.project import Project
 
@@ -85,7 +85,9 @@ class Arrivals:
             there = {key for key, program in found.items() if self._found.get(key) == program}
             self._found = {key: program for key, program in found.items() if key not in there}
             for name, program in {missing[key].spec.name: found[key] for key in there}.items():
-                self._bus.publish(FINISHED, f"{name} is now installed: {program.path}", server=name, via="found")
+                self._bus.publish(
+                    ServerInstalled(message=f"{name} is now installed: {program.path}", server=name, via="found")
+                )
 
     async def _is_due(self, missing: Iterable[_Missing]) -> bool:
         folders = _folders(self._places, [one.spec for one in missing])

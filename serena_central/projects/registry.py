@@ -19,12 +19,19 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from serena_central.config.load import settings_stamp
 from serena_central.core.errors import ProjectRefused, SerenaCentralError, UnknownProject, listed
+from serena_central.core.event_kinds import (
+    ProjectClosed,
+    ProjectFailed,
+    ProjectOpened,
+    ProjectRemoved,
+    ServerInstalled,
+    ServerMoved,
+)
 from serena_central.core.events import Event, EventBus, Severity
 from serena_central.core.groups import only_cause
 from serena_central.core.quoting import as_name, quoted
 from serena_central.core.repeating import follow, repeat
 from serena_central.core.running import Steps, running_time
-from serena_central.lsp.installers.auto import FINISHED as INSTALLED
 from serena_central.lsp.installers.underway import Underway
 from serena_central.pool.state import Cause
 from serena_central.projects.project import Project
@@ -32,7 +39,6 @@ from serena_central.projects.root_policy import Opener, RootPolicy, has_marker
 
 logger = logging.getLogger(__name__)
 
-MOVED = "server.moved"
 """The event of every move of a language server's run; its `cause` says why."""
 
 CLOSE_AFTER_S = 1800.0
@@ -135,12 +141,15 @@ class ProjectRegistry:
             await follow("handling installed language servers", news, self._take)
 
     def _take(self, event: Event) -> None:
-        if event.kind == INSTALLED and event.server:
-            for project in self.open_projects():
-                project.server_installed(event.server)
-        elif event.kind == MOVED and event.data.get("cause") == Cause.INITIALIZED:
-            for project in self.open_projects():
-                project.server_started(Path(event.data["root"]))
+        match event:
+            case ServerInstalled(server=str(server)):
+                for project in self.open_projects():
+                    project.server_installed(server)
+            case ServerMoved(cause=Cause.INITIALIZED, root=root):
+                for project in self.open_projects():
+                    project.server_started(Path(root))
+            case _:
+                pass
 
     def _sweep(self) -> None:
         step = self._steps.taken()
@@ -266,7 +275,7 @@ class ProjectRegistry:
                     opening.project = project
                     self._known[root] = project.name
                     self._bus.publish(
-                        "project.opened", project=project.name, root=str(root), files=len(project.tree.files)
+                        ProjectOpened(project=project.name, root=str(root), files=len(project.tree.files))
                     )
                     opening.done.set()
         except Exception as error:
@@ -275,7 +284,9 @@ class ProjectRegistry:
                 logger.exception("project %s failed", root, extra={"project": root.name})
                 cause = ProjectRefused(f"The project {quoted(root)} failed and was closed: {cause}.")
             opening.error = cause
-            self._bus.publish("project.failed", str(cause), severity=Severity.ERROR, project=root.name, root=str(root))
+            self._bus.publish(
+                ProjectFailed(message=str(cause), severity=Severity.ERROR, project=root.name, root=str(root))
+            )
         finally:
             opening.project = None
             opening.error = opening.error or ProjectRefused(
@@ -290,7 +301,8 @@ class ProjectRegistry:
         opening = self._openings.pop(root, None)
         if opening is not None:
             opening.scope.cancel()
-            self._bus.publish("project.closed", reason, project=self._known.get(root, root.name), root=str(root))
+            name = self._known.get(root, root.name)
+            self._bus.publish(ProjectClosed(message=reason, project=name, root=str(root)))
 
     def remember(self, project: KnownProject) -> None:
         """Puts a project on the list without opening it, or gives it another name there."""
@@ -300,7 +312,7 @@ class ProjectRegistry:
         """Closes a project and takes it off the list."""
         self.close(root, "it was removed")
         name = self._known.pop(root, root.name)
-        self._bus.publish("project.removed", project=name, root=str(root))
+        self._bus.publish(ProjectRemoved(project=name, root=str(root)))
 
     # --- interest ------------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ import anyio
 from anyio.abc import TaskStatus
 
 from serena_central.core.errors import StoreError
+from serena_central.core.event_kinds import ProjectOpened, ProjectRemoved
 from serena_central.core.events import Event, EventBus
 from serena_central.core.repeating import follow
 from serena_central.projects.registry import KnownProject, ProjectRegistry
@@ -45,10 +46,8 @@ class ProjectRecorder:
                 self._projects.remember(KnownProject(row.name, row.root))
 
     def _record(self, event: Event) -> None:
-        if event.kind == "project.opened" and event.project is not None:
+        if isinstance(event, ProjectOpened) and event.project is not None:
             now = time.time()
-            self._store.writer.put(
-                ProjectRow(root=event.data["root"], name=event.project, added_at=now, last_used_at=now)
-            )
-        elif event.kind == "project.removed":
-            self._store.writer.remove(ProjectRow, event.data["root"])
+            self._store.writer.put(ProjectRow(root=event.root, name=event.project, added_at=now, last_used_at=now))
+        elif isinstance(event, ProjectRemoved):
+            self._store.writer.remove(ProjectRow, event.root)

@@ -16,6 +16,17 @@ from anyio.abc import TaskStatus
 from serena_central.config.settings import SessionPolicy
 from serena_central.core.clock import utc
 from serena_central.core.errors import SessionNotFound, SessionTerminated, TooManySessions
+from serena_central.core.event_kinds import (
+    SessionActivated,
+    SessionCreated,
+    SessionDisconnected,
+    SessionForgotten,
+    SessionIdle,
+    SessionKilled,
+    SessionModes,
+    SessionReturned,
+    SessionRevived,
+)
 from serena_central.core.events import EventBus
 from serena_central.core.repeating import repeat
 from serena_central.core.running import Steps
@@ -84,7 +95,7 @@ class SessionManager:
         session.check_alive(now)
         if session.termination is not None:
             session.termination = None
-            self._bus.publish("session.revived", "The kill of a shared session ran out", session=session.id)
+            self._bus.publish(SessionRevived(message="The kill of a shared session ran out", session=session.id))
         self._welcome_back(session)
         session.touch(claim, now)
         self._sync_interest(session)
@@ -104,19 +115,20 @@ class SessionManager:
     def _welcome_back(self, session: Session) -> None:
         if session.disconnected_at is not None:
             session.disconnected_at = None
-            self._bus.publish("session.returned", session=session.id)
+            self._bus.publish(SessionReturned(session=session.id))
 
     def _create(self, session_id: str, recognised: Recognised, claim: Claim, now: float) -> Session:
         self._make_room()
         session = Session(session_id, recognised, claim, now=now)
         self._sessions[session_id] = session
         self._bus.publish(
-            "session.created",
-            session=session_id,
-            client=session.client_name,
-            version=session.client_version,
-            recognised=recognised.value,
-            folder=claim.working_folder,
+            SessionCreated(
+                session=session_id,
+                client=session.client_name,
+                version=session.client_version,
+                recognised=recognised.value,
+                folder=claim.working_folder,
+            )
         )
         return session
 
@@ -151,7 +163,7 @@ class SessionManager:
         if session.disconnected_at is None:
             session.disconnected_at = self._clock()
             self._sync_interest(session)
-        self._bus.publish("session.forgotten", why, session=session.id)
+        self._bus.publish(SessionForgotten(message=why, session=session.id))
 
     def restore(self, sessions: Iterable[Session]) -> None:
         """Takes back the sessions of an earlier run of this server; all count as disconnected until they call."""
@@ -186,12 +198,13 @@ class SessionManager:
             return
         session.active_project = project
         self._sync_interest(session)
-        self._bus.publish("session.activated", session=session.id, project=project.name, root=project.root)
+        self._bus.publish(SessionActivated(session=session.id, project=project.name, root=project.root))
 
     def switch_modes(self, session: Session, modes: Sequence[str]) -> None:
         """Gives the session these modes; none means the default ones. Callers refuse this for shared sessions."""
         session.modes = tuple(modes)
-        self._bus.publish("session.modes", ", ".join(modes) or "the default ones", session=session.id)
+        named = ", ".join(modes) or "the default ones"
+        self._bus.publish(SessionModes(message=named, session=session.id))
 
     def forget_project(self, root: str) -> None:
         """Takes a removed project away from every session that had it active."""
@@ -209,7 +222,7 @@ class SessionManager:
         self._sync_interest(session)
         for call in list(session.running.values()):
             call.cancel(f"The client disconnected: {reason}.")
-        self._bus.publish("session.disconnected", reason, session=session_id)
+        self._bus.publish(SessionDisconnected(message=reason, session=session_id))
 
     def terminate(self, session_id: str, by: str) -> Session:
         """Kills a session: running calls are cancelled, later ones refused.
@@ -228,7 +241,7 @@ class SessionManager:
         reason = str(SessionTerminated(killed.by, utc(killed.at)))
         for call in list(session.running.values()):
             call.cancel(reason)
-        self._bus.publish("session.terminated", f"by {by}", session=session_id)
+        self._bus.publish(SessionKilled(message=f"by {by}", session=session_id))
         return session
 
     def revive(self, session_id: str) -> Session:
@@ -237,7 +250,7 @@ class SessionManager:
         if session.termination is not None:
             session.termination = None
             self._sync_interest(session)
-            self._bus.publish("session.revived", session=session_id)
+            self._bus.publish(SessionRevived(session=session_id))
         return session
 
     def sweep(self) -> None:
@@ -263,7 +276,7 @@ class SessionManager:
             self.disconnect(session.id, "nothing was heard of it for a long time")
         elif not session.seen_idle:
             session.seen_idle = True
-            self._bus.publish("session.idle", session=session.id)
+            self._bus.publish(SessionIdle(session=session.id))
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Sweeps for ever; belongs to the composition root's task group."""

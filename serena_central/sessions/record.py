@@ -12,6 +12,7 @@ import anyio
 from anyio.abc import TaskStatus
 
 from serena_central.core.errors import SessionNotFound, StoreError
+from serena_central.core.event_kinds import CallFinished, SessionEvent
 from serena_central.core.events import Event, EventBus
 from serena_central.core.repeating import follow
 from serena_central.sessions.claim import Claim, Recognised
@@ -45,7 +46,7 @@ class SessionRecorder:
             await follow("recording sessions", news, self._take)
 
     def _take(self, event: Event) -> None:
-        if event.session is not None and event.kind.startswith(("session.", "call.")):
+        if event.session is not None and isinstance(event, (SessionEvent, CallFinished)):
             self._record(event.session)
 
     def remember(self, conversation_id: str, session_id: str, body: bytes) -> None:

@@ -9,6 +9,7 @@ import anyio
 from anyio.abc import TaskStatus
 
 from serena_central.core.errors import SerenaCentralError
+from serena_central.core.event_kinds import SessionCreated
 from serena_central.core.events import Event, EventBus
 from serena_central.core.repeating import follow
 from serena_central.projects.warming.warm_up_jobs import WarmUp
@@ -33,11 +34,10 @@ class WarmOnStart:
             await follow("warming up for sessions", news, self._take)
 
     def _take(self, event: Event) -> None:
-        folder = event.data.get("folder")
-        if event.kind != "session.created" or not isinstance(folder, str):
+        if not isinstance(event, SessionCreated) or event.folder is None:
             return
         try:
-            chosen = self._choose(Path(folder))
+            chosen = self._choose(Path(event.folder))
         except SerenaCentralError as error:
             logger.info("nothing to warm up: %s", error, extra={"session": event.session})
             return

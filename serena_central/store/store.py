@@ -7,7 +7,6 @@ asked. Nobody who imports this module pays for it.
 import logging
 import threading
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -18,6 +17,7 @@ from anyio.abc import TaskStatus
 from serena_central.config.settings import RetentionPolicy
 from serena_central.core.clock import UnhurriedClock
 from serena_central.core.errors import StoreError
+from serena_central.core.event_kinds import StoreFailed, StoreReplaced
 from serena_central.core.events import Event, EventBus, Severity
 from serena_central.core.repeating import follow
 from serena_central.store.rows import EventRow
@@ -98,7 +98,7 @@ class Store:
 
     def _record(self, event: Event) -> None:
         if event.keep:
-            self.writer.put(_row(event))
+            self.writer.put(event_row(event))
 
     async def _record_events(self, *, task_status: TaskStatus[None]) -> None:
         with self._bus.subscribe(EVENT_QUEUE) as news:
@@ -115,7 +115,7 @@ class Store:
         try:
             await anyio.to_thread.run_sync(lambda: self._loaded().open())
         except StoreError as error:
-            self._bus.publish("store.failed", str(error), severity=Severity.ERROR)
+            self._bus.publish(StoreFailed(message=str(error), severity=Severity.ERROR))
         while True:
             try:
                 await self.ask(lambda queries: queries.sweep(self._policy, self._clock()))
@@ -132,11 +132,12 @@ class Store:
 
     def _tell(self, remark: str) -> None:
         """Called in a worker thread."""
-        publish = partial(self._bus.publish, "store.replaced", remark, severity=Severity.WARNING)
-        anyio.from_thread.run_sync(publish)
+        event = StoreReplaced(message=remark, severity=Severity.WARNING)
+        anyio.from_thread.run_sync(self._bus.publish, event)
 
 
-def _row(event: Event) -> EventRow:
+def event_row(event: Event) -> EventRow:
+    """As the store keeps it; without the number that the database gives."""
     return EventRow(
         seq=event.seq,
         at=event.at,

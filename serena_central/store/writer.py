@@ -15,6 +15,7 @@ import anyio
 from anyio.abc import TaskStatus
 
 from serena_central.core.errors import StoreError
+from serena_central.core.event_kinds import StoreDropped, StoreFailed, StoreRecovered
 from serena_central.core.events import EventBus, Severity
 from serena_central.island.backoff import backoff_s
 from serena_central.store.flood import Flood
@@ -201,11 +202,11 @@ class Writer:
         self._failures += 1
         self.problem = str(error)
         if self._failures == FAILURES_TO_TELL:
-            self._bus.publish("store.failed", str(error), severity=Severity.ERROR)
+            self._bus.publish(StoreFailed(message=str(error), severity=Severity.ERROR))
 
     def _recovered(self) -> None:
         if self._failures >= FAILURES_TO_TELL:
-            self._bus.publish("store.recovered", "The database can be written again.")
+            self._bus.publish(StoreRecovered(message="The database can be written again."))
         self._failures = 0
         self.problem = None
 
@@ -221,7 +222,7 @@ class Writer:
             rows, self._untold = dict(self._untold), Counter()
             self._told_at = time.monotonic()
             text = f"{sum(rows.values())} rows were not recorded."
-            self._bus.publish("store.dropped", text, severity=Severity.WARNING, rows=rows)
+            self._bus.publish(StoreDropped(message=text, severity=Severity.WARNING, rows=rows))
 
 
 def _table(row: Row | Removal) -> str:

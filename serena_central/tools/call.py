@@ -26,6 +26,7 @@ from serena_central.core.errors import (
     ToolRefused,
     UnknownTool,
 )
+from serena_central.core.event_kinds import CallFinished
 from serena_central.core.events import Severity
 from serena_central.core.groups import told_by
 from serena_central.core.ids import new_call_id
@@ -325,16 +326,17 @@ class ToolCaller:
             )
         )
         self._services.bus.publish(
-            "call.finished",
-            severity=Severity.WARNING if failed else Severity.INFO,
-            session=session.id,
-            project=project,
-            call=call.id,
-            tool=tool.name,
-            outcome=outcome,
-            error=error,
-            duration_ms=round(duration_ms, 3),
-            semantic_context=(call.semantic_context or "")[:CONTEXT_KEPT],
+            CallFinished(
+                severity=Severity.WARNING if failed else Severity.INFO,
+                session=session.id,
+                project=project,
+                call=call.id,
+                tool=tool.name,
+                outcome=outcome,
+                error=error,
+                duration_ms=round(duration_ms, 3),
+                semantic_context=(call.semantic_context or "")[:CONTEXT_KEPT],
+            )
         )
 
 

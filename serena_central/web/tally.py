@@ -8,6 +8,7 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from serena_central.core.event_kinds import CallFinished, ServerBreaker, ServerMoved
 from serena_central.core.events import Event
 from serena_central.pool.state import Cause, RunState
 from serena_central.sessions.minutes import Minutes
@@ -56,20 +57,20 @@ class Tally:
 
     def take(self, event: Event) -> None:
         """A tap of the bus."""
-        if event.keep and (event.kind != "call.finished" or event.data["outcome"] != "ok"):
+        if event.keep and not (isinstance(event, CallFinished) and event.outcome == "ok"):
             self.news.append(event)
-        match event.kind:
-            case "call.finished":
-                kind = CallKind(event.data["tool"], event.data["outcome"])
+        match event:
+            case CallFinished():
+                kind = CallKind(event.tool, event.outcome)
                 durations = self.calls.get(kind)
                 if durations is None:
                     durations = self.calls[kind] = Durations()
-                durations.add(event.data["duration_ms"] / 1000)
-                self.minutes.add(event.at, event.data["duration_ms"], failed=kind.outcome != "ok")
-            case "server.moved" if event.keep:
-                self._moved(event.server or "", event.data["to"], event.data["cause"])
-            case "server.breaker":
-                self.breaker_changes[event.server or "", event.data["state"]] += 1
+                durations.add(event.duration_ms / 1000)
+                self.minutes.add(event.at, event.duration_ms, failed=kind.outcome != "ok")
+            case ServerMoved(keep=True):
+                self._moved(event.server or "", event.to, event.cause)
+            case ServerBreaker():
+                self.breaker_changes[event.server or "", event.state] += 1
             case _:
                 pass
 

@@ -15,7 +15,7 @@ from serena_central.pool.snapshot import ServerSnapshot
 from serena_central.sessions.session import Session
 from serena_central.store.answers import EventFilter
 from serena_central.store.rows import EditRow
-from serena_central.store.store import Store
+from serena_central.store.store import Store, event_row
 from serena_central.store.writer import Writer
 from serena_central.tools.catalogue import Tool
 from serena_central.web.answers import NotFound
@@ -124,7 +124,11 @@ async def event_pages(store: Store, bus: EventBus, query: Mapping[str, str], lim
         page = await store.ask(lambda queries: queries.events(wanted))
     except StoreError as error:
         events = [event for event in reversed(bus.recent()) if _fits(event, wanted)]
-        return {"events": events[:limit], "next_before": None, "remark": f"only the newest: {error}"}
+        return {
+            "events": [event_row(event) for event in events[:limit]],
+            "next_before": None,
+            "remark": f"only the newest: {error}",
+        }
     return {"events": page.events, "next_before": page.next_before}
 
 

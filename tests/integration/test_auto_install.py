@@ -6,10 +6,10 @@ import anyio
 import msgspec.structs
 import pytest
 
+from serena_central.core.event_kinds import ServerInstalled
 from serena_central.core.events import Severity
 from serena_central.core.progress import reporting_to
 from serena_central.lsp.catalogue import catalogue
-from serena_central.lsp.installers.auto import FINISHED
 from tests.support.central import running_parts
 from tests.support.servers import npm_spec
 
@@ -36,7 +36,7 @@ async def test_the_first_question_begins_it_and_the_next_ones_are_answered(tmp_p
                 _, (gap,) = await opening.symbols_of(["a.ts"])
                 assert "The language server typescript is being installed" in gap.reason
                 async for event in news:
-                    if event.kind == FINISHED:
+                    if isinstance(event, ServerInstalled):
                         break
                 # Nobody opens the project again: it hears of the installation, and its index is filled.
                 while opening.indexer.gaps(["a.ts"]) or opening.indexer.progress.waiting:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import anyio
 import pytest
 
+from serena_central.core.event_kinds import StoreFailed
 from serena_central.core.events import Severity
 from serena_central.store.answers import DayTotal
 from serena_central.store.database import Database
@@ -18,6 +19,7 @@ from serena_central.web.pages.page import Visit
 from serena_central.web.pages.references import Reference
 from tests.support.browser import Visitor
 from tests.support.central import RunningCentral
+from tests.support.events import Happened, call_finished, edit_applied, project_opened, server_moved
 
 pytestmark = pytest.mark.anyio
 
@@ -36,15 +38,15 @@ async def recorded(central: RunningCentral) -> None:
 
 async def test_an_event_in_the_table_exactly(central: RunningCentral) -> None:
     event = central.central.bus.publish(
-        "server.hostile", "<b>", severity=Severity.WARNING, session="s-1", project="/src/shop", server="ty"
+        Happened(message="<b>", severity=Severity.WARNING, session="s-1", project="/src/shop", server="ty")
     )
     await recorded(central)
-    (row,) = (shown := await events.table(visit(central, kind="server.hostile"))).rows
+    (row,) = (shown := await events.table(visit(central, kind="server.happened"))).rows
     assert shown == events.Table([row], "", "", "", filtered=True)
     assert row == events.EventLine(
         id=row.id,
         at=event.at,
-        kind="server.hostile",
+        kind="server.happened",
         severity="warning",
         about=[Reference("ty", ""), Reference("s-1", ""), Reference("shop", "")],
         text="<b>",
@@ -53,12 +55,12 @@ async def test_an_event_in_the_table_exactly(central: RunningCentral) -> None:
 
 async def test_events_without_words_tell_their_data_and_long_ones_are_cut(central: RunningCentral) -> None:
     bus = central.central.bus
-    bus.publish("call.finished", tool="find_symbol", outcome="error", error="SymbolNotFound", duration_ms=1500)
-    bus.publish("project.opened", files=3, root="/src", note=None)
-    bus.publish("store.failed", "x" * 10_000)
+    bus.publish(call_finished(outcome="error", error="SymbolNotFound", duration_ms=1500))
+    bus.publish(project_opened(files=3, root="/src"))
+    bus.publish(StoreFailed(message="x" * 10_000))
     await recorded(central)
     texts = [row.text for row in (await events.table(visit(central))).rows]
-    assert texts == ["x" * events.MOST_TEXT + "…", "files 3, root /src", "find_symbol error, 1.5 s: SymbolNotFound"]
+    assert texts == ["x" * events.MOST_TEXT + "…", "root /src, files 3", "find_symbol error, 1.5 s: SymbolNotFound"]
 
 
 async def test_a_page_shows_the_newest_event_however_slow_the_disk_is(
@@ -79,7 +81,7 @@ async def test_a_page_shows_the_newest_event_however_slow_the_disk_is(
 
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
-            central.central.bus.publish("edit.applied", "the newest")
+            central.central.bus.publish(edit_applied(message="the newest"))
             tasks.start_soon(look)
             await asked.wait()
             await anyio.wait_all_tasks_blocked()
@@ -110,8 +112,8 @@ async def test_the_form_shows_what_was_chosen(central: RunningCentral) -> None:
 
 async def test_events_are_filtered_and_come_fifty_at_a_time(central: RunningCentral, visitor: Visitor) -> None:
     for number in range(120):
-        central.central.bus.publish("edit.applied", f"number {number}", project="shop", session="s-1")
-    central.central.bus.publish("server.moved", "elsewhere", severity=Severity.ERROR)
+        central.central.bus.publish(edit_applied(message=f"number {number}", project="shop", session="s-1"))
+    central.central.bus.publish(server_moved(message="elsewhere", severity=Severity.ERROR))
     page, seen = "/events?kind=edit&project=shop&session=s-1", list[int]()
     while page:
         html = await visitor.see(page)
@@ -128,7 +130,7 @@ async def test_the_export_has_every_event_that_matches_as_json_lines(
 ) -> None:
     monkeypatch.setattr(events, "PART", 7)
     for number in range(30):
-        central.central.bus.publish("edit.applied", f"number {number}", project="<b>")
+        central.central.bus.publish(edit_applied(message=f"number {number}", project="<b>"))
     answer = await visitor.http.get("/dashboard/events/export?kind=edit&project=%3Cb%3E&severity=")
     assert "attachment" in answer.headers["content-disposition"]
     lines = [json.loads(line) for line in answer.text.splitlines()]

@@ -23,6 +23,7 @@ from serena_central.web.pages.acting import BY
 from serena_central.web.pages.table import PAGES
 from tests.support.browser import Visitor, shown
 from tests.support.central import RunningCentral, running_central, session_of
+from tests.support.events import Happened
 
 pytestmark = pytest.mark.anyio
 
@@ -235,7 +236,8 @@ async def test_words_of_clients_files_and_logs_stay_words_on_every_page(
         await one.call("create_text_file", project=str(root), relative_path="c<i>.py", content=f"y = 1  # {HOSTILE}\n")
         await one.call("find_symbol", name_path_pattern=HOSTILE, project=HOSTILE)
         central.central.sessions.get(one.session).note(HOSTILE, "warning", at=0)
-        central.central.bus.publish("server.hostile", HOSTILE, session=one.session, project=HOSTILE, server=HOSTILE)
+        event = Happened(message=HOSTILE, session=one.session, project=HOSTILE, server=HOSTILE)
+        central.central.bus.publish(event)
         edits = (await http.get("/api/edits")).json()["edits"]
         assert edits
         (server, *_) = (await http.get("/api/servers")).json()["servers"]

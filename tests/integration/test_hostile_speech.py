@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.central import RunningCentral, running_central, running_parts
 from tests.support.child import run_command, serving_child
+from tests.support.events import project_opened
 from tests.support.mcp import RawClient
 
 pytestmark = pytest.mark.anyio
@@ -200,7 +201,7 @@ async def test_a_folder_whose_path_can_not_be_shown_is_no_project(central: Runni
 async def test_what_an_older_server_kept_of_a_hostile_project_is_marked(tmp_path: Path) -> None:
     hostile = repository(tmp_path, "hostile")
     async with running_parts(tmp_path) as parts:
-        parts.bus.publish("project.opened", project=HOSTILE, root=str(hostile), files=1)
+        parts.bus.publish(project_opened(project=HOSTILE, root=str(hostile)))
         with anyio.fail_after(60):
             while not await parts.store.ask(lambda queries: queries.projects()):
                 await parts.store.writer.flush()

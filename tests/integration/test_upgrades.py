@@ -6,7 +6,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from serena_central.lsp.installers.auto import FINISHED
+from serena_central.core.event_kinds import ServerInstalled
 from tests.integration.test_arriving_servers import go_project, only_path
 from tests.integration.test_by_syntax import ask, write_server
 from tests.support.central import running_parts
@@ -34,7 +34,7 @@ async def test_after_typescript_was_installed_no_find_waits_for_it_and_no_note_i
             assert project is not None
             (tmp_path / "home" / "servers").mkdir(exist_ok=True)
             (tmp_path / "home" / "servers" / "typescript").symlink_to(SERVERS_HOME / "servers" / "typescript")
-            central.bus.publish(FINISHED, "installed typescript", server="typescript")
+            central.bus.publish(ServerInstalled(server="typescript", via="npm"))
             while "typescript" in [one.name for one in project.languages.missing()]:
                 await anyio.lowlevel.checkpoint()
             notes: list[str] = []

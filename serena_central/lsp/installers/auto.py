@@ -16,6 +16,7 @@ from anyio import TASK_STATUS_IGNORED
 from anyio.abc import TaskGroup, TaskStatus
 
 from serena_central.core.errors import LanguageServerError
+from serena_central.core.event_kinds import ServerInstalled, ServerInstallFailed, ServerInstallStarted
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.places import Places
 from serena_central.core.progress import report
@@ -26,7 +27,6 @@ from serena_central.lsp.installers.ways import OUTSIDE, WAYS
 
 logger = logging.getLogger(__name__)
 
-FINISHED = "server.install.finished"
 """The event that says that a server is there now; its `server` is the name."""
 
 RETRY_AFTER_S = 3600.0
@@ -151,7 +151,7 @@ class AutoInstaller:
     async def _get(self, spec: ServerSpec, attempt: _Attempt) -> None:
         async with self._at_once:
             started = f"installing {spec.name}, which is needed and missing"
-            self._bus.publish("server.install.started", started, server=spec.name)
+            self._bus.publish(ServerInstallStarted(message=started, server=spec.name))
             try:
                 done = await self._install(spec, self._places, ways=self._ways, tell=self._log(spec))
             except LanguageServerError as error:
@@ -163,7 +163,7 @@ class AutoInstaller:
                 # Forgotten, so that a server that is removed again is got again.
                 del self._attempts[spec.name]
                 words = f"installed {spec.name} {done.version} by {done.via} in {done.seconds:.0f} s"
-                self._bus.publish(FINISHED, words, server=spec.name, version=done.version, via=done.via)
+                self._bus.publish(ServerInstalled(message=words, server=spec.name, version=done.version, via=done.via))
             finally:
                 if not attempt.error:  # an interrupted one has not failed: it is begun anew when it is wanted again
                     self._attempts.pop(spec.name, None)
@@ -171,7 +171,7 @@ class AutoInstaller:
 
     def _failed(self, spec: ServerSpec, attempt: _Attempt, why: str) -> None:
         attempt.error, attempt.failed_at = why, self._clock()
-        self._bus.publish("server.install.failed", why, severity=Severity.WARNING, server=spec.name)
+        self._bus.publish(ServerInstallFailed(message=why, severity=Severity.WARNING, server=spec.name))
 
     def _log(self, spec: ServerSpec) -> Callable[[str], None]:
         return lambda line: logger.debug("%s", line, extra={"server": spec.name, "action": "install"})

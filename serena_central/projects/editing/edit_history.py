@@ -17,6 +17,7 @@ import msgspec
 from anyio.abc import TaskStatus
 
 from serena_central.core.errors import OutcomeUnknown, SerenaCentralError, StoreError
+from serena_central.core.event_kinds import EditApplied
 from serena_central.core.events import EventBus
 from serena_central.editing.apply import Applier
 from serena_central.editing.journal import Entry, Journal, Past
@@ -84,16 +85,17 @@ class EditHistory:
         names = ", ".join(file.moved_to or file.path for file in edit.files[:3])
         more = f" and {len(edit.files) - 3} more" if len(edit.files) > 3 else ""
         self._bus.publish(
-            "edit.applied",
-            f"{edit.author.tool}: {names}{more} (+{added} −{removed})",
-            session=edit.author.session,
-            project=edit.root.rpartition("/")[2],
-            edit=edit.id,
-            root=edit.root,
-            tool=edit.author.tool,
-            files=[file.moved_to or file.path for file in edit.files],
-            lines_added=added,
-            lines_removed=removed,
+            EditApplied(
+                message=f"{edit.author.tool}: {names}{more} (+{added} −{removed})",
+                session=edit.author.session,
+                project=edit.root.rpartition("/")[2],
+                edit=edit.id,
+                root=edit.root,
+                tool=edit.author.tool,
+                files=[file.moved_to or file.path for file in edit.files],
+                lines_added=added,
+                lines_removed=removed,
+            )
         )
 
     def answered(self, call: str, blocks: list[str] | None) -> list[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import anyio.to_thread
 import msgspec
 
+from serena_central.core.event_kinds import StoreEvent
 from serena_central.core.places import Places
 from serena_central.core.resources import dashboard_folder
 from serena_central.web.pages.page import Page, Section, Visit
@@ -158,7 +159,7 @@ PAGE = Page(
     title="About",
     template="about.html",
     sections={
-        "health": Section("about/_health.html", health, ("store",)),
+        "health": Section("about/_health.html", health, (StoreEvent,)),
         "disk": Section("about/_disk.html", disk, every_s=60),
         "licences": Section("about/_licences.html", licences, every_s=86_400),
     },

@@ -10,6 +10,7 @@ import anyio.to_thread
 import msgspec
 
 from serena_central.core.errors import TrustRefused
+from serena_central.core.event_kinds import ProjectTrust
 from serena_central.projects.trust.trust_decisions import MEANING, Standing, State
 from serena_central.web.pages.endpoints import Action
 from serena_central.web.pages.forms import Form
@@ -18,7 +19,6 @@ from serena_central.web.pages.projects import known, one_value
 
 BY = "a person in the dashboard"
 
-DECIDED = "project.trust"
 """Kind of the event after a decision."""
 
 
@@ -90,9 +90,9 @@ async def _revoke(visit: Visit, form: Form) -> str:
 
 
 def _decided(visit: Visit, name: str, root: str, message: str) -> None:
-    visit.parts.bus.publish(DECIDED, message, project=name, root=root)
+    visit.parts.bus.publish(ProjectTrust(message=message, project=name, root=root))
 
 
 ACTIONS: dict[str, Action] = {"/projects/trust": _trust, "/projects/revoke": _revoke}
 
-SECTION = Section("project/_trust.html", trusting, (DECIDED,), every_s=86_400)
+SECTION = Section("project/_trust.html", trusting, (ProjectTrust,), every_s=86_400)

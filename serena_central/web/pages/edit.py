@@ -8,6 +8,7 @@ import anyio.to_thread
 import msgspec
 
 from serena_central.core.errors import UndoRefused
+from serena_central.core.event_kinds import EditApplied
 from serena_central.editing.patch import FilePatch, Hunk
 from serena_central.projects.editing.undo import patches_of
 from serena_central.store.rows import EditRow
@@ -136,6 +137,6 @@ PAGE = Page(
     path="/edits/{edit}",
     title="Edit {edit}",
     template="edit.html",
-    sections={"edit": Section("edit/_edit.html", edit, ("edit",), every_s=3600)},
+    sections={"edit": Section("edit/_edit.html", edit, (EditApplied,), every_s=3600)},
     in_navigation=False,
 )

@@ -6,7 +6,15 @@ import msgspec
 from starlette.responses import Response, StreamingResponse
 
 from serena_central.core.errors import StoreError
-from serena_central.core.events import Event, Severity
+from serena_central.core.event_kinds import (
+    CallFinished,
+    EditApplied,
+    ProjectEvent,
+    ServerEvent,
+    SessionEvent,
+    StoreEvent,
+)
+from serena_central.core.events import Severity
 from serena_central.store.rows import EventRow
 from serena_central.web.pages.listing import ROWS, Option, options
 from serena_central.web.pages.page import Page, Section, Visit, link
@@ -93,8 +101,8 @@ async def table(visit: Visit) -> Table:
     )
 
 
-def _line(row: EventRow | Event, references: References) -> EventLine:
-    number = row.id if isinstance(row, EventRow) else row.seq
+def _line(row: EventRow, references: References) -> EventLine:
+    number = row.seq if row.id is None else row.id  # what the database has not numbered
     return EventLine(
         id=str(number),
         at=row.at,
@@ -105,7 +113,7 @@ def _line(row: EventRow | Event, references: References) -> EventLine:
     )
 
 
-def _text(row: EventRow | Event) -> str:
+def _text(row: EventRow) -> str:
     """The event's words; those of its data where it has none."""
     data = row.data
     if row.kind == "call.finished":
@@ -143,12 +151,14 @@ async def _lines(visit: Visit) -> AsyncIterator[bytes]:
     )
 
 
+_HEARD = (SessionEvent, ServerEvent, ProjectEvent, CallFinished, EditApplied, StoreEvent)
+
 PAGE = Page(
     path=PATH,
     title="Events",
     template="events.html",
     sections={
         "filters": Section("events/_filters.html", filters, every_s=3600),
-        "table": Section("events/_table.html", table, SUBJECTS, every_s=60, recorded=True),
+        "table": Section("events/_table.html", table, _HEARD, every_s=60, recorded=True),
     },
 )

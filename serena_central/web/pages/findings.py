@@ -3,6 +3,7 @@
 import msgspec
 
 from serena_central.analysis.analysis_run import FindingsSurvey
+from serena_central.core.event_kinds import AnalysisEnded
 from serena_central.symbols.kinds import kind_name
 from serena_central.web.pages.listing import Option, Pager, has_words, options, paged
 from serena_central.web.pages.page import Page, Section, Visit, link
@@ -106,7 +107,7 @@ PAGE = Page(
     sections={
         "filters": Section("findings/_filters.html", filters, every_s=3600),
         "work": WORK,
-        "table": Section("findings/_table.html", table, ("survey",), every_s=3600),
+        "table": Section("findings/_table.html", table, (AnalysisEnded,), every_s=3600),
     },
     in_navigation=False,
 )

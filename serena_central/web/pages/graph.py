@@ -10,6 +10,7 @@ import msgspec
 from serena_central.analysis.graph import Edge as GraphEdge
 from serena_central.analysis.graph import Ranked
 from serena_central.analysis.report import GraphReport
+from serena_central.core.event_kinds import AnalysisEnded
 from serena_central.web.pages.drawing import COLOURS, Drawing, drawing
 from serena_central.web.pages.listing import Option, options
 from serena_central.web.pages.looking import (
@@ -213,9 +214,9 @@ PAGE = Page(
     sections={
         "looking": Section("graph/_looking.html", looking, every_s=3600),
         "work": WORK,
-        "shown": Section("graph/_shown.html", shown, ("survey",), every_s=3600),
-        "circles": Section("graph/_circles.html", circles, ("survey",), every_s=3600),
-        "spots": Section("graph/_spots.html", spots, ("survey",), every_s=3600),
+        "shown": Section("graph/_shown.html", shown, (AnalysisEnded,), every_s=3600),
+        "circles": Section("graph/_circles.html", circles, (AnalysisEnded,), every_s=3600),
+        "spots": Section("graph/_spots.html", spots, (AnalysisEnded,), every_s=3600),
     },
     in_navigation=False,
 )

@@ -17,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from serena_central.access.browsers import Login
 from serena_central.core.errors import SerenaCentralError
+from serena_central.core.event_kinds import SessionKilled, SessionRevived
 from serena_central.core.events import Event
 from serena_central.web.pages.page import Page, Visit
 
@@ -31,7 +32,7 @@ SHARE = 50
 MOST_S = 2.0
 """… as long as no page gets further behind than this."""
 
-AT_ONCE = frozenset({"session.terminated", "session.revived"})
+AT_ONCE = (SessionKilled, SessionRevived)
 """What a person did and wants to see done: it ends the pause of a page that has used up its share."""
 
 SEND_S = 30.0
@@ -68,10 +69,8 @@ class Live:
 
     def take(self, event: Event) -> None:
         """A tap of the bus."""
-        if self._streams:
-            subject = event.kind.partition(".")[0]
-            for stream in self._streams:
-                stream.hear(event, subject)
+        for stream in self._streams:
+            stream.hear(event)
 
     def sign_out(self, login: Login) -> None:
         """Ends the streams of a browser that was signed out."""
@@ -124,18 +123,20 @@ class Stream(StreamingResponse):
         """When each section has to be made again, by the event loop's clock; 0 when an event made it stale."""
         self._wakeup = anyio.Event()
         self._urgent = anyio.Event()
-        self._hearing: dict[str, list[str]] = {}
-        for name, section in page.sections.items():
-            for subject in section.hears:
-                self._hearing.setdefault(subject, []).append(name)
+        self._hearing: dict[type[Event], list[str]] = {}
+        """Sections that an event makes stale; filled as kinds come."""
 
-    def hear(self, event: Event, subject: str) -> None:
-        names = self._hearing.get(subject)
+    def hear(self, event: Event) -> None:
+        kind = type(event)
+        names = self._hearing.get(kind)
+        if names is None:
+            names = [name for name, section in self._sections.items() if issubclass(kind, section.hears)]
+            self._hearing[kind] = names
         if names and (self._session is None or event.session == self._session):
             for name in names:
                 self._due[name] = 0.0
             self._wakeup.set()
-            if event.kind in AT_ONCE:
+            if isinstance(event, AT_ONCE):
                 self._urgent.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -5,6 +5,17 @@ from pathlib import Path
 
 import msgspec
 
+from serena_central.core.event_kinds import (
+    CallFinished,
+    EditApplied,
+    ProjectEvent,
+    ServerBreaker,
+    ServerEvent,
+    ServerMoved,
+    SessionEvent,
+    StoreEvent,
+    StoreFailed,
+)
 from serena_central.core.events import Event, Severity
 from serena_central.core.words import counted
 from serena_central.pool.breaker import REFUSING, BreakerState
@@ -34,7 +45,7 @@ INDEXING_S = 60.0
 CONFLICTS = ("EditConflict", "FileChanged")
 """Errors of calls that people should know of: two sessions want to change the same."""
 
-_SAID_BY_STATE = ("server.breaker", "store.failed")
+_SAID_BY_STATE = (ServerBreaker, StoreFailed)
 """What is still so is told by the parts themselves."""
 
 
@@ -239,7 +250,7 @@ def hour(minutes: list[Minute]) -> Load:
 
 
 async def events(visit: Visit) -> Events:
-    chosen = [event for event in reversed(visit.parts.tally.news) if not event.kind.startswith("call.")]
+    chosen = [event for event in reversed(visit.parts.tally.news) if not isinstance(event, CallFinished)]
     references = References(visit.parts)
     return Events([_happened(event, references) for event in chosen[:NEWEST_EVENTS]])
 
@@ -327,20 +338,20 @@ def _of_events(recent: list[Event], references: References) -> list[Problem]:
 
 
 def _asks_for_attention(event: Event) -> bool:
-    if event.kind == "call.finished":
-        return event.data["error"] in CONFLICTS
-    return event.severity is not Severity.INFO and event.kind not in _SAID_BY_STATE
+    if isinstance(event, CallFinished):
+        return event.error in CONFLICTS
+    return event.severity is not Severity.INFO and not isinstance(event, _SAID_BY_STATE)
 
 
 def _problem(event: Event, references: References) -> Problem:
     leads = [one.url for one in references.of(event) if one.url]
     where = leads[0] if leads else link("/events", kind=event.kind)
-    match event.kind:
-        case "call.finished":
-            text = f"An edit in {event.project} was refused ({event.data['tool']}): what it was to change had changed."
+    match event:
+        case CallFinished():
+            text = f"An edit in {event.project} was refused ({event.tool}): what it was to change had changed."
             advice = "Nothing is lost: its agent was told what stands there now. Perhaps two work on the same code."
-        case "server.moved":
-            text = f"{event.server} in {Path(event.project or '').name}: {event.data['reason']}"
+        case ServerMoved():
+            text = f"{event.server} in {Path(event.project or '').name}: {event.reason}"
             advice = "The next call starts it again. Its page has its history and its last words."
         case _:
             words = (event.server or "", Path(event.project or "").name, event.message)
@@ -348,15 +359,21 @@ def _problem(event: Event, references: References) -> Problem:
     return Problem(event.severity, text, advice, where, event.at)
 
 
+_TROUBLE = (ServerEvent, ProjectEvent, StoreEvent)
+
 PAGE = Page(
     path="",
     title="Overview",
     template="overview.html",
     sections={
-        "attention": Section("overview/_attention.html", attention, ("server", "project", "store", "call")),
-        "sessions": Section("overview/_sessions.html", sessions, ("session", "call")),
-        "servers": Section("overview/_servers.html", servers, ("server",)),
+        "attention": Section(
+            "overview/_attention.html", attention, (ServerEvent, ProjectEvent, StoreEvent, CallFinished)
+        ),
+        "sessions": Section("overview/_sessions.html", sessions, (SessionEvent, CallFinished)),
+        "servers": Section("overview/_servers.html", servers, (ServerEvent,)),
         "load": Section("overview/_load.html", load),
-        "events": Section("overview/_events.html", events, ("session", "server", "project", "edit", "store", "memory")),
+        "events": Section(
+            "overview/_events.html", events, (SessionEvent, ServerEvent, ProjectEvent, EditApplied, StoreEvent)
+        ),
     },
 )

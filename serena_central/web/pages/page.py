@@ -15,7 +15,7 @@ from serena_central.access.browsers import Browsers
 from serena_central.analysis.analysis_runs import Surveys
 from serena_central.config.layers import Loaded
 from serena_central.config.settings import ServerSettings
-from serena_central.core.events import EventBus
+from serena_central.core.events import Event, EventBus
 from serena_central.core.places import Places
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.editing.edit_history import EditHistory
@@ -75,14 +75,14 @@ class Visit:
 class Section:
     """`make` builds the context that `template` gets as `section`; it raises NotFound or one of our errors.
 
-    It is made again after events whose kind begins with one of `hears`, and every `every_s` seconds. One that is
+    It is made again after events of the classes that it `hears`, and every `every_s` seconds. One that is
     `recorded` is made of the store, and waits until what was put there before is written; not so in a flood of calls,
     when it is made again until it shows all that it heard of.
     """
 
     template: str
     make: Callable[[Visit], Awaitable[msgspec.Struct]]
-    hears: tuple[str, ...] = ()
+    hears: tuple[type[Event], ...] = ()
     every_s: float = TICK_S
     recorded: bool = False
 

@@ -7,6 +7,7 @@ import anyio.to_thread
 import msgspec
 
 from serena_central.core.errors import ConfigError
+from serena_central.core.event_kinds import ProjectEvent, ServerEvent
 from serena_central.pool.state import RunState
 from serena_central.projects.superrepo.configuration import SuperRepo
 from serena_central.projects.superrepo.router import is_certain
@@ -155,9 +156,9 @@ PAGE = Page(
     title="Project",
     template="project.html",
     sections={
-        "about": Section("project/_about.html", about, ("project", "server")),
+        "about": Section("project/_about.html", about, (ProjectEvent, ServerEvent)),
         "trust": approving.SECTION,
-        "routing": Section("project/_routing.html", routing, ("project",), every_s=60),
+        "routing": Section("project/_routing.html", routing, (ProjectEvent,), every_s=60),
     },
     in_navigation=False,
 )

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import msgspec
 
+from serena_central.core.event_kinds import ProjectEvent, ServerInstallEvent, SessionEvent
 from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectSnapshot
 from serena_central.projects.warming.warm_up_roots import choose
@@ -148,6 +149,6 @@ PAGE = Page(
     template="projects.html",
     sections={
         "filters": Section("projects/_filters.html", filters, every_s=3600),
-        "table": Section("projects/_table.html", table, ("project", "session", "server.install")),
+        "table": Section("projects/_table.html", table, (ProjectEvent, SessionEvent, ServerInstallEvent)),
     },
 )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from serena_central.core.event_kinds import ServerEvent
 from serena_central.pool.chronicle import Measured
 from serena_central.pool.key import ServerKey
 from serena_central.web.answers import NotFound
@@ -111,9 +112,9 @@ PAGE = Page(
     title="Language server {server}",
     template="server.html",
     sections={
-        "state": Section("server/_state.html", state, ("server",)),
+        "state": Section("server/_state.html", state, (ServerEvent,)),
         "load": Section("server/_load.html", load),
-        "history": Section("server/_history.html", history, ("server",)),
+        "history": Section("server/_history.html", history, (ServerEvent,)),
         "stderr": Section("server/_stderr.html", last_words),
     },
     in_navigation=False,

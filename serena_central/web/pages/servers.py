@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
+from serena_central.core.event_kinds import ServerEvent
 from serena_central.lsp.installers.underway import underway
 from serena_central.pool.key import ServerKey
 from serena_central.pool.pool import LanguageServerPool
@@ -197,6 +198,6 @@ PAGE = Page(
     template="servers.html",
     sections={
         "filters": Section("servers/_filters.html", filters, every_s=3600),
-        "table": Section("servers/_table.html", table, ("server",)),
+        "table": Section("servers/_table.html", table, (ServerEvent,)),
     },
 )

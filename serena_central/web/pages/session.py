@@ -3,6 +3,7 @@
 import msgspec
 
 from serena_central.core.errors import StoreError
+from serena_central.core.event_kinds import CallFinished, EditApplied, SessionEvent
 from serena_central.sessions.session import Session
 from serena_central.store.answers import EditFilter
 from serena_central.store.rows import EditRow, ToolCallRow
@@ -252,13 +253,13 @@ PAGE = Page(
     title="Session {session}",
     template="session.html",
     sections={
-        "details": Section("session/_details.html", details, ("session", "call", "edit")),
-        "running": Section("session/_running.html", running, ("session", "call"), every_s=1.0),
-        "tools": Section("session/_tools.html", tools, ("call",)),
-        "timeline": Section("session/_timeline.html", timeline, ("call",), recorded=True),
+        "details": Section("session/_details.html", details, (SessionEvent, CallFinished, EditApplied)),
+        "running": Section("session/_running.html", running, (SessionEvent, CallFinished), every_s=1.0),
+        "tools": Section("session/_tools.html", tools, (CallFinished,)),
+        "timeline": Section("session/_timeline.html", timeline, (CallFinished,), recorded=True),
         "load": Section("overview/_load.html", load),
-        "edits": Section("session/_edits.html", edits, ("edit",), every_s=60.0, recorded=True),
-        "log": Section("session/_log.html", log, ("call", "session")),
+        "edits": Section("session/_edits.html", edits, (EditApplied,), every_s=60.0, recorded=True),
+        "log": Section("session/_log.html", log, (CallFinished, SessionEvent)),
     },
     in_navigation=False,
 )

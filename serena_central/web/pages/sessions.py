@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from serena_central.core.event_kinds import CallFinished, EditApplied, SessionEvent
 from serena_central.sessions.session import SessionSnapshot, SessionState
 from serena_central.web.pages.listing import Option, Pager, has_words, options, paged
 from serena_central.web.pages.page import Page, Section, Visit, link
@@ -154,6 +155,6 @@ PAGE = Page(
     template="sessions.html",
     sections={
         "filters": Section("sessions/_filters.html", filters, every_s=3600),
-        "table": Section("sessions/_table.html", table, ("session", "call", "edit")),
+        "table": Section("sessions/_table.html", table, (SessionEvent, CallFinished, EditApplied)),
     },
 )

@@ -7,6 +7,7 @@ import msgspec
 
 from serena_central.analysis.analysis_run import FindingsSurvey, GraphSurvey, Kind, Survey
 from serena_central.analysis.analysis_runs import Job
+from serena_central.core.event_kinds import AnalysisEnded, ProjectEvent
 from serena_central.core.words import counted
 from serena_central.web.answers import NotFound
 from serena_central.web.pages.endpoints import Action
@@ -97,7 +98,7 @@ def told(remarks: Sequence[str], most: int, command: str) -> list[str]:
     return [*shown, f"{counted(more, 'further remark')}: {command} tells all."] if more > 0 else shown
 
 
-WORK = Section("graph/_work.html", work, ("survey", "project"), every_s=1)
+WORK = Section("graph/_work.html", work, (AnalysisEnded, ProjectEvent), every_s=1)
 
 
 # --- actions ----------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import msgspec
 
 from serena_central.analysis.analysis_run import GraphSurvey, Reference, neighbours, references
 from serena_central.core.errors import PathError
+from serena_central.core.event_kinds import AnalysisEnded
 from serena_central.files.boundary import resolve_inside
 from serena_central.files.text import read_text
 from serena_central.web.pages.listing import Pager, paged
@@ -132,6 +133,6 @@ PAGE = Page(
     path=USES,
     title="Uses",
     template="uses.html",
-    sections={"uses": Section("uses/_uses.html", uses, ("survey",), every_s=3600)},
+    sections={"uses": Section("uses/_uses.html", uses, (AnalysisEnded,), every_s=3600)},
     in_navigation=False,
 )

@@ -3,7 +3,9 @@
 import anyio
 import pytest
 
+from serena_central.core import event_kinds
 from serena_central.core.events import RECENT_EVENTS, Event, EventBus
+from tests.support.events import Ended, Happened, server_moved, session_created
 
 pytestmark = pytest.mark.anyio
 
@@ -11,11 +13,12 @@ pytestmark = pytest.mark.anyio
 async def test_subscribers_receive_events_in_order_until_they_leave() -> None:
     bus = EventBus(clock=lambda: 1.5)
     with bus.subscribe() as news:
-        bus.publish("session.created", session="s-1", client="codex")
-        bus.publish("session.ended", session="s-1")
+        bus.publish(session_created(session="s-1", client="codex"))
+        bus.publish(Ended(session="s-1"))
         first, second = await anext(news), await anext(news)
-    bus.publish("session.created", session="s-2")
-    assert (first.seq, first.at, first.kind, first.data) == (1, 1.5, "session.created", {"client": "codex"})
+    bus.publish(session_created(session="s-2"))
+    assert (first.seq, first.at, first.kind) == (1, 1.5, "session.created")
+    assert first.data == {"client": "codex", "version": "1", "recognised": "explicit", "folder": None}
     assert (second.seq, second.kind) == (2, "session.ended")
     assert [event.seq async for event in news] == []
 
@@ -24,7 +27,7 @@ async def test_a_slow_subscriber_loses_its_oldest_and_is_told() -> None:
     bus = EventBus()
     with bus.subscribe(limit=2) as news:
         for number in range(5):
-            bus.publish("tick", number=number)
+            bus.publish(Happened(number=number))
         assert news.dropped == 3
         assert (await anext(news)).data == {"number": 3}
 
@@ -43,14 +46,14 @@ async def test_a_waiting_subscriber_wakes_on_publish() -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(listen)
             await anyio.wait_all_tasks_blocked()
-            bus.publish("now")
-    assert received == ["now"]
+            bus.publish(Happened())
+    assert received == ["server.happened"]
 
 
 async def test_the_recent_past_is_bounded() -> None:
     bus = EventBus()
     for _ in range(RECENT_EVENTS + 7):
-        bus.publish("tick")
+        bus.publish(Happened())
     assert [event.seq for event in bus.recent()][:1] == [8]
     assert len(bus.recent()) == RECENT_EVENTS
 
@@ -63,6 +66,16 @@ def test_a_tap_hears_at_once_and_its_failure_is_logged_and_stops_nothing(caplog:
 
     bus.tap(broken)
     bus.tap(lambda event: heard.append(event.kind))
-    bus.publish("a.b")
-    assert heard == ["a.b"]
-    assert "a listener failed on a.b" in caplog.text
+    bus.publish(Happened())
+    assert heard == ["server.happened"]
+    assert "a listener failed on server.happened" in caplog.text
+
+
+def test_the_data_of_an_event_has_the_names_that_clients_see() -> None:
+    assert server_moved().data["from"] == "in_use"
+    assert server_moved().data.keys() == {"root", "from", "to", "cause", "reason", "pid", "run"}
+
+
+def test_every_kind_has_a_name_of_its_own() -> None:
+    kinds = [one for one in vars(event_kinds).values() if isinstance(one, type) and issubclass(one, Event) and one.kind]
+    assert len({one.kind for one in kinds}) == len(kinds) > 25

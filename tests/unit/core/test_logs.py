@@ -10,6 +10,7 @@ import pytest
 from serena_central.core import logs
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.logs import JsonLines, TextLines, log_event, log_to
+from tests.support.events import call_finished, server_moved
 
 
 def record(message: str, **keys: object) -> logging.LogRecord:
@@ -72,14 +73,14 @@ def test_events_are_logged_with_their_keys_and_calls_without_the_callers_words(
     caplog.set_level(logging.DEBUG, "serena_central.core.logs")
     bus = EventBus()
     bus.tap(log_event)
-    bus.publish("server.moved", "it crashed", severity=Severity.ERROR, server="ty", project="shop")
-    bus.publish("server.moved", "of every call", keep=False)
-    bus.publish("call.finished", session="s-1", tool="find", outcome="ok", semantic_context="private words")
-    bus.publish("call.finished", severity=Severity.WARNING, session="s-1", tool="find", outcome="error")
+    bus.publish(server_moved(message="it crashed", severity=Severity.ERROR, project="shop"))
+    bus.publish(server_moved(message="of every call", keep=False))
+    bus.publish(call_finished(session="s-1", semantic_context="private words"))
+    bus.publish(call_finished(severity=Severity.WARNING, session="s-1", outcome="error"))
     found = [(line.levelname, line.getMessage(), line.__dict__.get("action")) for line in caplog.records]
     assert found == [
         ("ERROR", "it crashed", "server.moved"),
-        ("DEBUG", "call.finished tool=find outcome=ok", "call.finished"),
-        ("INFO", "call.finished tool=find outcome=error", "call.finished"),
+        ("DEBUG", "call.finished call=c-1 tool=find_symbol outcome=ok error=None duration_ms=1.0", "call.finished"),
+        ("INFO", "call.finished call=c-1 tool=find_symbol outcome=error error=None duration_ms=1.0", "call.finished"),
     ]
     assert (caplog.records[0].__dict__["server"], caplog.records[1].__dict__["session"]) == ("ty", "s-1")

@@ -16,6 +16,7 @@ from serena_central.store import EventFilter, Store
 from serena_central.store.database import Database
 from serena_central.store.queries import DAY_S
 from serena_central.store.rows import EventRow, ProjectRow, ToolCallRow
+from tests.support.events import Ended, Happened, session_created
 
 pytestmark = pytest.mark.anyio
 
@@ -39,8 +40,8 @@ async def test_rows_put_and_events_published_are_there_after_a_stop(tmp_path: Pa
     store = Store(path, bus)
     store.writer.put(ProjectRow(root="/a", name="a", added_at=1.0, last_used_at=1.0))
     async with running(store):
-        bus.publish("session.created", "hello", session="s-1", path=Path("/x"))
-        bus.publish("session.ended")
+        bus.publish(session_created(message="hello", session="s-1"))
+        bus.publish(Ended())
     assert await kinds_in(path) == ["session.ended", "session.created"]
     assert [row.root for row in await Store(path, bus).ask(lambda queries: queries.projects())] == ["/a"]
 
@@ -49,11 +50,16 @@ async def test_events_are_found_while_it_runs(tmp_path: Path) -> None:
     bus = EventBus()
     store = Store(tmp_path / "x.db", bus)
     async with running(store):
-        bus.publish("session.created", "hello", session="s-1", count=3)
+        bus.publish(Happened(message="hello", session="s-1", number=3))
         await anyio.wait_all_tasks_blocked()
         await store.writer.flush()
         (event,) = (await store.ask(lambda queries: queries.events(EventFilter(session="s-1")))).events
-    assert (event.kind, event.message, event.severity, event.data) == ("session.created", "hello", "info", {"count": 3})
+    assert (event.kind, event.message, event.severity, event.data) == (
+        "server.happened",
+        "hello",
+        "info",
+        {"number": 3},
+    )
 
 
 async def test_the_server_goes_on_without_a_database_and_is_told(tmp_path: Path) -> None:
@@ -100,7 +106,7 @@ async def test_a_hundred_thousand_old_rows_go_while_new_ones_come_and_their_spac
         put = put_meanwhile = 0
         async with running(store):
             while old_events(raw):
-                bus.publish("new.event")
+                bus.publish(Happened())
                 put += 1
                 await anyio.lowlevel.checkpoint()  # to the store's subscription
                 await store.writer.flush()

@@ -22,6 +22,7 @@ from serena_central.web.pages.listing import Option, Pager
 from serena_central.web.pages.page import Visit
 from serena_central.web.pages.references import Reference, server_page
 from tests.support.central import session_of
+from tests.support.events import call_finished, project_opened, server_moved
 
 pytestmark = pytest.mark.anyio
 
@@ -63,21 +64,11 @@ async def test_sessions_on_the_overview_by_state_and_newest_first(central: Centr
 async def test_what_went_wrong_needs_attention_and_conflicts_do(central: Central) -> None:
     bus = central.bus
     session_of(central, explicit_id="s")
-    moved = {"from": "in_use", "to": "expired", "cause": "crash", "reason": "crash"}
-    words = "in_use → expired (crash)"
-    bus.publish("server.moved", words, severity=Severity.ERROR, server="ty", project="/src/shop", **moved)
+    bus.publish(server_moved(message="in_use → expired (crash)", severity=Severity.ERROR))
     for outcome, error in (("error", "SymbolNotFound"), ("error", "EditConflict")):
-        bus.publish(
-            "call.finished",
-            severity=Severity.WARNING,
-            session="s",
-            project="shop",
-            tool="rename_symbol",
-            outcome=outcome,
-            error=error,
-            duration_ms=1.0,
-        )
-    bus.publish("project.opened", project="shop")
+        about = {"session": "s", "project": "shop", "tool": "rename_symbol"}
+        bus.publish(call_finished(severity=Severity.WARNING, outcome=outcome, error=error, **about))
+    bus.publish(project_opened())
     assert await overview.attention(visit(central)) == overview.Attention(
         [
             overview.Problem(

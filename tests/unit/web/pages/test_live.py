@@ -11,11 +11,13 @@ import pytest
 from starlette.types import Message
 
 from serena_central.access.browsers import Login
-from serena_central.core.events import EventBus
+from serena_central.core.event_kinds import CallFinished, SessionEvent, SessionKilled
+from serena_central.core.events import Event, EventBus
 from serena_central.web.answers import NotFound
 from serena_central.web.pages import live as live_module
 from serena_central.web.pages.live import LEAVE, STREAMS_PER_BROWSER, Live
 from serena_central.web.pages.page import Page, Parts, Section, Visit
+from tests.support.events import call_finished, server_moved
 
 pytestmark = pytest.mark.anyio
 
@@ -77,7 +79,7 @@ async def streaming(
     *,
     path: Mapping[str, str] = {},
     writer: Any = None,
-    hears: Sequence[str] = ("call",),
+    hears: Sequence[type[Event]] = (CallFinished,),
     expires_at: float = NEVER,
     who: str = "b",
 ) -> AsyncGenerator[None]:
@@ -109,7 +111,7 @@ async def test_what_a_page_shows_is_sent_first_and_then_what_changed() -> None:
         await browser.until(b"event: words\ndata: <p>first</p>\n\n")
         assert browser.read[0] == b"retry: 1000\nevent: version\ndata: v1\n\n"
         words.now = "second"
-        bus.publish("call.finished")
+        bus.publish(call_finished())
         await browser.until(b"<p>second</p>")
 
 
@@ -119,13 +121,13 @@ async def test_what_a_person_did_is_shown_at_once_although_others_have_to_wait(
     monkeypatch.setattr(Live, "pause_s", lambda _live, _spent_s: NEVER)
     live, bus, words, browser = Live(), EventBus(), Words(), Browser()
     bus.tap(live.take)
-    async with streaming(live, words, browser, hears=("call", "session")):
+    async with streaming(live, words, browser, hears=(CallFinished, SessionEvent)):
         await browser.until(b"first")
         words.now = "second"
-        bus.publish("call.finished")
+        bus.publish(call_finished())
         await anyio.wait_all_tasks_blocked()
         assert words.made == 1
-        bus.publish("session.terminated")
+        bus.publish(SessionKilled())
         await browser.until(b"second")
 
 
@@ -134,10 +136,10 @@ async def test_what_is_the_same_is_not_sent_again_and_other_events_make_nothing(
     bus.tap(live.take)
     async with streaming(live, words, browser):
         await browser.until(b"first")
-        bus.publish("server.moved")
-        bus.publish("call.finished")
+        bus.publish(server_moved())
+        bus.publish(call_finished())
         words.now = "second"
-        bus.publish("call.finished")
+        bus.publish(call_finished())
         await browser.until(b"second")
         assert b"".join(browser.read).count(b"event: words") == 2
         assert words.made <= 3
@@ -151,7 +153,7 @@ async def test_a_sleeping_browser_costs_nothing_and_sees_what_is_true_when_it_wa
         browser.awake = anyio.Event()
         for number in range(1000):
             words.now = f"number {number}"
-            bus.publish("call.finished")
+            bus.publish(call_finished())
             await anyio.lowlevel.checkpoint()
         assert words.made <= 3
         browser.awake.set()
@@ -167,10 +169,10 @@ async def test_a_page_about_a_session_hears_of_no_other() -> None:
         await own.until(b"first")
         await every.until(b"first")
         mine.now = all_of.now = "second"
-        bus.publish("call.finished", session="other")
+        bus.publish(call_finished(session="other"))
         await every.until(b"second")
         assert mine.made == 1
-        bus.publish("call.finished", session="mine")
+        bus.publish(call_finished(session="mine"))
         await own.until(b"second")
 
 
@@ -212,7 +214,7 @@ async def test_a_page_whose_subject_is_gone_is_told_to_load_anew() -> None:
     async with streaming(live, words, browser):
         await browser.until(b"first")
         words.now = "gone"
-        bus.publish("call.finished")
+        bus.publish(call_finished())
         await browser.ended.wait()
         assert LEAVE in browser.read
 

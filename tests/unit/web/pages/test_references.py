@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from serena_central.app import Central
-from serena_central.core.events import Event
 from serena_central.projects.registry import KnownProject
 from serena_central.web.pages.references import Reference, References, project_page, server_page
 from tests.support.central import session_of
+from tests.support.events import call_finished, edit_applied, project_opened, server_moved, session_created
 from tests.support.pools import hover, pool_box
 
 pytestmark = pytest.mark.anyio
@@ -21,7 +21,7 @@ def known(central: Central, name: str, root: str) -> None:
 async def test_an_event_leads_to_all_that_it_is_about_the_narrowest_first(central: Central) -> None:
     session_of(central, explicit_id="s")
     known(central, "shop", "/src/shop")
-    event = Event(1, 0.0, "edit.applied", session="s", project="shop", data={"edit": "e-1", "root": "/src/shop"})
+    event = edit_applied(session="s", project="shop")
     assert References(central.dashboard.parts).of(event) == [
         Reference("edit", "/dashboard/edits/e-1"),
         Reference("test", "/dashboard/sessions/s"),
@@ -39,8 +39,8 @@ async def test_a_servers_event_leads_to_the_server_of_its_root(
             await hover(server)
         monkeypatch.setattr(central.pool, "snapshot", box.pool.snapshot)
         root = str(folder / "a")
-        event = Event(1, 0.0, "server.moved", server="fake", project=root, data={"root": root})
-        elsewhere = Event(2, 0.0, "server.moved", server="fake", project="/b", data={"root": "/b"})
+        event = server_moved(server="fake", project=root, root=root)
+        elsewhere = server_moved(server="fake", project="/b", root="/b")
         references = References(central.dashboard.parts)
         key = box.shown(box.wanted("a")).key
         assert references.of(event) == [Reference("fake", server_page(key)), Reference("a", "")]
@@ -52,9 +52,9 @@ async def test_what_is_gone_or_may_mean_two_has_no_page(central: Central) -> Non
     known(central, "shop", "/two/shop")
     known(central, "bank", "/one/bank")
     references = References(central.dashboard.parts)
-    call = Event(1, 0.0, "call.finished", session="s-gone", project="shop", data={"client": "zed"})
+    call = session_created(session="s-gone", project="shop", client="zed")
     assert references.of(call) == [Reference("zed", ""), Reference("shop", "")]
-    two = Event(2, 0.0, "call.finished", session="s-gone", project="shop, bank")
+    two = call_finished(session="s-gone", project="shop, bank")
     assert references.of(two) == [Reference("s-gone", ""), Reference("shop, bank", "")]
-    opened = Event(3, 0.0, "project.opened", project="shop", data={"root": "/two/shop"})
+    opened = project_opened(root="/two/shop")
     assert references.of(opened) == [Reference("shop", project_page("/two/shop"))]
