@@ -20,7 +20,7 @@ from serena_central.files.text import read_text
 from serena_central.lsp.catalogue import catalogue
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.locate import locate
-from serena_central.symbols.indexing.indexer import SAVE_AFTER_S
+from serena_central.symbols.indexing.policy import IndexingPolicy
 
 QUERY = "django/db/models/query.py"
 NAMES = ("QuerySet", "ModelAdmin/get_urls", "slugify", "HttpResponse", "get_queryset", "Field/clean", "as_sql")
@@ -179,7 +179,7 @@ def editing(bench: Bench) -> Iterator[Row]:
             time.sleep(0.05)
     finally:
         file.write_bytes(before)
-    time.sleep(SAVE_AFTER_S + 1)
+    time.sleep(IndexingPolicy().save_after_s + 1)
     kilobytes = (server.io_counters().write_bytes - written) / 1024 / len(taken)
     note = f"{kilobytes:.0f} KB written to disk per edit"
     yield row("first find after an external edit", "≤ 40 ms, ≤ 100 KB", taken, note=note)

@@ -116,7 +116,7 @@ async def broken_references(project: Project, paths: Sequence[str], changed: Col
     async def worker() -> None:
         while queue:
             path = queue.popleft()
-            await project.indexer.turns.give_way()
+            await project.indexer.priority.give_way()
             try:
                 views, remark = await project.relations.diagnostics(path)
             except ServerBusy as error:

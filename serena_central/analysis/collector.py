@@ -218,7 +218,7 @@ class _Run:
         if anyio.current_time() - self._reported >= REPORTED_EVERY_S:
             self._report()
         self._begun += 1
-        await self._project.indexer.turns.give_way()
+        await self._project.indexer.priority.give_way()
 
     def _report(self) -> None:
         self._reported = anyio.current_time()

@@ -8,7 +8,6 @@ import logging
 import math
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -147,7 +146,7 @@ class LanguageServerPool:
         """Removes the temporary folders of what was killed; beside all else, for there may be much in them."""
         await anyio.to_thread.run_sync(scratch.sweep, self._places.temporary, abandon_on_cancel=True)
 
-    def lease(self, wanted: WantedServer) -> AbstractAsyncContextManager[LanguageServer]:
+    def lease(self, wanted: WantedServer) -> Lease:
         """Entering waits for the server's start, where it does not run.
 
         Raises on entering: ServerUnavailable, ServerNotInstalled, ServerStartFailed.
@@ -161,7 +160,7 @@ class LanguageServerPool:
         """
         retries_left = self.policy.read_retries
         while True:
-            lease = Lease(self._slot(wanted))
+            lease = self.lease(wanted)
             try:
                 async with lease as server:
                     return await operation(server)

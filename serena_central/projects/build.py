@@ -19,7 +19,11 @@ from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.project import Project
 from serena_central.projects.root_settings import RootSettings
 from serena_central.store.index_cache import IndexCache
+from serena_central.symbols.indexing.policy import IndexingPolicy
 from serena_central.symbols.syntax.reader import SyntaxReader
+
+INDEXING = IndexingPolicy()
+"""Of all projects."""
 
 MOST_NAMED = 5
 """Keys in one note; all of them are in events."""
@@ -77,6 +81,7 @@ class ProjectBuilder:
             applier=self.applier,
             edited=self.edited,
             shared_trees=self.shared_trees,
+            indexing=INDEXING,
         )
         project.settings_stamp = seen
         held_back = [problem.key for problem in found.problems if problem.kind == "untrusted"]

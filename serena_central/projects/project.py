@@ -46,6 +46,7 @@ from serena_central.symbols.finder import Finder, Found
 from serena_central.symbols.index import Hit, SymbolIndex
 from serena_central.symbols.indexing.incompleteness import PATIENT_S, Gap
 from serena_central.symbols.indexing.indexer import Indexer
+from serena_central.symbols.indexing.policy import IndexingPolicy
 from serena_central.symbols.namepath import parse_pattern
 from serena_central.symbols.symbol import FileSymbols
 
@@ -72,6 +73,7 @@ class Project:
         applier: Applier,
         edited: Callable[[AppliedEdit], None],
         shared_trees: SharedTrees | None = None,
+        indexing: IndexingPolicy | None = None,
     ) -> None:
         """`applier` writes what is edited, and `edited` is told of it; it must neither wait nor raise. Without
         `shared_trees` language servers do not hear of files outside of the root."""
@@ -87,7 +89,7 @@ class Project:
         )
         self._external = ExternalFolders(root, self.tree, languages, shared_trees) if shared_trees else None
         self.index = SymbolIndex()
-        self.indexer = Indexer(root, self.tree, self.index, languages, cache)
+        self.indexer = Indexer(root, self.tree, self.index, languages, cache, indexing)
         self._finder = Finder(
             root, self.tree, self.index, self.indexer, encoding=settings.encoding, rebinds=languages.rebinds
         )

@@ -117,7 +117,7 @@ class Finder:
 
     def _reaches(self, within: str | None, path: str) -> bool:
         """Files that are read on demand alone are found when they are named."""
-        return path == within or path not in self._indexer.on_demand
+        return path == within or not self._indexer.is_on_demand(path)
 
     def _pending(self, within: str | None) -> list[str]:
         """Files of the search that are not indexed."""

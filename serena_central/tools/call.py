@@ -355,7 +355,7 @@ async def _on_project(
         forbidding = changing_nothing(refusal)
     else:
         _check(refusal)
-    presence = nullcontext() if tool.gives_way else project.indexer.turns.caller()
+    presence = nullcontext() if tool.gives_way else project.indexer.priority.caller()
     with _until(call, min(_timeout_of(tool, project.settings), most_s), tool.name), presence, forbidding:
         try:
             result = await tool.function(call, project, **parsed)

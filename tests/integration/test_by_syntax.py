@@ -99,7 +99,7 @@ async def test_a_server_that_arrives_later_replaces_what_syntax_said(tmp_path: P
 async def test_a_server_that_starts_slowly_or_not_at_all_holds_nobody_up(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("serena_central.symbols.indexing.indexer.PATIENCE_S", 0.2)
+    monkeypatch.setattr("serena_central.projects.build.INDEXING.patience_s", 0.2)
     write_server(tmp_path / "bin", "gopls", never_initialize=True)
     other = tmp_path / "other"
     other.mkdir()
@@ -111,7 +111,7 @@ async def test_a_server_that_starts_slowly_or_not_at_all_holds_nobody_up(
             assert [one["kind"] for one in found] == ["Struct"]
             assert "its language server gopls is starting; it is asked in the background" in remark
             write_server(tmp_path / "bin", "gopls", exit_at_start=3)
-            monkeypatch.setattr("serena_central.symbols.indexing.indexer.PATIENCE_S", 50)
+            monkeypatch.setattr("serena_central.projects.build.INDEXING.patience_s", 50)
             found, remark = await ask(central, other, "find_symbol", name_path_pattern="A")
             assert [one["kind"] for one in found] == ["Function"]
             assert "exit code 3" in remark

@@ -83,7 +83,7 @@ async def test_every_answer_is_right_before_the_index_is_complete_after_a_checko
         await until_old(root, (path_of(number) for number in range(FILES)))
         async with running_parts(tmp_path) as central:
             project = await opened(central, root)
-            with project.indexer.turns.caller():  # the fill gives way, so that this is asked before it ends
+            with project.indexer.priority.caller():  # the fill gives way, so that this is asked before it ends
                 assert (await places(central, root, f"only_{BY_SERVER}_3"))[0] == [path_of(BY_SERVER)]
                 found, remark = await places(central, root, f"only_{BY_SYNTAX}_3")
                 assert found == [path_of(BY_SYNTAX)]

@@ -54,7 +54,7 @@ async def test_after_typescript_was_installed_no_find_waits_for_it_and_no_note_i
 async def test_a_server_that_made_one_caller_wait_holds_up_no_other_and_answers_in_the_background(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("serena_central.symbols.indexing.indexer.PATIENCE_S", 0.2)
+    monkeypatch.setattr("serena_central.projects.build.INDEXING.patience_s", 0.2)
     only_path(tmp_path / "bin", monkeypatch)
     write_server(tmp_path / "bin", "gopls", never_initialize=True)
     root = go_project(tmp_path / "shop")
@@ -63,7 +63,7 @@ async def test_a_server_that_made_one_caller_wait_holds_up_no_other_and_answers_
             _, note = await ask(central, root, "find_symbol", name_path_pattern="Total")
             assert "its language server gopls is starting" in note
             # The next one would wait for ever.
-            monkeypatch.setattr("serena_central.symbols.indexing.indexer.PATIENCE_S", 1000)
+            monkeypatch.setattr("serena_central.projects.build.INDEXING.patience_s", 1000)
             (root / "more.go").write_text("package shop\n\nfunc More() {}\n")
             found, note = await ask(central, root, "find_symbol", name_path_pattern="More")
             assert [one["name_path"] for one in found] == ["More"]
@@ -72,8 +72,8 @@ async def test_a_server_that_made_one_caller_wait_holds_up_no_other_and_answers_
 async def test_a_server_that_fails_three_times_is_given_up_until_its_configuration_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("serena_central.symbols.indexing.failures.FAILURE_HOLDS_S", 0.05)
-    monkeypatch.setattr("serena_central.symbols.indexing.indexer.RETRIED_AT_LEAST_EVERY_S", 0.1)
+    monkeypatch.setattr("serena_central.projects.build.INDEXING.failure_holds_s", 0.05)
+    monkeypatch.setattr("serena_central.projects.build.INDEXING.longest_pause_s", 0.1)
     only_path(tmp_path / "bin", monkeypatch)
     write_server(tmp_path / "bin", "gopls", exit_at_start=3)
     root = go_project(tmp_path / "shop")

@@ -6,8 +6,18 @@ tree saw to every server that was ever asked for this project. It knows no symbo
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Collection,
+    Generator,
+    Hashable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -49,13 +59,13 @@ from serena_central.lsp.roots import (
     users_elsewhere,
 )
 from serena_central.pool.key import ServerKey, WantedServer, digest_of
-from serena_central.pool.pool import LanguageServerPool
+from serena_central.pool.pool import LanguageServerPool, Lease
 from serena_central.pool.state import Cause
 from serena_central.projects.languages.side_languages import SideLanguages
 from serena_central.symbols.comparison import MANY_FILES, Comparison
 from serena_central.symbols.flat import completed, is_flat
 from serena_central.symbols.indexing import source_identity
-from serena_central.symbols.indexing.symbol_source import Lent, Outline, Read
+from serena_central.symbols.indexing.symbol_source import Outline, Read
 from serena_central.symbols.kinds import VALUES
 from serena_central.symbols.symbol import Symbol
 from serena_central.symbols.syntax.grammars import Grammar, grammar_of
@@ -475,15 +485,24 @@ class ProjectLanguages:
         return self.wanted(spec, path)
 
     async def _read(self, wanted: WantedServer, question: Callable[[LanguageServer], Awaitable[T]]) -> T:
+        self._prepare(wanted)
+        with self._noticing_removal(wanted.spec):
+            return await self._pool.read(wanted, question)
+
+    def _prepare(self, wanted: WantedServer) -> None:
+        """Before a server is leased. Raises ServerBeingInstalled, ServerNotTrusted."""
         self._see_to(wanted.spec)
         if self._untrusted and wanted.spec.untrusted and wanted.spec.untrusted.lacks:
             self.restricted[wanted.spec.name] = wanted.spec.untrusted.lacks
         self.python.asked(wanted.spec)
+
+    @contextmanager
+    def _noticing_removal(self, spec: ServerSpec) -> Generator[None]:
         try:
-            return await self._pool.read(wanted, question)
+            yield
         except ServerNotInstalled:
-            self._identities.pop(wanted.spec.name, None)  # it was removed
-            self._see_to(wanted.spec)
+            self._identities.pop(spec.name, None)
+            self._see_to(spec)
             raise
 
     def _see_to(self, spec: ServerSpec) -> None:
@@ -603,22 +622,29 @@ class ProjectLanguages:
             return str(error)
         return wanted.key, wanted.folder
 
-    async def lend(self, path: str, work: Callable[[Lent], Awaitable[None]]) -> None:
-        """Lets `work` ask the server for `path` about many files under one lease; again if the server crashes.
+    @property
+    def read_retries(self) -> int:
+        """How often a question may be put to a new server after a crash."""
+        return self._pool.policy.read_retries
+
+    @asynccontextmanager
+    async def server_for(self, path: str) -> AsyncGenerator["LeasedServer"]:
+        """Leases the server for `path`, for questions about the symbols of many files.
 
         Raises:
             LanguageServerError: no server, or it failed.
         """
+        wanted = self._wanted_for(path)  # a file's own symbols need none of the folder around it
+        self._prepare(wanted)
+        lease = self._pool.lease(wanted)
+        with self._noticing_removal(wanted.spec):
+            async with lease as server:
+                yield LeasedServer(self, lease, server)
 
-        async def with_server(server: LanguageServer) -> None:
-            async def ask(file: str) -> Outline:
-                outline = Outline(await self._whole(file, await server.document_symbols(self._root / file)))
-                return outline if self.instead(file) is None else await self._united_with_syntax(file, outline)
-
-            await work(Lent(ask, server))
-
-        # A file's own symbols need none of the folder around it.
-        await self._read(self._wanted_for(path), with_server)
+    async def outline(self, server: LanguageServer, path: str) -> Outline:
+        """The symbols of a file, as its server tells them and the syntax completes them."""
+        outline = Outline(await self._whole(path, await server.document_symbols(self._root / path)))
+        return outline if self.instead(path) is None else await self._united_with_syntax(path, outline)
 
     async def look_at_builds(self, paths: Iterable[str]) -> None:
         """Sees which servers can't know so many of these files that all are read by syntax until it is decided who
@@ -854,6 +880,26 @@ class ProjectLanguages:
         except ConfigError as error:
             self.problems.append(Problem("languages", error.problem))
             return name
+
+
+class LeasedServer:
+    """A language server of a project while it is leased, as the indexer asks it."""
+
+    def __init__(self, languages: ProjectLanguages, lease: Lease, server: LanguageServer) -> None:
+        self._languages = languages
+        self._lease = lease
+        self._server = server
+
+    @property
+    def run(self) -> object:
+        return self._server
+
+    @property
+    def lost(self) -> bool:
+        return self._lease.lost
+
+    async def outline(self, path: str) -> Outline:
+        return await self._languages.outline(self._server, path)
 
 
 def _nothing() -> None:

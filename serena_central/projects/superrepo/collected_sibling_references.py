@@ -95,7 +95,7 @@ async def crossing(declaring: Project, using: Project, path: str, declared: Mapp
     Waits for callers before each question. Raises LanguageServerError.
     """
     places = [place async for place in places_of(using, [path], _WORD, declared)]
-    leads = await leads_of(using, places, turn=using.indexer.turns.give_way)
+    leads = await leads_of(using, places, turn=using.indexer.priority.give_way)
     uses: set[tuple[str, str, Position]] = set()
     untold = [place.name for place in leads.unresolved]
     for place, locations in leads.found:

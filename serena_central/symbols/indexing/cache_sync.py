@@ -1,6 +1,6 @@
-"""Keeps an index in its cache file: takes over what is still true when a project opens, and writes what changed.
+"""Synchronizes an index with its cache file: loads what is still true when a project opens, and writes what changed.
 
-What a cached entry has to agree with, the indexer says; when to write is its business, too.
+What a cached entry has to agree with, and when to write, is decided above.
 """
 
 import time
@@ -16,7 +16,7 @@ from serena_central.store.index_cache import CachedFile, IndexCache
 from serena_central.symbols.index import Entry, SymbolIndex, names_in, packed
 
 
-class IndexKeeper:
+class CacheSync:
     """Belongs to the event loop's thread; the cache file is read and written in others. Without a cache it does
     nothing."""
 

@@ -9,12 +9,7 @@ import time
 from collections.abc import Hashable, Iterable
 from typing import NamedTuple
 
-FAILURE_HOLDS_S = 30.0
-"""How long a file that could not be indexed is left alone, unless it changes, and a server that did not start; also
-the first pause of the background before it asks again. Each round that gains nothing doubles that."""
-
-CRASHES_ALLOWED = 2
-"""A file that was being read when its server crashed this often is taken for the cause."""
+from serena_central.symbols.indexing.policy import IndexingPolicy
 
 
 class _Failure(NamedTuple):
@@ -25,16 +20,12 @@ class _Failure(NamedTuple):
     reason: str | None
     final: bool
 
-    @property
-    def recent(self) -> bool:
-        """It is too early to try again because somebody asks."""
-        return time.monotonic() - self.at < FAILURE_HOLDS_S
-
 
 class Failures:
     """Of one project. Belongs to the event loop's thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, policy: IndexingPolicy) -> None:
+        self._policy = policy
         self._files: dict[str, _Failure] = {}
         self._servers: dict[Hashable, float] = {}
         """Servers that did not start the last time, as the source tells them apart, and when (monotonic)."""
@@ -56,22 +47,26 @@ class Failures:
     def holds(self, path: str) -> bool:
         """Whether its server is not asked about a file for now, since that failed."""
         failure = self._files.get(path)
-        return failure is not None and failure.reason is not None and failure.recent
+        return failure is not None and failure.reason is not None and self._holds_still(failure.at)
 
     def is_recent(self, path: str) -> bool:
         """Whether its server was of no use for a file just now, for whatever reason."""
         failure = self._files.get(path)
-        return failure is not None and failure.recent
+        return failure is not None and self._holds_still(failure.at)
 
     def gave_up(self, path: str) -> bool:
         """Whether a file failed in every way, and is left alone for now."""
         failure = self._files.get(path)
-        return failure is not None and failure.final and failure.recent
+        return failure is not None and failure.final and self._holds_still(failure.at)
 
     def is_final(self, path: str) -> bool:
         """Whether a file failed in every way, however long ago."""
         failure = self._files.get(path)
         return failure is not None and failure.final
+
+    def _holds_still(self, at: float) -> bool:
+        """Whether it is too early to try again because somebody asks."""
+        return time.monotonic() - at < self._policy.failure_holds_s
 
     def succeeded(self, path: str) -> None:
         self._files.pop(path, None)
@@ -84,7 +79,7 @@ class Failures:
     def refuses(self, server: Hashable) -> bool:
         """Whether a server is not asked to start again for now."""
         at = self._servers.get(server)
-        return at is not None and time.monotonic() - at < FAILURE_HOLDS_S
+        return at is not None and self._holds_still(at)
 
     def started(self, server: Hashable) -> None:
         self._servers.pop(server, None)
@@ -109,4 +104,4 @@ class Failures:
         """
         for path in paths:
             self._crashes.setdefault(path, set()).add(server)
-        return [path for path in paths if len(self._crashes[path]) >= CRASHES_ALLOWED]
+        return [path for path in paths if len(self._crashes[path]) >= self._policy.crashes_allowed]

@@ -3,13 +3,6 @@
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-PATIENCE_S = 3.0
-"""How long a caller waits for a server's first answer where symbols can be had by syntax: a quick server has started
-and answered by then; the others take a minute for a large project, and a caller gives up within one."""
-
-ANSWER_S = 5.0
-"""How long a caller waits for all that servers can say of its files, where symbols can be had by syntax."""
-
 PATIENT_S = 45.0
 """How long a caller waits at most, also where there is no grammar: less than a call may take, so that what is known is
 told."""

@@ -1,18 +1,18 @@
-"""Whose turn it is on one root: callers go first, and what works in the background gives way to them for a moment."""
+"""Priority on one root: callers go first, and what works in the background gives way to them for a moment."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
 
 import anyio
 
-GIVES_WAY_S = 0.1
-"""How long background work waits for callers before each step: calls are quick, and it must not starve."""
+from serena_central.symbols.indexing.policy import IndexingPolicy
 
 
-class Turns:
+class Priority:
     """Belongs to the event loop's thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, policy: IndexingPolicy) -> None:
+        self._policy = policy
         self._callers = 0
         self._quiet = anyio.Event()
 
@@ -30,6 +30,6 @@ class Turns:
 
     async def give_way(self) -> None:
         """Waits a little for callers: what works in the background does so before each question."""
-        with anyio.move_on_after(GIVES_WAY_S):
+        with anyio.move_on_after(self._policy.gives_way_s):
             while self._callers:
                 await self._quiet.wait()

@@ -1,6 +1,7 @@
 """Where symbols come from, as the indexer sees it: who would answer for a file, and how to ask."""
 
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
 from serena_central.core.errors import LanguageServerError, PathError
@@ -24,15 +25,22 @@ class Read(NamedTuple):
     symbols: Packed
 
 
-AskSymbols = Callable[[str], Awaitable[Outline]]
-"""Asks one server about a file. Raises LanguageServerError, or PathError when the file can't be read."""
+class FileServer(Protocol):
+    """A language server while it is leased."""
 
+    @property
+    def run(self) -> object:
+        """Tells it from the one after it."""
+        ...
 
-class Lent(NamedTuple):
-    """A server for some files: how to ask it, and the server itself, to tell it from the one after it."""
+    @property
+    def lost(self) -> bool:
+        """It came to its end; a new one may be asked."""
+        ...
 
-    ask: AskSymbols
-    server: object
+    async def outline(self, path: str) -> Outline:
+        """Raises LanguageServerError, or PathError when the file can't be read."""
+        ...
 
 
 class SymbolSource(Protocol):
@@ -62,10 +70,15 @@ class SymbolSource(Protocol):
         """Why no server has said yet what a file holds, as things are at this moment: for notes."""
         ...
 
-    async def lend(self, path: str, work: Callable[[Lent], Awaitable[None]]) -> None:
-        """Runs `work` with the server for `path`, again with a new one if `work` raises ServerCrashed.
+    @property
+    def read_retries(self) -> int:
+        """How often a question may be put to a new server after a crash."""
+        ...
 
-        Raises LanguageServerError when there is no server, or none that stays.
+    def server_for(self, path: str) -> AbstractAsyncContextManager[FileServer]:
+        """The server for `path` while the block is open; it answers for all files of the same `server_of`.
+
+        Raises on entering: LanguageServerError, when there is no server.
         """
         ...
 

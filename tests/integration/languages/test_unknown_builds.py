@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from serena_central.projects import project
-from serena_central.projects.languages.project_languages import project_languages
+from serena_central.projects.languages import project_languages
 from tests.support.languages import Asker, asker
 
 pytestmark = pytest.mark.anyio

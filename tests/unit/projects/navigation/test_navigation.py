@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from serena_central.projects import build
 from serena_central.projects.navigation import navigation
-from serena_central.symbols.indexing import priority
 from tests.support.central import running_parts
 
 pytestmark = pytest.mark.anyio
@@ -15,14 +15,14 @@ async def test_places_are_told_although_the_symbols_around_them_are_not_known_in
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(navigation, "HOLDERS_S", 0.0)
-    monkeypatch.setattr(priority, "GIVES_WAY_S", 3600.0)
+    monkeypatch.setattr(build.INDEXING, "gives_way_s", 3600.0)
     root = tmp_path / "root"
     root.mkdir()
     (root / "a.py").write_text("def shared() -> int:\n    return 1\n")
     (root / "b.py").write_text("from a import shared\n\n\ndef user() -> int:\n    return shared()\n")
     async with running_parts(tmp_path) as central:
         project = await central.projects.open(root)
-        with project.indexer.turns.caller():  # the background waits
+        with project.indexer.priority.caller():  # the background waits
             project.indexer.ask_again()
             found = await project.relations.references(await project.find_one("shared", "a.py"))
         assert [(use.path, use.range.start.line0) for use in found.references] == [("b.py", 0), ("b.py", 4)]

@@ -1,7 +1,7 @@
 """The indexer keeps the index true while files change, servers fail and callers leave."""
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -30,7 +30,8 @@ from serena_central.symbols.indexing import index_progress as progress_module
 from serena_central.symbols.indexing.incompleteness import NOT_READ_YET, Gap
 from serena_central.symbols.indexing.index_progress import IndexProgress, Rate
 from serena_central.symbols.indexing.indexer import Indexer
-from serena_central.symbols.indexing.symbol_source import Lent, Outline, Read
+from serena_central.symbols.indexing.policy import IndexingPolicy
+from serena_central.symbols.indexing.symbol_source import Outline, Read
 from serena_central.symbols.namepath import parse_pattern
 from serena_central.symbols.symbol import flatten
 from serena_central.symbols.syntax.grammars import Grammar
@@ -105,20 +106,25 @@ class Words:
     def standing(self, path: str) -> str:
         return str(ServerNotInstalled("words", "Word", self.missing)) if self.missing else self.stands
 
-    async def lend(self, path: str, work: Callable[[Lent], Awaitable[None]]) -> None:
+    read_retries = 1_000
+
+    @asynccontextmanager
+    async def server_for(self, path: str) -> AsyncIterator["WordsServer"]:
         self.lent += 1
         if self.missing:
             raise ServerNotInstalled("words", "Word", self.missing)
-        while True:
-            try:
-                return await work(Lent(self._ask, self.server))
-            except ServerCrashed:
-                self.restarts += 1
-                self.server = object()
-                if not self.crashes_for_ever:
-                    self.crashing = set()
+        server = WordsServer(self, self.server)
+        try:
+            yield server
+        except ServerCrashed:
+            server.lost = True
+            self.restarts += 1
+            self.server = object()
+            if not self.crashes_for_ever:
+                self.crashing = set()
+            raise
 
-    async def _ask(self, path: str) -> Outline:
+    async def outline(self, path: str) -> Outline:
         self.asked.append(path)
         text = (self.root / path).read_text()
         await self.gate.wait()
@@ -131,22 +137,31 @@ class Words:
         return Outline([DocumentSymbol(word, SymbolKind.VARIABLE, SPAN, SPAN) for word in text.split()])
 
 
+class WordsServer:
+    def __init__(self, words: Words, run: object) -> None:
+        self.run = run
+        self.lost = False
+        self.outline = words.outline
+
+
 class World:
-    def __init__(self, root: Path, cache: IndexCache | None = None) -> None:
+    def __init__(self, root: Path, cache: IndexCache | None = None, policy: IndexingPolicy | None = None) -> None:
         self.root = root
         self.watches = Watches()
         self.tree = FileTree(root, self.watches)
         self.index = SymbolIndex()
         self.source = Words(root)
-        self.indexer = Indexer(root, self.tree, self.index, self.source, cache)
+        self.indexer = Indexer(root, self.tree, self.index, self.source, cache, policy)
 
     def find(self, name: str) -> list[str]:
         return [hit.path for hit in self.index.find(parse_pattern(name))]
 
 
 @asynccontextmanager
-async def world(root: Path, cache: IndexCache | None = None) -> AsyncIterator[World]:
-    made = World(root, cache)
+async def world(
+    root: Path, cache: IndexCache | None = None, *, policy: IndexingPolicy | None = None
+) -> AsyncIterator[World]:
+    made = World(root, cache, policy)
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             await tasks.start(made.watches.run)
@@ -252,12 +267,11 @@ async def test_a_file_that_crashes_every_server_does_not_keep_the_rest_from_bein
         assert w.find("word17") == []
 
 
-async def test_the_background_gives_way_to_callers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("serena_central.symbols.indexing.priority.GIVES_WAY_S", 60)
+async def test_the_background_gives_way_to_callers(tmp_path: Path) -> None:
     for number in range(20):
         (tmp_path / f"{number}.txt").write_text(f"word{number}")
-    async with world(tmp_path) as w, anyio.create_task_group() as tasks:
-        with w.indexer.turns.caller():
+    async with world(tmp_path, policy=IndexingPolicy(gives_way_s=60)) as w, anyio.create_task_group() as tasks:
+        with w.indexer.priority.caller():
             tasks.start_soon(w.indexer.run)
             await anyio.wait_all_tasks_blocked()
             assert await w.indexer.ensure(["7.txt"]) == []
@@ -302,7 +316,7 @@ async def test_a_file_that_is_read_on_demand_waits_until_it_is_asked_for(tmp_pat
         assert w.indexer.pending_paths() == ["b.txt"]
         assert await w.indexer.ensure(["data/a.txt", "b.txt"]) == []
         assert sorted(w.find("Alpha")) == ["b.txt", "data/a.txt"]
-        assert w.indexer.on_demand == {"data/a.txt"}
+        assert w.indexer.is_on_demand("data/a.txt")
 
 
 async def test_without_a_server_files_are_known_by_syntax_and_it_is_said_until_the_server_comes(
@@ -326,8 +340,7 @@ async def test_without_a_server_files_are_known_by_syntax_and_it_is_said_until_t
         await w.tree.fresh()
         assert w.indexer.gaps_within(None, []) == [Gap(missing, 1, "Word")]
         await w.indexer.save()
-    monkeypatch.setattr("serena_central.symbols.indexing.failures.FAILURE_HOLDS_S", 0)
-    made = World(root, cache)
+    made = World(root, cache, IndexingPolicy(failure_holds_s=0))
     made.source.parses = True
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
@@ -362,17 +375,14 @@ async def test_a_file_that_its_server_can_not_read_is_read_by_syntax_and_else_bo
         )
 
 
-async def test_a_caller_does_not_wait_for_a_slow_server_where_syntax_answers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("serena_central.symbols.indexing.indexer.PATIENCE_S", 0.01)
+async def test_a_caller_does_not_wait_for_a_slow_server_where_syntax_answers(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one")
-    async with world(tmp_path) as w, anyio.create_task_group() as tasks:
+    async with world(tmp_path, policy=IndexingPolicy(patience_s=0.01)) as w, anyio.create_task_group() as tasks:
         w.source.parses = True
         w.source.gate = anyio.Event()
         assert await w.indexer.ensure(["a.txt"]) == [Gap(w.source.stands, 1, "Word")]
         assert (w.find("one~"), w.source.asked) == (["a.txt"], ["a.txt"])
-        monkeypatch.setattr("serena_central.symbols.indexing.failures.FAILURE_HOLDS_S", 0)
+        w.indexer.policy.failure_holds_s = 0
         w.source.gate.set()
         tasks.start_soon(w.indexer.run)
         while not w.find("one"):
@@ -381,12 +391,9 @@ async def test_a_caller_does_not_wait_for_a_slow_server_where_syntax_answers(
         tasks.cancel_scope.cancel()
 
 
-async def test_a_caller_reads_by_syntax_what_the_background_fill_hangs_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("serena_central.symbols.indexing.indexer.PATIENCE_S", 0.01)
+async def test_a_caller_reads_by_syntax_what_the_background_fill_hangs_on(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one")
-    async with world(tmp_path) as w, anyio.create_task_group() as tasks:
+    async with world(tmp_path, policy=IndexingPolicy(patience_s=0.01)) as w, anyio.create_task_group() as tasks:
         w.source.parses = True
         w.source.gate = anyio.Event()
         tasks.start_soon(w.indexer.run)
@@ -457,9 +464,7 @@ async def test_files_that_another_server_may_answer_for_are_looked_at_while_othe
         tasks.cancel_scope.cancel()
 
 
-async def test_an_edit_makes_the_background_ask_about_the_edited_file_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_edit_makes_the_background_ask_about_the_edited_file_alone(tmp_path: Path) -> None:
     (tmp_path / "bad.txt").write_text("one")
     (tmp_path / "good.txt").write_text("one")
     async with world(tmp_path) as w, anyio.create_task_group() as tasks:
@@ -467,7 +472,7 @@ async def test_an_edit_makes_the_background_ask_about_the_edited_file_alone(
         tasks.start_soon(w.indexer.run)
         while w.indexer.pending_paths() != ["bad.txt"]:
             await anyio.wait_all_tasks_blocked()
-        monkeypatch.setattr("serena_central.symbols.indexing.failures.FAILURE_HOLDS_S", 0)  # as if long ago
+        w.indexer.policy.failure_holds_s = 0  # as if long ago
         asked = w.source.asked.count("bad.txt")
         for number in range(20):
             (tmp_path / "good.txt").write_text(f"word{number}")
@@ -478,15 +483,12 @@ async def test_an_edit_makes_the_background_ask_about_the_edited_file_alone(
         tasks.cancel_scope.cancel()
 
 
-async def test_a_row_of_edits_is_written_to_the_cache_once_it_is_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("serena_central.symbols.indexing.indexer.SAVE_AFTER_S", 60)
+async def test_a_row_of_edits_is_written_to_the_cache_once_it_is_over(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     (root / "a.txt").write_text("one")
     cache = IndexCache(tmp_path, root)
-    async with world(root, cache) as w, anyio.create_task_group() as tasks:
+    async with world(root, cache, policy=IndexingPolicy(save_after_s=60)) as w, anyio.create_task_group() as tasks:
         tasks.start_soon(w.indexer.run)
         for number in range(5):
             (root / "a.txt").write_text(f"word{number}")
@@ -494,7 +496,7 @@ async def test_a_row_of_edits_is_written_to_the_cache_once_it_is_over(
             while not w.find(f"word{number}"):
                 await anyio.wait_all_tasks_blocked()
         assert cache.load() == []
-        monkeypatch.setattr("serena_central.symbols.indexing.indexer.SAVE_AFTER_S", 0.01)
+        w.indexer.policy.save_after_s = 0.01
         (root / "a.txt").write_text("last")
         await w.tree.fresh()
         while [file.names for file in cache.load()] != [b"last"]:
@@ -503,14 +505,13 @@ async def test_a_row_of_edits_is_written_to_the_cache_once_it_is_over(
         tasks.cancel_scope.cancel()
 
 
-async def test_a_slow_index_is_written_while_it_is_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("serena_central.symbols.indexer.SAVE_EVERY_S", 0)
+async def test_a_slow_index_is_written_while_it_is_filled(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     for number in range(5):
         (root / f"{number}.txt").write_text(f"word{number}")
     cache = IndexCache(tmp_path, root)
-    async with world(root, cache) as w, anyio.create_task_group() as tasks:
+    async with world(root, cache, policy=IndexingPolicy(save_every_s=0)) as w, anyio.create_task_group() as tasks:
         w.source.hangs = {"3.txt"}
         tasks.start_soon(w.indexer.run)
         with anyio.fail_after(5):
@@ -588,20 +589,19 @@ def test_a_rate_is_that_of_the_last_seconds() -> None:
     assert IndexProgress(1, 60, 3.0).seconds_left == 20
 
 
-async def test_a_caller_is_told_what_a_slow_server_has_said_in_time_and_has_the_rest_by_syntax(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("serena_central.symbols.indexing.indexer.PATIENCE_S", 0.05)
-    monkeypatch.setattr("serena_central.symbols.indexing.indexer.ANSWER_S", 0.05)
+async def test_a_caller_is_told_what_a_slow_server_has_said_in_time_and_has_the_rest_by_syntax(tmp_path: Path) -> None:
     for number in range(20):
         (tmp_path / f"{number:02}.txt").write_text(f"word{number}")
-    async with world(tmp_path) as w, anyio.create_task_group() as tasks:
+    async with (
+        world(tmp_path, policy=IndexingPolicy(patience_s=0.05, answer_s=0.05)) as w,
+        anyio.create_task_group() as tasks,
+    ):
         w.source.parses = True
         w.source.hangs = {f"{number:02}.txt" for number in range(3, 20)}
         gaps = await w.indexer.ensure(sorted(w.tree.files))
         assert gaps == [Gap(w.source.stands, 17, "Word")]
         assert (w.find("word2"), w.find("word19~")) == (["02.txt"], ["19.txt"])
-        monkeypatch.setattr("serena_central.symbols.indexing.failures.FAILURE_HOLDS_S", 0)
+        w.indexer.policy.failure_holds_s = 0
         w.source.hangs = set()
         tasks.start_soon(w.indexer.run)
         while not w.find("word19"):

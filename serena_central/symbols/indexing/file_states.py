@@ -1,0 +1,243 @@
+"""What is known of each file of one root: its symbols and their source, or why they are not known yet.
+
+A file is *pending* from the moment the tree reports it new or changed until it is known what it holds. All of that is
+changed here, so that no two parts of it disagree. It asks nobody.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable
+
+import anyio
+
+from serena_central.files.tree import FileTree
+from serena_central.symbols.index import SymbolIndex
+from serena_central.symbols.indexing import source_identity
+from serena_central.symbols.indexing.cache_sync import CacheSync
+from serena_central.symbols.indexing.failures import Failures
+from serena_central.symbols.indexing.incompleteness import KEEPS_CHANGING, NOT_READ_YET, BySyntax, Gap
+from serena_central.symbols.indexing.index_progress import Rate
+from serena_central.symbols.indexing.policy import IndexingPolicy
+from serena_central.symbols.indexing.symbol_source import SymbolSource
+
+
+class Flight:
+    """One question about a file. `stale`: the file changed before the answer, which then does not count."""
+
+    __slots__ = ("done", "stale")
+
+    def __init__(self) -> None:
+        self.done = anyio.Event()
+        self.stale = False
+
+    def outdate(self) -> None:
+        """Who waits for the answer asks again."""
+        self.stale = True
+        self.done.set()
+
+
+class FileStates:
+    """Belongs to the event loop's thread."""
+
+    def __init__(
+        self,
+        tree: FileTree,
+        index: SymbolIndex,
+        source: SymbolSource,
+        cache_sync: CacheSync,
+        policy: IndexingPolicy,
+    ) -> None:
+        self._tree = tree
+        self._index = index
+        self._source = source
+        self._cache_sync = cache_sync
+        self._policy = policy
+        self.pending: dict[str, None] = {}
+        self.on_demand: set[str] = set()
+        """Files that somebody asked for and that are no part of project-wide answers, indexed or pending."""
+        self.failures = Failures(policy)
+        self.by_syntax = BySyntax(source.standing)
+        self.rate = Rate()
+        self._unread: set[str] = set()
+        """Pending files that a caller waited for in vain."""
+        self._flights: dict[tuple[str, bool], Flight] = {}
+        """By path, and whether the syntax is asked: that waits for no server which may hang."""
+        self.improves = True
+        """Whether servers may say now what is known by syntax: they were not asked since that became possible."""
+        self.wakeup = anyio.Event()
+        """Set when the background has something to do."""
+
+    # --- what happens to files -----------------------------------------------------------------------------------
+
+    def changed(self, path: str, *, is_deleted: bool) -> None:
+        self.forget(path)
+        if not is_deleted and self._is_awaited(path):
+            self.pending[path] = None
+
+    def forget(self, path: str) -> None:
+        """Drops what is known or being asked about a file."""
+        for by_syntax in (False, True):
+            flight = self._flights.pop((path, by_syntax), None)
+            if flight is not None:
+                flight.outdate()
+        if path in self._index:
+            self._index.drop(path)
+            self._cache_sync.changed(path)
+        self.pending.pop(path, None)
+        self._unread.discard(path)
+        self.on_demand.discard(path)
+        self.failures.succeeded(path)
+        self.by_syntax.drop(path)
+
+    def forget_all(self) -> None:
+        """At once: file by file, 100,000 would hold up everybody for seconds."""
+        for flight in self._flights.values():
+            flight.outdate()
+        self._flights.clear()
+        self._cache_sync.changed(*self._index.paths())
+        self._index.clear()
+        self.pending.clear()
+        self.on_demand.clear()
+        self.failures = Failures(self._policy)
+        self.by_syntax = BySyntax(self._source.standing)
+
+    def check_source(self, path: str) -> None:
+        """Makes a file pending if another source answers for it now than the one that did."""
+        entry = self._index.entry(path)
+        if entry is None or entry.source != source_identity.today(self._source, path, entry.source):
+            self.forget(path)
+            if path in self._tree.files and self._is_awaited(path):
+                self.pending[path] = None
+
+    def check_search(self, path: str) -> None:
+        """Makes a file pending, or not, by whether it is searched now."""
+        if not self._source.is_searched(path):
+            if path not in self.on_demand:  # else somebody has asked for it
+                self.pending.pop(path, None)
+        elif path in self._tree.files and self._source.identity(path) is not None:
+            self.on_demand.discard(path)
+            if path not in self._index:
+                self.pending[path] = None
+
+    def ask_for(self, path: str) -> None:
+        """A file that is read on demand alone becomes pending when somebody wants it."""
+        if path not in self._index and path in self._tree.files and self._source.identity(path) is not None:
+            self.pending[path] = None
+            self._note_reach(path)
+
+    def ask_servers_soon(self) -> None:
+        """A server may be there now: the background asks it about what is known by syntax."""
+        self.improves = True
+        self.wakeup.set()
+
+    def _is_awaited(self, path: str) -> bool:
+        return self._source.identity(path) is not None and self._source.is_searched(path)
+
+    def _note_reach(self, path: str) -> None:
+        if not self._source.is_searched(path):
+            self.on_demand.add(path)
+
+    # --- what becomes of questions -------------------------------------------------------------------------------
+
+    def flight(self, path: str, *, by_syntax: bool) -> Flight | None:
+        return self._flights.get((path, by_syntax))
+
+    def begin(self, path: str, *, by_syntax: bool) -> Flight:
+        """Every `begin` is followed by an `end`."""
+        flight = self._flights[path, by_syntax] = Flight()
+        return flight
+
+    def end(self, path: str, flight: Flight, *, by_syntax: bool) -> None:
+        if self._flights.get((path, by_syntax)) is flight:
+            del self._flights[path, by_syntax]
+        flight.done.set()
+
+    def restored(self, path: str, source: str) -> None:
+        """The cache told what a file holds."""
+        self._note_reach(path)
+        self._note_source(path, source, None)
+
+    def done(self, path: str, source: str) -> None:
+        """It is known what a file holds."""
+        self.rate.count()
+        self._note_source(path, source, self.failures.reason(path))
+        self.pending.pop(path, None)
+        self._unread.discard(path)
+        self.failures.succeeded(path)
+        self._cache_sync.changed(path)
+
+    def _note_source(self, path: str, source: str, reason: str | None) -> None:
+        grammar = self._source.grammar(path) if source_identity.is_by_syntax(source) else None
+        if grammar is not None:
+            self.by_syntax.add(path, grammar.title, reason, cut=self._index.is_cut(path))
+        else:
+            self.by_syntax.drop(path)
+
+    def fail(self, paths: Iterable[str], reason: str | None, *, by_syntax: bool = False) -> None:
+        """Files could not be read; no `reason` where their server is to blame, whose state is looked at later."""
+        for path in paths:
+            self.failures.note(path, reason, final=by_syntax or self._source.grammar(path) is None)
+
+    def fail_pending(self, paths: Iterable[str], reason: str | None) -> None:
+        self.fail((path for path in paths if path in self.pending), reason)
+
+    def waited_in_vain(self, paths: Iterable[str]) -> None:
+        """A caller could wait no longer for these."""
+        self._unread.update(path for path in paths if path in self.pending)
+
+    # --- who is to be asked --------------------------------------------------------------------------------------
+
+    def is_read_by_syntax(self, path: str) -> bool:
+        """Whether the syntax reads a file, and not the server of its language."""
+        own = self._source.identity(path)
+        return own is not None and source_identity.is_instead(own)
+
+    def source_by_syntax(self, path: str) -> str | None:
+        """What the syntax is called as a source of this file."""
+        own = self._source.identity(path)
+        is_instead = own is not None and source_identity.is_instead(own)
+        return own if is_instead else source_identity.by_syntax(self._source, path)
+
+    def wants(self, path: str, *, by_syntax: bool) -> bool:
+        """Whether the syntax, or else a server, is to be asked about a file."""
+        if by_syntax:
+            due = self.failures.is_recent(path) or self.is_read_by_syntax(path)
+            return due and path in self.pending and not self.gave_up(path)
+        return (path in self.pending or path in self.by_syntax) and not self.failures.holds(path)
+
+    def gave_up(self, path: str) -> bool:
+        """Whether a pending file failed, and is left alone for now."""
+        return self.failures.gave_up(path)
+
+    @property
+    def lacking(self) -> int:
+        """Files of which a server may still say something, or something else."""
+        return len(self.pending) + self.by_syntax.count(but=self._source.is_left_alone)
+
+    # --- what answers lack ---------------------------------------------------------------------------------------
+
+    def gaps(self, paths: Iterable[str]) -> list[Gap]:
+        """Those of `paths` whose symbols are not known, or by syntax only. True of what was asked for."""
+        asked = list(paths)
+        standing: dict[Hashable, str] = {}
+        reasons = Counter(self._reason(path, standing) for path in asked if path in self.pending)
+        return [*(Gap(reason, files) for reason, files in reasons.items()), *self.by_syntax.gaps(asked)]
+
+    def _reason(self, path: str, standing: dict[Hashable, str]) -> str:
+        """Why the symbols of a pending file are not known. `standing`: what was said of servers in this answer."""
+        if path not in self.failures:
+            return NOT_READ_YET if path in self._unread else KEEPS_CHANGING
+        reason = self.failures.reason(path)
+        if reason is not None:
+            return reason
+        server = self._source.server_of(path)
+        if server not in standing:
+            standing[server] = self._source.standing(path)
+        return standing[server]
+
+    def gaps_within(self, within: str | None, asked: Iterable[str]) -> list[Gap]:
+        """What `gaps` says of the files that were `asked` about, and of all in a file or folder known by syntax; not of
+        files in a folder whose server is left alone."""
+        unknown = self.gaps(path for path in asked if path not in self.by_syntax)
+        but = self._source.is_left_alone
+        by_syntax = self.by_syntax.all_gaps(but=but) if within is None else self.by_syntax.gaps_below(within, but=but)
+        return [*unknown, *by_syntax]
