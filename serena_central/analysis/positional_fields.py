@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from serena_central.core.errors import LanguageServerError, PathError
 from serena_central.core.text import Text
 from serena_central.lsp.answers import SymbolKind
-from serena_central.projects.editing.positional_values import WITH_BASE, is_decorated
+from serena_central.projects.editing.positional_values import WITH_BASE, is_decorated, is_import, match_args
 from serena_central.projects.project import Project
 from serena_central.symbols.index import Hit
 from serena_central.symbols.kinds import TYPES
@@ -51,7 +51,9 @@ async def filled_by_position(project: Project, hit: Hit) -> str | None:
         for span in spans:
             end = text.offset(span.end)
             inside = path == hit.path and holder.symbol.range.contains(span.start)
-            if not inside and built.match(text.content[end : end + _LOOKED_AT]):
+            if inside or is_import(text.line(span.start.line0)):
+                continue
+            if built.match(text.content[end : end + _LOOKED_AT]):
                 where = f"{path}:{span.start.line0}"
                 return f"It may receive its value as a positional argument where {holder.name_path} is used: {where}."
     return None
@@ -64,7 +66,7 @@ def _is_listed(hit: Hit, text: Text, language: str) -> bool:
         head = text.content[text.offset(holder.name_position) : text.offset(symbol.name_position)]
         return re.search(r"\bconstructor\s*\([^{}]*\Z", head) is not None
     if language == "python":
-        return bool(
+        return symbol.name in match_args(text, hit.file, hit.symbol.container) or bool(
             re.match(r"\s*\w+\s*:", text.line(symbol.name_line))
             and (is_decorated(text, holder) or WITH_BASE.search(text.line(holder.name_line)))
         )

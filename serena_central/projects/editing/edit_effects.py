@@ -25,6 +25,7 @@ from serena_central.editing.plan import changed_span
 from serena_central.files.text import FileText
 from serena_central.projects.editing.conflicts import WHOLE_FILE, BodyChange
 from serena_central.projects.editing.declaration_changes import Redeclared, all_gone, redeclared
+from serena_central.projects.editing.implicit_values import renumbered
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.navigation.navigation import Relations
 from serena_central.projects.navigation.symbol_views import DiagnosticView
@@ -40,6 +41,9 @@ FOLLOWED_FILES = 8
 
 SYMBOLS_S = 1.0
 """How long an edit waits for the symbols of what it wrote."""
+
+RENUMBERED_LISTED = 10
+"""Constants with other values that are named of one file."""
 
 REMEMBERED_FILES = 256
 """Files whose errors are remembered for the next edit."""
@@ -79,9 +83,11 @@ class Effect(NamedTuple):
     before: dict[str, Before]
     code: int
     redeclared: dict[str, Redeclared]
+    renumbered: list[str]
+    """Sentences about constants that have other values because of their order."""
 
 
-NO_EFFECT = Effect([], [], {}, {}, 0, {})
+NO_EFFECT = Effect([], [], {}, {}, 0, {}, [])
 
 
 _Key = tuple[str, str, str]
@@ -171,12 +177,29 @@ class Aftermath:
                 if known is not None and known.symbols is not None and change.before is not None:
                     new = Text(change.after or "")
                     names[self._inside(change.path)] = redeclared(change.before.text, known.symbols, new, symbols)
-        return Effect(bodies, unknown, {path: written[path] for path in followed}, before, len(of_code), names)
+        renumbered = await anyio.to_thread.run_sync(self._renumbered, {path: written[path] for path in of_code})
+        files = {path: written[path] for path in followed}
+        return Effect(bodies, unknown, files, before, len(of_code), names, renumbered)
+
+    def _renumbered(self, changes: Mapping[str, FileChange]) -> list[str]:
+        """Runs in a thread."""
+        said: list[str] = []
+        for path, change in changes.items():
+            language = self._languages.language_of(path) or ""
+            old = change.before.text.content if change.before else ""
+            if names := renumbered(language, old, change.after or ""):
+                shown = ", ".join(names[:RENUMBERED_LISTED])
+                more = f" and {len(names) - RENUMBERED_LISTED} more" if len(names) > RENUMBERED_LISTED else ""
+                said.append(
+                    f"In {path} the values of {shown}{more} are not what they were: they follow from the order. What "
+                    "stores or compares them as numbers is affected."
+                )
+        return said
 
     async def consequences(self, effect: Effect, edited_again: Callable[[str], bool]) -> Consequences:
         """The errors that an edit brought, within the bound. Those of a file that is `edited_again` meanwhile would not
         be this edit's alone, and are left out."""
-        news = _News({}, [])
+        news = _News({}, list(effect.renumbered))
         if self._diagnostics_s:
             news.remarks.extend(self._uncompared(effect))
             with anyio.move_on_after(self._diagnostics_s) as scope:

@@ -31,6 +31,9 @@ DECORATED = re.compile(r"^\s*@[\w.]*(dataclass|attrs?|attributes|define|frozen|m
 """What makes fields of a Python class parameters of its constructor."""
 WITH_BASE = re.compile(r"class\s+\w+[^(:]*\(\s*[^)\s]")
 _AGGREGATE = re.compile(r"\b(?:struct|union)\b")
+_MATCH_ARGS = "__match_args__"
+_MATCH_ARGS_VALUE = re.compile(r"[^=\n]*=\s*[(\[][^)\]]*+")
+_QUOTED = re.compile(r"""["'](\w+)["']""")
 _ABOVE = 12
 """Lines above a class in which its decorators stand."""
 
@@ -46,8 +49,20 @@ def values(text: Text, file: FileSymbols, place: int) -> list[str]:
     fields: list[str] = []
     if symbol.kind in TYPES and _lists_fields(text, file, place):
         fields = [file.symbols[one].name for one in file.children(place) if file.symbols[one].kind in _FIELDS]
+    fields += match_args(text, file, place)
     start = text.offset(symbol.name_position)
     return [*_head(text.content[start : min(start + MOST, text.offset(symbol.range.end))]), *fields]
+
+
+def match_args(text: Text, file: FileSymbols, place: int) -> list[str]:
+    """The attributes that positional patterns of a Python class mean, in order, where the class lists them itself."""
+    for child in file.children(place):
+        symbol = file.symbols[child]
+        if symbol.name == _MATCH_ARGS:
+            start = text.offset(symbol.name_position) + len(_MATCH_ARGS)
+            listed = _MATCH_ARGS_VALUE.match(text.content, start, start + MOST)
+            return _QUOTED.findall(listed[0]) if listed else []
+    return []
 
 
 def _lists_fields(text: Text, file: FileSymbols, place: int) -> bool:
@@ -81,10 +96,14 @@ def called_as(file: FileSymbols, place: int) -> str:
     return file.symbols[symbol.container].name if is_constructor and symbol.container >= 0 else symbol.name
 
 
+def is_import(line: str) -> bool:
+    """Whether a line names things for later use in the file, and uses none."""
+    return _IMPORT.match(line) is not None
+
+
 def is_by_position(text: Text, end: int, language: str, *, is_type: bool) -> bool:
     """Whether the name that ends at an offset is handed values by position there, or is handed on itself."""
-    line = text.line(text.position(end).line0)
-    if _IMPORT.match(line):
+    if is_import(text.line(text.position(end).line0)):
         return False
     pattern = _LISTED_IN_BRACES if language in ("c", "cpp") and is_type else _BY_POSITION
     return not is_type or pattern.match(text.content[end : end + _LOOKED_AT]) is not None

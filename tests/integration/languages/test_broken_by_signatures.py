@@ -197,6 +197,59 @@ async def test_values_handed_by_position_are_named_when_their_order_changes(
                 assert broken.get("values_by_position", {}).get(user) == expected, made["content"]
 
 
+async def test_positional_patterns_are_named_when_the_order_of_match_args_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serena_central.projects.editing.edit_effects.SYMBOLS_S", 60.0)
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "a.py").write_text(
+        'class Pair:\n    __match_args__ = ("left", "right")\n    left: int = 0\n    right: int = 0\n'
+    )
+    (root / "b.py").write_text(
+        "from a import Pair\n\n\ndef f(one: object) -> int:\n    match one:\n        case Pair(x, 2):\n"
+        "            return x\n        case Pair(left=3):\n            return 3\n    return 0\n"
+    )
+    with anyio.fail_after(240):
+        async with asker(tmp_path, root, {"edit_diagnostics_s": 30}) as asked:
+            listed = await asked.result("find_referencing_symbols", name_path="Pair/left", relative_path="a.py")
+            assert "b.py:7 in f" in listed["content"][1]["text"]
+            planned = await asked.result("rename_symbol", name_path="Pair/left", new_name="first", dry_run=True)
+            assert "b.py:7" in planned["content"][1]["text"]
+            refused = await asked.result("safe_delete_symbol", name_path="Pair/right", relative_path="a.py")
+            assert "may be given its value by position where Pair is used: b.py:5" in refused["content"][0]["text"]
+            change = {"needle": '("left", "right")', "repl": '("right", "left")', "mode": "literal"}
+            made = await asked.result("replace_content", relative_path="a.py", **change)
+    broken = json.loads(made["content"][0]["text"])["may_have_broken"]["project"]
+    assert broken["values_by_position"] == {"b.py": ["5: Pair", "7: Pair"]}
+
+
+NUMBERED = {
+    "kinds.go": "package p\n\nconst (\n\tA = iota\n\tB\n\tC\n)\n",
+    "kinds.h": "enum kind { A, B, C };\n",
+    "kinds.ts": "export enum Kind { A, B, C }\n",
+    "kinds.rs": "pub enum Kind { A, B, C }\n",
+}
+
+
+async def test_constants_with_other_values_are_told_where_these_follow_from_the_order(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    for path, text in NUMBERED.items():
+        (root / path).write_text(text)
+    told = {"kinds.go": "B, C", "kinds.h": "kind.B, kind.C", "kinds.ts": "Kind.B, Kind.C", "kinds.rs": "Kind.B, Kind.C"}
+    with anyio.fail_after(240):
+        async with asker(tmp_path, root, {"edit_diagnostics_s": 0}) as asked:
+            for path, names in told.items():
+                new = "\tNew\n\tB" if path == "kinds.go" else " New, B"
+                change = {"relative_path": path, "needle": new[-2:], "mode": "literal"}
+                made = await asked.result("replace_content", **change, repl=new)
+                assert f"In {path} the values of {names} are not what they were" in made["content"][1]["text"]
+                end = ("C\n", "C\n\tD\n") if path == "kinds.go" else ("C }", "C, D }")
+                made = await asked.result("replace_content", **{**change, "needle": end[0]}, repl=end[1])
+                assert "not what they were" not in str(made["content"]), made
+
+
 async def test_errors_are_told_where_a_changed_type_is_not_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
