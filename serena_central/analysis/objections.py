@@ -18,9 +18,14 @@ from serena_central.core.text import Text
 from serena_central.projects.navigation.common_names import is_common, is_unusual
 from serena_central.projects.project import Project
 from serena_central.projects.superrepo.sibling_definitions import Place
+from serena_central.projects.superrepo.sibling_hierarchies import counterparts
 from serena_central.projects.superrepo.sibling_places import SiblingPlaces, places_in, shown
 from serena_central.projects.superrepo.sibling_references import Declaration
 from serena_central.symbols.index import Hit
+from serena_central.symbols.kinds import CALLABLE
+
+_UNBOUND = frozenset({"python"})
+"""Languages without interfaces whose methods a type has to have: overrides are told as what keeps the old name."""
 
 SIBLING_S = 60.0
 """How long one sibling may take: its server may have to start, and to load it."""
@@ -81,7 +86,8 @@ async def objections(project: Project, siblings: Siblings, hit: Hit) -> list[str
         against.append(f"Its name occurs in {listed(named)}, in another language, and may mean this symbol.")
     if filled := await filled_by_position(project, hit):
         against.append(filled)
-    return [*against, *await used_by_siblings(project, siblings, hit)]
+    against += await used_by_siblings(project, siblings, hit)
+    return against + await bound_to(project, siblings, hit)
 
 
 async def reason_to_keep(project: Project, hit: Hit) -> str | None:
@@ -134,6 +140,32 @@ async def _asked(
         if places.remark:
             sentences.append(f"{quoted(other.name)}: {places.remark}.")
     return found, sentences
+
+
+async def bound_to(project: Project, siblings: Siblings, hit: Hit, *, also: Collection[Path] = ()) -> list[str]:
+    """Sentences about methods of other modules that implement a method, or that it implements: all must have one name.
+    Of the super-repo, and of the open projects at the roots `also`."""
+    language = project.languages.language_of(hit.path)
+    if language in _UNBOUND or hit.symbol.kind not in CALLABLE or hit.symbol.container < 0:
+        return []
+    others, _ = await siblings.of(project)
+    others += [one for one in siblings.opened_at(also) if one not in (*others, project)]
+    try:
+        with anyio.fail_after(SIBLING_S):
+            places, sentences = await counterparts(others, project, hit)
+    except (SerenaCentralError, TimeoutError) as error:
+        why = str(error) or f"it took longer than {SIBLING_S:g} s"
+        return [f"Whether other modules implement it, or declare it in an interface, can't be told: {why}"]
+    by_module: dict[str, list[str]] = {}
+    for path, line0 in places:
+        homes = [one for one in others if path.is_relative_to(one.root)]
+        if homes:
+            home = max(homes, key=lambda one: len(one.root.parts))
+            by_module.setdefault(home.name, []).append(f"{path.relative_to(home.root)}:{line0}")
+    if by_module:
+        where = "; ".join(f"{quoted(name)}: {', '.join(lines[:PLACES_LISTED])}" for name, lines in by_module.items())
+        sentences.append(f"It implements methods of other modules, or is implemented by them: {where}.")
+    return sentences
 
 
 def _some(by_module: Mapping[str, Sequence[Place]]) -> str:

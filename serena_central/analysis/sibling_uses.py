@@ -55,6 +55,10 @@ class Siblings:
         said = repo.left_out.items() if repo else ()
         return [f"The module {quoted(name)} was not searched: {why}." for name, why in said]
 
+    def opened_at(self, roots: Collection[Path]) -> list[Project]:
+        """The open projects of some roots."""
+        return [one for root in roots if (one := self._projects.opened(str(root))) is not None]
+
     def opened(self, project: Project) -> tuple[list[Project], list[str]]:
         """Those that are open, and the names of the modules that are not."""
         found: list[Project] = []

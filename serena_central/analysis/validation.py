@@ -14,7 +14,7 @@ from serena_central.analysis.breakage import Breakage, broken_by
 from serena_central.analysis.broken_references import Checked, broken_references
 from serena_central.analysis.collector import Collections
 from serena_central.analysis.module_graph import Area, Part, open_modules
-from serena_central.analysis.objections import objections, used_by_siblings
+from serena_central.analysis.objections import bound_to, objections, used_by_siblings
 from serena_central.analysis.revision_diff import Revised
 from serena_central.analysis.selection import code_below, dependents
 from serena_central.analysis.sibling_uses import Siblings
@@ -102,6 +102,10 @@ class Validation:
     async def used_by_siblings(self, project: Project, hit: Hit, *, besides: Collection[Path] = ()) -> list[str]:
         """Which other modules of the super-repo refer to a symbol, or may, in sentences; `besides` some roots."""
         return await used_by_siblings(project, self.siblings, hit, besides=besides)
+
+    async def bound_to(self, project: Project, hit: Hit, *, also: Collection[Path] = ()) -> list[str]:
+        """Which methods of other modules must have the name of a method, in sentences; also in some open projects."""
+        return await bound_to(project, self.siblings, hit, also=also)
 
     async def broken_by(self, project: Project, edited: Mapping[str, Redeclared], seconds: float) -> Breakage:
         """What an edit of a project's files may have broken there and in open siblings."""

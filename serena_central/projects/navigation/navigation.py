@@ -382,15 +382,18 @@ class Relations:
         (hits, outside, remark), unsteady = await self._steady.ask(hit, ask)
         return hits, outside, await self._with_blind_spots(hit, _joined(remark, unsteady))
 
-    async def implementations_of(self, foreign: Foreign) -> tuple[list[Hit], str | None]:
-        """Symbols of this project that implement one of another project; a remark."""
+    async def implementations_of(self, foreign: Foreign) -> tuple[list[Location], str | None]:
+        """Where a symbol of another project is implemented, in all that this project's server reads; a note."""
         candidates, unopened = await self._candidates(foreign.via, foreign.name)
         locations, remark = await self._when_ready(
             foreign.via,
             lambda server: server.implementation(foreign.path, foreign.position, candidates=candidates),
         )
-        hits, _ = await self._defined_at(locations)
-        return hits, remark or unopened
+        return locations, remark or unopened
+
+    async def defined_at(self, locations: Sequence[Location]) -> list[Hit]:
+        """Symbols of this project that stand at places."""
+        return (await self._defined_at(locations))[0]
 
     async def definition(self, path: str, position: Position) -> tuple[list[Hit], list[Location], str | None]:
         """Symbols that are defined where the name at `position` leads; places outside the project; a remark."""

@@ -2,13 +2,16 @@
 
 A sibling's language server that reads the declaring module is asked about the declaration itself: it knows its own
 symbols and that one. A sibling in which nothing mentions the declaring package does not read it, and is not asked.
+Where types implement what they do not mention (Go), the siblings that read both modules know.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 
 import anyio.to_thread
 
-from serena_central.core.errors import Inapplicable
+from serena_central.core.errors import Inapplicable, Unsupported
+from serena_central.core.quoting import quoted
 from serena_central.files.search import files_containing
 from serena_central.projects.navigation.navigation import UPWARD, Direction, Foreign
 from serena_central.projects.navigation.symbol_views import HierarchyNode
@@ -16,6 +19,9 @@ from serena_central.projects.project import Project
 from serena_central.projects.superrepo.mentions import mentions
 from serena_central.projects.superrepo.sibling_references import Declaration, Declarations
 from serena_central.symbols.index import Hit
+
+_STRUCTURAL = frozenset({"go"})
+"""Languages in which a type implements an interface of a package that it does not know."""
 
 
 async def implementations_in(project: Project, declared: Declarations) -> tuple[list[Hit], int, str | None]:
@@ -32,13 +38,68 @@ async def implementations_in(project: Project, declared: Declarations) -> tuple[
             hits = [other for other in hits if (other.path, other.place) != (hit.path, hit.place)]
             far += outside
         else:
-            try:
-                hits, remark = await project.relations.implementations_of(foreign)
-            except Inapplicable:
-                hits, remark = [], None
+            hits, remark = await _implementing(project, project, foreign)
+        found.update({(other.path, other.place): other for other in hits})
+        remarks.append(remark)
+    for hits, remark in await _unmentioned(project, declared):
         found.update({(other.path, other.place): other for other in hits})
         remarks.append(remark)
     return list(found.values()), far, "; ".join(dict.fromkeys(filter(None, remarks))) or None
+
+
+async def _unmentioned(project: Project, declared: Declarations) -> list[tuple[list[Hit], str | None]]:
+    """Symbols of a project that implement what nothing in it mentions, as others of the call say."""
+    found: list[tuple[list[Hit], str | None]] = []
+    for one in declared.found:
+        if one.project is project or one.project.languages.language_of(one.path) not in _STRUCTURAL:
+            continue
+        if await anyio.to_thread.run_sync(_mentioning, project, one) is not None:
+            continue
+        hit = await one.project.find_one(one.name_path, one.path)
+        for reader in declared.asked:
+            via = None if reader in (project, one.project) else await anyio.to_thread.run_sync(_mentioning, reader, one)
+            if via is not None:
+                found.append(await _implementing(project, reader, _foreign(hit, one.project, via)))
+    return found
+
+
+async def _implementing(project: Project, reader: Project, foreign: Foreign) -> tuple[list[Hit], str | None]:
+    """Symbols of a project that implement one of another, as a third one's server says, or its own."""
+    try:
+        locations, remark = await reader.relations.implementations_of(foreign)
+    except Inapplicable:
+        return [], None
+    return await project.relations.defined_at(locations), remark
+
+
+async def counterparts(
+    readers: Sequence[Project], project: Project, hit: Hit
+) -> tuple[list[tuple[Path, int]], list[str]]:
+    """Where methods stand that implement one of `project`, or that it implements, outside of that: as the siblings say
+    whose servers read it. File and line; and what they could not say.
+
+    Raises LanguageServerError.
+    """
+    declared, found, remarks = Declaration(project, hit.name_path, hit.path), set[tuple[Path, int]](), list[str]()
+    for reader in readers:
+        via = await anyio.to_thread.run_sync(_mentioning, reader, declared)
+        if via is None:
+            continue
+        await reader.fresh()
+        try:
+            locations, remark = await reader.relations.implementations_of(_foreign(hit, project, via))
+        except (Inapplicable, Unsupported):
+            continue
+        found.update(
+            (one.path, one.range.start.line0) for one in locations if not one.path.is_relative_to(project.root)
+        )
+        if remark:
+            remarks.append(f"{quoted(reader.name)}: {remark}.")
+    return sorted(found), remarks
+
+
+def _foreign(hit: Hit, home: Project, via: str) -> Foreign:
+    return Foreign(via, home.root / hit.path, hit.symbol.name_position, hit.symbol.name, home.root)
 
 
 async def hierarchy_in(
@@ -74,8 +135,7 @@ async def _asked(project: Project, declared: Declarations) -> AsyncIterator[tupl
             continue
         via = await anyio.to_thread.run_sync(_mentioning, project, one)
         if via is not None:
-            home = one.project.root
-            yield hit, Foreign(via, home / hit.path, hit.symbol.name_position, hit.symbol.name, home)
+            yield hit, _foreign(hit, one.project, via)
 
 
 def _mentioning(project: Project, declared: Declaration) -> str | None:

@@ -75,8 +75,14 @@ async def rename_symbol(
             'these modules in project= as well ("*": all) to rename it in all of them at once, or pass force=true to '
             "leave them unchanged."
         )
-    if used:
-        call.remark(f"Not renamed in all modules: {' '.join(used)}")
+    bound = await call.services.validation.bound_to(target, hit, also=roots)
+    if bound and not force:
+        raise EditRefused(
+            f"Nothing was changed: {hit.name_path} must have the same name as other methods. {' '.join(bound)} They "
+            f"are not renamed with it: pass force=true to rename {hit.name_path} alone, and rename each of them, too."
+        )
+    if used or bound:
+        call.remark(f"Not renamed in all modules: {' '.join([*used, *bound])}")
     reason = await reason_to_keep(target, hit)
     renamed = await target.refactoring.rename(
         hit,

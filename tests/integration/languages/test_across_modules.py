@@ -11,8 +11,10 @@ import anyio.to_thread
 import pytest
 
 from serena_central.projects.project import Project
+from tests.integration.languages.test_renamed_members import CARGO, written
 from tests.support.compiled import GO, KITS, TYPESCRIPT, Kit, Repository
 from tests.support.languages import Asker, asker
+from tests.support.mcp import text_of
 from tests.support.superrepo import PAIRS, platform
 
 pytestmark = pytest.mark.anyio
@@ -162,10 +164,92 @@ async def test_who_implements_a_symbol_is_found_in_the_modules_that_read_it(tmp_
             found = {module: [name for name in names if name != "Small"] for module, names in found.items()}
             assert found == {pair.declaring: [own], pair.sibling: [theirs]}, pair.language
             alone = await asked.result("find_implementations", name_path="Shape", relative_path=file)
-            assert f"Only '{pair.declaring}' was asked" in alone["content"][-1]["text"]
+            assert f"Only '{pair.declaring}' was searched" in alone["content"][-1]["text"]
         types = await of_all(
             asked, "get_type_hierarchy", "subtypes", relative_path="modules/assets/backend/store/shape.go"
         )
         assert types == {"assets": ["Own"], "chariot": ["Square"]}
         types = await of_all(asked, "get_type_hierarchy", "subtypes", relative_path="modules/scoring/scoring/shape.py")
         assert types == {"scoring": ["Own"], "scan": ["Square", "Own", "Small"]}
+
+
+BOUND = {
+    "go": (
+        {
+            "api/go.mod": "module example.com/api\n\ngo 1.21\n",
+            "api/api.go": (
+                "package api\n\ntype Saver interface {\n\tSave() int\n}\n\nfunc Run(s Saver) int { return s.Save() }\n"
+            ),
+            "disk/go.mod": "module example.com/disk\n\ngo 1.21\n",
+            "disk/disk.go": "package disk\n\ntype Disk struct{}\n\nfunc (d *Disk) Save() int { return 1 }\n",
+            "app/go.mod": (
+                "module example.com/app\n\ngo 1.21\n\n"
+                "require (\n\texample.com/api v0.0.0\n\texample.com/disk v0.0.0\n)\n\n"
+                "replace (\n\texample.com/api => ../api\n\texample.com/disk => ../disk\n)\n"
+            ),
+            "app/main.go": (
+                'package main\n\nimport (\n\t"example.com/api"\n\t"example.com/disk"\n)\n\n'
+                "func main() { api.Run(&disk.Disk{}) }\n"
+            ),
+        },
+        ("api/api.go", "Saver/Save", 3),
+        ("disk/disk.go", "Disk/Save", 4),
+    ),
+    "rust": (
+        {
+            "api/Cargo.toml": CARGO.format("api"),
+            "api/src/lib.rs": (
+                "pub trait Saver {\n    fn save(&self) -> i32;\n}\n\n"
+                "pub fn run(s: &dyn Saver) -> i32 {\n    s.save()\n}\n"
+            ),
+            "disk/Cargo.toml": CARGO.format("disk") + '\n[dependencies]\napi = { path = "../api" }\n',
+            "disk/src/lib.rs": (
+                "pub struct Disk;\n\nimpl api::Saver for Disk {\n    fn save(&self) -> i32 {\n        1\n    }\n}\n"
+            ),
+            "app/Cargo.toml": (
+                CARGO.format("app") + '\n[dependencies]\napi = { path = "../api" }\ndisk = { path = "../disk" }\n'
+            ),
+            "app/src/lib.rs": "pub fn go() -> i32 {\n    api::run(&disk::Disk)\n}\n",
+        },
+        ("api/src/lib.rs", "Saver/save", 1),
+        ("disk/src/lib.rs", "impl api::Saver for Disk/save", 3),
+    ),
+}
+"""Language → an interface, a type that implements it, and in a third module their only connection; where each has its
+method."""
+
+
+@pytest.mark.parametrize("language", BOUND)
+async def test_a_method_and_the_interface_of_a_sibling_that_it_implements_keep_one_name(
+    tmp_path: Path, language: str
+) -> None:
+    files, (declaring, interface, line), (implementing, method, own) = BOUND[language]
+    modules = "".join(f"  {name}: {{path: {name}, languages: [{language}]}}\n" for name in ("api", "disk", "app"))
+    config = {".serena/project.yml": f"name: platform\ntype: super-repo\nmodules:\n{modules}"}
+    root = written((tmp_path / "platform").resolve(), {**config, **files})
+    new = "Keep" if language == "go" else "keep"
+    one, other = (
+        {"name_path": interface, "relative_path": declaring},
+        {"name_path": method, "relative_path": implementing},
+    )
+    async with asker(tmp_path, root) as asked:
+        await asked.result("list_dir", relative_path=".", recursive=False, project="*")  # opens all modules
+        for module in ("api", "disk", "app"):
+            await opened(asked, root / module).warm()
+        found = await asked.result("find_implementations", **one, project="*")
+        assert [item["name_path"] for item in json.loads(found["content"][0]["text"])["disk"]] == [method]
+        for said, where in ((one, f"'disk': {implementing.removeprefix('disk/')}:{own}"), (other, "api")):
+            for more in ({}, {"project": "*"}):
+                renamed = await asked.result("rename_symbol", **said, **more, new_name=new)
+                assert renamed["isError"], renamed
+                assert where in text_of(renamed)
+            deleted = await asked.result("safe_delete_symbol", **said)
+            assert deleted["isError"], deleted
+            if (said, language) == (other, "go"):  # rust-analyzer renames both, and so nothing
+                assert f"'api': api.go:{line}" in text_of(deleted)
+        forced = await asked.result("rename_symbol", **one, new_name=new, force=True)
+        assert not forced["isError"], forced
+        assert f"{implementing.removeprefix('disk/')}:{own}" in str(forced["content"])
+    assert {path: (root / path).read_text() for path in files if path != declaring} == {
+        path: text for path, text in files.items() if path != declaring
+    }
