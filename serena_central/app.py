@@ -197,6 +197,7 @@ def build(
         collections=collections,
         validation=validation,
         baselines=Baselines(),
+        claude=root_settings.claude,
         offer=Offer(settings, _profiles(bus), projects, super_repos),
     )
     caller = ToolCaller(services, record=store.writer.put, once=once)
@@ -246,6 +247,7 @@ def build(
             projects=projects,
             super_repos=super_repos,
             trust=root_settings.trust,
+            claude=root_settings.claude,
             warm_up=warm_up,
             sessions=sessions,
             caller=caller,

@@ -28,6 +28,7 @@ for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHU
 def _a_home_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Nothing of the person who runs the tests is read or written: memories, modes, settings."""
     os.environ["SERENA_HOME"] = str(tmp_path_factory.mktemp("serena-home"))
+    os.environ["CLAUDE_CONFIG_DIR"] = str(tmp_path_factory.mktemp("claude-home"))
 
 
 @pytest.fixture(autouse=True)

@@ -93,6 +93,11 @@ class Permissions:
         """The `allow` rule that names a path, for explanations."""
         return self._first(("allow",), (effect,), lambda rule: self._fits(rule, path))
 
+    @cached_property
+    def key(self) -> tuple[object, ...]:
+        """Equal as long as the same paths are closed for the same reasons."""
+        return tuple(one for one in self.rules if one.verdict != "allow" and one.rule.effect in ("read", "edit"))
+
     @property
     def protects_files(self) -> bool:
         """Whether any rule keeps a file from being read."""

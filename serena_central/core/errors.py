@@ -15,6 +15,7 @@ Errors hold data and a message for the reader, who is often a language model. Th
     ├── PathError
     │   ├── PathOutsideProject
     │   ├── PathNotFound
+    │   ├── PathDenied           a permission rule closes it: which one, and who can change that
     │   └── PathRefused          NUL, device, folder where a file is needed, unreadable, too large, binary
     ├── TrustRefused             what was to be trusted is not what was shown, or can't be kept
     ├── MemoryNotFound           lists the names there are
@@ -192,6 +193,10 @@ class PathNotFound(PathError):
 
 class PathRefused(PathError):
     """Something is at this path, but it can't be used for this: the message says why."""
+
+
+class PathDenied(PathError):
+    """A rule of a person's settings closes this path. The message names the rule, and nothing of what lies there."""
 
 
 class MemoryNotFound(SerenaCentralError):

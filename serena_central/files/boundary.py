@@ -9,6 +9,7 @@ import errno
 import os
 import re
 import stat
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
@@ -35,11 +36,13 @@ _SPECIAL_FILES = {
 }
 
 
-def resolve_inside(root: Path, path: str, *, must_exist: bool = True) -> Path:
+def resolve_inside(
+    root: Path, path: str, *, must_exist: bool = True, hidden: Callable[[str], bool] | None = None
+) -> Path:
     """Resolves `path` (relative to `root`, or absolute) and returns it below `root`, all symlinks followed.
 
     An empty path or `.` is the root itself. With `must_exist=False` the last parts may be missing, but what is there
-    must be a folder that leads to them.
+    must be a folder that leads to them. What is `hidden` (takes a path below the root) is not named as a close match.
 
     Raises:
         PathOutsideProject: it leads out of the root, as written or by a symlink.
@@ -60,7 +63,7 @@ def resolve_inside(root: Path, path: str, *, must_exist: bool = True) -> Path:
         raise PathOutsideProject(path, str(root))
     if in_git(inside) or (in_git(path) and not Path(path).is_absolute()):
         raise PathRefused(f"{path!r} is git's own: what lies in .git is neither read nor changed here.")
-    _check(real, path, must_exist=must_exist)
+    _check(real, path, must_exist=must_exist, is_shown=lambda other: not _is_hidden(real_root, other, hidden))
     return root / inside
 
 
@@ -108,12 +111,17 @@ def relative_or_none(root: str, path: str) -> str | None:
     return path[len(prefix) :] if path.startswith(prefix) else None
 
 
-def _check(real: str, asked: str, *, must_exist: bool) -> None:
+def _is_hidden(root: str, path: str, hidden: Callable[[str], bool] | None) -> bool:
+    inside = relative_or_none(root, path) if hidden is not None else None
+    return hidden is not None and inside is not None and hidden(inside)
+
+
+def _check(real: str, asked: str, *, must_exist: bool, is_shown: Callable[[str], bool]) -> None:
     try:
         mode = Path(real).stat().st_mode
     except FileNotFoundError as error:
         if must_exist:
-            raise PathNotFound(asked, _close_matches(real, asked)) from error
+            raise PathNotFound(asked, _close_matches(real, asked, is_shown)) from error
     except NotADirectoryError as error:
         raise PathRefused(f"{asked!r} leads through a file as if it were a folder.") from error
     except PermissionError as error:
@@ -127,13 +135,14 @@ def _check(real: str, asked: str, *, must_exist: bool) -> None:
             raise PathRefused(f"{asked!r} is {kind}, not a file or folder.")
 
 
-def _close_matches(real: str, asked: str) -> list[str]:
+def _close_matches(real: str, asked: str, is_shown: Callable[[str], bool]) -> list[str]:
     """Paths like the one asked for, in the same folder, written as the caller wrote it."""
     folder, name = os.path.split(real)
     try:
         with OpenFolder.at(folder) as opened, os.scandir(opened.descriptor) as entries:
-            siblings = [entry.name for entry in islice(entries, MOST_SIBLINGS)]
+            names = [entry.name for entry in islice(entries, MOST_SIBLINGS)]
     except OSError:
         return []
+    siblings = [one for one in names if is_shown(f"{folder}/{one}")]
     stem = asked.rstrip("/").rpartition("/")
     return [stem[0] + stem[1] + match for match in difflib.get_close_matches(name, siblings, n=3)]

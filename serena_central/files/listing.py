@@ -27,8 +27,16 @@ class Listing(NamedTuple):
     truncated: bool
 
 
-def list_folder(root: Path, folder: str, *, recursive: bool, ignored: Callable[[str], bool] | None = None) -> Listing:
-    """Lists `folder` (root-relative; `""` for the root). `ignored` takes a path, with a `/` at the end for a folder.
+def list_folder(
+    root: Path,
+    folder: str,
+    *,
+    recursive: bool,
+    hidden: Callable[[str], bool],
+    ignored: Callable[[str], bool] | None = None,
+) -> Listing:
+    """Lists `folder` (root-relative; `""` for the root). `ignored` and `hidden`, which is what rules close, take a
+    path, with a `/` at the end for a folder.
 
     Blocks for the disk; folders that can't be read are listed as empty.
     """
@@ -45,6 +53,7 @@ def list_folder(root: Path, folder: str, *, recursive: bool, ignored: Callable[[
                 name in ALWAYS_HIDDEN
                 or in_git(name)
                 or name.startswith(TEMPORARY)
+                or hidden(path)
                 or (ignored is not None and ignored(path + "/" if is_folder else path))
             ):
                 continue

@@ -68,7 +68,10 @@ class FileTree:
         *,
         ignored_paths: Sequence[str] = (),
         ignore_all_files_in_gitignore: bool = True,
+        hidden: Callable[[str], bool] | None = None,
     ) -> None:
+        """`hidden` tells of a root-relative path whether rules keep it out of everything."""
+        self._hidden = hidden
         self.root = root
         self._watches = watches
         self.remark: str | None = None
@@ -152,7 +155,7 @@ class FileTree:
         watch = self._begin_watching()
         try:
             outer = await anyio.to_thread.run_sync(self._make_outer)
-            self._survey = Survey(self.root, outer, use_git=self._use_git, watch=watch)
+            self._survey = Survey(self.root, outer, use_git=self._use_git, watch=watch, hidden=self._hidden)
             self._watch = watch
             async with self._turn:
                 await self._scan()

@@ -87,7 +87,17 @@ class FolderWatch(Protocol):
 class Survey:
     """The folders of one root, and the findings since they were last taken."""
 
-    def __init__(self, root: Path, outer: OuterRules, *, use_git: bool, watch: FolderWatch | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        outer: OuterRules,
+        *,
+        use_git: bool,
+        watch: FolderWatch | None = None,
+        hidden: Callable[[str], bool] | None = None,
+    ) -> None:
+        """`hidden` tells of a root-relative path whether it is left out whatever the ignore rules say."""
+        self._hidden = hidden
         self._root = f"{str(root).rstrip('/')}/"
         self.outer = outer
         self._ignore_file = IGNORE_FILE if use_git else None
@@ -171,7 +181,7 @@ class Survey:
             self._note_name(folder, name, there=False)
             return
         is_folder = stat.S_ISDIR(status.st_mode)
-        left_out = folder.closed or name.startswith(TEMPORARY) or ignores(folder.rules, path, name, is_folder)
+        left_out = folder.closed or self._leaves_out(folder, path, name, is_folder)
         self._note_name(folder, name, there=not left_out)
         if left_out or not is_utf8(name):
             self._drop(folder, path)
@@ -256,7 +266,7 @@ class Survey:
         path = folder.path + name
         try:
             is_folder = entry.is_dir(follow_symlinks=False)
-            if name.startswith(TEMPORARY) or ignores(folder.rules, path, name, is_folder):
+            if self._leaves_out(folder, path, name, is_folder):
                 return
             if not is_utf8(name):
                 self._note_name(folder, name, there=True)
@@ -266,6 +276,13 @@ class Survey:
                 files[path] = Stamp.of(entry.stat(follow_symlinks=False))
         except OSError:  # gone since it was listed
             return
+
+    def _leaves_out(self, folder: Folder, path: str, name: str, is_folder: bool) -> bool:
+        return (
+            name.startswith(TEMPORARY)
+            or ignores(folder.rules, path, name, is_folder)
+            or (self._hidden is not None and self._hidden(path))
+        )
 
     def _note_name(self, folder: Folder, name: str, *, there: bool) -> None:
         """Takes note of an entry whose name is not UTF-8."""

@@ -53,6 +53,7 @@ class ProjectBuilder:
         seen = self.stamp(root)  # before the files are read: a change in between is noticed
         found, settings = self._settings(root)
         repo = self.settings.super_repos.around(root)
+        access = self.settings.claude.access(root)
         languages = ProjectLanguages(
             root,
             self.pool,
@@ -63,6 +64,7 @@ class ProjectBuilder:
             users=self.settings.loaded.value.language_servers,
             encoding=settings.encoding,
             around=repo.root if repo else None,
+            access=access,
             python=settings.python,
             side_percent=settings.side_language_percent,
             syntax=self.syntax,
@@ -82,6 +84,7 @@ class ProjectBuilder:
             edited=self.edited,
             shared_trees=self.shared_trees,
             indexing=INDEXING,
+            access=access,
         )
         project.settings_stamp = seen
         held_back = [problem.key for problem in found.problems if problem.kind == "untrusted"]

@@ -38,6 +38,7 @@ from serena_central.core.quoting import NAME_CHARS, is_visible, quoted
 from serena_central.editing.apply import Applier
 from serena_central.editing.change import Author, FileChange
 from serena_central.editing.replacing import Mode, replaced, replacements
+from serena_central.files.access import OPEN, Access
 from serena_central.files.atomic import make_folders
 from serena_central.files.boundary import resolve_inside
 from serena_central.files.text import FileText, read_text
@@ -90,6 +91,7 @@ class Memories:
         settings: ProjectSettings,
         applier: Applier,
         applied: Callable[[AppliedEdit], None],
+        access: Access = OPEN,
     ) -> None:
         """`home` is the user's SERENA_HOME; `applied` is told of every change, and must neither wait nor raise."""
         self._applier = applier
@@ -101,6 +103,7 @@ class Memories:
         self._read_only = settings.read_only
         self._kept = _compiled("read_only_memory_patterns", settings.read_only_memory_patterns)
         self._ignored = _compiled("ignored_memory_patterns", settings.ignored_memory_patterns)
+        self._access = access
         self._changing = anyio.Lock()
 
     async def names(self, topic: str = "") -> "Names":
@@ -219,6 +222,8 @@ class Memories:
         if name.startswith(GLOBAL):
             make_folders(self._home)
             base, relative = self._home, f"memories/{name}.md"
+        else:
+            self._access.check_reading(relative)
         if has_link(base, relative):
             raise PathRefused(f"Memory {quoted(name)} is a symlink or is below one; memories must be regular files.")
         return resolve_inside(base, relative, must_exist=False)
@@ -255,6 +260,8 @@ class Memories:
             raise ToolRefused(f"Memory {shown} can't be changed: the setting read_only forbids it.")
         if not self.changeable(name):
             raise ToolRefused(f"Memory {shown} can't be changed: the setting read_only_memory_patterns protects it.")
+        if not name.startswith(GLOBAL):
+            self._access.check_editing(f"{self._own}{name}.md")
         if _fits(self._ignored, name):
             raise ToolRefused(f"Memory {shown} can't be used: the setting ignored_memory_patterns excludes it.")
         return name
@@ -262,7 +269,9 @@ class Memories:
     def _listed(self) -> Names:
         own = _names_in(self._root, self._own)
         of_all = _names_in(self._home, f"memories/{GLOBAL}")
-        names = [name for name in own.names if not name.startswith(GLOBAL)] + [GLOBAL + name for name in of_all.names]
+        mine = [name for name in own.names if not name.startswith(GLOBAL)]
+        shown = [name for name in mine if not self._access.hides(f"{self._own}{name}.md")]
+        names = shown + [GLOBAL + name for name in of_all.names]
         return Names([name for name in names if not _fits(self._ignored, name)], own.left_out + of_all.left_out)
 
 

@@ -6,6 +6,7 @@ than the call that asked for it; then the index or a language server answers. It
 
 import logging
 import math
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -21,7 +22,8 @@ from serena_central.core.errors import PathNotFound, PathRefused, SymbolNotFound
 from serena_central.core.pacing import paced
 from serena_central.core.quoting import as_name
 from serena_central.editing.apply import Applier
-from serena_central.files.boundary import from_shown, relative, resolve_inside
+from serena_central.files.access import OPEN, Access
+from serena_central.files.boundary import from_shown, relative, relative_or_none, resolve_inside
 from serena_central.files.shared_trees import SharedTrees
 from serena_central.files.text import FileText
 from serena_central.files.tree import Change, FileTree
@@ -74,10 +76,13 @@ class Project:
         edited: Callable[[AppliedEdit], None],
         shared_trees: SharedTrees | None = None,
         indexing: IndexingPolicy | None = None,
+        access: Access = OPEN,
     ) -> None:
         """`applier` writes what is edited, and `edited` is told of it; it must neither wait nor raise. Without
-        `shared_trees` language servers do not hear of files outside of the root."""
+        `shared_trees` language servers do not hear of files outside of the root. What `access` closes is not there for
+        anybody who asks."""
         self.root = root
+        self.access = access
         self.name = settings.project_name or as_name(root.name)
         self.settings = settings
         self.languages = languages
@@ -86,6 +91,7 @@ class Project:
             watches,
             ignored_paths=settings.ignored_paths,
             ignore_all_files_in_gitignore=settings.ignore_all_files_in_gitignore,
+            hidden=access.hides if access.reading else None,
         )
         self._external = ExternalFolders(root, self.tree, languages, shared_trees) if shared_trees else None
         self.index = SymbolIndex()
@@ -94,8 +100,8 @@ class Project:
             root, self.tree, self.index, self.indexer, encoding=settings.encoding, rebinds=languages.rebinds
         )
         self._possible = Possible(root, self.tree, self.index, languages)
-        self.relations = Relations(root, self.tree, self.index, self.indexer, languages, self._possible)
-        self.memories = Memories(root, serena_home(), settings, applier, edited)
+        self.relations = Relations(root, self.tree, self.index, self.indexer, languages, self._possible, access)
+        self.memories = Memories(root, serena_home(), settings, applier, edited, access)
         self.edits = Edits(
             root,
             self.tree,
@@ -117,6 +123,7 @@ class Project:
             written_outside=languages.written_outside,
             refuses_conflicts=settings.edit_conflicts == "refuse",
             encoding=settings.encoding,
+            access=access,
         )
         naming = Naming(self.tree, self.index, self.indexer, languages, self._possible)
         self.refactoring = Refactoring(root, self.tree, self.edits, self.relations, naming, self.languages)
@@ -216,9 +223,21 @@ class Project:
         Raises:
             PathError: it leads outside, or nothing usable is there.
         """
-        asked = str(Path(path).expanduser()) if path.startswith("~/") else from_shown(self.root, path)
-        inside = relative(self.root, resolve_inside(self.root, asked))
+        inside = self._resolved(path)
         return "" if inside == "." else inside
+
+    def _resolved(self, path: str, *, must_exist: bool = True) -> str:
+        """Raises PathError; for what is closed also by the name that was asked for, whatever it leads to."""
+        asked = str(Path(path).expanduser()) if path.startswith("~/") else from_shown(self.root, path)
+        if self.access.reading is None:
+            return relative(self.root, resolve_inside(self.root, asked, must_exist=must_exist))
+        named = relative_or_none(str(self.root), os.path.normpath(self.root / asked)) if "\0" not in asked else None
+        if named is not None:
+            self.access.check_reading(named)
+        hidden = self.access.hides
+        inside = relative(self.root, resolve_inside(self.root, asked, must_exist=must_exist, hidden=hidden))
+        self.access.check_reading(inside)
+        return inside
 
     def locate_file(self, path: str) -> str:
         """Like `locate`, for a path that must be a file."""
@@ -229,8 +248,7 @@ class Project:
 
     def locate_new_file(self, path: str) -> str:
         """Like `locate_file`, for a file that may not be there yet."""
-        asked = str(Path(path).expanduser()) if path.startswith("~/") else from_shown(self.root, path)
-        inside = relative(self.root, resolve_inside(self.root, asked, must_exist=False))
+        inside = self._resolved(path, must_exist=False)
         if (self.root / inside).is_dir():
             raise PathRefused(f"{path!r} is a folder; a file is required.")
         return inside

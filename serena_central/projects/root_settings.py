@@ -7,6 +7,7 @@ from serena_central.config.layers import Loaded
 from serena_central.config.load import load_project_config
 from serena_central.config.settings import ProjectSettings, ServerSettings
 from serena_central.core.places import Places
+from serena_central.projects.claude_settings import ClaudeSettings
 from serena_central.projects.superrepo.configuration import SuperRepo
 from serena_central.projects.superrepo.lookup import SuperRepos
 from serena_central.projects.trust.approvals import Approvals
@@ -22,9 +23,11 @@ class RootSettings:
         places: Places,
         *,
         changed: Callable[[SuperRepo], None] = lambda _repo: None,
+        claude: ClaudeSettings | None = None,
     ) -> None:
         """`changed` hears of every super-repo that was read anew."""
         self.loaded = loaded
+        self.claude = claude or ClaudeSettings()
         approvals = Approvals(places.trust_file)
         sources = [Configuration(self._super_repo_of)]
         self.trust = Trust(approvals, loaded.value.trusted_roots, sources)
@@ -41,7 +44,7 @@ class RootSettings:
 
     def stamp(self, root: Path) -> Hashable:
         """What differs when `read` may answer otherwise. Costs some microseconds."""
-        return self.trust.stamp(root)
+        return self.trust.stamp(root), self.claude.access_key(root)
 
     def _super_repo_of(self, root: Path) -> SuperRepo | None:
         return self.super_repos.of(root)

@@ -12,6 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -61,6 +62,7 @@ from serena_central.tools.fitting import fit
 from serena_central.tools.joining import edit_all
 from serena_central.tools.listing import Listing, page
 from serena_central.tools.once import Once, repeat_key
+from serena_central.tools.permissions import check_tool, note_settings
 from serena_central.tools.trust import (
     note_dependencies,
     note_instead,
@@ -252,6 +254,7 @@ class ToolCaller:
         if tool.on_project:
             results = await self._on_projects(tool, call, scope, parsed)
         else:
+            check_tool(call, tool, _root_of(call.session))
             with _until(call, _timeout_of(tool, settings), tool.name):
                 results = {"": await tool.function(call, **parsed)}
         await _help_if_empty(call, results)
@@ -356,12 +359,14 @@ async def _on_project(
     else:
         _check(refusal)
     presence = nullcontext() if tool.gives_way else project.indexer.priority.caller()
+    check_tool(call, tool, project.root)
     with _until(call, min(_timeout_of(tool, project.settings), most_s), tool.name), presence, forbidding:
         try:
             result = await tool.function(call, project, **parsed)
         except BaseExceptionGroup as group:
             raise told_by(group) from group
     call.remark_restrictions(project)
+    note_settings(call, project.root)
     if tool.about == "code":
         note_restrictions(call, project)
         note_python(call, project)
@@ -430,6 +435,12 @@ async def _help_if_empty(call: ToolCall, results: Mapping[str, Any]) -> None:
             if left and (remark := await help_()):
                 call.remark(remark)
                 left -= 1
+
+
+def _root_of(session: Session) -> Path:
+    """Where the rules are looked for that a call without a project has to follow."""
+    active = session.active_project
+    return Path(active.root if active else session.working_folder or Path.home())
 
 
 def _failure(error: SerenaCentralError) -> dict[str, str]:

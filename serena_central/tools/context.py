@@ -11,6 +11,7 @@ from serena_central.core.events import EventBus
 from serena_central.core.quoting import escaped
 from serena_central.editing.change import Author
 from serena_central.pool.pool import LanguageServerPool
+from serena_central.projects.claude_settings import ClaudeSettings
 from serena_central.projects.editing.edit_history import EditHistory
 from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectRegistry, opener_in
@@ -43,6 +44,7 @@ class Services:
     collections: Collections
     validation: Validation
     baselines: Baselines
+    claude: ClaudeSettings
     answers: KeptAnswers = field(default_factory=KeptAnswers)
 
 

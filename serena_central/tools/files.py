@@ -49,7 +49,7 @@ async def list_dir(
         remark_ignored(call, target)
 
     def read() -> tuple[list[str], list[str], bool]:
-        listed = list_folder(target.root, folder, recursive=recursive, ignored=ignored)
+        listed = list_folder(target.root, folder, recursive=recursive, ignored=ignored, hidden=target.access.hides)
         return list(map(shown, listed.folders)), list(map(shown, listed.files)), listed.truncated
 
     folders, files, truncated = await anyio.to_thread.run_sync(read)
@@ -213,7 +213,9 @@ async def _paths_to_search(call: ToolCall, target: Project, relative_path: str, 
     if (target.root / inside).is_file():
         return [inside]
     if ignored:
-        listed = await anyio.to_thread.run_sync(lambda: list_folder(target.root, inside, recursive=True))
+        listed = await anyio.to_thread.run_sync(
+            lambda: list_folder(target.root, inside, recursive=True, hidden=target.access.hides)
+        )
         if listed.truncated:
             call.remark(f"Truncated: only the first {len(listed.files)} files were searched.")
         # What a link leads to below the folder is searched in its own place.

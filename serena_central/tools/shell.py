@@ -19,6 +19,7 @@ from serena_central.processes.output import Head, Tail
 from serena_central.projects.project import Project
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
+from serena_central.tools.permissions import check_command
 
 OUTPUT_BYTES = 20 * 1024
 """Kept of what a command prints, so that it fits into an answer; the rest is read and dropped: nothing is blocked."""
@@ -69,7 +70,9 @@ async def execute_shell_command(
         raise InvalidArguments(f"execute_shell_command: the command must have at most {MAX_COMMAND} characters.")
     if sys.platform == "win32":
         raise ToolRefused("Shell commands are not supported on Windows.")
-    folder = target.root / target.locate_folder(cwd)
+    inside = target.locate_folder(cwd)
+    check_command(call, target, command, inside)
+    folder = target.root / inside
     output, errors = Head(OUTPUT_BYTES), Tail(STDERR_TAIL_BYTES)
     shell, environment = ["/bin/sh", "-c", command], allowed(_HARMLESS, os.environ)
     # No deadline but the call's own.

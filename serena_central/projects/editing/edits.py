@@ -27,6 +27,7 @@ from serena_central.editing.apply import Applier
 from serena_central.editing.change import Author, FileChange
 from serena_central.editing.plan import TextEdit, apply_edits, with_newlines
 from serena_central.editing.replacing import Mode
+from serena_central.files.access import Access
 from serena_central.files.text import DEFAULT_ENCODING, MARK, FileText, read_text
 from serena_central.files.tree import FileTree
 from serena_central.projects.editing.applied_edit import AppliedEdit, ChangedFile
@@ -136,6 +137,7 @@ class Edits:
         damage: Callable[[str, Text, Edit], Awaitable[str]],
         applied: Callable[[AppliedEdit], None],
         written_outside: Callable[[Sequence[Path]], None],
+        access: Access,
     ) -> None:
         """`read` reads a root-relative file; `settled` gives the symbol of a path and name path together with the text
         that it stands in; `declared` gives what the syntax of such a text says of a symbol's range (None: nothing);
@@ -151,6 +153,7 @@ class Edits:
         self._damage = damage
         self._applied = applied
         self._written_outside = written_outside
+        self._access = access
         self._refuses = refuses_conflicts
         self._encoding = encoding or DEFAULT_ENCODING
         self._guard = Guard()
@@ -366,6 +369,8 @@ class Edits:
                 check_targets(changes)
                 if changes:
                     check_allowed()
+                    for file in self._files_of(changes):
+                        self._access.check_editing(file)
                 if intent.dry_run or not changes:
                     return self._planned(changes)
                 files = self._files_of(changes)

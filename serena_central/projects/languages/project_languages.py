@@ -36,6 +36,7 @@ from serena_central.core.nofollow import open_file, open_following
 from serena_central.core.pacing import paced
 from serena_central.core.places import Places
 from serena_central.core.text import Text
+from serena_central.files.access import OPEN, Access
 from serena_central.files.recent import RecentTexts
 from serena_central.files.stamp import Stamp
 from serena_central.files.text import FileText, decode, read_bytes
@@ -131,6 +132,7 @@ class ProjectLanguages:
         users: dict[str, Any] | None = None,
         encoding: str | None = None,
         around: Path | None = None,
+        access: Access = OPEN,
         python: str | None = None,
         side_percent: float = 0,
         syntax: SyntaxReader | None = None,
@@ -146,6 +148,7 @@ class ProjectLanguages:
         """
         self._root = root
         self._below = f"{root}/"
+        self._access = access
         self._pool = pool
         self._places = places
         self._untrusted = None if trusted else root
@@ -399,6 +402,12 @@ class ProjectLanguages:
 
         Libraries outside of the root, which servers point into, may lie behind symlinks; nothing of the root may.
         """
+        if str(path).startswith(self._below):
+            self._access.check_reading(str(path)[len(self._below) :])
+        return self._read_any(path)
+
+    def _read_any(self, path: Path) -> FileText:
+        """Also what rules close: to count columns of places in it, which are not shown."""
         opener = open_file if str(path).startswith(self._below) else open_following
         return self._texts.read(path, encoding=self.encoding, opener=opener)
 
@@ -420,7 +429,7 @@ class ProjectLanguages:
                 spec=spec,
                 root=found.root,
                 settings=told.settings,
-                read_text=self.read_text,
+                read_text=lambda file: self._read_any(file).text,
                 untrusted=self._untrusted,
                 folder=found.folder,
                 env={**found.env, **told.env},

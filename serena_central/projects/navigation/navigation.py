@@ -14,6 +14,7 @@ import msgspec
 
 from serena_central.core.errors import (
     Inapplicable,
+    PathDenied,
     PathNotFound,
     RequestFailed,
     Unsupported,
@@ -21,6 +22,7 @@ from serena_central.core.errors import (
 from serena_central.core.groups import only_cause
 from serena_central.core.pacing import Pace
 from serena_central.core.text import Position, Range
+from serena_central.files.access import OPEN, Access
 from serena_central.files.search import find_containing
 from serena_central.files.text import FileText
 from serena_central.files.tree import FileTree
@@ -55,6 +57,9 @@ Direction = Literal["incoming", "outgoing", "supertypes", "subtypes"]
 
 UPWARD: frozenset[Direction] = frozenset({"incoming", "subtypes"})
 """Directions that lead to those who use a symbol, and so to other projects."""
+
+CLOSED = "closed by a permission rule"
+"""In place of a name or path in a file that may not be read."""
 
 CONTEXT_LINES = 1
 """Lines shown before and after a reference."""
@@ -101,7 +106,9 @@ class Relations:
         indexer: Indexer,
         languages: ProjectLanguages,
         possible: Possible,
+        access: Access = OPEN,
     ) -> None:
+        self._access = access
         self._possible = possible
         self._root = root
         self._prefix = f"{root}/"
@@ -229,7 +236,9 @@ class Relations:
             hit.path, lambda server: server.references(path, position, candidates=candidates)
         )
         uses = self._uses(locations)
-        return msgspec.structs.replace(uses, remark=_joined(remark or unopened, await self._elsewhere(hit)))
+        return msgspec.structs.replace(
+            uses, remark=_joined(uses.remark, remark or unopened, await self._elsewhere(hit))
+        )
 
     async def _named_and_candidates(
         self, hit: Hit, shown: Sequence[Path], unopened: str | None
@@ -301,14 +310,21 @@ class Relations:
         shown, unopened = self._shown(hit.path, hit.symbol.name, holders)
         with shortfalls.noting() as lacks:
             locations = await server.references(self._root / hit.path, hit.symbol.name_position, candidates=shown)
-        return msgspec.structs.replace(self._uses(locations), remark=remark or unopened or lacks())
+        uses = self._uses(locations)
+        return msgspec.structs.replace(uses, remark=_joined(uses.remark, remark or unopened or lacks()))
 
     def _uses(self, locations: Sequence[Location]) -> Uses:
         inside, outside = self._split(locations)
         places: dict[str, list[Range]] = {}
         for path, span in inside:
             places.setdefault(path, []).append(span)
-        return Uses(places, len(outside))
+        closed = sum(self.is_closed(place.path) for place in outside)
+        remark = (
+            f"{_places(closed)} in files that permission rules close, and {_is(closed)} counted alone"
+            if closed
+            else None
+        )
+        return Uses(places, len(outside), remark)
 
     async def readings(self, paths: Iterable[str]) -> dict[str, FileText]:
         """Files by path; without those that were deleted while they were asked about. Raises PathError.
@@ -400,7 +416,10 @@ class Relations:
         locations, remark = await self.leads(path, position)
         inside, outside = self._split(locations)
         hits, _ = await self._defined_at([Location(self._root / file, span) for file, span in inside])
-        return hits, outside, remark
+        shown = [place for place in outside if not self.is_closed(place.path)]
+        if outside and not shown and not hits:
+            raise PathDenied("What is named there is defined in a file that a permission rule closes.")
+        return hits, shown, remark
 
     async def _defined_at(self, locations: Sequence[Location]) -> tuple[list[Hit], int]:
         inside, outside = self._split(locations)
@@ -478,6 +497,8 @@ class Relations:
 
     def _node(self, item: HierarchyItem) -> HierarchyNode:
         inside = self.inside(item.path)
+        if inside is None and self.is_closed(item.path):
+            return HierarchyNode(name=CLOSED, kind=item.kind, path=CLOSED, line=0, outside=True)
         return HierarchyNode(
             name=item.name,
             kind=item.kind,
@@ -554,6 +575,11 @@ class Relations:
                 inside.append((path, location.range))
         return sorted(set(inside)), outside
 
+    def is_closed(self, path: Path) -> bool:
+        """Whether rules keep a file of the root from being read, and named."""
+        whole = str(path)
+        return whole.startswith(self._prefix) and self._access.hides(whole.removeprefix(self._prefix))
+
     def inside(self, path: Path) -> str | None:
         """The root-relative form of a path that this project's tree holds."""
         # Thousands of places are asked about at a time, and both paths are normal: as strings in a tenth of the time.
@@ -576,6 +602,14 @@ def unjoined(names: Sequence[str], files: Sequence[str]) -> str:
         f"{subject} in {_counted(files)} of modules that depend on this one by path "
         "but are loaded separately; a go.work or Cargo workspace with both would join them"
     )
+
+
+def _places(count: int) -> str:
+    return "1 place lies" if count == 1 else f"{count} places lie"
+
+
+def _is(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def _counted(files: Sequence[str]) -> str:

@@ -299,6 +299,8 @@ class Refactoring:
 
     def _inside(self, path: Path) -> str:
         inside = self._relations.inside(path)
+        if inside is None and self._relations.is_closed(path):
+            raise EditRefused("Nothing was changed: the rename would also change a file that a permission rule closes.")
         if inside is None:
             raise EditRefused(
                 f"Nothing was changed: the rename would also change {path}, which is ignored or outside this project."

@@ -187,7 +187,7 @@ def is_named_in(root: Path, declared: Declaration) -> bool:
     of more files than are listed nobody knows."""
     languages = declared.project.languages
     spec, language = languages.spec_for(declared.path), languages.language_of(declared.path) or ""
-    listed = list_folder(root, "", recursive=True, ignored=_is_installed)
+    listed = list_folder(root, "", recursive=True, ignored=_is_installed, hidden=lambda _path: False)
     code = [path for path in listed.files if spec is not None and languages.spec_for(path) == spec]
     names = mentions(declared.project.root, declared.path, language)
     return listed.truncated or (

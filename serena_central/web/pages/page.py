@@ -18,6 +18,7 @@ from serena_central.config.settings import ServerSettings
 from serena_central.core.events import Event, EventBus
 from serena_central.core.places import Places
 from serena_central.pool.pool import LanguageServerPool
+from serena_central.projects.claude_settings import ClaudeSettings
 from serena_central.projects.editing.edit_history import EditHistory
 from serena_central.projects.registry import ProjectRegistry
 from serena_central.projects.superrepo.lookup import SuperRepos
@@ -48,6 +49,7 @@ class Parts:
     projects: ProjectRegistry
     super_repos: SuperRepos
     trust: Trust
+    claude: ClaudeSettings
     warm_up: WarmUp
     sessions: SessionManager
     caller: ToolCaller

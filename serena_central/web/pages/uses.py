@@ -66,7 +66,11 @@ async def uses(visit: Visit) -> Uses:
     survey = await visit.parts.surveys.graph(root)
     of, source, target = (query.get(name, "") for name in ("of", "source", "target"))
     users, used, found = await anyio.to_thread.run_sync(_found, survey, of, source, target)
-    rows, pager = paged(found, visit, USES)
+    access = visit.parts.claude.access(root)  # what was found before a rule closed a file is not shown either
+    users, used = ({path: one for path, one in ends.items() if not access.hides(path)} for ends in (users, used))
+    rows, pager = paged(
+        [one for one in found if not (access.hides(one.path) or access.hides(one.defined_in))], visit, USES
+    )
 
     def listed(counts: Mapping[str, int], *, users: bool) -> list[Neighbour]:
         strongest = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_NEIGHBOURS]

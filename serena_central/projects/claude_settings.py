@@ -1,0 +1,71 @@
+"""The settings of Claude Code that count in roots, for those who have such files.
+
+The package that reads them is imported when the first file is there: nobody else pays for it.
+"""
+
+from collections.abc import Hashable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from serena_central.claude_config.locations import FOLDER, LOCAL_SETTINGS, SETTINGS, Locations
+from serena_central.files.access import OPEN, Access
+
+if TYPE_CHECKING:
+    from serena_central.claude_config.current import CurrentSettings
+    from serena_central.claude_config.effective import Effective
+    from serena_central.claude_config.permissions import Permissions
+
+_OWN_FILES = frozenset({f"{FOLDER}/{SETTINGS}", f"{FOLDER}/{LOCAL_SETTINGS}"})
+
+_HOLDS_RULES = (
+    "holds permission rules, and is not edited by agents while it does. A person can: serena-central claude edit"
+)
+
+
+class ClaudeSettings:
+    """Belongs to the event loop's thread, or to a command."""
+
+    def __init__(self, locations: Locations | None = None) -> None:
+        self.locations = locations or Locations()
+        self._current: CurrentSettings | None = None
+
+    def of(self, root: Path) -> "Effective | None":
+        """What counts in a root now; None where no tier has a file. Some microseconds where nothing has changed."""
+        if self.locations.stamp(root) is None:
+            return None
+        if self._current is None:
+            # Late: 20 ms, which those without such files don't pay.
+            from serena_central.claude_config.current import CurrentSettings
+
+            self._current = CurrentSettings(self.locations)
+        return self._current.of(root)
+
+    def access(self, root: Path) -> Access:
+        """Which paths of a root are closed by rules, as of now."""
+        found = self.of(root)
+        if found is None or not found.permissions.rules:
+            return OPEN
+        return _access(found.permissions)
+
+    def access_key(self, root: Path) -> Hashable:
+        """What differs when `access` may."""
+        found = self.of(root)
+        return found.permissions.key if found is not None else None
+
+
+def _access(permissions: "Permissions") -> Access:
+    from serena_central.claude_config.permissions import refusal_text
+
+    def reading(path: str) -> str | None:
+        decision = permissions.reading(path)
+        return refusal_text(f"{path!r}", decision) if decision is not None else None
+
+    def editing(path: str) -> str | None:
+        decision = permissions.editing(path)
+        if decision is not None:
+            return refusal_text(f"{path!r}", decision)
+        return f"{path!r} {_HOLDS_RULES}." if path in _OWN_FILES and restricts else None
+
+    restricts = any(rule.verdict != "allow" for rule in permissions.rules)
+    closes = permissions.protects_files
+    return Access(permissions.key, reading if closes else None, editing if restricts else None)

@@ -1,0 +1,83 @@
+"""What the user's permission rules say about a call: a tool that is switched off, a command that may not run; and what
+is wrong with the settings that hold the rules, said once in a session.
+
+Paths are not looked at here: projects keep closed ones from everybody (`files/access.py`).
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from serena_central.core.errors import ToolRefused
+from serena_central.core.words import counted
+from serena_central.projects.project import Project
+from serena_central.tools.catalogue import Tool
+from serena_central.tools.context import ToolCall
+
+if TYPE_CHECKING:
+    from serena_central.claude_config.effective import Effective
+    from serena_central.claude_config.rules import Effect
+
+SHELL = "execute_shell_command"
+
+_EDITING = ("Edit", "Write", "MultiEdit", "NotebookEdit")
+_READING = ("Read", "NotebookRead")
+
+_SEARCHES = {
+    "search_for_pattern": ("Grep",),
+    "find_file": ("Glob",),
+    "list_dir": ("Glob", "LS"),
+}
+"""Tools that stand for more of the format's than for Read."""
+
+
+def stands_for(tool: Tool) -> "tuple[Effect, tuple[str, ...]]":
+    """What a tool of ours does, and the tools of the format whose bare rules hold for it."""
+    if tool.name == SHELL:
+        return "run", ("Bash",)
+    if tool.edits:
+        return "edit", (*_EDITING, *(_READING if tool.on_project else ()))
+    reads = tool.on_project and tool.about in ("code", "files")
+    return "read", (*(_READING if reads else ()), *_SEARCHES.get(tool.name, ()))
+
+
+def check_tool(call: ToolCall, tool: Tool, root: Path) -> None:
+    """Raises ToolRefused where a rule that counts in a root switches a tool off."""
+    found = call.services.claude.of(root)
+    if found is None or not found.permissions.rules:
+        return
+    decision = found.permissions.tool(tool.name, *stands_for(tool))
+    if decision is not None:
+        from serena_central.claude_config.permissions import refusal_text
+
+        raise ToolRefused(refusal_text(tool.name, decision))
+
+
+def check_command(call: ToolCall, project: Project, command: str, folder: str) -> None:
+    """Raises ToolRefused for a command line that a rule forbids in a root-relative folder."""
+    found = call.services.claude.of(project.root)
+    decision = found.permissions.command(command, folder) if found is not None else None
+    if decision is not None:
+        from serena_central.claude_config.permissions import refusal_text
+
+        raise ToolRefused(refusal_text("This command", decision))
+
+
+def note_settings(call: ToolCall, root: Path) -> None:
+    """Adds a remark on files of settings that have errors; again if others are wrong."""
+    found = call.services.claude.of(root)
+    if found is None:
+        return
+    note, place = _note(found), (str(root), "claude settings")
+    if call.session.dependencies_told.get(place, "") != note:
+        call.session.dependencies_told[place] = note
+        if note:
+            call.remark(note)
+
+
+def _note(found: "Effective") -> str:
+    errors = found.errors
+    if not errors:
+        return ""
+    return (
+        f"{counted(len(errors), 'error')} in settings, the first: {errors[0]}. `serena-central claude check` lists all."
+    )
