@@ -1,7 +1,6 @@
 """The MCP methods of both eras, on the SDK's low-level server: identify the session, ask the tools, put it on the wire.
 
-It adds nothing to what tools answer. Transports, tokens and HTTP are not its business; of HTTP it sees the headers that
-tell who is calling.
+It adds nothing to what tools answer. Transports, tokens and HTTP are not its business: it sees a `Sender`.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -19,12 +18,11 @@ from serena_central.core import tracing
 from serena_central.core.errors import ToolRefused, UnknownProject
 from serena_central.core.progress import Listener
 from serena_central.mcp_server.asking import AFTER, TrustQuestions
-from serena_central.mcp_server.conversation import exchange_of, scope_of
 from serena_central.mcp_server.errors import failed_result, protocol_error, wire
-from serena_central.mcp_server.identity import Client, claim_of, request_of
 from serena_central.mcp_server.progress import relaying
 from serena_central.mcp_server.results import call_result
 from serena_central.mcp_server.roots import asking_for_roots, folder_in_answers, learn_folder
+from serena_central.mcp_server.sender import Client, claim_of, request_of, sender_of
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
 from serena_central.tools.call import ToolCaller
@@ -103,19 +101,13 @@ class Adapter:
         return result
 
     def _identify(self, context: Context, roots_folder: str | None = None) -> Session:
-        scope = scope_of(context.request)
-        exchange = exchange_of(scope)
+        sender = sender_of(context.request)
+        meta = _mapping((context.params or {}).get("_meta"))
         session = self._sessions.identify(
-            claim_of(
-                scope,
-                client=_client(context),
-                meta=_mapping((context.params or {}).get("_meta")),
-                transport_id=exchange.conversation.id if exchange else None,
-                roots_folder=exchange.conversation.roots_folder if exchange else roots_folder,
-            )
+            claim_of(sender, client=_client(context), meta=meta, roots_folder=roots_folder)
         )
-        if exchange is not None:
-            exchange.conversation.session_id = session.id
+        if sender.connection is not None:
+            sender.connection.session_id = session.id
         return session
 
     async def _list_tools(self, context: Context, _params: types.PaginatedRequestParams) -> HandlerResult:
@@ -128,10 +120,10 @@ class Adapter:
         return wire({"tools": listing})
 
     async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> HandlerResult:
-        exchange = exchange_of(scope_of(context.request))
+        sender = sender_of(context.request)
         # In the modern era the SDK cancels the handler itself when the client hangs up. In the handshake era a call
         # that changes something goes on: the client may send it again, and gets the answer of the first.
-        with exchange.while_connected() if exchange and self._caller.only_reads(params.name) else nullcontext():
+        with sender.while_connected() if self._caller.only_reads(params.name) else nullcontext():
             if progress_token_from_params(context.params) is None:
                 return await self._answer(context, params, None)
             async with relaying(context.session.report_progress) as on_progress:
@@ -192,16 +184,13 @@ def _listed(tool: Tool, *, plain: bool) -> dict[str, Any]:
 
 
 async def _continue_trace(ctx: Context, call_next: CallNext) -> HandlerResult:
-    """Takes the caller's trace over from the request's headers; the SDK looks into `_meta` alone, which wins."""
-    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope_of(ctx.request)["headers"]}
-    with tracing.continuing(headers):
+    """Takes the caller's trace over from the transport; the SDK looks into `_meta` alone, which wins."""
+    with tracing.continuing(sender_of(ctx.request).trace):
         return await call_next(ctx)
 
 
 def _request(context: Context) -> str | None:
-    scope = scope_of(context.request)
-    exchange = exchange_of(scope)
-    return request_of(scope, exchange.conversation.id if exchange else None, context.request_id)
+    return request_of(sender_of(context.request), context.request_id)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -3,33 +3,28 @@
 Raw ASGI: it watches what passes between client and transport, and changes nothing of it.
 """
 
+from dataclasses import replace
+
 import anyio
 import msgspec
 from mcp.server.streamable_http import StreamableHTTPServerTransport
-from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 from serena_central.access.guard import lend_credential
 from serena_central.core.locks import KeyedLocks
 from serena_central.core.running import running_time
+from serena_central.mcp_server.sender import IN_SCOPE, Connection, Sender
 
 ID_HEADER = b"mcp-session-id"
 
-_EXCHANGE = "serena_central.exchange"
 
-
-class Conversation:
+class Conversation(Connection):
     """One client's transport, and what this era lets us know about the client. Belongs to the event loop's thread."""
 
     def __init__(self, conversation_id: str, credential: str) -> None:
-        self.id = conversation_id
+        super().__init__(conversation_id)
         self.credential = credential
         self.transport = StreamableHTTPServerTransport(conversation_id)
-        self.session_id = conversation_id
-        """The session that its requests were last found to belong to."""
-        self.roots_folder: str | None = None
-        self.stream_opened = anyio.Event()
-        """Set when the client has opened its stream: from then on it can be asked something outside of a call."""
         self.turns = KeyedLocks()
         """Of requests with the same id: the transport has one answer's stream for each."""
         self.requests = 0
@@ -41,8 +36,7 @@ class Conversation:
 class Exchange:
     """One HTTP request of a conversation. Lets the call inside it end when the client hangs up."""
 
-    def __init__(self, conversation: Conversation) -> None:
-        self.conversation = conversation
+    def __init__(self) -> None:
         self._scope: anyio.CancelScope | None = None
         self._hung_up = False
 
@@ -67,19 +61,9 @@ class Exchange:
 
 def begin_exchange(scope: Scope, conversation: Conversation) -> Exchange:
     """Marks a request as part of a conversation."""
-    exchange = scope[_EXCHANGE] = Exchange(conversation)
+    exchange = Exchange()
+    scope[IN_SCOPE] = replace(scope[IN_SCOPE], connection=conversation, while_connected=exchange.while_connected)
     return exchange
-
-
-def scope_of(request: Request | None) -> Scope:
-    """The ASGI scope behind a message: over HTTP, every one has a request."""
-    assert request is not None
-    return request.scope
-
-
-def exchange_of(scope: Scope) -> Exchange | None:
-    """The exchange that a request belongs to; None in the modern era."""
-    return scope.get(_EXCHANGE)
 
 
 class Opening:
@@ -105,10 +89,10 @@ class Opening:
 class Replay:
     """A request that nobody sent: one body of an earlier one, for a client that waits and does not read.
 
-    `said` are the headers that tell who that client is.
+    `sender` is that client.
     """
 
-    def __init__(self, conversation: Conversation, body: bytes, said: list[tuple[bytes, bytes]]) -> None:
+    def __init__(self, conversation: Conversation, body: bytes, sender: Sender) -> None:
         self.scope: Scope = {
             "type": "http",
             "method": "POST",
@@ -118,8 +102,8 @@ class Replay:
                 (b"content-type", b"application/json"),
                 (b"accept", b"application/json, text/event-stream"),
                 (ID_HEADER, conversation.id.encode("ascii")),
-                *said,
             ],
+            IN_SCOPE: replace(sender, call_id=None),
         }
         lend_credential(self.scope, conversation.credential)
         self._body: bytes | None = body

@@ -10,6 +10,8 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.types import Receive, Scope, Send
 
 from serena_central.access.guard import MAX_BODY_BYTES
+from serena_central.mcp_server.http_sender import sender_in
+from serena_central.mcp_server.sender import IN_SCOPE
 from serena_central.mcp_server.transports import HandshakeTransports
 
 _VERSION_HEADER = b"mcp-protocol-version"
@@ -30,6 +32,7 @@ class McpEndpoint:
             await self._handshake.run(task_status=task_status)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope[IN_SCOPE] = sender_in(scope)
         # The SDK's manager decides by the same header: what is sent to it here, it takes for modern.
         version = next((value.strip() for name, value in scope["headers"] if name == _VERSION_HEADER), None)
         if version is None or version in _HANDSHAKE_VERSIONS:

@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from serena_central.core.errors import UnknownProject
-from serena_central.mcp_server.conversation import exchange_of, scope_of
+from serena_central.mcp_server.sender import sender_of
 
 logger = logging.getLogger(__name__)
 
@@ -29,18 +29,18 @@ ASKING_S = 10.0
 
 async def learn_folder(context: ServerRequestContext[Any, Any], _params: types.NotificationParams) -> None:
     """A handler of `initialized` and `roots/list_changed`: asks for the roots and keeps the first folder among them."""
-    exchange = exchange_of(scope_of(context.request))
+    connection = sender_of(context.request).connection
     offered = context.session.client_capabilities
-    if exchange is None or offered is None or offered.roots is None:
+    if connection is None or offered is None or offered.roots is None:
         return
     with anyio.move_on_after(ASKING_S):
-        await exchange.conversation.stream_opened.wait()
+        await connection.stream_opened.wait()
         try:
             answer = await context.session.send_request(types.ListRootsRequest(), types.ListRootsResult)
         except (MCPError, ValidationError) as error:
             logger.debug("the client did not tell its roots: %s", error)
             return
-        exchange.conversation.roots_folder = _first_folder(answer)
+        connection.roots_folder = _first_folder(answer)
 
 
 def asking_for_roots(
@@ -52,7 +52,7 @@ def asking_for_roots(
     asked = KEY in (call.input_responses or {})
     if error.asked is not None or asked or offered is None or offered.roots is None:
         return None
-    if exchange_of(scope_of(context.request)) is not None:
+    if sender_of(context.request).connection is not None:
         return None
     return types.InputRequiredResult(input_requests={KEY: types.ListRootsRequest()})
 

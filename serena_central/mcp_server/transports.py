@@ -33,7 +33,7 @@ from serena_central.mcp_server.conversation import (
     refuse,
     request_in,
 )
-from serena_central.mcp_server.identity import said_in
+from serena_central.mcp_server.sender import IN_SCOPE
 from serena_central.sessions.manager import SessionManager
 
 logger = logging.getLogger(__name__)
@@ -240,7 +240,7 @@ class HandshakeTransports:
                 return None
             conversation = await self._begin(conversation_id, credential)
             for message in (body, _INITIALIZED):
-                replay = Replay(conversation, message, said_in(scope))
+                replay = Replay(conversation, message, scope[IN_SCOPE])
                 await self._pass(conversation, replay.scope, replay.receive, replay.send)
             logger.info("took back a conversation", extra={"session": conversation_id})
             return conversation

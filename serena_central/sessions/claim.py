@@ -1,7 +1,7 @@
 """Who is calling, as far as one request says: the raw facts, and the one rule that turns them into a session's id.
 
 The rule needs no memory, so that a conversation is recognised after a restart of the server as before it. It knows no
-HTTP: `mcp_server/identity.py` and `web` collect the facts.
+HTTP: `mcp_server/sender.py` and `web` collect the facts.
 """
 
 import hashlib

@@ -1,11 +1,14 @@
+from dataclasses import replace
+
 import pytest
 from starlette.types import Scope
 
 from serena_central.access.guard import lend_credential
-from serena_central.mcp_server.identity import Client, claim_of, folder_in
+from serena_central.mcp_server.http_sender import folder_in, sender_in
+from serena_central.mcp_server.sender import Client, Connection, Sender, claim_of
 
 
-def request(**headers: str | bytes) -> Scope:
+def request(**headers: str | bytes) -> Sender:
     scope: Scope = {
         "type": "http",
         "headers": [
@@ -14,7 +17,7 @@ def request(**headers: str | bytes) -> Scope:
         ],
     }
     lend_credential(scope, "credential")
-    return scope
+    return sender_in(scope)
 
 
 def test_a_modern_request_says_who_it_is_in_headers_and_envelope() -> None:
@@ -29,7 +32,7 @@ def test_a_modern_request_says_who_it_is_in_headers_and_envelope() -> None:
 
 
 def test_a_handshake_request_is_known_by_its_transport() -> None:
-    claim = claim_of(request(), client=Client(), transport_id="s-1")
+    claim = claim_of(replace(request(), connection=Connection("s-1")), client=Client())
     assert (claim.era, claim.transport_id) == ("handshake", "s-1")
 
 

@@ -1,0 +1,111 @@
+"""Who sent a message, as data: made by the transport that carried it, and all that the adapter knows of transports.
+
+A transport hands a `Sender` to the SDK as the request of each message. Streamable HTTP makes it of headers
+(`http_sender.py`); one that carries a single client's messages makes it once.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import anyio
+from starlette.requests import Request
+
+from serena_central.sessions.claim import Claim
+
+IN_SCOPE = "serena_central.sender"
+"""Where streamable HTTP keeps the sender of a request: the SDK hands on nothing else of it."""
+
+_CONVERSATION_KEYS = ("sessionId", "threadId")
+"""Where clients put their conversation's id into `_meta` (Codex)."""
+
+
+class Connection:
+    """What lasts between the messages of one client of the handshake era. Belongs to the event loop's thread."""
+
+    def __init__(self, connection_id: str) -> None:
+        self.id = connection_id
+        self.session_id = connection_id
+        """The session that its requests were last found to belong to."""
+        self.roots_folder: str | None = None
+        self.stream_opened = anyio.Event()
+        """From then on the client can be asked something outside of a call."""
+
+
+def _always() -> AbstractContextManager[Any]:
+    return nullcontext()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sender:
+    """What a transport knows of who sent a message; None and empty where nothing was said."""
+
+    credential: str
+    explicit_id: str | None = None
+    conversation_id: str | None = None
+    working_folder: str | None = None
+    context: str | None = None
+    modes: tuple[str, ...] = ()
+    client_pid: int | None = None
+    call_id: str | None = None
+    """A call's own id, the same when a proxy sends it again after a broken connection."""
+    trace: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The caller's trace (W3C Trace Context)."""
+    connection: Connection | None = None
+    """None in the modern era."""
+    while_connected: Callable[[], AbstractContextManager[Any]] = _always
+    """What is done inside is cancelled when the client closes the connection of this message."""
+
+
+class Client(NamedTuple):
+    """What a client calls itself, by handshake or by envelope; empty when it does not say."""
+
+    name: str = ""
+    version: str = ""
+
+
+def sender_of(request: object) -> Sender:
+    """The sender of a message, by what the SDK calls its request."""
+    if isinstance(request, Sender):
+        return request
+    assert isinstance(request, Request)
+    return request.scope[IN_SCOPE]
+
+
+def claim_of(
+    sender: Sender, *, client: Client, meta: Mapping[str, Any] | None = None, roots_folder: str | None = None
+) -> Claim:
+    """Builds the claim of one message."""
+    connection = sender.connection
+    return Claim(
+        credential=sender.credential,
+        era="handshake" if connection else "modern",
+        explicit_id=sender.explicit_id,
+        transport_id=connection.id if connection else None,
+        conversation_id=sender.conversation_id or _conversation_in(meta or {}),
+        client_name=client.name,
+        client_version=client.version,
+        working_folder=sender.working_folder or (connection.roots_folder if connection else roots_folder),
+        context=sender.context,
+        modes=sender.modes,
+        client_pid=sender.client_pid,
+    )
+
+
+def request_of(sender: Sender, request_id: str | int | None) -> str | None:
+    """What is the same only when the same request is sent again: the proxy's own id, else the JSON-RPC id within one
+    `initialize`. None in the modern era without a proxy: a client that was started anew counts from 1 again."""
+    if sender.call_id is not None:
+        return f"call {sender.call_id}"
+    if sender.connection is not None and request_id is not None:
+        return f"{sender.connection.id} {request_id!r}"
+    return None
+
+
+def _conversation_in(meta: Mapping[str, Any]) -> str | None:
+    for key in _CONVERSATION_KEYS:
+        value = meta.get(key)
+        if isinstance(value, str) and value:
+            return value
+    return None
