@@ -43,8 +43,8 @@ from serena_central.core.groups import only_cause
 from serena_central.core.logs import log_event
 from serena_central.core.places import Places
 from serena_central.core.running import running_time
-from serena_central.editing.apply import Applier
 from serena_central.editing.journal import Journal
+from serena_central.editing.transaction import Applier
 from serena_central.files.shared_trees import SharedTrees
 from serena_central.files.watch import Watches
 from serena_central.lsp.installers.auto import AutoInstaller

@@ -9,7 +9,7 @@ from serena_central.config.settings import ProjectSettings
 from serena_central.core.event_kinds import ProjectSettingsProblem
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.places import Places
-from serena_central.editing.apply import Applier
+from serena_central.editing.transaction import Applier
 from serena_central.files.shared_trees import SharedTrees
 from serena_central.files.watch import Watches
 from serena_central.lsp.installers.auto import AutoInstaller

@@ -35,9 +35,9 @@ from serena_central.core.ids import new_edit_id
 from serena_central.core.nofollow import OpenFolder
 from serena_central.core.patterns import BoundedMatcher
 from serena_central.core.quoting import NAME_CHARS, is_visible, quoted
-from serena_central.editing.apply import Applier
 from serena_central.editing.change import Author, FileChange
 from serena_central.editing.replacing import Mode, replaced, replacements
+from serena_central.editing.transaction import Applier
 from serena_central.files.access import OPEN, Access
 from serena_central.files.atomic import make_folders
 from serena_central.files.boundary import resolve_inside

@@ -21,7 +21,7 @@ from serena_central.config.settings import ProjectSettings
 from serena_central.core.errors import PathNotFound, PathRefused, SymbolNotFound
 from serena_central.core.pacing import paced
 from serena_central.core.quoting import as_name
-from serena_central.editing.apply import Applier
+from serena_central.editing.transaction import Applier
 from serena_central.files.access import OPEN, Access
 from serena_central.files.boundary import from_shown, relative, relative_or_none, resolve_inside
 from serena_central.files.shared_trees import SharedTrees

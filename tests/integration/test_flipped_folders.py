@@ -12,9 +12,9 @@ import pytest
 
 from serena_central.core import nofollow
 from serena_central.core.errors import PathError, SerenaCentralError, WriteFailed
-from serena_central.editing.apply import Applier
 from serena_central.editing.change import FileChange
 from serena_central.editing.journal import Entry, Journal, Past, Step
+from serena_central.editing.transaction import Applier
 from serena_central.files.listing import list_folder
 from serena_central.files.repository import OuterRules
 from serena_central.files.search import SearchRequest, files_containing, search

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from serena_central.app import build
-from serena_central.editing.apply import Applier
 from serena_central.editing.journal import Journal
+from serena_central.editing.transaction import Applier
 from tests.support.central import RunningCentral, running_central
 from tests.support.editing import FailingDisk, contents
 from tests.support.mcp import RawClient, text_of

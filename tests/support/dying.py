@@ -15,9 +15,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from serena_central import app
 from serena_central.cli.main import main
-from serena_central.editing.apply import Applier
 from serena_central.editing.disk import Disk
 from serena_central.editing.journal import Entry, Journal
+from serena_central.editing.transaction import Applier
 from serena_central.store import database
 from serena_central.store.rows import EditRow
 

@@ -4,11 +4,10 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from serena_central.editing.apply import Applier
 from serena_central.editing.change import FileChange, Operation
-from serena_central.editing.disk import Disk
-from serena_central.editing.folders import Place
+from serena_central.editing.disk import Disk, Place
 from serena_central.editing.journal import Journal
+from serena_central.editing.transaction import Applier
 from serena_central.files.text import read_text
 
 

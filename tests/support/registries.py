@@ -10,8 +10,8 @@ from serena_central.config.load import load_project_config, load_server_config
 from serena_central.config.settings import PoolPolicy, ProjectSettings
 from serena_central.core.events import EventBus
 from serena_central.core.places import Places
-from serena_central.editing.apply import Applier
 from serena_central.editing.journal import Journal
+from serena_central.editing.transaction import Applier
 from serena_central.files.watch import Watches
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.languages.project_languages import ProjectLanguages

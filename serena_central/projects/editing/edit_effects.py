@@ -19,9 +19,9 @@ import msgspec
 from serena_central.core.errors import DeadlineExceeded, LanguageServerError, PathError
 from serena_central.core.lru import Lru
 from serena_central.core.text import Text
-from serena_central.editing.apply import Written
 from serena_central.editing.change import FileChange
 from serena_central.editing.plan import changed_span
+from serena_central.editing.transaction import Written
 from serena_central.files.text import FileText
 from serena_central.projects.editing.conflicts import WHOLE_FILE, BodyChange
 from serena_central.projects.editing.declaration_changes import Redeclared, all_gone, redeclared

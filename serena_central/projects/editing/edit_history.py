@@ -19,8 +19,8 @@ from anyio.abc import TaskStatus
 from serena_central.core.errors import OutcomeUnknown, SerenaCentralError, StoreError
 from serena_central.core.event_kinds import EditApplied
 from serena_central.core.events import EventBus
-from serena_central.editing.apply import Applier
 from serena_central.editing.journal import Entry, Journal, Past
+from serena_central.editing.transaction import Applier
 from serena_central.projects.editing.applied_edit import AppliedEdit, edits_in, operation_of
 from serena_central.store.answers import EDIT_PATCHES_KEPT_S, EditAnswer, EditFilter
 from serena_central.store.rows import EditRow

@@ -23,10 +23,10 @@ from serena_central.core.errors import EditConflict, EditRefused, FileChanged, P
 from serena_central.core.ids import new_edit_id
 from serena_central.core.locks import Holder
 from serena_central.core.text import Range, Text
-from serena_central.editing.apply import Applier
 from serena_central.editing.change import Author, FileChange
 from serena_central.editing.plan import TextEdit, apply_edits, with_newlines
 from serena_central.editing.replacing import Mode
+from serena_central.editing.transaction import Applier
 from serena_central.files.access import Access
 from serena_central.files.text import DEFAULT_ENCODING, MARK, FileText, read_text
 from serena_central.files.tree import FileTree

@@ -17,8 +17,8 @@ import msgspec
 
 from serena_central.core.errors import EditRefused, FileChanged, PathRefused, SerenaCentralError, ToolRefused
 from serena_central.core.ids import new_edit_id
-from serena_central.editing.apply import Applier, Written
 from serena_central.editing.change import FileChange, Operation
+from serena_central.editing.transaction import Applier, Written
 from serena_central.projects.editing.applied_edit import AppliedEdit, part_id
 
 T = TypeVar("T")

@@ -14,9 +14,9 @@ import pytest
 
 from serena_central.core.errors import FileChanged, InvalidArguments, PathRefused, StoreError, WriteFailed
 from serena_central.editing import journal
-from serena_central.editing.apply import Applier
 from serena_central.editing.change import FileChange, Operation
 from serena_central.editing.journal import Entry, Journal, Past
+from serena_central.editing.transaction import Applier
 from serena_central.files.text import read_text
 from tests.support.editing import FailingDisk, applier_in, contents, operation, replacing
 
@@ -180,7 +180,7 @@ async def test_what_could_not_be_put_back_is_named_and_mended_by_the_next_start(
     home = tmp_path / "home"
     with (
         applier_in(home, FailingDisk(fault)) as applier,
-        pytest.raises(WriteFailed, match="could not be put back") as e,
+        pytest.raises(WriteFailed, match="could not be restored") as e,
     ):
         await applier.apply(operation(*(replacing(root / name, f"new {name}\n") for name in "abc")))
     assert e.value.changed == [str(root / "a")]
@@ -354,7 +354,7 @@ async def test_an_operation_that_is_open_stays_whole_in_a_compacted_journal(
 
     home = tmp_path / "home"
     with applier_in(home, FailingDisk(fault)) as applier:
-        with pytest.raises(WriteFailed, match="could not be put back"):
+        with pytest.raises(WriteFailed, match="could not be restored"):
             await applier.apply(operation(*(replacing(root / name, f"new {name}\n") for name in "ab")))
         broken = False
         for number in range(50):

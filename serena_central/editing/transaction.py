@@ -1,0 +1,297 @@
+"""A transaction on the disk: all changes of an operation are made, or none.
+
+Under the locks of its files: compare each with what the edit was planned on, write the journal, stage the new texts
+beside the old ones, compare once more, rename. What fails before the first rename leaves nothing behind; what fails
+later is rolled back. `Applier.open` does the same for what a crash left. It knows neither symbols nor projects.
+"""
+
+import logging
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio
+import anyio.to_thread
+
+from serena_central.core.errors import FileChanged, InvalidArguments, PathError, WriteFailed
+from serena_central.core.locks import KeyedLocks
+from serena_central.editing.change import FileChange, Operation
+from serena_central.editing.disk import Disk, Folders, StepFiles
+from serena_central.editing.journal import Entry, Journal, Past, Step
+from serena_central.files.stamp import Stamp
+from serena_central.files.text import MAX_BYTES, digest_of
+from serena_central.files.walk import TEMPORARY
+
+logger = logging.getLogger(__name__)
+
+WRITERS = 4
+"""Operations that write at the same time."""
+
+
+class Written(NamedTuple):
+    """A file as it was written: its stamp, and the digest of its content."""
+
+    stamp: Stamp
+    digest: str
+
+
+class Applier:
+    """One for the whole server: a file may belong to several projects. `open` first."""
+
+    def __init__(self, journal: Journal, *, disk: Disk | None = None) -> None:
+        self._journal = journal
+        self._disk = disk or Disk()
+        self._locks = KeyedLocks()
+        self._threads = anyio.CapacityLimiter(WRITERS)
+
+    @property
+    def journal(self) -> Journal:
+        return self._journal
+
+    def open(self) -> list[Past]:
+        """Opens the journal, recovers what a crash left, and returns the operations in it, oldest first. Blocks.
+
+        Raises:
+            StoreError: the journal can't be used.
+        """
+        return [past if past.ended else self._recovered(past) for past in self._journal.open()]
+
+    def close(self) -> None:
+        self._journal.close()
+
+    async def apply(self, operation: Operation) -> dict[Path, Written]:
+        """Makes all changes; returns what it wrote. Shielded from cancellation: half of an operation is nothing.
+
+        Raises:
+            FileChanged: a file is not what the edit was planned on.
+            PathError: one can't be replaced: read-only, owned by somebody else, in the way.
+            InvalidArguments: a character that the file's encoding doesn't have, or too large a text.
+            WriteFailed: the disk refused.
+        """
+        planned = [
+            one for number, change in enumerate(operation.changes) for one in _planned(operation, number, change)
+        ]
+        written: dict[Path, Written] = {}
+        async with self._locks.holding(one.step.path for one in planned):
+            with anyio.CancelScope(shield=True):
+                written = await anyio.to_thread.run_sync(self._apply, operation, planned, limiter=self._threads)
+        return written
+
+    def _apply(self, operation: Operation, planned: Sequence["Planned"]) -> dict[Path, Written]:
+        with Folders() as folders:
+            return _Transaction(self._journal, self._disk, folders, operation, planned).run()
+
+    def _recovered(self, past: Past) -> Past:
+        """Brings an operation that was cut off to one of its two ends."""
+        steps = past.entry.steps
+        try:
+            with Folders() as folders:
+                files = StepFiles(self._disk, folders)
+                applied = _completed_or_rolled_back(files, steps)
+                files.sweep(steps)
+        except (OSError, FileChanged) as error:  # also a folder that is a symlink now: nothing is done behind that
+            logger.error("the edit %s could not be recovered: %s", past.entry.id, error)
+            return past
+        logger.warning("the edit %s was cut off: %s", past.entry.id, _ENDS[applied])
+        self._journal.end(past.entry.id, applied=applied)
+        return Past(past.entry, applied, ended=True)
+
+
+class Planned(NamedTuple):
+    """A step, and the bytes that it writes (None: it deletes)."""
+
+    step: Step
+    data: bytes | None
+    like: str | None
+    """The path of the file whose mode and owner the new one gets."""
+
+
+class _Transaction:
+    """One operation on its way to the disk. Blocks; belongs to one thread, under the locks of its files."""
+
+    def __init__(
+        self, journal: Journal, disk: Disk, folders: Folders, operation: Operation, planned: Sequence[Planned]
+    ) -> None:
+        self._journal = journal
+        self._disk = disk
+        self._folders = folders
+        self._operation = operation
+        self._planned = planned
+        self._steps = [one.step for one in planned]
+        self._files = StepFiles(disk, folders)
+        self._folders_made: list[str] = []
+        self._done: list[Step] = []
+
+    def run(self) -> dict[Path, Written]:
+        """Raises what `Applier.apply` raises."""
+        stamps = [self._files.check(step) for step in self._steps]
+        self._begin()
+        try:
+            self._write(stamps)
+        except (FileChanged, PathError, WriteFailed) as error:
+            # What could not be put back stays open in the journal: the next start tries again.
+            if not (isinstance(error, WriteFailed) and error.changed):
+                self._journal.end(self._operation.id, applied=False)
+            raise
+        written = self._written()
+        self._journal.end(self._operation.id, applied=True)
+        return written
+
+    def _begin(self) -> None:
+        operation = self._operation
+        try:
+            self._journal.begin(Entry(operation.id, self._steps, operation.record, operation.repeat))
+        except OSError as error:
+            raise WriteFailed(str(self._journal.path), _reason_of(error)) from error
+
+    def _write(self, stamps: Sequence[Stamp | None]) -> None:
+        step = self._steps[0]
+        try:
+            for one in self._planned:
+                step = one.step
+                self._stage(one)
+            for one, stamp in zip(self._planned, stamps, strict=True):
+                step = one.step
+                self._files.check_unchanged(step, stamp)
+                self._done.append(step)  # before it is done: it may fail half-way
+                self._files.commit(step)
+        except (OSError, PathError, FileChanged) as error:
+            if isinstance(error, FileChanged) and self._done and self._done[-1] is step:
+                self._done.pop()  # what lies there is somebody else's
+            left = self._roll_back()
+            if isinstance(error, OSError) or left:
+                raise WriteFailed(step.path, _reason_of(error), left) from error
+            raise
+
+    def _stage(self, one: Planned) -> None:
+        """Puts the new text beside the old one, and gives the old one a second name."""
+        step, folders = one.step, self._folders
+        if step.fresh is not None and one.data is not None:
+            fresh = folders.make(step.fresh, self._folders_made)
+            self._disk.write(fresh, one.data, folders.place(one.like) if one.like is not None else None)
+        if step.kept is not None:
+            self._files.keep(folders.place(step.path), folders.place(step.kept))
+
+    def _roll_back(self) -> list[str]:
+        """Undoes what was done; the files for which that failed."""
+        left: list[str] = []
+        for step in reversed(self._done):
+            try:
+                if self._files.state_of(step) == "new":
+                    self._files.roll_back(step)
+            except OSError as error:
+                logger.error("%s could not be put back: %s", step.path, error)
+                left.append(step.path)
+        if not left:
+            with suppress(OSError):
+                self._files.sweep(self._steps)
+        for path in reversed(self._folders_made):
+            with suppress(OSError, FileChanged):
+                place = self._folders.place(path)
+                place.folder.rmdir(place.name)
+        return left
+
+    def _written(self) -> dict[Path, Written]:
+        """What the files are now; their folders are synced."""
+        self._files.sweep(self._steps)
+        written: dict[Path, Written] = {}
+        for step in self._steps:
+            place = self._folders.place(step.path)
+            if step.new is not None and (stamp := place.stamp()) is not None:
+                written[Path(place.path)] = Written(stamp, step.new)
+        folders = (self._folders.place(step.path).folder for step in self._steps)
+        for folder in {id(folder): folder for folder in folders}.values():
+            self._disk.sync_folder(folder)
+        return written
+
+
+# --- after a crash -----------------------------------------------------------------------------------------------
+
+_ENDS = {
+    True: "completed",
+    False: "rolled back",
+    None: "whether it was made is not known, because its files were changed by something else since",
+}
+
+
+def _completed_or_rolled_back(files: StepFiles, steps: Sequence[Step]) -> bool | None:
+    """Brings an operation to one of its two ends, and returns which; None if nobody can know. What somebody has changed
+    since stays as it is."""
+    states = {step.path: files.state_of(step) for step in steps}
+    done = [step for step in steps if states[step.path] == "new"]
+    waiting = [step for step in steps if files.is_waiting(step)]
+    stuck = [step for step in steps if states[step.path] == "old" and step not in waiting]
+    under_way = bool(done) or _was_under_way(files, steps)
+    if under_way and not stuck and all(files.can_go_on(step) for step in waiting):
+        for step in waiting:
+            files.commit(step)
+        return True
+    for step in done:
+        files.roll_back(step)
+    unknown = any(states[step.path] == "other" and files.may_be_done(step) for step in steps)
+    return None if unknown else False
+
+
+def _was_under_way(files: StepFiles, steps: Sequence[Step]) -> bool:
+    """Whether a rename was made, as the new texts show: all are put beside the files before the first is renamed, and
+    both is done in order."""
+    fresh = [files.exists(step.fresh) for step in steps if step.fresh is not None]
+    return any(later and not earlier for earlier, later in pairwise(fresh))
+
+
+# --- planning ----------------------------------------------------------------------------------------------------
+
+
+def _planned(operation: Operation, number: int, change: FileChange) -> list[Planned]:
+    """The steps of one change: a move makes one file and deletes another."""
+    data = _encoded(change)
+    old = change.before.digest if change.before else None
+    several = len(operation.changes) > 1 or change.moved_to is not None
+    target = change.moved_to or change.path
+    name = f"{TEMPORARY}{operation.id}-{number}"
+    made = Planned(
+        Step(
+            path=str(target),
+            old=None if change.moved_to else old,
+            new=None if data is None else digest_of(data),
+            fresh=None if data is None else str(target.with_name(f"{name}.new")),
+            kept=str(target.with_name(f"{name}.old")) if several and old and not change.moved_to else None,
+        ),
+        data,
+        str(change.path) if change.before else None,
+    )
+    if change.moved_to is None:
+        return [made]
+    gone = Step(path=str(change.path), old=old, new=None, fresh=None, kept=str(change.path.with_name(f"{name}.old")))
+    return [made, Planned(gone, None, None)]
+
+
+def _encoded(change: FileChange) -> bytes | None:
+    if change.after is None:
+        return None
+    try:
+        data = change.before.encode(change.after) if change.before else change.after.encode(change.encoding)
+    except UnicodeEncodeError as error:
+        wrong = change.after[error.start : error.start + 1]
+        raise InvalidArguments(
+            f"{change.path.name} is written in {error.encoding}, which has no {wrong!r}; nothing was changed."
+        ) from error
+    if "\0" in change.after:
+        raise InvalidArguments(
+            f"The new text of {change.path.name} has a NUL character, which no text can have; nothing was changed."
+        )
+    if len(data) > MAX_BYTES:
+        raise InvalidArguments(
+            f"{change.path.name} would have {len(data) / 1e6:.1f} MB, more than the {MAX_BYTES / 1e6:g} MB that can be "
+            "read again as text; nothing was changed."
+        )
+    return data
+
+
+def _reason_of(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.errno is not None:
+        return os.strerror(error.errno).lower()
+    return str(error)
