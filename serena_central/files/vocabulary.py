@@ -1,6 +1,7 @@
 """Which files of a root may hold a word, without reading them again: a Bloom filter over the words of each file.
 
-A file is read once for each stamp that it has, the first time somebody asks. A filter takes some 200 bytes, asking
+A file is read once for each stamp that it has, the first time somebody asks; where there is too much to read, files
+are searched for the word instead. A filter takes some 200 bytes, asking
 thousands of them half a millisecond; about one file in a hundred is named although it lacks the word, and none that has
 it is left out. Belongs to the event loop's thread, and reads in another one.
 """
@@ -14,6 +15,7 @@ import anyio
 import anyio.to_thread
 
 from serena_central.core.errors import PathError
+from serena_central.files.search import find_containing
 from serena_central.files.stamp import RACY_NS, Stamp
 from serena_central.files.text import decode, encodings_of, read_quickly
 
@@ -21,6 +23,10 @@ BITS_PER_WORD = 10
 """With two bits set for each word, a filter is wrong about one word in thirty at most, and in a hundred on average."""
 
 FEWEST_BITS = 256
+
+READ_BYTES = 100_000_000
+"""Of files without a filter: filters of more take ten times as long as a search for one word, and a gigabyte of code
+would need 100 MB of them."""
 
 BATCH = 200
 """Files read in one turn of a thread: a tenth of a second, after which a cancelled call ends."""
@@ -46,7 +52,10 @@ class Vocabulary:
         """
         asked, known = [path for path in paths if path in files], self._filters.get
         # Thousands of files: not a call of `_is_known` for each.
-        await self._read({path: files[path] for path in asked if (known(path) or _UNREAD)[0] != files[path]})
+        unread = {path: files[path] for path in asked if (known(path) or _UNREAD)[0] != files[path]}
+        if sum(stamp.size for stamp in unread.values()) > READ_BYTES:
+            return await find_containing(self._root, asked, name, encoding=self._encoding)
+        await self._read(unread)
         forms = [[hash(word) for word in _WORD.findall(form)] for form in encodings_of(name, self._encoding)]
         found = [self._with(asked, words) for words in forms]
         if len(found) == 1:

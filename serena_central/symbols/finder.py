@@ -6,7 +6,7 @@ text are the only ones that could define it, and they are asked first.
 
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -31,6 +31,9 @@ WORDS_REMEMBERED = 64
 
 FILES_REMEMBERED = 100_000
 """… as long as there are no more such files, of all words together: 4 MB."""
+
+READ_BYTES = 20_000_000
+"""Of files that could not be indexed: more are not read by every find, but named in its note as if they held the word."""
 
 ROUNDS = 40
 """How often a find looks again for files that changed meanwhile: what changed after the call came may be left out."""
@@ -174,15 +177,24 @@ class Finder:
         lacking = self._lacking.setdefault((word, whole), set())
         self._lacking.move_to_end((word, whole))
         unread = [path for path in pending if path not in lacking]
+        failed = [path for path in unread if self._indexer.has_failed(path)]
+        if self._size(failed) > READ_BYTES:
+            unread = [path for path in unread if not self._indexer.has_failed(path)]
+        else:
+            failed = []
         if not unread:
-            return []
+            return failed
         before = self._batches
         found = await find_containing(self._root, unread, word, whole=whole, encoding=self._encoding)
         if self._batches == before:  # else a file may have changed after it was read
             lacking.update(set(unread).difference(found))
         while len(self._lacking) > WORDS_REMEMBERED or sum(map(len, self._lacking.values())) > FILES_REMEMBERED:
             self._lacking.popitem(last=False)
-        return found
+        return [*found, *failed]
+
+    def _size(self, paths: Iterable[str]) -> int:
+        stamps = map(self._tree.files.get, paths)
+        return sum(stamp.size for stamp in stamps if stamp)
 
     async def near(self, pattern: Pattern, within: str | None) -> list[str]:
         """Symbols that may be meant where none fits, as `'name path' (file)`: of the same name in another place, then

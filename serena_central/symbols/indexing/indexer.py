@@ -166,6 +166,10 @@ class Indexer:
         files in a folder whose server is left alone."""
         return self._states.gaps_within(within, asked)
 
+    def has_failed(self, path: str) -> bool:
+        """Whether a pending file failed in every way the last time, however long ago that was."""
+        return self._failures.is_final(path)
+
     async def map_names(self, *, gives_way: bool = False) -> None:
         """Until every name that the cache brought leads to its files; others get their turn meanwhile."""
         pace = Pace()

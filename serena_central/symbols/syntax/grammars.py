@@ -17,7 +17,7 @@ import msgspec
 
 QUERIES = Path(__file__).with_name("queries")
 
-REVISION = 5
+REVISION = 6
 """Raised when queries or their reading change, so that cached symbols of the one before are not believed."""
 
 

@@ -145,8 +145,10 @@ def _marks(
         if known is None or pattern < known[0]:
             kind = next(kind for kind in captures if kind in KINDS)
             node = captures[kind][0]
-            if may_be_lost and KINDS[kind] in _VALUES and lost.is_of_lost_body(node, source):
-                continue
+            if may_be_lost and KINDS[kind] in _VALUES:
+                if lost.is_of_lost_body(node, source) or lost.is_invented(node):
+                    continue
+                captures = {**captures, "name": [lost.variable_name(node, name, source)]}  # noqa: PLW2901 - the same match
             settings = query.pattern_settings(pattern)
             given = settings.get("name")
             text, at, scope = Name(given, name.start_byte) if given else name_of(captures, source)

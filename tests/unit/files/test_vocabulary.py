@@ -72,3 +72,12 @@ async def test_operators_stand_in_all_files_as_far_as_can_be_told(tmp_path: Path
 def test_no_word_of_a_file_is_ever_missed(words: set[bytes]) -> None:
     bits = _filter_of(words)
     assert all(_has(bits, hash(word)) for word in words)
+
+
+async def test_more_than_can_be_read_in_time_is_searched_for_the_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vocabulary_module, "READ_BYTES", 10)
+    written(tmp_path, "a.py", b"def wanted(): ...\n")
+    written(tmp_path, "b.py", b"def unwanted(): ...\n")
+    assert await holding(tmp_path, "wanted") == ["a.py"]

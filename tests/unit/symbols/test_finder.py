@@ -132,6 +132,28 @@ async def test_files_that_stay_unknown_are_read_once_for_a_name_until_they_chang
         assert sorted(read) == ["a.txt", "b.txt", "b.txt"]
 
 
+async def test_files_that_can_not_be_indexed_are_named_instead_of_read_where_they_are_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b", "known"):
+        (tmp_path / f"{name}.txt").write_text("nothing here")
+    read: list[str] = []
+
+    def reading(root: Path, paths: list[str], word: str, **how: Any) -> list[str]:
+        read.extend(paths)
+        return files_containing(root, paths, word, **how)
+
+    monkeypatch.setattr("serena_central.files.search.files_containing", reading)
+    monkeypatch.setattr("serena_central.symbols.finder.READ_BYTES", 20)
+    async with world(tmp_path) as w:
+        w.source.broken = {"a.txt", "b.txt"}
+        await w.indexer.ensure(w.tree.files)
+        for pattern in (parse_pattern("wanted"), parse_pattern("want", substring=True)):
+            found = await finder(w).find(pattern, None)
+            assert (found.hits, [gap.files for gap in found.gaps]) == ([], [2])
+        assert read == []
+
+
 async def test_a_gap_is_told_although_the_find_looked_again(tmp_path: Path) -> None:
     for name in ("a", "b", "broken"):
         (tmp_path / f"{name}.txt").write_text("one")

@@ -76,3 +76,20 @@ def test_columns_after_other_letters_than_asciis_are_counted_in_code_points() ->
     source = '/* äö */ int f(void)\n{\n\tputs("𝔘");\n}\n/* ß */ int g;\n'.encode()
     (f, g), _ = outline("c", source)
     assert (f.range.start, f.range.end, g.selection.start) == ((0, 9), (3, 1), (4, 12))
+
+
+def test_lines_that_define_macros_are_left_out_and_those_that_go_on_are_not() -> None:
+    source = (
+        b"#define ONE 1 /* a comment */\n  # define TWO(a) ((a) / 2)\n#define LONG \\\n\tint hidden;\n"
+        b"#define OPEN 1 /* goes\n   on */\nint kept;\n#define LAST 2"
+    )
+    skim = skimmed("c", source)
+    assert len(skim) == len(source)
+    assert skim.split(b"\n", 1)[1] == source[source.index(b"#define LONG") :].replace(b"#define LAST 2", b" " * 14)
+    assert not skim.split(b"\n", 1)[0].strip()
+    assert names(source) == ["kept"]
+
+
+def test_hostile_macros_take_no_longer_than_others() -> None:
+    skimmed("c", b"#define A " + b"/**/" * 200_000 + b"/*")
+    skimmed("c", (b"#define A /" * 100_000) + b"\\")
