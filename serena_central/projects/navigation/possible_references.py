@@ -54,6 +54,9 @@ THOROUGH = Limits(5_000, 20.0)
 """Before code is deleted."""
 
 
+SYNTAX_S = 3.0
+"""How long places are sorted out by syntax alone whose server can't know how they are built, and was not asked in time."""
+
 FIRST_PLACES = 20
 FIRST_S = 4.0
 """So many places are asked about even on a busy machine, where starting to parse takes a second, within this time."""
@@ -128,7 +131,12 @@ class Possible:
             await self._look(hit, first, answers, found, min(FIRST_PLACES, limits.places))
         with anyio.move_on_after(limits.seconds):
             await self._look(hit, places, answers, found, limits.places)
-        settled = {*answers, *found.strings, *found.comments, *found.definitions}
+        if self._languages.instead(hit.path) is not None:
+            with anyio.move_on_after(SYNTAX_S):
+                await self._sort_out(hit, places, found)
+            unasked = (place for path in places for place in found.code.get(path, ()) if place not in answers)
+            found.possible = dict.fromkeys(unasked, "not asked")
+        settled = {*answers, *found.strings, *found.comments, *found.definitions, *found.possible}
         found.unexamined = [place for place in todo if place not in settled]
         kinship = Kinship(self._root, self._index, self._languages)
         for place, locations in answers.items():
@@ -157,14 +165,18 @@ class Possible:
     ) -> None:
         """Sorts places by what they stand in, and asks where those in code lead: some files at a time."""
         for batch in _batches(places, found.code):
-            for path in batch:
-                if path not in found.code:
-                    parsed = await self._by_grammar(path, hit.symbol.name)
-                    found.code[path] = self._in_code(path, places[path], parsed, found)
+            await self._sort_out(hit, {path: places[path] for path in batch}, found)
             code = [place for path in batch for place in found.code[path] if place not in answers]
             await self._ask(code[: most - len(answers)], answers)
             if len(answers) >= most:
                 return
+
+    async def _sort_out(self, hit: Hit, places: Candidates, found: Examined) -> None:
+        """Notes of places what they stand in."""
+        for path in places:
+            if path not in found.code:
+                parsed = await self._by_grammar(path, hit.symbol.name)
+                found.code[path] = self._in_code(path, places[path], parsed, found)
 
     def _in_code(
         self, path: str, spans: Iterable[Candidate], parsed: Mapping[Position, Occurrence], found: Examined

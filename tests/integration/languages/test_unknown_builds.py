@@ -9,6 +9,8 @@ import pytest
 
 from serena_central.projects import project
 from serena_central.projects.languages import project_languages
+from serena_central.projects.navigation.possible_references import Limits
+from serena_central.projects.navigation.symbol_views import Uses
 from tests.support.languages import Asker, asker
 
 pytestmark = pytest.mark.anyio
@@ -114,6 +116,20 @@ async def test_symbols_are_read_by_syntax_and_uses_that_the_server_makes_up_are_
         notes = "\n".join(part["text"] for part in result["content"][1:])
         assert "Possible references" in notes
         assert "driver3.c" in notes
+
+
+async def test_places_that_the_server_did_not_come_to_are_possible_references_by_syntax(
+    tmp_path: Path, kernel: Path
+) -> None:
+    (kernel / "driver3.h").write_text("/* setup_3_4 */\n#define CALLS setup_3_4(NULL, 0)\n")
+    async with asker(tmp_path, kernel) as asked:
+        relations = asked.project.relations
+        examined = await relations.examine(await asked.project.find_one("setup_3_4"), Uses(), Limits(0, 0))
+        assert {place.path: why for place, why in examined.possible.items()} == {
+            "driver3.c": "not asked",
+            "driver3.h": "not asked",
+        }
+        assert (len(examined.comments), examined.unexamined) == (1, [])
 
 
 async def test_the_server_is_asked_again_when_it_can_know_the_build(tmp_path: Path, kernel: Path) -> None:
