@@ -168,7 +168,7 @@ class Indexer:
 
     def has_failed(self, path: str) -> bool:
         """Whether a pending file failed in every way the last time, however long ago that was."""
-        return self._failures.is_final(path)
+        return self._states.failures.is_final(path)
 
     async def map_names(self, *, gives_way: bool = False) -> None:
         """Until every name that the cache brought leads to its files; others get their turn meanwhile."""
