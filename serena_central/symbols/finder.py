@@ -33,7 +33,7 @@ FILES_REMEMBERED = 100_000
 """… as long as there are no more such files, of all words together: 4 MB."""
 
 READ_BYTES = 20_000_000
-"""Of files that could not be indexed: more are not read by every find, but named in its note as if they held the word."""
+"""Of files that could not be indexed: more are not read by every find, but counted as if they held the word."""
 
 ROUNDS = 40
 """How often a find looks again for files that changed meanwhile: what changed after the call came may be left out."""

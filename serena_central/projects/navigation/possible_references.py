@@ -55,7 +55,7 @@ THOROUGH = Limits(5_000, 20.0)
 
 
 SYNTAX_S = 3.0
-"""How long places are sorted out by syntax alone whose server can't know how they are built, and was not asked in time."""
+"""How long places are sorted out by syntax alone that a server can not know how to build, and did not come to."""
 
 FIRST_PLACES = 20
 FIRST_S = 4.0
