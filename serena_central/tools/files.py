@@ -21,7 +21,7 @@ from serena_central.projects.project import Project
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.listing import Listing
-from serena_central.tools.seen import saw_lines
+from serena_central.tools.read_set import ReadSet
 from serena_central.tools.symbols import NAME_CHARS, per_file, remark_ignored, remark_names
 
 _HAS_LINE_BREAK = re.compile(r"\n|\\n|\\r|\[\\s\\S\]|\[\\S\\s\]")
@@ -144,7 +144,7 @@ async def read_file(
 
     def saw(first: int, end: int) -> None:
         if is_utf8(path):
-            saw_lines(call, target, path, read, start_line + first, start_line + end - 1)
+            ReadSet(call, target).record_lines(path, read, start_line + first, start_line + end - 1)
 
     return Listing(
         page=call.page,

@@ -17,7 +17,7 @@ from serena_central.tools.answer import Form
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.listing import Listing
-from serena_central.tools.seen import saw_uses
+from serena_central.tools.read_set import ReadSet
 from serena_central.tools.symbols import (
     InFile,
     Kinds,
@@ -86,7 +86,7 @@ async def find_referencing_symbols(
         per_file=Counter(use.path for use in used),
         shorter=(bare,) if len(window) == len(used) else (),
         brief=lambda first, last: _references(used[first:last], context=False),
-        shown=lambda first, last: saw_uses(call, target, used[first:last]),
+        shown=lambda first, last: ReadSet(call, target).record_references(used[first:last]),
     )
 
 

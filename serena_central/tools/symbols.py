@@ -35,7 +35,7 @@ from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.listing import Listing
-from serena_central.tools.seen import saw_bodies, saw_names
+from serena_central.tools.read_set import ReadSet
 from serena_central.tools.trust import read_by_syntax
 from serena_central.tools.unasked import remark_unasked
 
@@ -202,7 +202,7 @@ async def get_symbols_overview(
     single = target.locate(relative_path) in files and len(files) == 1
     if single:
         ((path, file),) = files.items()
-        await saw_names(call, target, path)
+        await ReadSet(call, target).record_names(path)
         return shaped(
             lambda: overview(path, file),
             Form("without nested symbols", lambda: _overview(file, -1, 0)),
@@ -341,7 +341,7 @@ async def _listed(
         per_file=Counter(hit.path for hit in hits),
         shorter=shorter,
         brief=lambda first, last: [as_json(view.bare) for view in seen(first, last)],
-        shown=lambda first, last: saw_bodies(call, target, seen(first, last)),
+        shown=lambda first, last: ReadSet(call, target).record_bodies(seen(first, last)),
     )
 
 
@@ -421,7 +421,7 @@ async def find_declaration(
             return {"outside_project": places}
         raise SymbolNotFound(regex, f"what is defined for {path}:{position.line0}")
     views = [await target.view(hit, body=include_body, info=include_info) for hit in hits]
-    saw_bodies(call, target, views)
+    ReadSet(call, target).record_bodies(views)
     return as_json(views[0]) if len(views) == 1 else [as_json(view) for view in views]
 
 
@@ -451,7 +451,7 @@ async def get_symbol_context(
     """Summary of one symbol: signature, documentation, container, definition, first callers and callees."""
     hit = await target.find_one(name_path, relative_path)
     view = await target.view(hit, body=True)
-    saw_bodies(call, target, [view])
+    ReadSet(call, target).record_bodies([view])
     info = await target.relations.hover(hit)
     used = await target.relations.references(hit)
     remark_references(call, used)

@@ -88,13 +88,13 @@ class Refactoring:
         new_name: str,
         author: Author,
         *,
-        seen: str | None = None,
+        seen: Mapping[str, str] = NOTHING_SEEN,
         every: bool = True,
         force: bool = False,
         dry_run: bool = False,
     ) -> Renamed:
-        """Renames a symbol everywhere in the project, or nowhere; `every` definition of it, or this one. `seen` is the
-        hash of the body that the author knows: what stands in it is kept, whoever changed it. With `force` it gets a
+        """Renames a symbol everywhere in the project, or nowhere; `every` definition of it, or this one. `seen`
+        is as in `Meant`, of the symbol alone: what stands in it is kept, whoever changed it. With `force` it gets a
         name that something objects to.
 
         Raises:
@@ -116,7 +116,7 @@ class Refactoring:
             _check_named(site)
             objections[:] = await self._naming.objections(site.hit, new_name)
             _check_free(site.hit, objections, force=force)
-            conflicts[:] = await self._edits.conflicts(site, {hit.name_path: seen} if seen else NOTHING_SEEN, author)
+            conflicts[:] = await self._edits.conflicts(site, seen, author)
             known, proposal, candidates = await self._relations.renaming(site.hit, new_name)
             if every:
                 known, proposal = await self._with_others(site.hit, new_name, known, proposal)

@@ -15,8 +15,9 @@ from serena_central.projects.superrepo.sibling_rename import rename_uses
 from serena_central.symbols.index import Hit
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
-from serena_central.tools.edits.answers import EDIT_ANSWER, answer, seen_by, seen_within
+from serena_central.tools.edits.answers import EDIT_ANSWER, answer
 from serena_central.tools.edits.symbol_edits import DryRun
+from serena_central.tools.read_set import ReadSet
 from serena_central.tools.symbols import InFile, NamePath
 
 LISTED = 20
@@ -88,7 +89,7 @@ async def rename_symbol(
         hit,
         new_name,
         call.author,
-        seen=await seen_by(call, target, hit.path, hit.name_path),
+        seen=await ReadSet(call, target).check(hit, within=False),
         every=not name_path.rstrip().endswith("]"),
         force=force,
         dry_run=dry_run,
@@ -159,7 +160,7 @@ async def safe_delete_symbol(
 ) -> Any:
     """Deletes a symbol that nothing can refer to; else says what may, and changes nothing."""
     hit = await target.find_one(name_path, relative_path, one_definition=True)
-    seen = await seen_within(call, target, hit)
+    seen = await ReadSet(call, target).check(hit)
     edited = await target.refactoring.safe_delete(
         hit,
         call.author,

@@ -16,7 +16,8 @@ from serena_central.projects.refactoring.deletion import others_in
 from serena_central.symbols.kinds import kind_numbers
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
-from serena_central.tools.edits.answers import EDIT_ANSWER, answer, seen_within
+from serena_central.tools.edits.answers import EDIT_ANSWER, answer
+from serena_central.tools.read_set import ReadSet
 from serena_central.tools.symbols import InFile, NamePath
 
 DryRun = Annotated[bool, Meta(description="Only return the diff")]
@@ -53,7 +54,7 @@ async def replace_symbol_body(
 
     async def find() -> Meant:
         hit = await target.find_one(name_path, relative_path, one_definition=True)
-        return Meant(hit.path, hit.name_path, await seen_within(call, target, hit))
+        return Meant(hit.path, hit.name_path, await ReadSet(call, target).check(hit))
 
     meant, edited = await target.edits.change_symbol(
         target.named_file(relative_path),

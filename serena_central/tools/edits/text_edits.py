@@ -21,9 +21,10 @@ from serena_central.projects.project import Project
 from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
-from serena_central.tools.edits.answers import EDIT_ANSWER, answer, seen_by
+from serena_central.tools.edits.answers import EDIT_ANSWER, answer
 from serena_central.tools.edits.symbol_edits import DryRun
 from serena_central.tools.files import paths_below
+from serena_central.tools.read_set import ReadSet
 from serena_central.tools.symbols import remark_names
 
 FilePath = Annotated[str, Meta(description="File in the project")]
@@ -68,7 +69,7 @@ async def create_text_file(
     await target.fresh()
     path = target.locate_new_file(relative_path)
     edited = await target.edits.create_file(
-        path, content, call.author, seen=await seen_by(call, target, path), dry_run=dry_run
+        path, content, call.author, seen=await ReadSet(call, target).check_file(path), dry_run=dry_run
     )
     told = await answer(call, target, edited, about=WHOLE_FILE)
     if isinstance(told, str):
@@ -190,7 +191,7 @@ async def _by_lines(
         path,
         lambda read: apply_edits(read.text, [edit(read.text, read.newline)]),
         call.author,
-        seen=await seen_by(call, target, path),
+        seen=await ReadSet(call, target).check_file(path),
         dry_run=dry_run,
     )
     return await answer(call, target, edited)
