@@ -206,7 +206,8 @@ def build(
     adapter = Adapter(sessions=sessions, caller=caller, version=version, questions=questions)
     recorder = SessionRecorder(sessions, store, bus)
     project_recorder = ProjectRecorder(projects, store, bus)
-    endpoint = McpEndpoint(adapter.server, HandshakeTransports(adapter.server, sessions=sessions, openings=recorder))
+    transports = HandshakeTransports(adapter.server, sessions=sessions, openings=recorder)
+    endpoint = McpEndpoint(adapter.server, transports, adapter.subscriptions)
     presence = Presence(sessions, version, calls_once=called_once(CATALOGUE))
     warm_up = WarmUp(projects, places, memory_budget_bytes=pool.memory_budget_bytes)
     when = settings.warm_on_session_start
@@ -261,6 +262,7 @@ def build(
     app = Starlette(
         routes=[
             Route(MCP_PATH, endpoint),
+            Route(f"{MCP_PATH}/", endpoint),
             *routes(
                 api,
                 metrics,

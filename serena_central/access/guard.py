@@ -153,7 +153,7 @@ class Guard:
             return None
         if self._door is not None and self._door.leads_to(scope["path"]):
             return None  # the door asks for something else
-        return _UNKNOWN_CALLER
+        return _NO_OAUTH if _asks_for_oauth(scope["path"]) else _UNKNOWN_CALLER
 
     def _host_fits(self, host: bytes, server: tuple[str, int] | None) -> bool:
         return host in self._loopback(server) or host in self._hosts or _without_port(host) in self._hosts
@@ -219,6 +219,11 @@ class Guard:
         await _refuse(send, 413, "too_large", f"A request body may have {self._max_body_bytes} bytes.")
 
 
+def _asks_for_oauth(path: str) -> bool:
+    """Where clients look for an authorization server (RFC 8414, RFC 9728), and its routes at the places of old."""
+    return "/.well-known/" in path or path in ("/register", "/authorize", "/token")
+
+
 class _Facts(NamedTuple):
     """What of a request's headers decides; names are lower case, absent ones empty."""
 
@@ -243,6 +248,11 @@ _UNKNOWN_CALLER = _Refusal(
     "that use it.",
     ((b"www-authenticate", b'Bearer realm="serena-central"'),),
 )
+
+_NO_OAUTH = _Refusal(
+    404, "not_found", "This server has no OAuth. It needs its token in a header: `serena-central connect` sets that up."
+)
+"""What clients that look for an authorization server understand: 401 would send them looking elsewhere."""
 
 _AMBIGUOUS = b"\0"
 """Stands for a header that came twice: it fits nothing."""

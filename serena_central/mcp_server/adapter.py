@@ -11,6 +11,7 @@ import mcp_types as types
 from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.server.subscriptions import ToolsListChanged
 from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 
@@ -23,6 +24,7 @@ from serena_central.mcp_server.progress import relaying
 from serena_central.mcp_server.results import call_result
 from serena_central.mcp_server.roots import asking_for_roots, folder_in_answers, learn_folder
 from serena_central.mcp_server.sender import Client, claim_of, request_of, sender_of
+from serena_central.mcp_server.subscriptions import Subscriptions
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
 from serena_central.tools.call import ToolCaller
@@ -60,6 +62,7 @@ class Adapter:
         self._sessions = sessions
         self._caller = caller
         self._questions = questions
+        self.subscriptions = Subscriptions()
         self._listings: dict[tuple[bool | str, ...], list[dict[str, Any]]] = {}
         self.server: Server[Any] = Server(
             SERVER_NAME,
@@ -86,6 +89,7 @@ class Adapter:
         requests("prompts/list", types.PaginatedRequestParams, _empty("prompts"))
         requests("prompts/get", types.GetPromptRequestParams, _no_prompt)
         requests("logging/setLevel", types.SetLevelRequestParams, _accept)
+        requests("subscriptions/listen", types.SubscriptionsListenRequestParams, self._listen)
         notifications = self.server.add_notification_handler
         notifications("notifications/initialized", types.NotificationParams, learn_folder)
         notifications("notifications/roots/list_changed", types.NotificationParams, learn_folder)
@@ -110,6 +114,14 @@ class Adapter:
             sender.connection.session_id = session.id
         return session
 
+    async def _listen(self, context: Context, params: types.SubscriptionsListenRequestParams) -> HandlerResult:
+        return await self.subscriptions.listen(self._identify(context), context, params)
+
+    async def _tools_changed(self, session: Session, context: Context) -> None:
+        if session.era == "handshake":
+            await context.session.send_tool_list_changed()
+        await self.subscriptions.publish(session, ToolsListChanged())
+
     async def _list_tools(self, context: Context, _params: types.PaginatedRequestParams) -> HandlerResult:
         session = self._identify(context)
         tools, plain = self._caller.tools_for(session), self._caller.wants_plain_schemas(session)
@@ -123,7 +135,8 @@ class Adapter:
         sender = sender_of(context.request)
         # In the modern era the SDK cancels the handler itself when the client hangs up. In the handshake era a call
         # that changes something goes on: the client may send it again, and gets the answer of the first.
-        with sender.while_connected() if self._caller.only_reads(params.name) else nullcontext():
+        reads = self._caller.only_reads(params.name)
+        with sender.while_connected(str(context.request_id)) if reads else nullcontext():
             if progress_token_from_params(context.params) is None:
                 return await self._answer(context, params, None)
             async with relaying(context.session.report_progress) as on_progress:
@@ -149,9 +162,8 @@ class Adapter:
                     return trusted
                 if trusted:
                     answer = await self._caller.call(session, params.name, arguments, on_progress=on_progress)
-            # Modern clients hear of it by the short life of their list.
-            if before != (session.modes, session.active_project) and session.era == "handshake":
-                await context.session.send_tool_list_changed()
+            if before != (session.modes, session.active_project):
+                await self._tools_changed(session, context)
         except UnknownProject as error:
             return asking_for_roots(context, params, error) or failed_result(error)
         except Exception as error:  # noqa: BLE001 (the border of a call: failed_result logs what is not ours)

@@ -3,16 +3,20 @@
 Raw ASGI: it watches what passes between client and transport, and changes nothing of it.
 """
 
+import math
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import anyio
 import msgspec
-from mcp.server.streamable_http import StreamableHTTPServerTransport
+from mcp_types import INVALID_REQUEST
 from starlette.types import Message, Receive, Scope, Send
 
 from serena_central.access.guard import lend_credential
 from serena_central.core.locks import KeyedLocks
 from serena_central.core.running import running_time
+from serena_central.mcp_server.resumption import ResumableTransport
 from serena_central.mcp_server.sender import IN_SCOPE, Connection, Sender
 
 ID_HEADER = b"mcp-session-id"
@@ -24,7 +28,11 @@ class Conversation(Connection):
     def __init__(self, conversation_id: str, credential: str) -> None:
         super().__init__(conversation_id)
         self.credential = credential
-        self.transport = StreamableHTTPServerTransport(conversation_id)
+        self.transport = ResumableTransport(conversation_id)
+        self.protocol_version: str | None = None
+        """What its `initialize` asked for."""
+        self.exchanges: dict[str, Exchange] = {}
+        """Of calls that only read, by their ids: their streams may break and be taken up again."""
         self.turns = KeyedLocks()
         """Of requests with the same id: the transport has one answer's stream for each."""
         self.requests = 0
@@ -33,27 +41,55 @@ class Conversation(Connection):
         self.had_stream = False
 
 
-class Exchange:
-    """One HTTP request of a conversation. Lets the call inside it end when the client hangs up."""
+RESUMED_WITHIN_S = 30.0
+"""After its connection broke a client may come back for the answer of a call that only reads; then it is cancelled. Who
+wants it cancelled at once says so."""
 
-    def __init__(self) -> None:
+
+class Exchange:
+    """One HTTP request of a conversation. Lets the call inside it end when the client hangs up and does not return."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
         self._scope: anyio.CancelScope | None = None
         self._hung_up = False
 
-    def while_connected(self) -> anyio.CancelScope:
-        """A scope, to be entered by the caller, that is cancelled when the client closes this request's connection."""
-        self._scope = anyio.CancelScope()
-        if self._hung_up:
-            self._scope.cancel()
-        return self._scope
+    @contextmanager
+    def while_connected(self, request: str) -> Generator[None]:
+        """Around the call of this id: it is cancelled when the client has closed this HTTP request's connection and
+        does not take its stream up again."""
+        exchanges = self._conversation.exchanges
+        with anyio.CancelScope() as self._scope:
+            if self._hung_up:
+                self.hang_up()
+            exchanges[request] = self
+            try:
+                yield
+            finally:
+                if exchanges.get(request) is self:
+                    del exchanges[request]
+
+    def hang_up(self) -> None:
+        self._hung_up = True
+        if self._scope is not None:
+            self._scope.deadline = anyio.current_time() + RESUMED_WITHIN_S
+
+    @contextmanager
+    def resumed(self) -> Generator[None]:
+        """While the client follows the stream on another connection."""
+        self._hung_up = False
+        if self._scope is not None:
+            self._scope.deadline = math.inf
+        try:
+            yield
+        finally:
+            self.hang_up()
 
     def watch(self, receive: Receive) -> Receive:
         async def watched() -> Message:
             message = await receive()
             if message["type"] == "http.disconnect":
-                self._hung_up = True
-                if self._scope is not None:
-                    self._scope.cancel()
+                self.hang_up()
             return message
 
         return watched
@@ -61,7 +97,7 @@ class Exchange:
 
 def begin_exchange(scope: Scope, conversation: Conversation) -> Exchange:
     """Marks a request as part of a conversation."""
-    exchange = Exchange()
+    exchange = Exchange(conversation)
     scope[IN_SCOPE] = replace(scope[IN_SCOPE], connection=conversation, while_connected=exchange.while_connected)
     return exchange
 
@@ -118,34 +154,6 @@ class Replay:
         """Drops the answer."""
 
 
-class _Request(msgspec.Struct):
-    """A JSON-RPC request; what has no method is an answer, what has no id a notification."""
-
-    method: str | None = None
-    id: int | str | None = None
-
-
-_decode_request = msgspec.json.Decoder(_Request).decode
-
-
-async def request_in(receive: Receive) -> tuple[str | None, Receive]:
-    """The id of the request that a body holds, None if it holds none; and a way to receive that body again."""
-    messages = [await receive()]
-    while messages[-1].get("more_body"):
-        messages.append(await receive())
-    received = iter(messages)
-
-    async def again() -> Message:
-        message = next(received, None)
-        return await receive() if message is None else message
-
-    try:
-        request = _decode_request(b"".join(message.get("body", b"") for message in messages))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None, again  # the transport says what is wrong with it
-    return None if request.method is None or request.id is None else str(request.id), again
-
-
 def note_stream(conversation: Conversation, send: Send) -> Send:
     """Notices when a client's stream is open."""
 
@@ -166,9 +174,10 @@ def id_in(scope: Scope) -> str | None:
     return None
 
 
-async def refuse(send: Send, status: int, message: str) -> None:
+async def refuse(send: Send, status: int, message: str, *, code: int = INVALID_REQUEST, data: object = None) -> None:
     """Answers with a JSON-RPC error that belongs to no request, as the transport does."""
-    body = msgspec.json.encode({"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": message}})
+    error = {"code": code, "message": message, **({} if data is None else {"data": data})}
+    body = msgspec.json.encode({"jsonrpc": "2.0", "id": None, "error": error})
     await send(
         {
             "type": "http.response.start",

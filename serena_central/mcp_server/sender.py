@@ -33,7 +33,7 @@ class Connection:
         """From then on the client can be asked something outside of a call."""
 
 
-def _always() -> AbstractContextManager[Any]:
+def _always(_request: str) -> AbstractContextManager[Any]:
     return nullcontext()
 
 
@@ -54,8 +54,9 @@ class Sender:
     """The caller's trace (W3C Trace Context)."""
     connection: Connection | None = None
     """None in the modern era."""
-    while_connected: Callable[[], AbstractContextManager[Any]] = _always
-    """What is done inside is cancelled when the client closes the connection of this message."""
+    while_connected: Callable[[str], AbstractContextManager[Any]] = _always
+    """What is done inside, for the request of this id, is cancelled when the client closes the connection of this
+    message for good."""
 
 
 class Client(NamedTuple):

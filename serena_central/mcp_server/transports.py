@@ -8,6 +8,7 @@ session manager's.
 import logging
 from collections.abc import Awaitable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any, Protocol
 
 import anyio
@@ -23,6 +24,8 @@ from serena_central.core.errors import SessionNotFound, SessionTerminated, TooMa
 from serena_central.core.ids import new_session_id
 from serena_central.core.repeating import repeat
 from serena_central.core.running import running_time
+from serena_central.mcp_server.batches import serve_batch
+from serena_central.mcp_server.bodies import BAD_ID, MOST_MESSAGES, Body, Head, body_of
 from serena_central.mcp_server.conversation import (
     Conversation,
     Opening,
@@ -31,7 +34,6 @@ from serena_central.mcp_server.conversation import (
     id_in,
     note_stream,
     refuse,
-    request_in,
 )
 from serena_central.mcp_server.sender import IN_SCOPE
 from serena_central.sessions.manager import SessionManager
@@ -116,6 +118,7 @@ class HandshakeTransports:
         silent_after = self._sessions.policy.modern_disconnect_s
         for conversation in list(self._known.values()):
             quiet = now - conversation.quiet_since
+            conversation.transport.log.expire()
             if conversation.requests:
                 continue
             try:
@@ -196,7 +199,7 @@ class HandshakeTransports:
         try:
             if scope["method"] == "GET":
                 with self._holding(conversation):
-                    await conversation.transport.handle_request(scope, receive, note_stream(conversation, send))
+                    await self._get(conversation, scope, receive, send)
             elif scope["method"] == "POST":
                 await self._post(conversation, scope, receive, send)
             else:
@@ -205,11 +208,50 @@ class HandshakeTransports:
             conversation.requests -= 1
             conversation.quiet_since = running_time()
 
+    async def _get(self, conversation: Conversation, scope: Scope, receive: Receive, send: Send) -> None:
+        """The stream outside of calls; with `Last-Event-ID` that one again, or the stream of a call."""
+        event = next((value.decode("latin-1") for name, value in scope["headers"] if name == _LAST_EVENT), None)
+        transport = conversation.transport
+        if event and transport.log.stream_of(event) is None:
+            if event.startswith("r"):
+                await refuse(send, 400, "What was sent after that event is not kept any more. Send the request again.")
+                return
+            # Of the stream outside of calls, or nobody's: that stream begins anew, also after a restart.
+            scope = {**scope, "headers": [pair for pair in scope["headers"] if pair[0] != _LAST_EVENT]}
+            event = None
+        call = conversation.exchanges.get(transport.resumed_stream(event) or "") if event else None
+        with call.resumed() if call else nullcontext():
+            await transport.handle_request(scope, receive, note_stream(conversation, send))
+
     async def _post(self, conversation: Conversation, scope: Scope, receive: Receive, send: Send) -> None:
+        body = await body_of(receive)
+        parts = body.parts()
+        if parts is None:
+            await self._message(conversation, scope, body.content, body.receive, send)
+        elif conversation.protocol_version != _HAS_BATCHES:
+            await refuse(send, 400, f"Only MCP {_HAS_BATCHES} has batches. Send one message in each request.")
+        elif not 0 < len(parts) <= MOST_MESSAGES:
+            await refuse(send, 400, f"A batch has 1 to {MOST_MESSAGES} messages.")
+        else:
+            await serve_batch(parts, scope, body.receive, send, partial(self._part, conversation))
+
+    async def _part(self, conversation: Conversation, scope: Scope, part: bytes, receive: Receive, send: Send) -> None:
+        body = Body([{"type": "http.request", "body": part, "more_body": False}], receive)
+        receive = begin_exchange(scope, conversation).watch(body.receive)
+        await self._message(conversation, scope, part, receive, send)
+
+    async def _message(
+        self, conversation: Conversation, scope: Scope, content: bytes, receive: Receive, send: Send
+    ) -> None:
         """A request that is sent again before it was answered waits until the transport is through with the first: one
         would take the other's answer away. What they ask for is done once; `tools/once.py` knows that."""
-        request, receive = await request_in(receive)
-        async with conversation.turns.holding([] if request is None else [request]):
+        head = Head(content)
+        if head.has_bad_id:
+            await refuse(send, 400, BAD_ID)
+            return
+        if head.method == "initialize":
+            conversation.protocol_version = head.protocol_version
+        async with conversation.turns.holding([] if head.request is None else [head.request]):
             await conversation.transport.handle_request(scope, receive, send)
 
     def _holding(self, conversation: Conversation) -> AbstractContextManager[None]:
@@ -248,5 +290,9 @@ class HandshakeTransports:
 
 _CHANGES = NotificationOptions(tools_changed=True)
 """What these clients are told of: switching modes or projects changes the tools they are offered."""
+
+_LAST_EVENT = b"last-event-id"
+
+_HAS_BATCHES = "2025-03-26"
 
 _INITIALIZED = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'

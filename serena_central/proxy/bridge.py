@@ -15,7 +15,6 @@ from serena_central.proxy.http1 import Broken, request
 from serena_central.proxy.link import Link, Unreachable
 from serena_central.proxy.loop import Cancelled, Event, Loop, Task
 from serena_central.proxy.messages import (
-    CANCELLED,
     INTERNAL_ERROR,
     INVALID_REQUEST,
     Invalid,
@@ -211,11 +210,9 @@ class Bridge:
             finally:
                 self._leave(opening=opening)
         except Undelivered as error:
-            code, text = (CANCELLED, "The request was cancelled.") if call.cancelled else (error.code, str(error))
-            await self._fail(call, code, text)
+            await self._fail(call, error.code, str(error))
         except Cancelled:
-            text = "The request was cancelled." if call.cancelled else "The bridge to the server is ending."
-            await self._fail(call, CANCELLED if call.cancelled else INTERNAL_ERROR, text)
+            await self._fail(call, INTERNAL_ERROR, "The bridge to the server is ending.")
         finally:
             del self._pending[key]
             self._pending_bytes -= len(call.message.raw)
@@ -248,7 +245,7 @@ class Bridge:
             self._read_only |= read_only_tools(answer)
 
     async def _fail(self, call: Call, code: int, text: str) -> None:
-        if not call.answered:
+        if not call.answered and not call.cancelled:  # MCP, "Cancellation": no response is sent any more
             call.answered = True
             await self._output.write(error_answer(call.message.id, code, text))
 

@@ -104,7 +104,7 @@ class Delivery:
             try:
                 refusal = await self._attempt(call, answer)
             except (Broken, TimeoutError) as error:
-                if call.answered:
+                if call.answered or call.cancelled:
                     return
                 why = str(error) or "it did not answer in time"
                 self._check_repeat(call, why)

@@ -10,9 +10,6 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
 PARSE_ERROR, INVALID_REQUEST, INTERNAL_ERROR = -32700, -32600, -32603
-CANCELLED = -32800
-"""LSP's code; MCP has none, since nobody waits for a cancelled request's answer any more."""
-
 Id = int | float | str
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"

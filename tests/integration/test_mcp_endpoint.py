@@ -18,6 +18,7 @@ from starlette.routing import Route
 from serena_central.access.guard import Guard
 from serena_central.access.token import Token
 from serena_central.core.events import EventBus
+from serena_central.mcp_server import conversation
 from serena_central.mcp_server.adapter import Adapter
 from serena_central.mcp_server.endpoint import McpEndpoint
 from serena_central.mcp_server.transports import HandshakeTransports, TransportPolicy
@@ -206,7 +207,10 @@ class TestBothEras:
             listing = await client.ask("tools/list")
             assert "terminated by a person" in listing["error"]["message"]
 
-    async def test_hanging_up_on_a_call_cancels_it(self, face: Face, era: Era) -> None:
+    async def test_hanging_up_on_a_call_cancels_it_when_nobody_comes_back(
+        self, face: Face, era: Era, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(conversation, "RESUMED_WITHIN_S", 0)
         async with face.raw(era) as client:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(client.call, "wait")

@@ -207,4 +207,4 @@ def messages_in(text: str) -> list[dict[str, Any]]:
     """JSON-RPC messages of an answer that is JSON or an event stream."""
     if text.startswith("{"):
         return [json.loads(text)]
-    return [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: ")]
+    return [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: ") and line != "data: "]

@@ -79,7 +79,7 @@ async def test_twenty_clients_share_a_server_and_nothing_else(serving: Child) ->
 
 
 @pytest.mark.parametrize("era", ERAS)
-async def test_a_thousand_calls_in_any_order_with_cancels_get_one_answer_each(
+async def test_a_thousand_calls_in_any_order_with_cancels_get_one_answer_each_and_cancelled_ones_one_at_most(
     serving: Child, tmp_path: Path, era: Era
 ) -> None:
     chance = random.Random(7)
@@ -99,15 +99,13 @@ async def test_a_thousand_calls_in_any_order_with_cancels_get_one_answer_each(
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(send)
             with anyio.fail_after(120):
-                while not set(ids) <= set(client.answers):
+                while not set(ids) - cancelled <= set(client.answers):
                     await client.read()
         await client.ask("ping" if era == "handshake" else "tools/list")
         for number in ids:
-            (answer,) = client.answers[number]
-            if "result" in answer:
-                assert f"nowhere/{number}.py" in text_of(answer["result"])
-            else:
-                assert number in cancelled
+            answers = client.answers.get(number, [])
+            assert len(answers) == 1 or (number in cancelled and not answers)
+            assert all(f"nowhere/{number}.py" in text_of(answer["result"]) for answer in answers)
 
 
 @pytest.mark.parametrize("era", ERAS)

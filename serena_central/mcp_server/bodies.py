@@ -1,0 +1,90 @@
+"""What a POST of the handshake era carries, looked at before the transport: ids, versions, batches.
+
+A body is read once, and handed on unchanged. What is wrong with it is answered here only where the transport's own
+answer is none, or misleads.
+"""
+
+from typing import Any
+
+import msgspec
+from starlette.types import Message, Receive
+
+MOST_MESSAGES = 100
+"""Of a batch."""
+
+
+class _Parameters(msgspec.Struct):
+    protocolVersion: str | None = None  # noqa: N815 - the wire's name
+
+
+class _Message(msgspec.Struct):
+    """A JSON-RPC message; what has no method is an answer, what has no id a notification."""
+
+    method: str | None = None
+    id: Any = msgspec.UNSET
+    params: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+_decode_message = msgspec.json.Decoder(_Message).decode
+_decode_parts = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
+BAD_ID = "The id of a request is a string or an integer."
+
+
+class Body:
+    """One body. `receive` gives it again, and then goes on with what comes on the connection."""
+
+    def __init__(self, messages: list[Message], receive: Receive) -> None:
+        self.content = b"".join(message.get("body", b"") for message in messages)
+        self._left = iter(messages)
+        self._receive = receive
+
+    async def receive(self) -> Message:
+        message = next(self._left, None)
+        return await self._receive() if message is None else message
+
+    def parts(self) -> list[bytes] | None:
+        """The messages of a batch; None for a body that is none."""
+        if self.content.lstrip()[:1] != b"[":
+            return None
+        try:
+            return [bytes(part) for part in _decode_parts(self.content)]
+        except (msgspec.DecodeError, RecursionError):
+            return None  # the transport says what is wrong with it
+
+
+class Head:
+    """What the first look at a message tells. Without a method and id for what can't be read: the transport says
+    what is wrong with that."""
+
+    def __init__(self, content: bytes) -> None:
+        try:
+            message = _decode_message(content)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            message = _Message()
+        self.method = message.method
+        self.has_bad_id = message.method is not None and not _is_id(message.id)
+        self.request: str | None = None
+        """The id of a request, as its transport writes it."""
+        if message.method is not None and message.id is not msgspec.UNSET and not self.has_bad_id:
+            self.request = str(message.id)
+        self._params = message.params
+
+    @property
+    def protocol_version(self) -> str | None:
+        """What an `initialize` asks for."""
+        try:
+            return msgspec.json.decode(self._params, type=_Parameters).protocolVersion
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+
+
+async def body_of(receive: Receive) -> Body:
+    messages = [await receive()]
+    while messages[-1].get("more_body"):
+        messages.append(await receive())
+    return Body(messages, receive)
+
+
+def _is_id(value: Any) -> bool:
+    return value is msgspec.UNSET or isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool))
