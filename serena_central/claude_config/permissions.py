@@ -110,6 +110,8 @@ class Permissions:
         return re.compile(_path_regex(rule, self._home), _FLAGS).fullmatch(self._absolute(path)) is not None
 
     def _absolute(self, path: str) -> str:
+        if path.startswith("../"):
+            return _normal(f"{self._root}/{path}")
         return f"{self._root}/{path}" if path not in ("", ".") else self._root
 
     @cached_property

@@ -38,8 +38,11 @@ def read_settings(file: TierFile, environment: Mapping[str, str]) -> Settings | 
             Severity.ERROR, place, "", f"the file {error.problem}", "it has no effect until that is mended"
         )
         return Settings(file, {}, document, (problem,), broken=True)
-    if text is None:
-        return None
+    return None if text is None else read_text(file, text, environment)
+
+
+def read_text(file: TierFile, text: str, environment: Mapping[str, str]) -> Settings:
+    """The settings in a text that stands in a file, or is to. Never raises."""
     document = Document(str(file.path), text)
     known = migrate(document)
     broken = not document.complete or not known

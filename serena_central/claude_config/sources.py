@@ -17,6 +17,7 @@ import msgspec
 from serena_central.claude_config.checks import check_servers
 from serena_central.claude_config.document import Document
 from serena_central.claude_config.effective import Effective
+from serena_central.claude_config.executable import server_folders
 from serena_central.claude_config.locations import PROJECT_SERVERS
 from serena_central.claude_config.problems import KeyPath, Place, Problem, Severity
 from serena_central.claude_config.schema import servers_schema
@@ -153,23 +154,12 @@ class _Reading:
         yield from self._of_settings(Tier.LOCAL, Source.LOCAL)
         of_user = list(self._state_file())
         yield from (one for one in of_user if one.source is Source.LOCAL)
-        for folder in self._folders():
+        for folder in server_folders(self._settings.root, self._locations):
             yield from self._file(folder / PROJECT_SERVERS, Source.PROJECT, within=folder)
         yield from self._of_settings(Tier.PROJECT, Source.PROJECT)
         yield from self._of_settings(Tier.USER, Source.USER)
         yield from (one for one in of_user if one.source is Source.USER)
         yield from self._file(self._locations.user_folder / "claude.json", Source.USER)
-
-    def _folders(self) -> list[Path]:
-        """The root, and those above it up to its repository's root."""
-        root = self._settings.root
-        found = [root]
-        for folder in (root, *self._locations.around(root)):
-            if folder != root:
-                found.append(folder)
-            if (folder / ".git").exists():
-                return found
-        return [root]
 
     def _of_settings(self, tier: Tier, source: Source) -> Iterator[_Entry]:
         for one in reversed(self._settings.files):

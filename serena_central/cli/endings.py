@@ -29,6 +29,13 @@ class Unsuccessful(click.exceptions.Exit):
         super().__init__(FAILED)
 
 
+class WrongSettings(click.exceptions.Exit):
+    """Ends with code 2: what was printed already says which settings have no effect."""
+
+    def __init__(self) -> None:
+        super().__init__(USAGE)
+
+
 class ChildFailed(SerenaCentralError):
     """A command of ours that this one ran ended with `code`, which becomes its own."""
 

@@ -46,7 +46,7 @@ def command(*, folder: Path | None, show: bool, revoke: bool, listing: bool, yes
     if listing:
         _list(settings.trust, loaded.value.trusted_roots, as_json=as_json)
         return
-    root = _root(folder)
+    root = project_root(folder)
     repo = settings.super_repos.at(root)
     roots = [root, *(module.root for module in repo.modules.values())] if repo else [root]
     if revoke:
@@ -61,7 +61,7 @@ def command(*, folder: Path | None, show: bool, revoke: bool, listing: bool, yes
         _trust(settings.trust, found, yes=yes, as_json=as_json)
 
 
-def _root(named: Path | None) -> Path:
+def project_root(named: Path | None) -> Path:
     """The folder named, else the project around the current one, else that itself."""
     here = (named or Path.cwd()).expanduser().resolve()
     if not here.is_dir():
@@ -87,7 +87,7 @@ def _show(found: Sequence[Standing]) -> None:
             _say(f"\nWhat {one.root} names:\n")
             _say(one.shown())
         else:
-            _say(f"\n{one.root} names no programs or settings of language servers.")
+            _say(f"\n{one.root} names no programs, hooks, servers or settings of language servers.")
 
 
 def _trust(trust: Trust, found: Sequence[Standing], *, yes: bool, as_json: bool) -> None:

@@ -11,7 +11,8 @@ from serena_central.projects.claude_settings import ClaudeSettings
 from serena_central.projects.superrepo.configuration import SuperRepo
 from serena_central.projects.superrepo.lookup import SuperRepos
 from serena_central.projects.trust.approvals import Approvals
-from serena_central.projects.trust.trust_decisions import Configuration, Trust
+from serena_central.projects.trust.claude_source import ClaudeFiles
+from serena_central.projects.trust.trust_decisions import Configuration, Source, Trust
 
 
 class RootSettings:
@@ -29,7 +30,7 @@ class RootSettings:
         self.loaded = loaded
         self.claude = claude or ClaudeSettings()
         approvals = Approvals(places.trust_file)
-        sources = [Configuration(self._super_repo_of)]
+        sources: list[Source] = [Configuration(self._super_repo_of), ClaudeFiles(self.claude.locations)]
         self.trust = Trust(approvals, loaded.value.trusted_roots, sources)
         self.super_repos = SuperRepos(
             lambda root: load_project_config(root, loaded, trusts=self.trust.allows),

@@ -49,6 +49,14 @@ DONE: dict[tuple[str, ...], list[str]] = {
     ("hook", "session-end"): [],
     ("trust",): ["--list"],
     ("config", "show"): [],
+    ("claude", "show"): [],
+    ("claude", "check"): [],
+    ("claude", "explain"): ["Read(.env)"],
+    ("claude", "memory"): [],
+    ("claude", "edit"): ["--print"],
+    ("claude", "set"): ["model", "opus"],
+    ("claude", "import"): ["--dry-run"],
+    ("mcp", "list"): [],
     ("config", "init"): [],
     ("config", "token-file"): [],
     ("languages", "list"): [],
@@ -77,6 +85,8 @@ WRONG: dict[tuple[str, ...], list[str]] = {
     ("disconnect",): ["nobody"],
     ("trust",): ["{home}/nowhere"],
     ("config", "init"): ["--shared"],
+    ("claude", "explain"): ["Read("],
+    ("claude", "set"): [],
     ("graph",): ["--json", "--format", "svg"],
     ("languages", "install"): ["no-such-language"],
     ("validate",): ["--since", "--output=x"],
@@ -103,7 +113,7 @@ GROUPS = sorted({path[:-1] for path in COMMANDS})
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty home, in which the command line is run in this process."""
     (tmp_path / "project").mkdir()
-    for name in [name for name in os.environ if name.startswith(("SERENA", "XDG_"))]:
+    for name in [name for name in os.environ if name.startswith(("SERENA", "XDG_", "CLAUDE"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("SERENA_CENTRAL_HOME", str(tmp_path / "central"))

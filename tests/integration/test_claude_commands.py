@@ -1,0 +1,202 @@
+"""`serena-central claude` and `mcp`: what is said of settings, servers and memory, and what is changed in them."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from serena_central.cli.main import main
+from tests.support.child import Ended
+
+SECRET = "canary-1234"
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository in a home of its own; commands are run in it, in this process."""
+    root = tmp_path / "user" / "shop"
+    (root / ".git").mkdir(parents=True)
+    (root / ".claude").mkdir()
+    for name in [name for name in os.environ if name.startswith(("SERENA", "XDG_", "CLAUDE"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(root.parent))
+    monkeypatch.setenv("SERENA_CENTRAL_HOME", str(tmp_path / "central"))
+    monkeypatch.chdir(root)
+    return root
+
+
+class Commands:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self._monkeypatch = monkeypatch
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str, **environment: str) -> Ended:
+        code = 0
+        with self._monkeypatch.context() as patch:
+            patch.setattr(sys, "argv", ["serena-central", *arguments])
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            try:
+                main()
+            except SystemExit as ended:
+                code = ended.code if isinstance(ended.code, int) else -1
+        out, err = self._capsys.readouterr()
+        return Ended(code, out, err)
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Commands:
+    return Commands(monkeypatch, capsys)
+
+
+def write(file: Path, content: Any) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(content if isinstance(content, str) else json.dumps(content))
+    return file
+
+
+def test_show_explain_and_check(root: Path, run: Commands) -> None:
+    of_user = {"model": "sonnet", "permissions": {"deny": ["Bash(rm:*)"]}}
+    user = write(root.parent / ".claude" / "settings.json", of_user)
+    file = write(
+        root / ".claude" / "settings.json",
+        '{\n  "model": "opus",\n  "env": {"KEY": "${TOKEN}"},\n'
+        '  "permissions": {"deny": ["Read(.env)"], "allow": ["Read(src/**)"]}\n}\n',
+    )
+    told = run("claude", "show", TOKEN=SECRET)
+    assert told.json["model"] == "opus"
+    assert told.json["env"] == {"KEY": "${TOKEN}"}
+    origins = run("claude", "show", "--origins", TOKEN=SECRET)
+    assert f"project  {file}:2:3" in origins.out
+    one_tier = run("claude", "show", "--tier", "user", TOKEN=SECRET)
+    assert one_tier.json == {"model": "sonnet", "permissions": {"deny": ["Bash(rm:*)"]}}
+
+    key = run("claude", "explain", "model", TOKEN=SECRET)
+    assert key.out.splitlines() == [
+        'model = "opus"',
+        f"  counts   project  {file}:2:3",
+        f'  shadowed: "sonnet" user  {user}:1:2',
+    ]
+    for use, said in {
+        "Read(.env)": f"denied by Read(.env) in {file}:4:28 (project).",
+        "Read(a/.env)": "denied by Read(.env)",
+        f"Read({root}/.env)": "denied by Read(.env)",
+        "Edit(.env)": "denied by Read(.env)",
+        "Read(src/x.py)": "allowed by Read(src/**)",
+        "Read(other.py)": "no rule is about it",
+        "Bash(ls && rm -r x)": "denied by Bash(rm:*)",
+        "Bash(ls)": "no rule is about it",
+        "mcp__github__get": "no rule is about it",
+    }.items():
+        assert said in run("claude", "explain", use, TOKEN=SECRET).out, use
+    checked = run("claude", "check", TOKEN=SECRET)
+    assert (checked.code, checked.err) == (0, "")
+    for ended in (told, origins, key, checked):
+        assert SECRET not in ended.out + ended.err
+
+
+def test_check_ends_with_2_and_names_file_line_and_key(root: Path, run: Commands) -> None:
+    file = write(root / ".claude" / "settings.json", '{\n  "env": {\n    "KEY": "${NOPE}"\n  }\n}')
+    write(root / ".mcp.json", {"mcpServers": {"bad": {}}})
+    ended = run("claude", "check")
+    assert ended.code == 2
+    assert f"{file}:3:5: error: env.KEY: the variable NOPE is not set" in ended.out
+    assert "mcpServers.bad: the server has neither command nor url" in ended.out
+    assert run("claude", "check", NOPE="x").code == 2
+    (root / ".mcp.json").unlink()
+    assert run("claude", "check", NOPE=SECRET).code == 0
+
+
+def test_set_keeps_comments_and_can_be_undone(root: Path, run: Commands) -> None:
+    text = '{\n  // ours\n  "model": "opus", /* yes */\n  "permissions": {\n    "deny": ["Read(a)"]\n  }\n}\n'
+    file = write(root / ".claude" / "settings.json", text)
+    ended = run("claude", "set", "permissions.deny", "Read(b)", "--add", "--tier", "project")
+    assert ended.code == 0, ended.err
+    head, _, tail = text.partition('["Read(a)"]')
+    now = file.read_text()
+    assert (now[: len(head)], now[-len(tail) :]) == (head, tail)
+    assert json.loads(now[len(head) : -len(tail)]) == ["Read(a)", "Read(b)"]
+    assert run("claude", "set", "--undo", "--tier", "project").code == 0
+    assert file.read_text() == text
+    assert run("claude", "set", "--undo", "--tier", "project").code == 2
+
+    local = root / ".claude" / "settings.local.json"
+    assert run("claude", "set", "env.A", '"1"').code == 0
+    assert json.loads(local.read_text()) == {"env": {"A": "1"}}
+    refused = run("claude", "set", "permissions.deny", '["Read([)"]')
+    assert refused.code == 2
+    assert "Nothing was changed" in refused.err
+    assert run("claude", "set", "cleanupPeriodDays", "soon").code == 2
+    local.write_text("{}")
+    assert run("claude", "set", "--undo").code == 2
+
+
+def test_mcp_list_says_state_and_why(root: Path, run: Commands) -> None:
+    write(root / ".mcp.json", {"mcpServers": {"web": {"command": "x", "args": ["${TOKEN}"]}}})
+    write(root.parent / ".claude" / "settings.json", {"mcpServers": {"mine": {"url": "https://x"}}})
+    listed = run("mcp", "list", "--json", TOKEN=SECRET).json["servers"]
+    assert [(one["name"], one["state"]) for one in listed] == [("mine", "enabled"), ("web", "pending approval")]
+    write(root / ".claude" / "settings.local.json", {"enabledMcpjsonServers": ["web"]})
+    assert "not trusted" in run("mcp", "list", TOKEN=SECRET).out
+    shown = run("trust", "--yes", TOKEN=SECRET)
+    assert '"web"' in shown.out
+    listed = run("mcp", "list", TOKEN=SECRET)
+    assert SECRET not in listed.out + shown.out
+    assert "not trusted" not in listed.out
+    write(root / ".mcp.json", {"mcpServers": {"web": {"command": "y"}}})
+    assert "not trusted" in run("mcp", "list").out
+    difference = run("trust", "--show")
+    assert '+      "command": "y"' in difference.out
+
+
+def test_hooks_of_a_repository_are_among_what_is_approved(root: Path, run: Commands) -> None:
+    file, hooks = root / ".claude" / "settings.json", {"Stop": [{"hooks": [{"type": "command", "command": "evil.sh"}]}]}
+    brings = {"hooks": hooks, "env": {"LD_PRELOAD": "x"}, "apiKeyHelper": "k"}
+    write(file, {"model": "x", **brings})
+    shown = run("trust", "--show").out
+    assert all(word in shown for word in ("evil.sh", "LD_PRELOAD", "apiKeyHelper"))
+    assert '"model"' not in shown
+    assert f"{root}: trusted" in run("trust", "--yes").out
+    write(file, {"model": "another", **brings})
+    assert f"{root}: trusted" in run("trust", "--show").out
+    write(file, {"hooks": {**hooks, "SessionStart": hooks["Stop"]}})
+    assert "changed since it was trusted" in run("trust", "--show").out
+
+
+def test_memory_prints_what_an_agent_gets(root: Path, run: Commands) -> None:
+    write(root / "CLAUDE.md", "use tabs\n\n@docs/style.md")
+    write(root / "docs" / "style.md", "no tabs")
+    write(root / "api" / "CLAUDE.md", "the api")
+    write(root / "AGENTS.md", "agents")
+    printed = run("claude", "memory").out
+    assert printed.index("use tabs") < printed.index("no tabs")
+    assert "the api" not in printed
+    listed = run("claude", "memory", "--json", "--touched", "api/x.py", "--also", "AGENTS.md").json
+    assert [Path(part["file"]).name for part in listed["parts"]] == ["CLAUDE.md", "style.md", "AGENTS.md", "CLAUDE.md"]
+
+
+def test_import_adds_the_servers_of_other_clients(root: Path, run: Commands) -> None:
+    home = root.parent
+    write(home / ".cursor" / "mcp.json", {"mcpServers": {"db": {"command": "dbhub"}, "there": {"command": "other"}}})
+    write(home / ".codex" / "config.toml", '[mcp_servers.docs]\nurl = "https://docs.example.com/mcp"\n')
+    write(home / ".cursor" / "unrelated.json", "{")
+    file = write(root / ".mcp.json", '{\n  "mcpServers": {\n    "there": {"command": "mine"}\n  }\n}\n')
+    assert "2 servers would be added" in run("claude", "import", "--dry-run").out
+    assert json.loads(file.read_text())["mcpServers"].keys() == {"there"}
+    assert run("claude", "import").code == 0
+    assert json.loads(file.read_text())["mcpServers"] == {
+        "there": {"command": "mine"},
+        "docs": {"type": "http", "url": "https://docs.example.com/mcp"},
+        "db": {"command": "dbhub"},
+    }
+
+
+def test_edit_opens_the_right_file(root: Path, run: Commands, tmp_path: Path) -> None:
+    editor = write(tmp_path / "editor", '#!/bin/sh\necho \'{"model": 7}\' > "$1"\n')
+    editor.chmod(0o755)
+    ended = run("claude", "edit", "--tier", "local", EDITOR=str(editor), VISUAL="")
+    assert (root / ".claude" / "settings.local.json").read_text() == '{"model": 7}\n'
+    assert "model: a whole number stands here" in ended.err
