@@ -98,6 +98,15 @@ class PoolPolicy(msgspec.Struct, kw_only=True, frozen=True):
         float,
         Meta(ge=0.05, le=600, description="A language server that answers no ping for so many seconds hangs."),
     ] = 10
+    silence_s: Annotated[
+        float,
+        Meta(
+            ge=0.05,
+            le=3600,
+            description="A language server that sends nothing for so many seconds while a call waits for it is pinged, "
+            "and replaced if it does not answer and does nothing.",
+        ),
+    ] = 10
     health_interval_s: Annotated[
         float, Meta(ge=0.05, le=86400, description="How often an idle language server is pinged, in seconds.")
     ] = 60

@@ -464,6 +464,17 @@ class ServerUnavailable(LanguageServerError):
     """The pool gives no lease for now; the message says why and when to try again."""
 
 
+class ServerSilent(LanguageServerError):
+    """The server has left calls without an answer, and sends nothing."""
+
+    def __init__(self, server: str, seconds: float) -> None:
+        super().__init__(
+            server,
+            f"The language server {server} has sent nothing for {seconds:.0f} s, and left an earlier call without an "
+            "answer. Call again later, or restart it (restart_language_server).",
+        )
+
+
 class ServerBusy(LanguageServerError):
     """The server kept answering 'content modified' or 'cancelled'."""
 
@@ -490,10 +501,15 @@ class Unsupported(LanguageServerError):
 
 
 class DeadlineExceeded(SerenaCentralError):
-    """A bounded wait ran out. `seconds` is the bound."""
+    """A bounded wait ran out. `seconds` is the bound; `because`, a clause, is what was waited for."""
 
-    def __init__(self, what: str, seconds: float) -> None:
-        super().__init__(f"{what} did not answer within {seconds:g} s. Narrow the request, or call again.")
+    def __init__(self, what: str, seconds: float, because: str = "") -> None:
+        advice = (
+            f": {because}. Call again later; restart_language_server restarts a language server that hangs."
+            if because
+            else ". Narrow the request, or call again."
+        )
+        super().__init__(f"{what} did not answer within {seconds:g} s{advice}")
         self.seconds = seconds
 
 

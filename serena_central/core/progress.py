@@ -16,17 +16,22 @@ Listener = Callable[[str, float | None], None]
 _listener: ContextVar[Listener | None] = ContextVar("progress_listener", default=None)
 
 
+def listener() -> Listener | None:
+    """Who hears what this task reports."""
+    return _listener.get()
+
+
 def report(message: str, part: float | None = None) -> None:
     """Tells the current call's listener, if there is one."""
-    listener = _listener.get()
-    if listener is not None:
-        listener(escaped(message), part)
+    hears = _listener.get()
+    if hears is not None:
+        hears(escaped(message), part)
 
 
 @contextmanager
-def reporting_to(listener: Listener) -> Generator[None]:
-    """Sends what this task reports inside the block to `listener`."""
-    token = _listener.set(listener)
+def reporting_to(hears: Listener) -> Generator[None]:
+    """Sends what this task reports inside the block to a listener."""
+    token = _listener.set(hears)
     try:
         yield
     finally:

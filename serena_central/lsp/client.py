@@ -196,6 +196,11 @@ class LanguageServer:
         """As it was installed, else as the server itself says; "" when neither is known."""
         return self._launch.version or self._conversation.offer.version
 
+    @property
+    def heard_at(self) -> float:
+        """When it sent its last message, in `running_time`."""
+        return self._conversation.connection.heard_at
+
     def usage(self) -> Usage:
         """Of the whole process tree; memory is the proportional set size where the platform tells it, else resident.
 

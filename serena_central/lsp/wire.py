@@ -14,6 +14,7 @@ import anyio
 import msgspec
 from anyio.abc import ByteReceiveStream, ByteSendStream
 
+from serena_central.core.running import running_time
 from serena_central.lsp.framing import BrokenFraming, FrameReader, frame
 
 logger = logging.getLogger(__name__)
@@ -186,6 +187,8 @@ class Connection:
         self._pending: dict[int, Pending] = {}
         self._shared: dict[bytes, Pending] = {}
         self._last_id = 0
+        self.heard_at = running_time()
+        """When the last message came."""
 
     @property
     def closed(self) -> bool:
@@ -274,6 +277,7 @@ class Connection:
             logger.warning("%s sent %s; the connection is given up", self._name, error)
 
     def _take(self, body: bytes) -> None:
+        self.heard_at = running_time()
         try:
             message = _decode_message(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -8,6 +8,7 @@ import logging
 import math
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -47,6 +48,9 @@ from serena_central.processes import scratch
 
 logger = logging.getLogger(__name__)
 
+LOOKED_AT_S = 1.0
+"""How often those that wait for silent language servers are looked at."""
+
 T = TypeVar("T")
 Work = Callable[[], Awaitable[None]]
 
@@ -83,6 +87,11 @@ class Lease:
     ) -> None:
         assert self._run is not None
         self._slot.give_back(self._run, error)
+
+    def waiting(self) -> AbstractContextManager[None]:
+        """Around what waits for answers. Raises ServerSilent."""
+        assert self._run is not None
+        return self._run.silence.waiting()
 
     @property
     def lost(self) -> bool:
@@ -135,6 +144,7 @@ class LanguageServerPool:
         async with anyio.create_task_group() as tasks:
             await tasks.start(self._own_work)
             tasks.start_soon(self._sweep_temporary)
+            tasks.start_soon(partial(repeat, "looking at silent servers", self._look_at_silence, every_s=LOOKED_AT_S))
             self._open = True
             task_status.started()
             try:
@@ -163,7 +173,8 @@ class LanguageServerPool:
             lease = self.lease(wanted)
             try:
                 async with lease as server:
-                    return await operation(server)
+                    with lease.waiting():
+                        return await operation(server)
             except (ServerCrashed, ServerUnavailable) as error:
                 if not (retries_left and lease.lost and self._open):
                     raise
@@ -289,6 +300,10 @@ class LanguageServerPool:
     async def sweep(self) -> None:
         """One pass of the reaper, which otherwise comes every policy.idle_check_s."""
         await self._reaper.sweep()
+
+    def _look_at_silence(self) -> None:
+        for slot in self._slots.values():
+            slot.look_at_silence()
 
     def _slot(self, wanted: WantedServer) -> Slot:
         slot = self._slots.get(wanted.key)

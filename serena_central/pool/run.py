@@ -25,6 +25,7 @@ from serena_central.core.running import running_time
 from serena_central.lsp.answers import FileChange
 from serena_central.lsp.client import LanguageServer
 from serena_central.pool.key import WantedServer
+from serena_central.pool.silence import Silence
 from serena_central.pool.state import Cause, Lifecycle, Move, RunState
 from serena_central.processes.usage import Usage
 
@@ -35,6 +36,9 @@ ServerBuilder = Callable[[WantedServer], Awaitable[LanguageServer]]
 
 LEAST_MEASURED_S = 0.5
 """Processor time is counted in hundredths of a second: shares of a shorter span are noise."""
+
+IDLE_SHARE = 0.01
+"""Of one core, that also a server takes that does nothing."""
 
 _DRAINS = frozenset({Cause.MAX_CALLS, Cause.SETTINGS_CHANGED})
 """Causes after which the calls that still run may end; after all others the process is stopped at once."""
@@ -69,6 +73,7 @@ class Run:
         self.trouble_told = False
         """Whether it was published that a pattern of its entry is not used any more."""
         self._start_scope = anyio.CancelScope()
+        self.silence = Silence(wanted.spec.name, lambda: self.server.heard_at)
         self._cpu_s = 0.0
         self._cpu_at = self.started_at
         self._abandoned: tuple[Cause, str] | None = None
@@ -158,6 +163,16 @@ class Run:
             self.checked_at = self._clock()
             return True
         return False
+
+    async def is_hung(self) -> bool:
+        """Whether it answers no ping and does nothing meanwhile: a server that works is only slow."""
+        used_s, began = await self._cpu_used_s(), self._clock()
+        if await self.answers():
+            return False
+        return await self._cpu_used_s() - used_s <= IDLE_SHARE * (self._clock() - began)
+
+    async def _cpu_used_s(self) -> float:
+        return (await anyio.to_thread.run_sync(self.server.usage)).cpu_s
 
     async def serve(self, build: ServerBuilder, delay_s: float) -> None:
         """The whole life of the process, after an initial delay; its lifecycle is connecting already. Never raises."""

@@ -5,13 +5,20 @@ other keys: whether a start is allowed for their sake, it asks.
 """
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TypedDict
 
 import anyio
 
 from serena_central.config.settings import PoolPolicy
 from serena_central.core import progress
-from serena_central.core.errors import DeadlineExceeded, ServerCrashed, ServerNotInstalled, ServerUnavailable
+from serena_central.core.errors import (
+    DeadlineExceeded,
+    ServerCrashed,
+    ServerNotInstalled,
+    ServerSilent,
+    ServerUnavailable,
+)
 from serena_central.core.event_kinds import ServerBreaker, ServerMoved, ServerPattern, ServerReplacementPostponed
 from serena_central.core.events import EventBus, Severity
 from serena_central.pool.breaker import REFUSING, BreakerState, CircuitBreaker
@@ -131,7 +138,7 @@ class Slot:
                 self.breaker.close()
         elif isinstance(error, ServerCrashed):
             run.usable()  # a death is noticed before anybody asks again
-        elif isinstance(error, (anyio.get_cancelled_exc_class(), TimeoutError, DeadlineExceeded)):
+        elif isinstance(error, (anyio.get_cancelled_exc_class(), TimeoutError, DeadlineExceeded, ServerSilent)):
             run.unanswered += 1
             if run.unanswered == self._policy.hang_calls and run.usable():
                 self._spawn(lambda: self._doubt(run))
@@ -200,6 +207,17 @@ class Slot:
         run.life.connect(cause, detail)
         self._launch(run, self.breaker.restart_delay_s)
         return run
+
+    def look_at_silence(self) -> None:
+        """Tells who waits for silent servers, and has those doubted."""
+        for run in self.runs:
+            if run.usable() and run.silence.look(self._policy.silence_s):
+                self._spawn(partial(self._doubt_silent, run))
+
+    async def _doubt_silent(self, run: Run) -> None:
+        """Replaces a run that does nothing while calls wait for it: they are repeated on the next one."""
+        if await run.is_hung() and run.usable():
+            run.expire(Cause.HANG, "it sent nothing to those who waited, answered no ping and used no processor time")
 
     async def _doubt(self, run: Run) -> None:
         """Replaces a run that does not even answer a ping."""

@@ -18,7 +18,7 @@ from typing import Any
 import anyio
 
 from serena_central.config.settings import SharedSettings
-from serena_central.core import tracing
+from serena_central.core import tracing, unanswered
 from serena_central.core.errors import (
     CallCancelled,
     DeadlineExceeded,
@@ -407,10 +407,14 @@ def _timeout_of(tool: Tool, settings: SharedSettings) -> float:
 @contextmanager
 def _until(call: ToolCall, seconds: float, what: str) -> Generator[None]:
     """Bounds a part of a call: `seconds` after the call came. Raises DeadlineExceeded."""
-    with anyio.CancelScope(deadline=call.began + seconds) as scope, running_time.counting(scope):
+    with (
+        unanswered.noting() as waited_for,
+        anyio.CancelScope(deadline=call.began + seconds) as scope,
+        running_time.counting(scope),
+    ):
         yield
     if scope.cancelled_caught:
-        raise DeadlineExceeded(what, seconds)
+        raise DeadlineExceeded(what, seconds, "; ".join(dict.fromkeys(waited_for)))
 
 
 def _gather_remarks(call: ToolCall, parts: Mapping[str, ToolCall]) -> None:
