@@ -47,10 +47,12 @@ Errors hold data and a message for the reader, who is often a language model. Th
     │   ├── ServerCrashed        exit code and the tail of its stderr
     │   ├── ServerUnavailable    the pool refuses for now, and says why
     │   ├── ServerBusy           cancelled or content modified, after the retries
+    │   ├── ServerSilent         it left calls without an answer, and sends nothing
     │   ├── RequestFailed        the server answered with an error
     │   │   └── Inapplicable     the question makes no sense for what it is about
     │   └── Unsupported          the server does not offer this
     ├── DeadlineExceeded         the call's deadline passed
+    │   └── ReferencesUnknown    of a language server's answer; places of the name that are known without it
     ├── NotReady                 the server was just started, and can't tell yet whether a call is a repetition
     ├── StoreError               the database can't be used; the server goes on without it
     └── AlreadyRunning           another server of this user runs: url and pid
@@ -510,6 +512,21 @@ class DeadlineExceeded(SerenaCentralError):
             else ". Narrow the request, or call again."
         )
         super().__init__(f"{what} did not answer within {seconds:g} s{advice}")
+        self.seconds = seconds
+
+
+class ReferencesUnknown(DeadlineExceeded):
+    """A language server did not say in time what refers to a symbol; `places` of its name are known without it."""
+
+    def __init__(self, symbol: str, seconds: float, because: str, places: Sequence[str], more: int = 0) -> None:
+        further = f" and {more} more" if more else ""
+        unused = " That does not mean that it is unused."
+        occurs = f"{unused} Its name occurs in code at {', '.join(places)}{further}; each place may refer to it."
+        SerenaCentralError.__init__(
+            self,
+            f"The references to {symbol} are not known: {because}.{occurs if places else unused} Call again later; restart_language_server "
+            "restarts a language server that hangs.",
+        )
         self.seconds = seconds
 
 

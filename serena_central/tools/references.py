@@ -5,13 +5,18 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Annotated, Any
 
+import anyio
 from msgspec import Meta
 
+from serena_central.core import unanswered
+from serena_central.core.errors import ReferencesUnknown, ServerBusy, ServerSilent
+from serena_central.core.running import running_time
 from serena_central.projects.navigation.navigation import is_below
 from serena_central.projects.navigation.symbol_views import References, ReferenceView
 from serena_central.projects.project import Project
 from serena_central.projects.registry import real_path
 from serena_central.projects.superrepo.sibling_references import Declarations
+from serena_central.symbols.index import Hit
 from serena_central.symbols.kinds import kind_name, kind_numbers
 from serena_central.tools.answer import Form
 from serena_central.tools.catalogue import tool
@@ -29,6 +34,12 @@ from serena_central.tools.symbols import (
     remark_references,
 )
 from serena_central.tools.unasked import remark_others, remark_unasked
+
+PLACES_S = 5.0
+"""Of a call's time, kept for what is known without the language server."""
+
+PLACES_LISTED = 20
+"""Places that one error names."""
 
 USE_CHARS = 80
 """No use in an answer is shorter."""
@@ -62,7 +73,7 @@ async def find_referencing_symbols(
             await remark_others(call, target, together)
         else:
             hit = await target.find_one(name_path, relative_path)
-            found = await target.relations.references(hit, below or "")
+            found = await _references_to(target, hit, below or "")
             await remark_unasked(call, target, hit)
         remark_references(call, found)
         return found
@@ -88,6 +99,28 @@ async def find_referencing_symbols(
         brief=lambda first, last: _references(used[first:last], context=False),
         shown=lambda first, last: ReadSet(call, target).record_references(used[first:last]),
     )
+
+
+async def _references_to(target: Project, hit: Hit, below: str) -> References:
+    """Raises ReferencesUnknown, with the places that are known, where the language server does not answer in time."""
+    now, deadline = anyio.current_time(), anyio.current_effective_deadline()
+    kept_s = min(PLACES_S, (deadline - now) / 4)
+    because = ""
+    with (
+        unanswered.noting() as waited_for,
+        anyio.CancelScope(deadline=deadline - kept_s) as scope,
+        running_time.counting(scope),
+    ):
+        try:
+            return await target.relations.references(hit, below)
+        except (ServerBusy, ServerSilent) as error:
+            because = str(error).rstrip(".")
+    because = because or "; ".join(dict.fromkeys(waited_for)) or "the language server has not answered"
+    examined = await target.relations.in_code(hit)
+    places = [place for some in examined.code.values() for place in some if is_below(place.path, below)]
+    lines = list(dict.fromkeys(f"{place.path}:{place.range.start.line0}" for place in places))
+    more = max(len(lines) - PLACES_LISTED, 0) + len(examined.unexamined)
+    raise ReferencesUnknown(hit.name_path, anyio.current_time() - now, because, lines[:PLACES_LISTED], more)
 
 
 async def _continued(

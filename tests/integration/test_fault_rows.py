@@ -107,7 +107,7 @@ async def test_call_timeout(tmp_path: Path) -> None:
     async with observing(tmp_path, {"tool_timeout_s": 1}, hang_on=[REFERENCES]) as seen:
         await seen.call(*OVERVIEW)
         before = await seen.server()
-        assert "find_referencing_symbols did not answer within 1 s" in await seen.refused(*WHO_USES)
+        assert "are not known: the language server ty has not answered for 1 s" in await seen.refused(*WHO_USES)
         asked = await logged(log_in(tmp_path), method=REFERENCES)
         assert (await logged(log_in(tmp_path), method="$/cancelRequest"))["params"] == {"id": asked["id"]}
         after = await seen.server()
@@ -323,4 +323,21 @@ async def test_hung_server_of_one_project_delays_no_other(tmp_path: Path) -> Non
                     answered += 1
         assert answered > 3  # within the time that the hung server's caller waited
         assert said[0]["isError"]
-        assert "find_referencing_symbols did not answer within 1 s" in text_of(said[0])
+        assert "are not known: the language server ty has not answered for 1 s" in text_of(said[0])
+
+
+async def test_references_that_a_silent_server_leaves_open_are_an_error_that_names_the_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serena_central.pool.silence.PROGRESS_S", 0.2)
+    monkeypatch.setattr("serena_central.pool.silence.FURTHER_S", 0.2)
+    async with observing(tmp_path, {"tool_timeout_s": 8}, hang_on=[REFERENCES]) as seen:
+        with (tmp_path / "shop/cart.py").open("a") as file:
+            file.write("\n\nx = Cart().total()  # total\n")
+        await seen.call(*OVERVIEW)
+        refused = await seen.refused(*WHO_USES)
+        assert "the language server ty has not answered for" in refused
+        assert "does not mean that it is unused. Its name occurs in code at cart.py:5; each place may refer" in refused
+        again = await seen.refused(*WHO_USES)
+        assert "and left an earlier call without an answer" in again
+        assert "cart.py:5" in again

@@ -186,6 +186,10 @@ class Relations:
         """What else may refer to a symbol than the uses that are `known`."""
         return await self._possible.examine(hit, known, limits, candidates)
 
+    async def in_code(self, hit: Hit) -> Examined:
+        """Places of a symbol's name in code, told without its language server."""
+        return await self._possible.in_code(hit)
+
     async def _possible_references(self, hit: Hit, examined: Examined, within: str) -> PossibleReferences:
         def inside(places: Iterable[Place]) -> list[Place]:
             return [place for place in places if is_below(place.path, within)]

@@ -37,6 +37,9 @@ PLACES_AT_ONCE = 16
 FILES_AT_ONCE = 20
 """Files that are parsed before their places are asked about."""
 
+MOST_FILES = 100
+"""Files that are parsed to list places of a name without a language server."""
+
 Why = Literal["unresolved", "same hierarchy", "not asked"]
 
 
@@ -141,6 +144,18 @@ class Possible:
         kinship = Kinship(self._root, self._index, self._languages)
         for place, locations in answers.items():
             await self._judge(hit, place, locations, kinship, found)
+        return found
+
+    async def in_code(self, hit: Hit) -> Examined:
+        """Places of the name of `hit` in code, its own excepted, without asking its language server: each may refer to
+        it (`code`); those of files beyond the first `MOST_FILES` are `unexamined`."""
+        found = Examined()
+        for number, (path, spans) in enumerate(_unlisted(hit, Uses(), await self.candidates(hit)).items()):
+            if number < MOST_FILES:
+                parsed = await self._by_grammar(path, hit.symbol.name)
+                found.code[path] = self._in_code(path, spans, parsed, found)
+            else:
+                found.unexamined += [Place(path, one.range) for one in spans]
         return found
 
     async def may_override(self, hit: Hit) -> bool:

@@ -7,7 +7,14 @@ from pathlib import Path
 import anyio
 import pytest
 
-from serena_central.core.errors import LanguageServerError, RequestFailed, ServerCrashed, ServerUnavailable
+from serena_central.core import progress
+from serena_central.core.errors import (
+    LanguageServerError,
+    RequestFailed,
+    ServerCrashed,
+    ServerSilent,
+    ServerUnavailable,
+)
 from serena_central.lsp.client import LanguageServer
 from serena_central.pool.state import RunState
 from tests.support.fakes import log_of, logged
@@ -191,6 +198,44 @@ async def test_three_unanswered_calls_and_a_failed_ping_replace_a_hung_server(tm
             assert await hover(other) == "v1:x = 1"
         assert await box.pool.read(box.wanted("a"), hover) == "v1:x = 1"
         await until_gone(pid)
+
+
+async def test_a_call_that_waits_for_a_stopped_server_is_told_so_and_answered_by_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serena_central.pool.pool.LOOKED_AT_S", 0.05)
+    monkeypatch.setattr("serena_central.pool.silence.PROGRESS_S", 0.1)
+    async with pool_box(tmp_path, silence_s=0.3, health_timeout_s=0.3) as box:
+        async with box.pool.lease(box.wanted("a")) as server:
+            assert server.pid is not None
+            pid = server.pid
+        os.kill(pid, signal.SIGSTOP)
+        told: list[str] = []
+        with progress.reporting_to(lambda message, _: told.append(message)):
+            assert await box.pool.read(box.wanted("a"), hover) == "v1:x = 1"
+        assert any(f"Waiting for the language server {box.wanted('a').spec.name}, which has" in one for one in told)
+        await box.moved("expired", reason="hang: it sent nothing to those who waited")
+        await until_gone(pid)
+
+
+async def test_a_server_that_left_a_call_without_an_answer_is_waited_for_shortly_until_it_says_something(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serena_central.pool.pool.LOOKED_AT_S", 0.05)
+    monkeypatch.setattr("serena_central.pool.silence.PROGRESS_S", 0.1)
+    monkeypatch.setattr("serena_central.pool.silence.FURTHER_S", 0.1)
+    async with pool_box(tmp_path) as box:
+        box.scripts["a"] = {"hang_on": [HOVER]}
+        with anyio.move_on_after(0.5):
+            await box.pool.read(box.wanted("a"), hover)
+        for _ in range(2):
+            with pytest.raises(ServerSilent, match="left an earlier call without an answer"):
+                await box.pool.read(box.wanted("a"), hover)
+        async with box.pool.lease(box.wanted("a")) as server:
+            await server.ping()
+        with anyio.move_on_after(0.5) as scope:
+            await box.pool.read(box.wanted("a"), hover)
+        assert scope.cancelled_caught
 
 
 async def test_a_server_that_answers_the_ping_is_kept(tmp_path: Path) -> None:
