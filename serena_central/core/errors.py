@@ -520,12 +520,13 @@ class ReferencesUnknown(DeadlineExceeded):
 
     def __init__(self, symbol: str, seconds: float, because: str, places: Sequence[str], more: int = 0) -> None:
         further = f" and {more} more" if more else ""
-        unused = " That does not mean that it is unused."
-        occurs = f"{unused} Its name occurs in code at {', '.join(places)}{further}; each place may refer to it."
+        known = "That does not mean that it is unused."
+        if places:
+            known += f" Its name occurs in code at {', '.join(places)}{further}; each place may refer to it."
         SerenaCentralError.__init__(
             self,
-            f"The references to {symbol} are not known: {because}.{occurs if places else unused} Call again later; restart_language_server "
-            "restarts a language server that hangs.",
+            f"The references to {symbol} are not known: {because}. {known} Call again later; "
+            "restart_language_server restarts a language server that hangs.",
         )
         self.seconds = seconds
 
