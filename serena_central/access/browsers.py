@@ -104,7 +104,7 @@ class Browsers:
         try:
             write_whole(self._file, msgspec.json.encode(self._kept))
         except OSError as error:
-            logger.warning("who is signed in to the dashboard was not kept: %s", error)
+            logger.warning("dashboard sessions could not be saved: %s", error)
 
 
 def _read(file: Path, credential: str) -> _Kept:

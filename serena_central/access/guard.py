@@ -61,10 +61,10 @@ def refuse_open_binding(host: str, token: Token | None, allowed_roots: Collectio
     if is_loopback(host):
         return
     if token is None:
-        raise ConfigError("central_server_host", f"{host!r} can be reached from other machines, which needs a token")
+        raise ConfigError("central_server_host", f"{host!r} is reachable from other machines, which requires a token")
     if not allowed_roots:
         raise ConfigError(
-            "allowed_roots", f"must name the folders of projects, since {host!r} can be reached from other machines"
+            "allowed_roots", f"must name the folders of projects, because {host!r} is reachable from other machines"
         )
 
 
@@ -144,11 +144,11 @@ class Guard:
     def _refusal(self, facts: "_Facts", scope: Scope, *, known: bool) -> "_Refusal | None":
         """Why this request may not come in, or None when it may. `known`: it carries the token."""
         if len(scope["headers"]) > MOST_HEADERS:
-            return _Refusal(431, "too_large", f"A request may have {MOST_HEADERS} headers.")
+            return _Refusal(431, "too_large", f"The limit is {MOST_HEADERS} headers per request.")
         if not self._host_fits(facts.host, scope["server"]):
-            return _Refusal(403, "forbidden", "This server is not called by that Host name.")
+            return _Refusal(403, "forbidden", "Host header not allowed. The setting central_server_names adds names.")
         if facts.origin and not self._origin_fits(facts.origin, facts.host, scope):
-            return _Refusal(403, "forbidden", "Pages of that Origin may not call this server.")
+            return _Refusal(403, "forbidden", "Origin not allowed.")
         if known or scope["path"] in self._open_paths:
             return None
         if self._door is not None and self._door.leads_to(scope["path"]):
@@ -216,7 +216,7 @@ class Guard:
 
     async def _refuse_body(self, send: Send) -> None:
         # The connection stays open: closing it while the client still sends would lose this answer.
-        await _refuse(send, 413, "too_large", f"A request body may have {self._max_body_bytes} bytes.")
+        await _refuse(send, 413, "too_large", f"The limit for a request body is {self._max_body_bytes} bytes.")
 
 
 def _asks_for_oauth(path: str) -> bool:
@@ -244,8 +244,8 @@ class _Refusal(NamedTuple):
 _UNKNOWN_CALLER = _Refusal(
     401,
     "unauthorized",
-    "This server needs its token (Authorization: Bearer ...). `serena-central connect` writes client configurations "
-    "that use it.",
+    "A token is required (Authorization: Bearer ...). `serena-central connect` writes client configurations "
+    "with the token.",
     ((b"www-authenticate", b'Bearer realm="serena-central"'),),
 )
 

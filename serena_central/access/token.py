@@ -63,7 +63,9 @@ def read_token(file: Path) -> Token:
         content = stream.read(MAX_FILE_BYTES).strip()
     if not _USABLE.fullmatch(content):
         raise ConfigError(
-            "token", "holds no token (32 to 512 visible ASCII characters); delete it for a new one", file=str(file)
+            "token",
+            "does not contain a valid token (32 to 512 visible ASCII characters); delete it to get a new one",
+            file=str(file),
         )
     return Token(content)
 
@@ -100,7 +102,7 @@ def _mint(file: Path) -> None:
 
 def _check_private(file: Path, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
-        raise ConfigError("token", "is not a regular file; delete it for a new one", file=str(file))
+        raise ConfigError("token", "is not a regular file; delete it to get a new one", file=str(file))
     if os.name != "posix":
         return
     if status.st_uid != os.geteuid():
@@ -109,7 +111,7 @@ def _check_private(file: Path, status: os.stat_result) -> None:
     if status.st_mode & 0o077:
         raise ConfigError(
             "token",
-            f"can be read by others (mode {stat.S_IMODE(status.st_mode):04o}), who may know the token by now. "
-            "Delete it for a new one, or run chmod 600 on it if nobody else uses this machine",
+            f"is readable by other users (mode {stat.S_IMODE(status.st_mode):04o}), who may know the token. "
+            "Delete it to get a new one, or run chmod 600 on it if nobody else uses this machine",
             file=str(file),
         )

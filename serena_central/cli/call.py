@@ -103,7 +103,7 @@ def _command_of(tool: dict[str, Any]) -> click.Command:
                 arguments[name] = [*value] if isinstance(value, tuple) else value
         _call(tool["name"], arguments, as_json=as_json)
 
-    options.append(click.Option(["--json", "as_json"], is_flag=True, help="Print answer and remarks as JSON."))
+    options.append(click.Option(["--json", "as_json"], is_flag=True, help="Print the answer and its notes as JSON."))
     return click.Command(tool["name"], callback=run, params=options, help=tool["description"])
 
 
@@ -115,7 +115,7 @@ def _option(name: str, part: dict[str, Any], *, required: bool) -> click.Option:
     if kinds == {"boolean"}:
         return click.Option([f"{flag}/--no-{name.replace('_', '-')}", name], default=None, help=text)
     if "array" in kinds:
-        return click.Option([flag, name], multiple=True, help=text + " (may be repeated)")
+        return click.Option([flag, name], multiple=True, help=text + " (repeatable)")
     kind = _TYPES.get(str(part.get("type")), _TYPES["string"])
     return click.Option([flag, name], type=kind, default=None, help=text)
 

@@ -11,7 +11,7 @@ Examples:
   eval "$(serena-central completion zsh)"                     in ~/.zshrc
   serena-central completion fish > ~/.config/fish/completions/serena-central.fish
 
-The names of tools, and their options, are those of the running server.
+Tool names and their options come from the running server.
 """
 
 

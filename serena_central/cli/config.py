@@ -28,8 +28,10 @@ def command() -> None:
 
 
 @command.command(epilog="Example: serena-central config show --origins --project .")
-@click.option("--origins", is_flag=True, help="Say where each value comes from.")
-@click.option("--project", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Of a project.")
+@click.option("--origins", is_flag=True, help="Show where each value comes from.")
+@click.option(
+    "--project", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Show the settings of a project."
+)
 @json_option
 def show(*, origins: bool, project: Path | None, as_json: bool) -> None:
     """Show the settings that count, of the server or of one project."""
@@ -55,17 +57,21 @@ def _print_problems(problems: list[Problem]) -> None:
 
 
 @command.command(epilog="Example: serena-central config init --project .")
-@click.option("--project", type=click.Path(exists=True, file_okay=False, path_type=Path), help="For a project.")
-@click.option("--shared", is_flag=True, help="For a repository and its modules: .claude/.serena/serena_config.yml.")
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option(
+    "--project", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Create it for a project."
+)
+@click.option(
+    "--shared", is_flag=True, help="Create .claude/.serena/serena_config.yml, for a repository and its modules."
+)
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @json_option
 def init(*, project: Path | None, shared: bool, force: bool, as_json: bool) -> None:
     """Write a commented template: every key with its default and meaning."""
     if shared and project is None:
-        raise click.UsageError("--shared needs --project, the repository that will hold the file.")
+        raise click.UsageError("--shared requires --project, the repository that will contain the file.")
     model, path = _template_of(project, shared=shared)
     if path.exists() and not force:
-        raise click.ClickException(f"{path} is there already; --force replaces it.")
+        raise click.ClickException(f"{path} already exists; --force overwrites it.")
     with as_user():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(template(model), encoding="utf-8")

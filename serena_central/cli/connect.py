@@ -24,10 +24,10 @@ from serena_central.clients.table import CLIENTS
 
 EXAMPLES = """\b
 Examples:
-  serena-central connect claude-code codex         in the user's own configurations
+  serena-central connect claude-code codex         in the user's configurations
   serena-central connect cursor --dry-run          only shows what would change
-  serena-central connect vscode --scope project    in .vscode/mcp.json of this project, to be shared
-  serena-central connect gemini --http             straight to the server, without a proxy
+  serena-central connect vscode --scope project    in this project's .vscode/mcp.json, to be shared
+  serena-central connect gemini --http             directly to the server, without serena-proxy
   serena-central connect --list                    what is configured where
 
 Clients: """
@@ -42,7 +42,7 @@ class _Options(NamedTuple):
 
 @click.command(epilog=EXAMPLES + ", ".join(CLIENTS))
 @clients_argument(required=False)
-@click.option("--http", "transport", flag_value="http", help="Connect straight to the server, without serena-proxy.")
+@click.option("--http", "transport", flag_value="http", help="Connect directly to the server, without serena-proxy.")
 @click.option("--stdio", "transport", flag_value="stdio", help="Connect through serena-proxy.")
 @scope_options
 @click.option("--list", "listing", is_flag=True, help="List what is configured where, and whether it is current.")
@@ -106,7 +106,7 @@ def _report(
 ) -> dict[str, Any]:
     diff = change.diff(here.hidden()) if dry_run else None
     if not as_json and change.is_none:
-        click.echo(f"{client.title}: connected already ({change.file})")
+        click.echo(f"{client.title}: already connected ({change.file})")
     elif not as_json and diff is not None:
         click.echo(diff, nl=False)
     elif not as_json:
@@ -114,7 +114,7 @@ def _report(
         if replaced is not None:
             click.echo(f"  This replaced an entry that started {replaced}.")
         if backup is not None:
-            click.echo(f"  As it was before: {backup}")
+            click.echo(f"  Backup: {backup}")
     said = {"client": client.name, "file": str(change.file), "changed": not change.is_none and not dry_run}
     return said | {"replaced": replaced, "backup": str(backup) if backup else None, "diff": diff}
 

@@ -36,7 +36,7 @@ class CantConnect(SerenaCentralError):
 def scope_options(function: Any) -> Any:
     """`--scope`, `--project`, `--dry-run`, as `scope`, `project`, `dry_run`."""
     for option in (
-        click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing."),
+        click.option("--dry-run", is_flag=True, help="Show what would change without changing anything."),
         click.option(
             "--project",
             type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -47,7 +47,7 @@ def scope_options(function: Any) -> Any:
             type=click.Choice(["user", "project"]),
             default="user",
             show_default=True,
-            help="The user's own configuration, or the project's, which others may share.",
+            help="The user's configuration, or the project's, which can be shared.",
         ),
     ):
         function = option(function)
@@ -90,11 +90,11 @@ class Here:
         if scope == "user":
             candidates = client.user_files(self.machine)
         elif (root := project_root(project)) == self.machine.home:
-            raise click.UsageError(f"{root} is your home folder and no project; name one with --project.")
+            raise click.UsageError(f"{root} is your home folder, not a project. Name one with --project.")
         else:
             candidates = tuple(root / name for name in client.project_files)
         if not candidates:
-            raise click.UsageError(f"{client.title} has no configuration for a project; leave out --scope project.")
+            raise click.UsageError(f"{client.title} has no project configuration. Omit --scope project.")
         return next((file for file in candidates if file.exists()), candidates[0])
 
     @cached_property
@@ -106,7 +106,7 @@ class Here:
             settings = load_server_config({}).value
         if settings.central_server_port == 0:
             raise ConfigError(
-                "central_server_port", "is 0, so that the URL is new at each start; choose one for --http"
+                "central_server_port", "is 0, so the URL changes at each start; choose a fixed port for --http"
             )
         host = "127.0.0.1" if settings.central_server_host in ("0.0.0.0", "::") else settings.central_server_host  # noqa: S104  compared
         return f"http://{f'[{host}]' if ':' in host else host}:{settings.central_server_port}/mcp"
@@ -135,11 +135,11 @@ class Here:
         if transport == "stdio":
             return client.stdio(Proxy(scope, self.program(scope), self._environment(scope)))
         if client.http is None:
-            raise click.UsageError(f"{client.title} can only start programs; leave out --http.")
+            raise click.UsageError(f"{client.title} only supports stdio servers. Omit --http.")
         if scope == "project" and not client.http_by_reference:
             raise click.UsageError(
-                f"{client.title} can't take the token from elsewhere, and a project's file must not hold it; "
-                "leave out --http."
+                f"{client.title} can't read the token from elsewhere, and a project's file must not contain it. "
+                "Omit --http."
             )
         url = self.url
         token = (self.token or (SHOWN_TOKEN if dry_run else self._minted())) if scope == "user" else None
@@ -152,7 +152,7 @@ class Here:
         beside = Path(sys.executable).with_name(PROXY + (".exe" if self.machine.platform == "win32" else ""))
         found = str(beside) if beside.exists() else shutil.which(PROXY)
         if found is None:
-            raise CantConnect(f"{PROXY} is neither beside {sys.executable} nor on PATH; install serena-central anew.")
+            raise CantConnect(f"{PROXY} is neither next to {sys.executable} nor on PATH. Reinstall serena-central.")
         return found
 
     def _environment(self, scope: Scope) -> dict[str, str]:

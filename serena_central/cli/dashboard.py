@@ -20,7 +20,7 @@ def page_address(url: str, path: str) -> str:
 
 
 @click.command(epilog="Examples: serena-central dashboard    serena-central dashboard --print")
-@click.option("--print", "only_print", is_flag=True, help="Print the link and open nothing.")
+@click.option("--print", "only_print", is_flag=True, help="Print the link instead of opening it.")
 @json_option
 def command(*, only_print: bool, as_json: bool) -> None:
     """Open the dashboard: sign this user's browser in by a link that works once, within ten minutes."""

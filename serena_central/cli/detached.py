@@ -41,12 +41,12 @@ def start(places: Places, arguments: Sequence[str]) -> Started:
         if child.poll() is not None:
             said = last_line(home.start_log).removeprefix("serena-central: ")
             raise NotStarted(
-                f"{said or 'The server said nothing.'} (log: {home.start_log})", max(child.returncode, FAILED)
+                f"{said or 'The server printed nothing.'} (log: {home.start_log})", max(child.returncode, FAILED)
             )
         time.sleep(POLL_S)
     child.terminate()
     child.wait()
-    raise NotStarted(f"The server did not answer within {START_S:g} s, and was ended. Log: {home.start_log}", FAILED)
+    raise NotStarted(f"The server did not answer within {START_S:g} s and was stopped. Log: {home.start_log}", FAILED)
 
 
 def announce(started: Started, *, as_json: bool) -> None:

@@ -46,7 +46,10 @@ def _plan(here: Here, client: Client, scope: Scope, project: Path | None) -> Cha
     try:
         entry = entry_in(file, client.form, keys_of(client))
         if entry is not None and not is_ours(entry):
-            raise CantConnect(f"The entry {'.'.join(keys_of(client))} in {file} is not ours. It was left alone.")
+            raise CantConnect(
+                f"The entry {'.'.join(keys_of(client))} in {file} was not written by serena-central. It was not "
+                "changed."
+            )
         return taking(file, client.form, keys_of(client), here.backups, is_ours)
     except Unusable as error:
         raise CantConnect(str(error)) from error

@@ -16,7 +16,7 @@ from serena_central.core.places import Places
 MARKS = {"ok": "ok     ", "info": "       ", "warning": "WARNING", "failed": "FAILED "}
 
 
-@click.command(epilog="Exits with 1 when something that must work does not. Example: serena-central doctor --json")
+@click.command(epilog="Exits with 1 if a required check fails. Example: serena-central doctor --json")
 @json_option
 def command(*, as_json: bool) -> None:
     """Check machine, settings, server, database and language servers; each problem says what to do."""

@@ -12,7 +12,7 @@ from serena_central.island.private import as_user
 
 @click.command(
     epilog="Example: serena-central graph src/app --granularity folder --format markdown --out graph.md\n\n"
-    "Ctrl-C shows what was found so far; asked for again, a graph goes on where it ended."
+    "Ctrl-C shows the result so far; the next run resumes there."
 )
 @click.argument("folder", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option(
@@ -25,10 +25,22 @@ from serena_central.island.private import as_user
     default="markdown",
     show_default=True,
 )
-@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only uses of this kind, like Class; repeatable.")
-@click.option("--max-nodes", type=click.IntRange(2, 2000), default=60, show_default=True, help="More are folded.")
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    metavar="KIND",
+    help="Only references to symbols of this kind, such as Class; repeatable.",
+)
+@click.option(
+    "--max-nodes", type=click.IntRange(2, 2000), default=60, show_default=True, help="Larger graphs are folded."
+)
 @seconds_option
-@click.option("--out", type=click.Path(dir_okay=False, writable=True, path_type=Path), help="A file; else printed.")
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    help="Write to this file instead of stdout.",
+)
 @json_option
 def command(
     folder: Path,
@@ -43,7 +55,7 @@ def command(
 ) -> None:
     """Show what uses what in FOLDER: circles, layers, and what most depends on."""
     if as_json and (form not in ("markdown", "json") or out is not None):
-        raise click.UsageError("--json prints the graph as JSON: leave out --format and --out.")
+        raise click.UsageError("--json prints the graph as JSON. Omit --format and --out.")
     if as_json:
         form = "json"
     arguments = {"granularity": granularity, "format": form, "kinds": list(kinds), "max_nodes": max_nodes}
@@ -59,4 +71,4 @@ def command(
     else:
         with as_user():
             out.write_text(blocks[0], encoding="utf-8")
-        click.echo(f"{out} written.", err=True)
+        click.echo(f"Wrote {out}", err=True)

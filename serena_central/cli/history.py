@@ -9,7 +9,7 @@ from serena_central.cli.remote import Remote
 @click.command(epilog="Example: serena-central history --project shop -n 50")
 @click.option("--session", help="Only edits of this session.")
 @click.option("--project", help="Only edits in this project (name or root).")
-@click.option("-n", "limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many.")
+@click.option("-n", "limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Number of edits.")
 @json_option
 def command(*, session: str | None, project: str | None, limit: int, as_json: bool) -> None:
     """List edits, the newest first."""

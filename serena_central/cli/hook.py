@@ -24,7 +24,7 @@ from serena_central.hook.main import run
 EXAMPLES = """\b
 Examples:
   serena-central hook install claude-code                    in ~/.claude/settings.json
-  serena-central hook install cursor vscode --scope project  in files of this project, to be shared
+  serena-central hook install cursor vscode --scope project  in this project's files, to be shared
   serena-central hook install codex --mode nudge --dry-run   only shows what would change
   serena-central hook uninstall claude-code
 
@@ -42,8 +42,8 @@ def command() -> None:
 
 @command.command("install", epilog="Example: serena-central hook install claude-code --dry-run")
 @clients_argument
-@click.option("--mode", type=click.Choice(MODES), default="deny", show_default=True, help="What to do with searches.")
-@click.option("--source-folder", "folders", multiple=True, help="A folder of sources, in place of src, lib and so on.")
+@click.option("--mode", type=click.Choice(MODES), default="deny", show_default=True, help="How to handle searches.")
+@click.option("--source-folder", "folders", multiple=True, help="A source folder, instead of src, lib and so on.")
 @scope_options
 @json_option
 def install(*, clients: tuple[str, ...], mode: str, folders: tuple[str, ...], **given: Any) -> None:
@@ -55,7 +55,9 @@ def install(*, clients: tuple[str, ...], mode: str, folders: tuple[str, ...], **
     here = Here.now()
     for name in clients:
         if mode == "ask" and not HOOKS[name].can_ask:
-            raise click.UsageError(f"A hook of {CLIENTS[name].title} can't ask its user. Choose --mode deny or nudge.")
+            raise click.UsageError(
+                f"{CLIENTS[name].title} does not support hooks that ask the user. Choose --mode deny or nudge."
+            )
 
     options = "" if mode == "deny" else f" --mode {mode}"
     options += "".join(f" --source-folder {shlex.quote(folder)}" for folder in folders)
@@ -99,7 +101,7 @@ def _change(
         changes = {name: plan(name, _file(here, name, scope, project), scope) for name in dict.fromkeys(clients)}
     except Unusable as error:
         raise CantConnect(str(error)) from error
-    done, already = ("installed in", "were installed in") if installs else ("taken out of", "are not in")
+    done, already = ("installed in", "are already installed in") if installs else ("removed from", "are not in")
     said: list[dict[str, Any]] = []
     for name, change in changes.items():
         backup = carry_out(change, here, dry_run=dry_run)
@@ -120,7 +122,7 @@ def _file(here: Here, name: str, scope: Scope, project: Path | None) -> Path:
         return HOOKS[name].user_file(here.machine)
     root = project_root(project)
     if root == here.machine.home:
-        raise click.UsageError(f"{root} is your home folder and no project; name one with --project.")
+        raise click.UsageError(f"{root} is your home folder, not a project. Name one with --project.")
     return root / HOOKS[name].project_file
 
 
@@ -143,7 +145,7 @@ def _passed_on(does: str) -> click.Command:
         run("serena-central hook", [does, *arguments])
 
     settings: dict[str, Any] = {"ignore_unknown_options": True, "help_option_names": []}
-    text = f"What clients run as `serena-hook {does}`."
+    text = f"Run by clients as `serena-hook {does}`."
     return click.command(does, context_settings=settings, add_help_option=False, help=text)(pass_on)
 
 

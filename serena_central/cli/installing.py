@@ -37,7 +37,9 @@ class Failure(msgspec.Struct, frozen=True):
 )
 @click.argument("names", nargs=-1)
 @click.option("--all-core", is_flag=True, help=f"Install {', '.join(CORE)}.")
-@click.option("--via", "ways", multiple=True, type=click.Choice(sorted(WAYS)), help="Only in this way (repeatable).")
+@click.option(
+    "--via", "ways", multiple=True, type=click.Choice(sorted(WAYS)), help="Only with this install method (repeatable)."
+)
 @json_option
 def install_command(*, names: tuple[str, ...], all_core: bool, ways: tuple[str, ...], as_json: bool) -> None:
     """Install language servers, named by themselves or by their languages."""
@@ -120,7 +122,7 @@ def _print_outcomes(installed: Sequence[Installed], failed: Sequence[Failure]) -
                 one.server,
                 one.version or "-",
                 one.via,
-                f"{one.seconds:.0f} s" if one.fresh else "was there",
+                f"{one.seconds:.0f} s" if one.fresh else "already installed",
                 one.folder or "-",
             ]
             for one in installed

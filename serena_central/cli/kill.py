@@ -18,4 +18,4 @@ def command(*, session: str, as_json: bool) -> None:
     if as_json:
         print_json(ended)
     else:
-        click.echo(f"{session} is terminated.")
+        click.echo(f"{session} was terminated.")

@@ -55,7 +55,7 @@ def list_languages(*, as_json: bool) -> None:
         for one in languages
     ]
     print_table(["LANGUAGE", "FILES", "SERVER", "OTHERS", "GET BY", "HERE"], rows, empty="The catalogue is empty.")
-    click.echo(f"\n{len(rows)} languages. HERE: the default server was found on this machine. More with --json.")
+    click.echo(f"\n{len(rows)} languages. HERE: the default server is installed on this machine. Details: --json.")
 
 
 def shortened(words: list[str], limit: int) -> str:

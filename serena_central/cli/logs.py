@@ -13,20 +13,20 @@ POLL_S = 0.2
 
 
 @click.command(epilog="Examples: serena-central logs -f --level warning    serena-central logs -n 500 --session s-1")
-@click.option("-f", "--follow", is_flag=True, help="Go on with what is added, until Ctrl-C.")
+@click.option("-f", "--follow", is_flag=True, help="Follow the log until Ctrl-C.")
 @click.option(
-    "-n", "count", type=click.IntRange(0), default=50, show_default=True, help="How many of the newest records."
+    "-n", "count", type=click.IntRange(0), default=50, show_default=True, help="Number of newest records to show."
 )
-@click.option("--session", help="Only what is about the session of this id (serena-central sessions).")
+@click.option("--session", help="Only records of the session with this id (serena-central sessions).")
 @click.option(
-    "--level", type=click.Choice(["debug", "info", "warning", "error"]), help="Only records of this level and above."
+    "--level", type=click.Choice(["debug", "info", "warning", "error"]), help="Only records of this level or higher."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object per line.")
 def command(*, follow: bool, count: int, session: str | None, level: str | None, as_json: bool) -> None:
     """Show the server's log."""
     file = Places.of_user().log_file
     if not file.exists() and not follow:
-        raise SerenaCentralError(f"There is no log yet ({file}): no server has run in this home.")
+        raise SerenaCentralError(f"There is no log yet ({file}): no server has run with this data folder.")
     wanted = Wanted(level, session)
     follower = Follower(file)  # first: what comes while we print is not lost
     for record in last_records(file, count, wanted):

@@ -61,9 +61,9 @@ def doctor_command(*, project: Path, as_json: bool) -> None:
     else:
         rows = [[one.language, one.files, one.server, _state(one), one.version or "-", _where(one)] for one in findings]
         print_table(
-            ["LANGUAGE", "FILES", "SERVER", "STATE", "VERSION", "FROM, OR HOW TO GET IT"],
+            ["LANGUAGE", "FILES", "SERVER", "STATE", "VERSION", "FOUND AT, OR HOW TO INSTALL"],
             rows,
-            empty="No file here has a language that is known.",
+            empty="No file here is in a supported language.",
         )
     if not all(finding.runs for finding in findings):
         raise Unsuccessful

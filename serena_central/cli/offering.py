@@ -31,20 +31,22 @@ def offer_trust(places: Places) -> None:
         return
     suggested = _suggested()
     click.echo(
-        "A repository may bring what language servers execute: build scripts, plug-ins, interpreters. That is held\n"
-        "back until you trust it: one by one with `serena-central trust DIR`, or now all that lie in folders of yours."
+        "A repository may contain code that language servers execute: build scripts, plug-ins, interpreters. It is "
+        "blocked\n"
+        "until you trust it: each repository with `serena-central trust DIR`, or now all repositories in your own "
+        "folders."
     )
     click.echo(f"Trust all repositories in {suggested}? [y / other patterns, separated by commas / N] ", nl=False)
     answer = _answered()
     if answer is None:
-        click.echo("\nNobody answered; it is asked again the next time.")
+        click.echo("\nNo answer; you will be asked again at the next start.")
         return
     places.create()
     patterns = _patterns(answer, suggested)
     if patterns:
         _write(patterns)
     elif answer.lower() not in NO:
-        click.echo("That names no folders inside of your home folder or elsewhere; nothing is trusted.")
+        click.echo("These are not valid folder patterns. Nothing is trusted.")
     places.asked_file.touch(mode=0o600)
 
 
@@ -88,4 +90,4 @@ def _write(patterns: list[str]) -> None:
     except (OSError, UnicodeDecodeError, SerenaCentralError) as error:
         click.echo(f"serena-central: {file} was not changed: {error}", err=True)
         return
-    click.echo(printable(f"Written to {file}: trusted_roots: {', '.join(patterns)}. A running server: restart it."))
+    click.echo(printable(f"Written to {file}: trusted_roots: {', '.join(patterns)}. Restart a running server."))

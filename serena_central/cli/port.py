@@ -29,7 +29,7 @@ def listening(settings: ServerSettings) -> Generator[socket.socket]:
             if error.errno != errno.EADDRINUSE:
                 raise PortTaken(f"Can't listen on {host}:{port}: {error.strerror}.") from error
             raise PortTaken(
-                f"Port {port} is taken{_by_whom(port)}. Choose another with --port (0 takes a free one), "
+                f"Port {port} is in use{_by_whom(port)}. Choose another with --port (0 takes a free one) "
                 "or set central_server_port."
             ) from error
         listener.listen(BACKLOG)

@@ -14,7 +14,7 @@ TIMEOUT_S = 900.0
 
 UNBOUNDED_CHARS = 5_000_000
 
-INTERRUPTED = "Interrupted: asking for what was found so far. Ctrl-C again ends it; what was found is kept either way."
+INTERRUPTED = "Interrupted: fetching the result so far. Press Ctrl-C again to stop; the result is kept either way."
 
 SO_FAR_S = 1.0
 """How long is looked further after an interruption."""
@@ -24,7 +24,7 @@ seconds_option = click.option(
     type=click.FloatRange(1, 590),
     default=50.0,
     show_default=True,
-    help="After so many what was found so far is shown; run again, it goes on.",
+    help="Show the result so far after this time; the next run resumes there.",
 )
 
 

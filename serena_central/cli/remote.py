@@ -56,7 +56,7 @@ class Remote:
             self._address = urlsplit(self.url)
             self._host, self._port = str(self._address.hostname), self._address.port or 80
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise NoServer("No server runs for this user. Start one with `serena-central serve`.") from error
+            raise NoServer("No server is running for this user. Start one with `serena-central serve`.") from error
         self._folder = os.fsencode(folder or Path.cwd())
         self._answer_timeout_s = answer_timeout_s
 
@@ -88,7 +88,7 @@ class Remote:
                 if "error" in line:
                     raise Refused(line["status"], line["error"]["kind"], line["error"]["message"])
                 says(line["says"], line["part"])
-        raise NoServer(f"The server at {self.url} stopped before it was done.")
+        raise NoServer(f"The server at {self.url} stopped before the request finished.")
 
     def _json(self, method: str, path: str, body: Any = None) -> Any:
         with self._reaching(), self._asked(method, path, body) as response:
@@ -102,7 +102,7 @@ class Remote:
         try:
             yield
         except TimeoutError as error:
-            raise NoServer(f"The server at {self.url} does not answer. `serena-central doctor` tells more.") from error
+            raise NoServer(f"The server at {self.url} does not answer. Run `serena-central doctor`.") from error
         except Unproven as error:
             raise NotOurs(str(error)) from error
         except (OSError, http.client.HTTPException) as error:
@@ -147,7 +147,7 @@ class Remote:
         try:
             answer: Any = json.loads(content) if content else None
         except ValueError as error:
-            raise Refused(response.status, "", f"{self.url} does not answer as a serena-central server.") from error
+            raise Refused(response.status, "", f"{self.url} is not a serena-central server.") from error
         if 200 <= response.status < 300:
             return answer
         found: Any = cast("dict[str, Any]", answer).get("error") if isinstance(answer, dict) else None

@@ -29,5 +29,5 @@ def command(*, as_json: bool) -> None:
         arguments = json.loads(places.server_file.read_text(encoding="utf-8")).get("arguments", [])
         stop_server()
     except (OSError, ValueError, NoServer):
-        click.echo("No server ran.", err=as_json)
+        click.echo("No server was running.", err=as_json)
     detached.announce(detached.start(places, arguments), as_json=as_json)

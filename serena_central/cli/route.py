@@ -28,11 +28,11 @@ def command(words: tuple[str, ...], *, project: Path, as_json: bool) -> None:
         click.echo(f"serena-central: {problem}", err=True)
     if repo is None:
         raise click.ClickException(
-            f"{project.resolve()} lies in no super-repo; `serena-central superrepo init` makes one."
+            f"{project.resolve()} is not in a super-repo; `serena-central superrepo init` creates one."
         )
     found = repo.routing(" ".join(words))
     if as_json:
         print_json(found)
     else:
         rows = [[one["module"], one["points"], ", ".join(one["reasons"])] for one in found["scores"]]
-        print_table(["MODULE", "POINTS", "WHY"], rows, empty=f"No word scores; default_module: {found['module']}.")
+        print_table(["MODULE", "POINTS", "WHY"], rows, empty=f"No word matches; default_module: {found['module']}.")

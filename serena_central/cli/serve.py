@@ -63,17 +63,17 @@ class _Start(NamedTuple):
     "projects",
     multiple=True,
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A project to open at the start (may be repeated).",
+    help="A project to open at startup (repeatable).",
 )
 @click.option("--open", "open_page", is_flag=True, help="Open the dashboard in the browser.")
-@click.option("--daemon", is_flag=True, help="Run it in the background: return once it answers.")
+@click.option("--daemon", is_flag=True, help="Run in the background; return once the server answers.")
 @click.option("--json", "as_json", is_flag=True, help="With --daemon: print JSON.")
 def command(
     *, host: str | None, port: int | None, projects: tuple[Path, ...], open_page: bool, daemon: bool, as_json: bool
 ) -> None:
     """Run the server in the foreground; Ctrl-C stops it. With --daemon, `serena-central stop` does."""
     if as_json and not daemon:
-        raise click.UsageError("--json needs --daemon.")
+        raise click.UsageError("--json requires --daemon.")
     if daemon:
         started = detached.start(Places.of_user(), _arguments(host, port, projects, open_page=open_page))
         detached.announce(started, as_json=as_json)
@@ -83,7 +83,7 @@ def command(
     for problem in loaded.problems:
         click.echo(f"serena-central: {problem}", err=True)
     if not loaded.value.central_server_enabled:
-        raise ConfigError("central_server_enabled", "is off, so that no server is started; switch it on to serve")
+        raise ConfigError("central_server_enabled", "is off, so no server is started; turn it on to serve")
     raise_limit()
     keep_little()
     places = Places.of_user()

@@ -18,7 +18,7 @@ def command() -> None:
 
 
 @command.command(short_help="Install and start it.", epilog="Example: serena-central service install")
-@click.option("--dry-run", is_flag=True, help="Show the file and the commands, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the file and the commands without changing anything.")
 @json_option
 def install(*, dry_run: bool, as_json: bool) -> None:
     """Write the service's file and start it; a server that runs already goes over to it, with its sessions."""
@@ -41,13 +41,15 @@ def install(*, dry_run: bool, as_json: bool) -> None:
     elif started:
         click.echo(f"Wrote {supervisor.file}")
         click.echo(
-            "The service runs, now and after each login. To keep it when nobody is logged in: loginctl enable-linger"
+            "The service is running and starts at each login. To keep it running after logout: loginctl enable-linger"
         )
     else:
         click.echo(f"Wrote {supervisor.file}")
-        click.echo(f"Not started: {supervisor.title} does not run for this user here. Where it does, start it by:")
+        click.echo(
+            f"Not started: {supervisor.title} is not running for this user. Where it is, start the service with:"
+        )
         _tell(supervisor.starting())
-        click.echo("Without it, start the server by: serena-central serve --daemon")
+        click.echo("Otherwise, start the server with: serena-central serve --daemon")
 
 
 def _start(supervisor: Supervisor) -> bool:
@@ -82,7 +84,7 @@ def uninstall(*, as_json: bool) -> None:
         click.echo(f"Removed {supervisor.file}" if installed else f"No service is installed ({supervisor.file}).")
 
 
-@command.command(short_help="Show how it is.", epilog="Example: serena-central service status --json")
+@command.command(short_help="Show its state.", epilog="Example: serena-central service status --json")
 @json_option
 def status(*, as_json: bool) -> None:
     """Show whether the service is installed, current and running, and whether the server answers."""
@@ -105,7 +107,7 @@ def status(*, as_json: bool) -> None:
         click.echo(f"Installed: {supervisor.file}")
         click.echo(f"Service: {'running' if told['running'] else 'not running'}")
         if not told["current"]:
-            click.echo("The file differs from what is installed now (program, PATH): serena-central service install")
+            click.echo("The file is outdated (program or PATH changed). Run: serena-central service install")
     click.echo(f"Server: {told['url'] or 'does not answer'}")
 
 

@@ -37,12 +37,12 @@ def command(*, as_json: bool) -> None:
         for server in servers
     ]
     headers = ["ROOT", "LANGUAGE", "SERVER", "STATE", "PID", "MEMORY", "LEASES", "CALLS", "RESTARTS", "IDLE", "AGE"]
-    print_table(headers, rows, empty="No language server runs; the first question about code starts one.")
+    print_table(headers, rows, empty="No language server is running; the first request about code starts one.")
     policy = {key: value for key, value in pool["policy"].items() if value is not None}
     held = megabytes(sum(one["memory_bytes"] for one in servers))
-    click.echo(f"Memory: {held} of {megabytes(pool['memory_budget_bytes'])} that all may use together")
+    click.echo(f"Memory: {held} of the budget of {megabytes(pool['memory_budget_bytes'])}")
     click.echo(f"Policy: {', '.join(f'{key} {value:g}' for key, value in policy.items())}")
     if lost := sum(store["dropped"].values()):
-        click.echo(f"Database: {lost} rows were not recorded since the start")
+        click.echo(f"Database: {lost} rows were lost since the start")
     if store["problem"]:
         click.echo(f"Database: {store['problem']}")

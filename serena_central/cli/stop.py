@@ -34,7 +34,7 @@ def stop_server() -> int:
     while process_alive(pid):
         if time.monotonic() > deadline:
             raise SerenaCentralError(
-                f"The server (pid {pid}) is still running {STOP_TIMEOUT_S:g} s after it was asked."
+                f"The server (pid {pid}) is still running {STOP_TIMEOUT_S:g} s after the stop request."
             )
         time.sleep(POLL_S)
     return pid

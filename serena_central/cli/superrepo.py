@@ -18,21 +18,21 @@ def command() -> None:
 
 @command.command(epilog="Example: serena-central superrepo init --dry-run ~/src/platform")
 @click.argument("folder", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--dry-run", is_flag=True, help="Print the proposal and write nothing.")
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option("--dry-run", is_flag=True, help="Print the proposal without writing it.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @json_option
 def init(folder: Path, *, dry_run: bool, force: bool, as_json: bool) -> None:
     """Propose FOLDER's .serena/project.yml, from submodules, workspaces and packages in it, for you to edit."""
     root = folder.resolve()
     file = root / PROJECT_FILE
     if file.exists() and not (force or dry_run):
-        raise click.ClickException(f"{file} is there already; --force replaces it, --dry-run shows the proposal.")
+        raise click.ClickException(f"{file} already exists; --force overwrites it, --dry-run shows the proposal.")
     proposal = propose(root)
     if not proposal.modules:
         raise click.ClickException(
-            f"Nothing in {root} names modules: there is no .gitmodules, go.work or workspace of npm, pnpm or Cargo, "
-            "and below it no repository and no package (go.mod, Cargo.toml, pyproject.toml, package.json and the like)."
-            f"\n{proposal.why_left_out('Left out: ')}`serena-central config init --project` writes a template."
+            f"No modules found in {root}: there is no .gitmodules, go.work or workspace of npm, pnpm or Cargo, "
+            "and no repository or package below it (go.mod, Cargo.toml, pyproject.toml, package.json and similar)."
+            f"\n{proposal.why_left_out('Not included: ')}`serena-central config init --project` writes a template."
         )
     if not dry_run:
         with as_user():
@@ -46,4 +46,4 @@ def init(folder: Path, *, dry_run: bool, force: bool, as_json: bool) -> None:
     else:
         say(f"Wrote {file} with {len(proposal.modules)} modules. Please edit it.")
         if proposal.left_out:
-            say(f"Left out:\n{proposal.why_left_out('  ')}", nl=False)
+            say(f"Not included:\n{proposal.why_left_out('  ')}", nl=False)

@@ -41,7 +41,7 @@ class Program:
         beside = Path(sys.executable).with_name("serena-central")
         found = beside if beside.exists() else Path(shutil.which("serena-central") or "")
         if not found.is_absolute():
-            raise NotSupervised(f"serena-central is neither beside {sys.executable} nor on PATH; install it anew.")
+            raise NotSupervised(f"serena-central is neither next to {sys.executable} nor on PATH. Reinstall it.")
         kept = {name: value for name in ("PATH", HOME_VARIABLE, "SERENA_HOME") if (value := os.environ.get(name))}
         return cls(found, kept, log)
 
@@ -163,7 +163,7 @@ def of_this_machine(platform: str = sys.platform) -> Supervisor:
     if platform == "linux":
         named = Path(os.environ.get("XDG_CONFIG_HOME", ""))
         return Systemd(named if named.is_absolute() else Path.home() / ".config")
-    raise NotSupervised(f"Services are installed for systemd and launchd; there is none on {platform}.")
+    raise NotSupervised(f"Services are supported on systemd and launchd, not on {platform}.")
 
 
 def run(commands: Sequence[Sequence[str]]) -> None:

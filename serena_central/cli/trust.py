@@ -30,10 +30,10 @@ Whole folders are trusted by your settings: trusted_roots: ["~/src/mine/*"]
 
 @click.command(epilog=EXAMPLES)
 @click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
-@click.option("--show", is_flag=True, help="Only show what it brings and whether it is trusted.")
-@click.option("--revoke", is_flag=True, help="Trust it no more.")
-@click.option("--list", "listing", is_flag=True, help="List what is trusted.")
-@click.option("--yes", is_flag=True, help="Trust it without being asked, for scripts.")
+@click.option("--show", is_flag=True, help="Show what it can execute and whether it is trusted.")
+@click.option("--revoke", is_flag=True, help="Revoke the trust.")
+@click.option("--list", "listing", is_flag=True, help="List trusted repositories.")
+@click.option("--yes", is_flag=True, help="Trust it without a prompt, for scripts.")
 @json_option
 def command(*, folder: Path | None, show: bool, revoke: bool, listing: bool, yes: bool, as_json: bool) -> None:
     """Trust a repository: let its settings name programs, and its tools execute what is in it.
@@ -41,7 +41,7 @@ def command(*, folder: Path | None, show: bool, revoke: bool, listing: bool, yes
     Whatever executes nothing works without trust. A super-repo's modules are trusted with it.
     """
     if sum((show, revoke, listing, yes)) > 1:
-        raise click.UsageError("--show, --revoke, --list and --yes exclude each other.")
+        raise click.UsageError("--show, --revoke, --list and --yes are mutually exclusive.")
     settings = RootSettings(loaded := load_server_config({}), Places.of_user())
     if listing:
         _list(settings.trust, loaded.value.trusted_roots, as_json=as_json)
@@ -71,7 +71,7 @@ def project_root(named: Path | None) -> Path:
         around = (at for at in (here, *here.parents) if not home.is_relative_to(at))
         here = next((at for at in around if has_marker(at)), here)
     if home.is_relative_to(here):
-        raise TrustRefused(f"{here} is your home folder, or above it, and no project. Name a repository.")
+        raise TrustRefused(f"{here} is your home folder or above it, not a project. Name a repository.")
     return here
 
 
@@ -98,11 +98,11 @@ def _trust(trust: Trust, found: Sequence[Standing], *, yes: bool, as_json: bool)
     if yes:
         by += " with --yes"
     elif as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise TrustRefused(f"{root} is not trusted, and nobody can be asked here. Look at it, and pass --yes.")
+        raise TrustRefused(f"{root} is not trusted, and this is not a terminal. Review it and pass --yes.")
     else:
         click.echo()
         if not click.confirm(printable(f"Trust {root}?" if len(wanted) == 1 else f"Trust {root} and its modules?")):
-            click.echo("It stays restricted.")
+            click.echo("It remains restricted.")
             return
     approved = [trust.approve(one.root, one.digest, by=by) for one in wanted]
     if as_json:
@@ -110,7 +110,7 @@ def _trust(trust: Trust, found: Sequence[Standing], *, yes: bool, as_json: bool)
         return
     for one in approved:
         _say(f"{one.root}: {one.state}")
-    click.echo("A running server goes by it from the next call on. Take it back with --revoke.")
+    click.echo("A running server applies it from the next call on. Undo with --revoke.")
 
 
 def _revoke(trust: Trust, roots: Iterable[Path], *, as_json: bool) -> None:
@@ -133,7 +133,9 @@ def _list(trust: Trust, trusted_roots: Iterable[str], *, as_json: bool) -> None:
         return
     rows = [(one, "in your settings", "", "trusted_roots") for one in trusted_roots]
     rows += [(one.root, str(standing.state), age(one.at), one.by) for one, standing in approved]
-    print_table(["ROOT", "STATE", "SINCE", "BY"], rows, empty="Nothing is trusted. `serena-central trust DIR` asks.")
+    print_table(
+        ["ROOT", "STATE", "SINCE", "BY"], rows, empty="No repository is trusted. Use `serena-central trust DIR`."
+    )
 
 
 def _as_json(one: Standing) -> dict[str, Any]:

@@ -19,4 +19,4 @@ def command(*, edit: str, as_json: bool) -> None:
         print_json(undone)
     else:
         files = ", ".join(file["moved_to"] or file["path"] for file in undone["files"])
-        say(f"{edit} is undone by {undone['edit']}: {files}")
+        say(f"{edit} was undone by {undone['edit']}: {files}")

@@ -22,16 +22,18 @@ NOUNS = {"broken": "broken reference", "unused": "unused symbol"}
 
 
 @click.command(
-    epilog="Exits with 1 on findings, and when not everything could be checked, or not in time.\n\n"
+    epilog="Exits with 1 on findings, or if not everything could be checked in time.\n\n"
     "Example, as a git hook: serena-central validate --broken-refs --since HEAD",
 )
-@click.option("--unused", is_flag=True, help="Functions, methods and types that nothing uses.")
-@click.option("--broken-refs", "broken", is_flag=True, help="Names that lead nowhere.")
+@click.option("--unused", is_flag=True, help="Find functions, methods and types without references.")
+@click.option("--broken-refs", "broken", is_flag=True, help="Find unresolved references.")
 @click.option(
-    "--possible", is_flag=True, help="List possible broken references, too: what the server may only not see."
+    "--possible", is_flag=True, help="Also list possible broken references, which the server may just not see."
 )
 @click.option(
-    "--since", metavar="REV", help="Only what concerns files that differ from this git revision, which is the baseline."
+    "--since",
+    metavar="REV",
+    help="Only findings that involve files changed since this git revision, which is the baseline.",
 )
 @click.option(
     "--project", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path), show_default=True
@@ -63,7 +65,7 @@ def command(
     if failed:
         click.echo(f"serena-central: {counted(failed, 'file')} could not be checked.", err=True)
     if not_examined:
-        said = f"{counted(not_examined, 'symbol')} not examined in time: run it again, it goes on."
+        said = f"{counted(not_examined, 'symbol')} not examined in time. Run again to resume."
         click.echo(f"serena-central: {said}", err=True)
     unused_for_sure = any(one["confidence"] == "high" for one in answers["unused"])
     if failed or not_examined or unused_for_sure or any(map(_counts, answers["broken"])):

@@ -19,10 +19,10 @@ WARM_S = 3600.0
     "--project",
     default=".",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A project, or a super-repo: then all its modules.",
+    help="A project, or a super-repo with all its modules.",
 )
-@click.option("--modules", default="", help="Only these modules of the super-repo, separated by commas.")
-@click.option("--background", is_flag=True, help="Return at once; warmup-status.json tells the outcome.")
+@click.option("--modules", default="", help="Only these modules of the super-repo, comma-separated.")
+@click.option("--background", is_flag=True, help="Return immediately; warmup-status.json reports the outcome.")
 @json_option
 def command(project: Path, *, modules: str, background: bool, as_json: bool) -> None:
     """Start the language servers of a project or super-repo, wait until they are ready, and fill the index."""
@@ -51,6 +51,6 @@ def command(project: Path, *, modules: str, background: bool, as_json: bool) -> 
             ]
             for one in warmed
         ]
-        print_table(["PROJECT", "LANGUAGE", "TOOK", "STATE", "REMARK"], rows, empty="Nothing there needs warming up.")
+        print_table(["PROJECT", "LANGUAGE", "TOOK", "STATE", "REMARK"], rows, empty="Nothing to warm up.")
     if not all(one["success"] for one in warmed):
         raise Unsuccessful

@@ -166,16 +166,16 @@ def _replace(file: Path, change: Change, data: bytes) -> None:
 def _check_unchanged(change: Change) -> None:
     """A client that runs may write its own file at any time."""
     if _read(change.file) != change.before:
-        raise Unusable(f"{change.file} has just been changed by another program. Try again.")
+        raise Unusable(f"{change.file} was just changed by another program. Try again.")
 
 
 def _read(file: Path) -> bytes | None:
     try:
         status = _target(file).stat()
         if not stat.S_ISREG(status.st_mode):
-            raise Unusable(f"{file} is no regular file. Move it away, or add the entry by hand.")
+            raise Unusable(f"{file} is not a regular file. Move it away, or add the entry manually.")
         if status.st_size > LARGEST_BYTES:
-            raise Unusable(f"{file} is larger than any configuration ({status.st_size:,} bytes). It was not changed.")
+            raise Unusable(f"{file} is too large for a configuration ({status.st_size:,} bytes). It was not changed.")
         if not status.st_mode & 0o222:
             raise Unusable(f"{file} is read-only. Make it writable (chmod u+w) and try again.")
         return file.read_bytes()
@@ -189,7 +189,7 @@ def _target(file: Path) -> Path:
     try:
         return file.resolve()
     except (OSError, RuntimeError) as error:
-        raise Unusable(f"{file} is a symbolic link that leads nowhere. Mend or remove it, and try again.") from error
+        raise Unusable(f"{file} is a dangling symlink. Fix or remove it and try again.") from error
 
 
 def _text(file: Path, data: bytes) -> tuple[bytes, str]:
@@ -199,14 +199,14 @@ def _text(file: Path, data: bytes) -> tuple[bytes, str]:
         return mark, data[len(mark) :].decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise Unusable(f"{file}:{line}: it is not UTF-8. Save it as UTF-8 and try again.") from error
+        raise Unusable(f"{file}:{line}: not UTF-8. Save it as UTF-8 and try again.") from error
 
 
 def _encoded(file: Path, text: str) -> bytes:
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise Unusable(f"{file} was not changed: the entry holds what UTF-8 can't say.") from error
+        raise Unusable(f"{file} was not changed: the entry contains text that can't be encoded as UTF-8.") from error
 
 
 def _edited(file: Path, edit: Callable[[], Result]) -> Result:
@@ -214,7 +214,7 @@ def _edited(file: Path, edit: Callable[[], Result]) -> Result:
         return edit()
     except Malformed as error:
         raise Unusable(
-            f"{file}:{error.line}: {error.problem}. Mend the file and try again; it was not changed."
+            f"{file}:{error.line}: {error.problem}. Fix the file and try again; it was not changed."
         ) from error
 
 
@@ -246,8 +246,8 @@ def _read_back(form: Form, text: str) -> dict[str, Value] | None:
 
 def _by_hand(file: Path, keys: Keys) -> str:
     return (
-        f"{file} writes {'.'.join(keys)} in a way that can't be changed without touching more. It was not changed: "
-        "edit that entry by hand, or remove it and try again."
+        f"{file} has {'.'.join(keys)} in a form that can't be edited without other changes. It was not changed: "
+        "edit the entry manually, or remove it and try again."
     )
 
 

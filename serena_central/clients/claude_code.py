@@ -25,13 +25,13 @@ def http(server: Server) -> Entry:
 CLIENT = Client(
     name="claude-code",
     title="Claude Code",
-    about="By HTTP, a command of ours prints the headers whenever it connects: the token is in no file.",
+    about="Over HTTP it gets its headers from a serena-proxy command at each connection; the token is in no file.",
     servers=("mcpServers",),
     user_files=user_files,
     project_files=(".mcp.json",),
     stdio=stdio,
     http=http,
-    then="Start it anew; /mcp shows the connection.",
+    then="Restart it; /mcp shows the connection.",
 )
 
 

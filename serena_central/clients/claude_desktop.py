@@ -17,7 +17,7 @@ def stdio(proxy: Proxy) -> Entry:
 CLIENT = Client(
     name="claude-desktop",
     title="Claude Desktop",
-    about="It can only start programs, and works in no folder: activate a project first.",
+    about="It only supports stdio servers and has no working folder: activate a project first.",
     servers=("mcpServers",),
     user_files=user_files,
     stdio=stdio,

@@ -121,7 +121,7 @@ class Client:
     """What it is connected by, unless somebody says otherwise, in a user's file."""
     about: str = ""
     """What a person should know of it here; for the documentation."""
-    then: str = "Start it anew."
+    then: str = "Restart it."
     """What a person has to do for the change to count."""
 
 

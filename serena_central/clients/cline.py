@@ -23,10 +23,10 @@ def http(server: Server) -> Entry:
 CLIENT = Client(
     name="cline",
     title="Cline",
-    about="It starts programs in `/`, and names no folder: say `project=` in a call, or activate the project first.",
+    about="It starts servers in `/` and names no folder: pass `project=` in a call, or activate the project first.",
     servers=("mcpServers",),
     user_files=user_files,
     http=http,
     http_by_reference=False,
-    then="Cline takes it up when the file changes; MCP Servers, Configure shows the connection.",
+    then="Cline reloads the file when it changes; MCP Servers, Configure shows the connection.",
 )

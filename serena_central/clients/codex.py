@@ -27,7 +27,7 @@ def http(server: Server) -> Entry:
 CLIENT = Client(
     name="codex",
     title="Codex",
-    about="It sends its conversation's id with each call and recovers by itself: it needs no proxy.",
+    about="It sends its conversation id with each call and reconnects by itself, so it needs no proxy.",
     form=TomlForm(),
     servers=("mcp_servers",),
     user_files=user_files,
@@ -54,5 +54,5 @@ HOOKS = Hooks(
     ".codex/hooks.json",
     HooksForm(JSON),
     hooks,
-    then="Codex runs them once you have trusted them: /hooks shows them.",
+    then="Codex runs them once you have trusted them; /hooks lists them.",
 )

@@ -26,13 +26,13 @@ def http(server: Server) -> Entry:
 CLIENT = Client(
     name="cursor",
     title="Cursor",
-    about="The proxy finds the open folder by what Cursor tells it.",
+    about="The proxy gets the open folder from Cursor.",
     servers=("mcpServers",),
     user_files=user_files,
     project_files=(".cursor/mcp.json",),
     stdio=stdio,
     http=http,
-    then="Switch it on under Settings, MCP.",
+    then="Enable it under Settings, MCP.",
 )
 
 

@@ -21,13 +21,13 @@ def http(server: Server) -> Entry:
 CLIENT = Client(
     name="gemini",
     title="Gemini CLI",
-    about="By stdio, since by HTTP it sends nothing when it ends.",
+    about="Over stdio, because over HTTP it does not report when it exits.",
     form=JSON_WITH_COMMENTS,
     servers=("mcpServers",),
     user_files=user_files,
     project_files=(".gemini/settings.json",),
     http=http,
-    then="Start it anew; /mcp shows the connection.",
+    then="Restart it; /mcp shows the connection.",
 )
 
 

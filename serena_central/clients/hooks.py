@@ -53,7 +53,7 @@ class HooksForm:
         for event, groups in entry.items():
             before = members_of(said.get("hooks")).get(event, [])
             if not isinstance(before, list):
-                raise Malformed(1, f"hooks.{event} is no list, so that nothing can be added to it")
+                raise Malformed(1, f"hooks.{event} is not a list, so nothing can be added to it")
             text = self._base.put(text, ("hooks", event), [*cast("list[Value]", before), *groups])
         return text
 
@@ -107,7 +107,7 @@ class Hooks:
     """Event → groups of ours."""
     can_ask: bool = False
     """Whether a hook may leave the decision to the client's user."""
-    then: str = "They count from its next start."
+    then: str = "They take effect at its next start."
 
 
 def nested(command: str, *, matcher: str = "", timeout: int) -> list[Value]:

@@ -71,7 +71,7 @@ class JsonForm:
                 return text[: held.value.start] + new.replace("\n", line_end) + text[held.value.end :]
             if held.value.members is None:
                 line = _line(text, held.start)
-                raise Malformed(line, f"{json.dumps(held.key)} is no object, so that nothing can be added to it")
+                raise Malformed(line, f"{json.dumps(held.key)} is not an object, so nothing can be added to it")
             container, depth = held.value, depth + 1
         return _added(text, root, container, keys[depth], _nested(keys[depth + 1 :], entry), line_end)
 
@@ -95,7 +95,7 @@ class JsonForm:
         except json.JSONDecodeError as error:
             raise Malformed(error.lineno, error.msg) from error
         if root.members is None:
-            raise Malformed(_line(text, root.start), "it is no object")
+            raise Malformed(_line(text, root.start), "it is not an object")
         return root
 
 
@@ -111,7 +111,7 @@ class _Scanner:
         root = self._value(at, 0)
         at, _ = self._gap(root.end)
         if at != len(self._text):
-            self._fail(at, "something follows after the end")
+            self._fail(at, "unexpected text after the end")
         return root
 
     def _gap(self, at: int) -> tuple[int, int]:
@@ -126,7 +126,7 @@ class _Scanner:
                 self._fail(at, "comments are not allowed in this file")
             comment = _COMMENT.match(self._text, at)
             if comment is None:
-                self._fail(at, "the comment has no end")
+                self._fail(at, "the comment is not closed")
             at = content = comment.end()
 
     def _value(self, at: int, depth: int) -> Span:
@@ -176,7 +176,7 @@ class _Scanner:
         comma = at
         at, content = self._gap(comma + 1)
         if self._text[at : at + 1] == closing and not self._relaxed:
-            self._fail(comma, "there is a comma before the end, which is not allowed in this file")
+            self._fail(comma, "trailing commas are not allowed in this file")
         return comma, at, content
 
     def _fail(self, at: int, problem: str) -> NoReturn:

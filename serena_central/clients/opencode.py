@@ -24,7 +24,7 @@ def http(server: Server) -> Entry:
 CLIENT = Client(
     name="opencode",
     title="opencode",
-    about="It recovers by itself: it needs no proxy.",
+    about="It reconnects by itself, so it needs no proxy.",
     form=JSON_WITH_COMMENTS,
     servers=("mcp",),
     user_files=user_files,

@@ -33,7 +33,7 @@ def http(server: Server) -> Entry:
 CLIENT = Client(
     name="vscode",
     title="VS Code",
-    about="In a project's file the folder is named; else VS Code names its folders when it is asked.",
+    about="A project's file names the folder; otherwise VS Code reports its folders (roots).",
     form=JSON_WITH_COMMENTS,
     servers=("servers",),
     user_files=user_files,

@@ -17,7 +17,7 @@ def http(server: Server) -> Entry:
 CLIENT = Client(
     name="windsurf",
     title="Windsurf",
-    about="It has no configuration per project.",
+    about="It has no project configuration.",
     servers=("mcpServers",),
     user_files=user_files,
     http=http,

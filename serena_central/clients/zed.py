@@ -19,12 +19,12 @@ def http(server: Server) -> Entry:
 CLIENT = Client(
     name="zed",
     title="Zed",
-    about="It starts programs in the project's folder.",
+    about="It starts servers in the project's folder.",
     form=JSON_WITH_COMMENTS,
     servers=("context_servers",),
     user_files=user_files,
     project_files=(".zed/settings.json",),
     http=http,
     http_by_reference=False,
-    then="Zed takes it up when the file changes; the agent panel's settings show the connection.",
+    then="Zed reloads the file when it changes; the agent panel's settings show the connection.",
 )

@@ -26,7 +26,7 @@ def with_added(text: str, key: str, values: Sequence[str], *, file: Path) -> str
         ) from error
     wanted: dict[Any, Any] = {**before, key: [*(before.get(key) or []), *values]}
     if after != wanted:
-        raise ConfigError(key, f"stands in a form that is not understood; add {list(values)} there", file=str(file))
+        raise ConfigError(key, f"has a form that can't be edited; add {list(values)} there", file=str(file))
     return fresh
 
 

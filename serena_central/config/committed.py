@@ -6,7 +6,7 @@ Files meant to be committed hold nothing absolute: they are read on other machin
 from pathlib import Path
 
 IGNORED = """\
-# Written by serena-central. What is not named here is meant to be committed and shared: settings and memories.
+# Written by serena-central. Everything not listed here is meant to be committed: settings and memories.
 /project.local.yml
 /cache/
 /logs/

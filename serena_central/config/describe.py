@@ -18,8 +18,8 @@ WIDTH = 100
 _HEAD = """\
 # Settings of serena-central. Every key is optional; the values here are the defaults. To change one, remove
 # the # before its key (and before its group's).
-# This file may be shared with Serena, whose other keys have no effect here.
-# `serena-central config show --origins` says which value counts, and where it comes from.
+# This file may be shared with Serena; its other keys are ignored here.
+# `serena-central config show --origins` shows the effective values and where they come from.
 """
 
 

@@ -103,7 +103,7 @@ def read_whole(path: Path, within: Path | None = None) -> str | None:
 def _resolved(path: Path, within: Path) -> str:
     real, root = resolved(path), resolved(within)
     if not Path(real).is_relative_to(root):
-        raise DocumentError(f"is, or lies behind, a symlink out of {within}, which is not followed")
+        raise DocumentError(f"is, or is below, a symlink out of {within}, which is not followed")
     return real
 
 
@@ -133,7 +133,7 @@ def _expanded_size(node: yaml.Node, known: dict[int, tuple[int, int]], depth: in
         known[id(node)] = size, height
     size, height = known[id(node)]
     if size > MAX_VALUES or depth + height > MAX_DEPTH:
-        raise DocumentError("has anchors that expand to too much", node.start_mark.line + 1)
+        raise DocumentError("has anchors that expand too far", node.start_mark.line + 1)
     return size, height
 
 

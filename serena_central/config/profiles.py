@@ -79,7 +79,7 @@ def _read(folder: Path, kind: type[_Kind], problems: list[str]) -> dict[str, _Ki
         try:
             found[file.stem] = _parsed(file, kind, problems)
         except (OSError, DocumentError, msgspec.ValidationError) as error:
-            problems.append(f"{file} is not used: {' '.join(str(error).split())}")
+            problems.append(f"{file} is ignored: {' '.join(str(error).split())}")
     return found
 
 
@@ -89,5 +89,5 @@ def _parsed(file: Path, kind: type[_Kind], problems: list[str]) -> _Kind:
     said = {str(key): value for key, value in given.items() if value is not None}
     unknown = sorted(key for key in said if key not in kind.__struct_fields__)
     if unknown:
-        problems.append(f"{file}: {', '.join(unknown)} has no effect here")
+        problems.append(f"{file}: {', '.join(unknown)} is ignored")
     return msgspec.convert({**{key: said[key] for key in said if key not in unknown}, "name": file.stem}, kind)

@@ -50,7 +50,7 @@ def _one(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-_NO_EFFECT = dict.fromkeys(_SERENAS_OWN, "belongs to Serena and has no effect here")
+_NO_EFFECT = dict.fromkeys(_SERENAS_OWN, "belongs to Serena and is ignored here")
 _SERVER_WIDE = {
     key: "concerns the whole server and is ignored in a project; set it in ~/.serena/serena_config.yml"
     for key in (*settings_of(ServerSettings), *groups_of(ServerSettings))

@@ -123,7 +123,7 @@ class _FileReader:
 
     def read(self) -> None:
         for key in self._document.repeated:
-            self._report("ignored", key, "is set more than once; the last one counts")
+            self._report("ignored", key, "is set more than once; the last value is used")
         for key, value in self._document.values.items():
             if len(self._problems) >= MAX_PROBLEMS:
                 return
@@ -137,7 +137,7 @@ class _FileReader:
     def _read_value(self, key: str, value: Any) -> None:
         name, convert = self._dialect.spellings.get(key, (key, as_it_is))
         if name != key and self._document.values.get(name) is not None:
-            self._report("ignored", key, f"{name} is set as well, and counts")
+            self._report("ignored", key, f"{name} is also set and takes precedence")
             return
         setting = self._settings[name]
 

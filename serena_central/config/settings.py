@@ -36,67 +36,79 @@ class PoolPolicy(msgspec.Struct, kw_only=True, frozen=True):
     """Every bound of the pool of language servers. Counts are inclusive: the fifth failure opens the breaker."""
 
     start_timeout_s: Annotated[
-        float, Meta(ge=0.1, le=3600, description="A language server that is not up after this many seconds has failed.")
+        float, Meta(ge=0.1, le=3600, description="Seconds after which the start of a language server has failed.")
     ] = 60
     idle_ttl_s: Annotated[
-        float, Meta(ge=1, description="A language server that nobody called for this many seconds is stopped.")
+        float, Meta(ge=1, description="A language server that was not called for this many seconds is stopped.")
     ] = 300
     session_quiet_s: Annotated[
         float,
         Meta(
-            ge=1, description="A session that has not called for so many seconds no longer keeps a server from idling."
+            ge=1,
+            description="A session without a call for this many seconds no longer keeps its language servers running.",
         ),
     ] = 300
     idle_check_s: Annotated[
-        float, Meta(ge=0.05, le=600, description="How often language servers are measured and looked at, in seconds.")
+        float,
+        Meta(ge=0.05, le=600, description="Interval at which language servers are measured and checked, in seconds."),
     ] = 5
     max_calls: Annotated[
-        int, Meta(ge=1, description="After this many calls a language server is replaced by a fresh one.")
+        int, Meta(ge=1, description="A language server is replaced by a new process after this many calls.")
     ] = 1000
     drain_timeout_s: Annotated[
         float,
-        Meta(ge=0.1, le=86400, description="How long calls may end on a replaced language server, in seconds."),
+        Meta(
+            ge=0.1, le=86400, description="How long running calls may finish on a replaced language server, in seconds."
+        ),
     ] = 300
     memory_budget_mb: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        Meta(description="All language servers together, in MB. Unset: half of the machine's memory."),
+        Meta(description="Memory budget of all language servers together, in MB. Unset: half of the machine's memory."),
     ] = None
     breaker_failures: Annotated[
-        int, Meta(ge=1, description="After this many failures in a row a language server is not tried for a while.")
+        int, Meta(ge=1, description="Consecutive failures after which restarts of a language server are paused.")
     ] = 5
     breaker_open_s: Annotated[
-        float, Meta(ge=0.05, le=86400, description="How long a failing language server is not tried, in seconds.")
+        float,
+        Meta(ge=0.05, le=86400, description="How long restarts of a failing language server are paused, in seconds."),
     ] = 60
     give_up_after: Annotated[
         int,
         Meta(
             ge=1,
-            description="A language server whose start failed so often in a row, or that so often in a row was not "
-            "tried for a while, is not started again for that project until it is restarted by hand or its "
+            description="A language server that failed to start this many times in a row, or whose restarts were "
+            "paused "
+            "this "
+            "many "
+            "times in a row, is not started again for that project until it is restarted manually or its "
             "configuration changes.",
         ),
     ] = 3
     read_retries: Annotated[
-        int, Meta(ge=0, le=10, description="How often a read is repeated after its language server crashed.")
+        int, Meta(ge=0, le=10, description="How many times a read is retried after its language server crashed.")
     ] = 3
     restart_delay_s: Annotated[
         float,
         Meta(
             ge=0.01,
             le=600,
-            description="Pause before the start after a second failure in a row, in seconds; it doubles each time.",
+            description="Delay before a restart after the second failure in a row, in seconds. It doubles each time.",
         ),
     ] = 0.5
     restart_delay_cap_s: Annotated[
-        float, Meta(ge=0.01, le=3600, description="The longest pause before a restart, in seconds.")
+        float, Meta(ge=0.01, le=3600, description="Maximum delay before a restart, in seconds.")
     ] = 10
     hang_calls: Annotated[
         int,
-        Meta(ge=1, description="Calls in a row without an answer before a language server's health is doubted."),
+        Meta(ge=1, description="Consecutive unanswered calls after which a language server is pinged."),
     ] = 3
     health_timeout_s: Annotated[
         float,
-        Meta(ge=0.05, le=600, description="A language server that answers no ping for so many seconds hangs."),
+        Meta(
+            ge=0.05,
+            le=600,
+            description="A language server that does not answer a ping within this many seconds counts as hung.",
+        ),
     ] = 10
     silence_s: Annotated[
         float,
@@ -108,14 +120,14 @@ class PoolPolicy(msgspec.Struct, kw_only=True, frozen=True):
         ),
     ] = 10
     health_interval_s: Annotated[
-        float, Meta(ge=0.05, le=86400, description="How often an idle language server is pinged, in seconds.")
+        float, Meta(ge=0.05, le=86400, description="Interval at which idle language servers are pinged, in seconds.")
     ] = 60
     stop_timeout_s: Annotated[
         float,
         Meta(
             ge=0.1,
             le=600,
-            description="How long a stop or restart that was asked for waits until the process is gone, in seconds.",
+            description="How long a requested stop or restart waits for the process to exit, in seconds.",
         ),
     ] = 15
     shutdown_timeout_s: Annotated[
@@ -123,12 +135,12 @@ class PoolPolicy(msgspec.Struct, kw_only=True, frozen=True):
         Meta(
             ge=0.1,
             le=60,
-            description="How long language servers may take to end when the server stops, before they are killed.",
+            description="How long language servers may take to exit at shutdown before they are killed, in seconds.",
         ),
     ] = 4
     forget_after_s: Annotated[
         float,
-        Meta(ge=1, description="How long a language server that runs no more is still shown, in seconds."),
+        Meta(ge=1, description="How long a stopped language server is still shown, in seconds."),
     ] = 3600
 
 
@@ -139,27 +151,40 @@ class SessionPolicy(msgspec.Struct, kw_only=True, frozen=True):
         float, Meta(ge=1, description="A session without a call for this long is shown as idle.")
     ] = 300
     retention_s: Annotated[
-        float, Meta(ge=1, description="How long a disconnected session is kept, so that its client can come back.")
+        float,
+        Meta(
+            ge=1, description="How long a disconnected session is kept, so that its client can reconnect, in seconds."
+        ),
     ] = 3600
     shared_kill_lift_s: Annotated[
-        float, Meta(ge=1, description="After this long the kill of a session that several windows may share is lifted.")
+        float,
+        Meta(
+            ge=1,
+            description="How long a terminated session that several clients may share stays terminated, in seconds.",
+        ),
     ] = 600
     sweep_s: Annotated[
-        float, Meta(ge=0.05, le=3600, description="How often sessions are looked through, in seconds.")
+        float, Meta(ge=0.05, le=3600, description="Interval at which sessions are checked, in seconds.")
     ] = 60
     max_sessions: Annotated[
         int,
         Meta(
             ge=1,
             le=100_000,
-            description="How many sessions there may be. Beyond, those go first that never called and have no stream, "
-            "then those whose clients are gone.",
+            description="Maximum number of sessions. Beyond it, sessions without calls and without a stream are "
+            "removed "
+            "first, "
+            "then those whose clients disconnected.",
         ),
     ] = 1000
     modern_disconnect_s: Annotated[
         float,
         Meta(
-            ge=1, description="A session whose client can't say goodbye counts as gone after this long without a call."
+            ge=1,
+            description="Seconds without a call after which a session counts as disconnected, if its client can't "
+            "report "
+            "that "
+            "itself.",
         ),
     ] = 1800
 
@@ -189,14 +214,15 @@ class ValidationPolicy(msgspec.Struct, kw_only=True, frozen=True):
     """What counts as used although nothing refers to it."""
 
     keep_names: Annotated[
-        list[str], Meta(description="Symbols that are in use: patterns of names or name paths, like on_* or Plugin/*.")
+        list[str],
+        Meta(description="Symbols to treat as used: patterns of names or name paths, such as on_* or Plugin/*."),
     ] = []
     keep_paths: Annotated[
-        list[str], Meta(description="Files whose symbols are in use: patterns of paths, like migrations/*.")
+        list[str], Meta(description="Files whose symbols to treat as used: path patterns, such as migrations/*.")
     ] = []
     exported: Annotated[
         Literal["keep", "report"],
-        Meta(description="What becomes of exported symbols that nothing in the project refers to."),
+        Meta(description="How to report exported symbols without references in the project."),
     ] = "keep"
 
 
@@ -204,58 +230,59 @@ class SharedSettings(msgspec.Struct, kw_only=True, frozen=True):
     """What the server sets for all projects, and a project may set for itself."""
 
     read_only: Annotated[
-        bool, Meta(description="Refuses every tool that changes files. A project can't undo it.", extra=TIGHTEN)
+        bool, Meta(description="Refuse all tools that change files. A project can't override it.", extra=TIGHTEN)
     ] = False
-    excluded_tools: Annotated[list[str], Meta(description="Tools that are not offered.", extra=ADD)] = []
-    included_optional_tools: Annotated[
-        list[str], Meta(description="Optional tools that are offered as well.", extra=ADD)
-    ] = []
+    excluded_tools: Annotated[list[str], Meta(description="Tools to disable.", extra=ADD)] = []
+    included_optional_tools: Annotated[list[str], Meta(description="Optional tools to enable.", extra=ADD)] = []
     ignored_paths: Annotated[
-        list[str], Meta(description="Paths that are ignored, as in .gitignore, on top of the projects' own.", extra=ADD)
+        list[str], Meta(description="Paths to ignore, as in .gitignore, in addition to the projects' own.", extra=ADD)
     ] = []
-    ignore_all_files_in_gitignore: Annotated[bool, Meta(description="Ignores what git ignores.")] = True
+    ignore_all_files_in_gitignore: Annotated[bool, Meta(description="Ignore what git ignores.")] = True
     encoding: Annotated[
-        str | None, Meta(description="Encoding of source files. Unset: UTF-8, or what a file's first bytes say.")
+        str | None, Meta(description="Encoding of source files. Unset: UTF-8, or as a file's byte order mark says.")
     ] = None
-    default_modes: Annotated[list[str], Meta(description="Modes of a session that has not switched to others.")] = (
-        msgspec.field(default_factory=lambda: ["interactive", "editing"])
+    default_modes: Annotated[list[str], Meta(description="Default modes of a session.")] = msgspec.field(
+        default_factory=lambda: ["interactive", "editing"]
     )
     read_only_memory_patterns: Annotated[
         list[str],
-        Meta(description="Memories whose whole name fits one of these patterns can't be changed.", extra=ADD),
+        Meta(description="Memories whose full name matches one of these patterns are read-only.", extra=ADD),
     ] = []
     ignored_memory_patterns: Annotated[
-        list[str], Meta(description="Memories whose whole name fits one of these patterns don't exist.", extra=ADD)
+        list[str], Meta(description="Memories whose full name matches one of these patterns are ignored.", extra=ADD)
     ] = []
-    tool_timeout_s: Annotated[
-        float, Meta(ge=0.1, le=86400, description="A tool call that takes longer than this many seconds is ended.")
-    ] = 60
+    tool_timeout_s: Annotated[float, Meta(ge=0.1, le=86400, description="Timeout of a tool call, in seconds.")] = 60
     tool_timeouts_s: Annotated[
         dict[str, Annotated[float, Meta(ge=0.1, le=86400)]],
-        Meta(description="The same for single tools, by their names. execute_shell_command has 240."),
+        Meta(description="Timeouts of individual tools by name, in seconds. execute_shell_command has 240."),
     ] = {}
     max_answer_chars: Annotated[
-        int, Meta(ge=100, le=5_000_000, description="Longer answers are shortened, and say so. In characters.")
+        int,
+        Meta(
+            ge=100,
+            le=5_000_000,
+            description="Maximum length of an answer, in characters. Longer answers are shortened and say so.",
+        ),
     ] = 30_000
     edit_conflicts: Annotated[
         Literal["refuse", "warn"],
-        Meta(description="What becomes of an edit of a symbol that changed since the session looked at it."),
+        Meta(description="How to handle an edit of a symbol that changed since the session read it."),
     ] = "refuse"
     edit_diagnostics_s: Annotated[
         float,
-        Meta(ge=0, le=30, description="How long an edit waits for the errors that it caused, in seconds; 0: not."),
+        Meta(
+            ge=0, le=30, description="How long an edit waits for the diagnostics it caused, in seconds; 0: not at all."
+        ),
     ] = 2
     language_servers: Annotated[
-        dict[str, Any], Meta(description="Per language or language server: which one is used, and its options.")
+        dict[str, Any], Meta(description="Per language or language server: which server to use, and its options.")
     ] = {}
 
 
 class ServerSettings(SharedSettings, kw_only=True, frozen=True):
     """Everything that can be set for the one server of this user."""
 
-    central_server_enabled: Annotated[
-        bool, Meta(description="Whether agents on this machine share the one server.")
-    ] = True
+    central_server_enabled: Annotated[bool, Meta(description="Whether agents on this machine share one server.")] = True
     central_server_host: Annotated[
         str, Meta(min_length=1, max_length=253, description="Address to listen on. Keep it at loopback.")
     ] = "127.0.0.1"
@@ -263,75 +290,75 @@ class ServerSettings(SharedSettings, kw_only=True, frozen=True):
         24280
     )
     central_server_url: Annotated[
-        Url | None, Meta(description="Where clients find the server, if not at its host and port.")
+        Url | None, Meta(description="Public URL of the server, if it differs from host and port.")
     ] = None
     central_server_names: Annotated[
         list[HostName],
-        Meta(description="Further names that clients may call the server by (the Host header): name or name:port."),
+        Meta(description="Additional accepted values of the Host header: name or name:port."),
     ] = []
     database_url: Annotated[
         str | None,
-        Meta(description="Where sessions, events and calls are kept. Unset: SQLite in the data folder.", extra=SECRET),
+        Meta(description="Database for sessions, events and calls. Unset: SQLite in the data folder.", extra=SECRET),
     ] = None
     allowed_roots: Annotated[
         list[Folder],
         Meta(
-            description="Folders that projects may lie in, and that agents may open anything in. Unset: any that the "
-            "user may read; needed off loopback."
+            description="Folders in which projects may be, and in which agents may open any folder. Unset: any folder "
+            "that "
+            "the "
+            "user can read; required when listening beyond loopback."
         ),
     ] = []
     trusted_roots: Annotated[
         list[Folder],
         Meta(
-            description="Folders, and patterns of folders such as ~/src/mine/*, whose repositories are trusted: they "
+            description="Folders, or patterns such as ~/src/mine/*, whose repositories are trusted: they "
             "may name programs, and language servers may execute what is in them."
         ),
     ] = []
-    projects: Annotated[list[Folder], Meta(description="Roots of projects that are known from the start.")] = []
-    default_context: Annotated[
-        str, Meta(description="Context of clients that name none and for whose own name none is made.")
-    ] = "agent"
+    projects: Annotated[list[Folder], Meta(description="Roots of projects to register at startup.")] = []
+    default_context: Annotated[str, Meta(description="Fallback context for clients without one.")] = "agent"
     execute_shell: Annotated[
         bool,
-        Meta(description="Offers execute_shell_command: agents may run any command as you, in projects' folders."),
+        Meta(description="Enable execute_shell_command: agents may run any command as you, in project folders."),
     ] = False
     auto_install: Annotated[
         Literal["pinned", "all", "off"],
         Meta(
-            description="Which missing language servers are installed when they are first needed: "
-            "those that pip and npm get in a pinned version, all that can be, or none."
+            description="Which missing language servers to install when first needed: "
+            "those with pinned versions in pip and npm, all installable ones, or none."
         ),
     ] = "pinned"
     warm_on_session_start: Annotated[
         Literal["off", "default", "all"],
         Meta(
-            description="What is warmed up for a new session: nothing, its project or its super-repo's default module, "
+            description="What to warm up for a new session: nothing, its project or its super-repo's default module, "
             "or all modules."
         ),
     ] = "off"
     log_level: Annotated[
-        Literal["debug", "info", "warning", "error"], Meta(description="What is logged: this level and above.")
+        Literal["debug", "info", "warning", "error"], Meta(description="Minimum level of log records.")
     ] = "info"
     log_format: Annotated[
         Literal["text", "json"],
-        Meta(description="How the log file is written: lines for people, or a JSON object per line."),
+        Meta(description="Format of the log file: text, or one JSON object per line."),
     ] = "text"
     tracing: Annotated[
-        bool, Meta(description="Sends OpenTelemetry spans of calls; the standard OTEL_* variables say where to.")
+        bool, Meta(description="Send OpenTelemetry spans of calls, to where the standard OTEL_* variables say.")
     ] = False
     pool: Annotated[PoolPolicy, Meta(description="Language servers.")] = PoolPolicy()
     sessions: Annotated[SessionPolicy, Meta(description="Sessions.")] = SessionPolicy()
-    retention: Annotated[RetentionPolicy, Meta(description="What the database keeps.")] = RetentionPolicy()
+    retention: Annotated[RetentionPolicy, Meta(description="Retention of the database.")] = RetentionPolicy()
 
 
 class ProjectSettings(SharedSettings, kw_only=True, frozen=True):
     """Everything that can be set for one project."""
 
-    project_name: Annotated[str | None, Meta(description="Name of the project. Unset: its folder's.", extra=NAMES)] = (
-        None
-    )
+    project_name: Annotated[
+        str | None, Meta(description="Name of the project. Unset: the name of its folder.", extra=NAMES)
+    ] = None
     languages: Annotated[
-        list[str], Meta(description="Languages to serve. Unset: those that its files have.", extra=NAMES)
+        list[str], Meta(description="Languages to support. Unset: detected from the files.", extra=NAMES)
     ] = []
     side_language_percent: Annotated[
         float,
@@ -339,13 +366,15 @@ class ProjectSettings(SharedSettings, kw_only=True, frozen=True):
             ge=0,
             le=50,
             description="A language with a smaller share of the project's code files is a side language: its language "
-            "server is not installed or started before somebody asks about such a file by name; until then its symbols "
-            "are read by syntax, or not at all. `languages` and `language_servers` of the project except a language; "
-            "0: there are none.",
+            "server is not installed or started until a call names such a file; until then its symbols "
+            "come from syntax, or are not available. `languages` and `language_servers` of the project exempt a "
+            "language; "
+            "0: no side languages.",
         ),
     ] = 1
     type: Annotated[
-        Literal["project", "super-repo"], Meta(description="A super-repo holds modules, each a project of its own.")
+        Literal["project", "super-repo"],
+        Meta(description="Whether this is a super-repo: it contains modules, each a project of its own."),
     ] = "project"
     modules: Annotated[
         dict[str, ModuleSettings],
@@ -354,25 +383,27 @@ class ProjectSettings(SharedSettings, kw_only=True, frozen=True):
     python: Annotated[
         str | None,
         Meta(
-            description="Python environment or interpreter in which third-party imports are resolved. It is run "
-            "by pyright, basedpyright and pyrefly alone, and only in projects that are trusted. "
-            "Unset: .venv, venv, or what poetry, conda or pyenv made for the project."
+            description="Python environment or interpreter for resolving third-party imports. It is run only "
+            "by pyright, basedpyright and pyrefly, and only in trusted projects. "
+            "Unset: .venv, venv, or the environment of poetry, conda or pyenv."
         ),
     ] = None
     routing_hints: Annotated[
         dict[str, list[str]],
-        Meta(description="Words that mean modules of a super-repo: keyword, then their names.", extra=NAMES),
+        Meta(description="Keywords that route to modules of a super-repo: keyword, then module names.", extra=NAMES),
     ] = {}
     default_module: Annotated[
         str | None,
-        Meta(description="Module of a super-repo that is meant where nothing says which.", extra=NAMES),
+        Meta(description="Module of a super-repo to use when a call does not identify one.", extra=NAMES),
     ] = None
     infrastructure_prefixes: Annotated[
         list[str],
         Meta(
-            description="Folders of a super-repo that belong to no module: symbol and edit tools refuse them.",
+            description="Folders of a super-repo that belong to no module; symbol and edit tools refuse them.",
             extra=NAMES,
         ),
     ] = msgspec.field(default_factory=lambda: ["docs/", "scripts/", ".serena/", ".github/", ".githooks/"])
-    initial_prompt: Annotated[str, Meta(description="Told to every session that activates the project.")] = ""
+    initial_prompt: Annotated[str, Meta(description="Prompt returned to every session that activates the project.")] = (
+        ""
+    )
     validation: Annotated[ValidationPolicy, Meta(description="Unused symbols.")] = ValidationPolicy()

@@ -38,8 +38,8 @@ MAX_WIDTH = 1_000_000
 """Of a line in what a person is shown: long texts are not folded, so that differences are of whole values."""
 
 WHY = (
-    "can make your machine run what the project names, so that it has no effect: this repository is not trusted. "
-    "Look at it and trust it with `serena-central trust DIR`, or add its folder to trusted_roots in "
+    "can execute code of the repository and is ignored, because this repository is not trusted. "
+    "Review and trust it with `serena-central trust DIR`, or add its folder to trusted_roots in "
     "~/.serena/serena_config.yml"
 )
 

@@ -61,9 +61,7 @@ class Place(NamedTuple):
         mode = self.folder.status(self.name).st_mode
         protected = not mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH)
         if protected or not os.access(self.name, os.W_OK, dir_fd=self.folder.descriptor):
-            raise PathRefused(
-                f"{self.path} is read-only ({stat.filemode(mode)}); change its mode first if it is meant to be edited."
-            )
+            raise PathRefused(f"{self.path} is read-only ({stat.filemode(mode)}); change its mode first to edit it.")
 
 
 class Folders:
@@ -169,7 +167,7 @@ def _make_alike(descriptor: int, like: Place) -> None:
                 os.fchown(descriptor, wanted.st_uid, wanted.st_gid)
             except PermissionError as error:
                 raise PathRefused(
-                    f"{like.path} belongs to another user or group, which this user can't keep when replacing it."
+                    f"{like.path} belongs to another user or group, and replacing it would change that."
                 ) from error
         os.fchmod(descriptor, stat.S_IMODE(wanted.st_mode))
         if sys.platform == "linux":

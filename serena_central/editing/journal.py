@@ -167,7 +167,7 @@ class Journal:
         end = os.fstat(self._descriptor).st_size
         try:
             if os.write(self._descriptor, data) != len(data):
-                raise OSError("the disk took a part of it only")
+                raise OSError("only a part of it was written")
         except OSError:
             os.ftruncate(self._descriptor, end)  # half a record would hide those after it
             raise
@@ -243,8 +243,8 @@ def _set_foreign_aside(path: Path) -> None:
         path,
         origin.path,
         aside.name,
-        f" Edits of {', '.join(files)} were under way in it, and are left as they are: the server of {origin.path} "
-        "mends them."
+        f" Edits of {', '.join(files)} were in progress in it and are not touched: the server of {origin.path} "
+        "recovers them."
         if files
         else "",
     )

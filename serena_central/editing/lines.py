@@ -28,7 +28,7 @@ def insert_lines(text: Text, line: int, content: str, newline: str) -> TextEdit:
     """
     count = _count(text)
     if line > count:
-        raise InvalidArguments(f"The file has {count} lines; line {line} lies behind its end.")
+        raise InvalidArguments(f"The file has {count} lines; line {line} is past the end of the file.")
     whole = _whole(content, newline)
     if line < text.line_count:
         return TextEdit(_at(Position(line, 0)), whole)

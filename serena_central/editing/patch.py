@@ -116,7 +116,7 @@ def _telling(lines: list[str]) -> str:
 def _find(lines: list[str], wanted: list[str], expected: int) -> int:
     """Where the lines stand: at the expected place, else at the one place where they do. Raises MovedOn."""
     if not wanted and lines:
-        raise MovedOn("the file was emptied by the edit, and holds something now")
+        raise MovedOn("the edit emptied the file, which has content now")
     if lines[expected : expected + len(wanted)] == wanted:
         return expected
     last = len(lines) - len(wanted)
@@ -125,5 +125,5 @@ def _find(lines: list[str], wanted: list[str], expected: int) -> int:
     ]
     if len(places) != 1:
         shown = _telling(wanted)
-        raise MovedOn(f"the lines around {shown!r} changed since" if not places else f"{shown!r} stands several times")
+        raise MovedOn(f"the lines around {shown!r} changed since" if not places else f"{shown!r} occurs several times")
     return places[0]

@@ -233,7 +233,7 @@ def _stripped(body: str) -> str:
     while lines and not lines[-1].strip():
         del lines[-1]
     if not lines:
-        raise InvalidArguments("The body is empty; give the source of the whole definition.")
+        raise InvalidArguments("The body is empty. Pass the source of the complete definition.")
     return "\n".join(lines)
 
 

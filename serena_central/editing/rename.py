@@ -54,10 +54,10 @@ def check_new_name(old: str, new: str) -> None:
     """Raises InvalidArguments for what is no name, or the same one."""
     if len(new) > MAX_NAME or not _IDENTIFIER.fullmatch(new):
         raise InvalidArguments(
-            f"{new[:60]!r} can't be a name: give one identifier, without spaces, dots or parentheses."
+            f"{new[:60]!r} is not a valid name. Pass one identifier without spaces, dots or parentheses."
         )
     if new == old:
-        raise InvalidArguments(f"The symbol is named {old!r} already.")
+        raise InvalidArguments(f"The symbol is already named {old!r}.")
 
 
 def completed(

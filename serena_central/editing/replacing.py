@@ -38,19 +38,19 @@ def replacements(content: str, needle: str, repl: str, mode: Mode, *, several: b
             (an empty match), or over several lines where a shorter match lies inside.
     """
     if not needle:
-        raise InvalidArguments("The needle is empty. Give the text or pattern that is to be replaced.")
+        raise InvalidArguments("The needle is empty. Pass the text or pattern to replace.")
     plain, back = _with_plain_ends(content)
     found = list(_literal(plain, needle, repl) if mode == "literal" else _matches(plain, needle, repl))
     if not found:
         raise NothingMatched(
-            "The needle matches nothing. Look at the text as it is now, white space included; "
-            "regular expressions need mode='regex'."
+            "The needle does not match. Compare it with the current text, including white space; "
+            "regular expressions require mode='regex'."
         )
     if len(found) > 1 and not several:
         lines = ", ".join(str(plain.count("\n", 0, one.start)) for one in found[:10])
         raise InvalidArguments(
-            f"The needle matches {len(found)} times (lines {lines}). Give more of the text around the one that is "
-            "meant, or allow_multiple_occurrences=true to replace all."
+            f"The needle matches {len(found)} times (lines {lines}). Include more context to make it unique, "
+            "or pass allow_multiple_occurrences=true to replace all."
         )
     ends = "\r\n" if content.count("\r\n") * 2 > content.count("\n") else "\n"
     return [
@@ -87,13 +87,13 @@ def _matches(text: str, needle: str, repl: str) -> Iterator[Replacement]:
             if "\n" in match[0] and pattern.search(text, start + 1, end):
                 first, last = text.count("\n", 0, start), text.count("\n", 0, end)
                 raise InvalidArguments(
-                    f"The match over lines {first} to {last} is ambiguous: a shorter one lies inside it. "
+                    f"The match over lines {first} to {last} is ambiguous: it contains a shorter one. "
                     "Make the pattern's start stricter."
                 )
             yield Replacement(start, end, _REFERENCE.sub(lambda found, match=match: _group(match, found), repl))
     except TimeoutError as error:
         raise InvalidArguments(
-            f"The pattern was still searched for after {SECONDS:g} s; make it simpler (nested repetitions are slow)."
+            f"The search did not finish within {SECONDS:g} s. Simplify the pattern; nested repetitions are slow."
         ) from error
 
 
@@ -101,7 +101,7 @@ def _group(match: "regex.Match[str]", found: "regex.Match[str]") -> str:
     try:
         return match[int(found[1])] or ""
     except IndexError as error:
-        raise InvalidArguments(f"repl refers to group {found[1]}, and the pattern has no such group.") from error
+        raise InvalidArguments(f"repl refers to group {found[1]}, but the pattern has no such group.") from error
 
 
 class _Back(NamedTuple):

@@ -95,7 +95,7 @@ class Applier:
         except (OSError, FileChanged) as error:  # also a folder that is a symlink now: nothing is done behind that
             logger.error("the edit %s could not be recovered: %s", past.entry.id, error)
             return past
-        logger.warning("the edit %s was cut off: %s", past.entry.id, _ENDS[applied])
+        logger.warning("the edit %s was interrupted: %s", past.entry.id, _ENDS[applied])
         self._journal.end(past.entry.id, applied=applied)
         return Past(past.entry, applied, ended=True)
 
@@ -183,7 +183,7 @@ class _Transaction:
                 if self._files.state_of(step) == "new":
                     self._files.roll_back(step)
             except OSError as error:
-                logger.error("%s could not be put back: %s", step.path, error)
+                logger.error("%s could not be restored: %s", step.path, error)
                 left.append(step.path)
         if not left:
             with suppress(OSError):
@@ -213,7 +213,7 @@ class _Transaction:
 _ENDS = {
     True: "completed",
     False: "rolled back",
-    None: "whether it was made is not known, because its files were changed by something else since",
+    None: "its outcome is unknown, because its files were changed by another program since",
 }
 
 
@@ -281,12 +281,13 @@ def _encoded(change: FileChange) -> bytes | None:
         ) from error
     if "\0" in change.after:
         raise InvalidArguments(
-            f"The new text of {change.path.name} has a NUL character, which no text can have; nothing was changed."
+            f"The new text of {change.path.name} has a NUL character, which is not allowed in text. Nothing was "
+            "changed."
         )
     if len(data) > MAX_BYTES:
         raise InvalidArguments(
-            f"{change.path.name} would have {len(data) / 1e6:.1f} MB, more than the {MAX_BYTES / 1e6:g} MB that can be "
-            "read again as text; nothing was changed."
+            f"{change.path.name} would have {len(data) / 1e6:.1f} MB, more than the limit of {MAX_BYTES / 1e6:g} MB "
+            "for text files. Nothing was changed."
         )
     return data
 

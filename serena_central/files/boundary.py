@@ -50,19 +50,19 @@ def resolve_inside(
         PathRefused: git's own, neither file nor folder, a NUL, unreadable, or a path that the system can't hold.
     """
     if "\0" in path:
-        raise PathRefused(f"{path!r} contains a NUL character, which no path can.")
+        raise PathRefused(f"{path!r} contains a NUL character, which is not allowed in paths.")
     try:
         real_root = resolved(root)
         real = resolved(Path(real_root, path))
     except (UnicodeEncodeError, ValueError) as error:
-        raise PathRefused(f"{path!r} can't be a path on this system: {error}.") from error
+        raise PathRefused(f"{path!r} is not a valid path on this system: {error}.") from error
     except OSError as error:
-        raise PathRefused(f"The symlinks on {path!r} keep changing; call again when they have settled.") from error
+        raise PathRefused(f"The symlinks on {path!r} keep changing. Retry when they no longer change.") from error
     inside = relative_or_none(real_root, real)
     if inside is None:
         raise PathOutsideProject(path, str(root))
     if in_git(inside) or (in_git(path) and not Path(path).is_absolute()):
-        raise PathRefused(f"{path!r} is git's own: what lies in .git is neither read nor changed here.")
+        raise PathRefused(f"{path!r} belongs to git: nothing in .git is read or changed here.")
     _check(real, path, must_exist=must_exist, is_shown=lambda other: not _is_hidden(real_root, other, hidden))
     return root / inside
 
@@ -123,7 +123,7 @@ def _check(real: str, asked: str, *, must_exist: bool, is_shown: Callable[[str],
         if must_exist:
             raise PathNotFound(asked, _close_matches(real, asked, is_shown)) from error
     except NotADirectoryError as error:
-        raise PathRefused(f"{asked!r} leads through a file as if it were a folder.") from error
+        raise PathRefused(f"{asked!r} uses a file as a folder.") from error
     except PermissionError as error:
         raise PathRefused(f"{asked!r} can't be read by this user.") from error
     except OSError as error:

@@ -35,9 +35,9 @@ _ROOT_MASK = _MASK & ~flags.DONT_FOLLOW
 _OUT_OF_RESOURCES = {
     errno.ENOSPC: "the limit of inotify watches is reached, see fs.inotify.max_user_watches",
     errno.EMFILE: "the limit of inotify instances is reached, see fs.inotify.max_user_instances",
-    errno.ENFILE: "the system has no file descriptors left",
-    errno.ENOMEM: "the kernel has no memory left for watches",
-    errno.ENOSYS: "the kernel offers no inotify",
+    errno.ENFILE: "the system is out of file descriptors",
+    errno.ENOMEM: "the kernel is out of memory for watches",
+    errno.ENOSYS: "the kernel does not support inotify",
 }
 
 

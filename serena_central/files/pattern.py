@@ -45,13 +45,13 @@ class Pattern:
         if not source:
             raise InvalidArguments("The pattern is empty: it would match everything.")
         if len(source) > MAX_LENGTH:
-            raise InvalidArguments(f"The pattern has {len(source)} characters; {MAX_LENGTH} are the most.")
+            raise InvalidArguments(f"The pattern has {len(source)} characters; the limit is {MAX_LENGTH}.")
         flags = regex.MULTILINE | (regex.DOTALL if dot_matches_newline else 0)
         try:
             self._compiled = regex.compile(_BRACE.sub(_keep_or_escape, source), flags)
         except (regex.error, RecursionError, OverflowError) as error:
             raise InvalidArguments(
-                f"{source!r} is not a valid regular expression: {error}. To find this very text, pass literal: "
+                f"{source!r} is not a valid regular expression: {error}. To search for this exact text, pass literal: "
                 f"true, or escape it: {regex.escape(source)}"
             ) from error
         self._deadline = deadline

@@ -60,11 +60,11 @@ def is_one_repository(root: Path, other: Path) -> bool:
 def _commit_of(root: Path, revision: str) -> str:
     """The hash of the one commit that a revision names: no range, no folder, no option."""
     if not revision or revision.startswith("-") or not revision.isprintable():
-        raise InvalidArguments(f"{_shown(revision)} is no revision: name a commit, a branch or a tag.")
+        raise InvalidArguments(f"{_shown(revision)} is not a revision. Pass a commit, a branch or a tag.")
     asked = ("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
     said = _git(root, *asked, environment=_configured(_NO_PROGRAMS)).strip()
     if not _HASH.fullmatch(said):  # "^HEAD" has a hash, too: of all that is not there
-        raise InvalidArguments(f"{_shown(revision)} is no single commit: name a commit, a branch or a tag.")
+        raise InvalidArguments(f"{_shown(revision)} is not a single commit. Pass a commit, a branch or a tag.")
     return said
 
 
@@ -156,8 +156,8 @@ def _run(root: Path, *arguments: str, environment: Mapping[str, str] | None, tex
             env=environment,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise InvalidArguments(f"git can't be asked what changed: {error}") from error
+        raise InvalidArguments(f"cannot run git to list changes: {error}") from error
     if done.returncode:
         said = done.stderr.decode("utf-8", errors="replace").strip()
-        raise InvalidArguments(f"git does not say what changed: {said[:1000]}")
+        raise InvalidArguments(f"git failed to list changes: {said[:1000]}")
     return done.stdout

@@ -153,7 +153,7 @@ def glob_filter(glob: str) -> Callable[[str], bool] | None:
     length = sum(map(len, expanded))
     if length > MAX_GLOB_CHARS:
         raise InvalidArguments(
-            f"The glob has {length} characters or more, its braces expanded; {MAX_GLOB_CHARS} may be."
+            f"The glob has {length} or more characters with its braces expanded; the limit is {MAX_GLOB_CHARS}."
         )
     try:
         alternatives = "|".join([_path_regex(one) for one in expanded])
@@ -196,8 +196,8 @@ def _search(
             break
         if room <= 0:
             result.remarks.append(
-                f"truncated: the lines found fill {MAX_CHARS / 1e6:g} MB; {number + 1} of {len(chosen)} files were "
-                "searched. Narrow the question."
+                f"truncated: the matches exceed {MAX_CHARS / 1e6:g} MB; {number + 1} of {len(chosen)} files were "
+                "searched. Narrow the search."
             )
             break
     return result

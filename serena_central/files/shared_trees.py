@@ -89,7 +89,7 @@ class SharedTrees:
                     await tasks.start(shared.tree.run)
                     shared.scanned.set()
         except Exception:
-            logger.exception("%s is not followed any more", folder)
+            logger.exception("%s is no longer watched", folder)
         finally:
             if self._shared.get(folder) is shared:
                 del self._shared[folder]

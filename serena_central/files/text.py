@@ -47,7 +47,7 @@ _MARKLESS = {"utf-8-sig": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
 
 _NOT_OPENED = {
     errno.ENXIO: "is a socket or device",
-    errno.ELOOP: "is a symlink or lies behind one; name what it leads to instead",
+    errno.ELOOP: "is a symlink or below one; pass its target instead",
     errno.EXDEV: "leads out of its folder",
 }
 
@@ -199,12 +199,12 @@ def _read_once(descriptor: int, path: Path | str, max_bytes: int) -> tuple[bytes
 
 def _check_kind_and_size(path: Path | str, status: os.stat_result, max_bytes: int) -> None:
     if stat.S_ISDIR(status.st_mode):
-        raise PathRefused(f"{path} is a folder; a file is needed here.")
+        raise PathRefused(f"{path} is a folder; a file is required.")
     if not stat.S_ISREG(status.st_mode):
         raise PathRefused(f"{path} is a pipe, socket or device, not a file.")
     if status.st_size > max_bytes:
         raise PathRefused(
-            f"{path} has {status.st_size / 1e6:.1f} MB, more than the {max_bytes / 1e6:g} MB that are read as text."
+            f"{path} has {status.st_size / 1e6:.1f} MB, more than the limit of {max_bytes / 1e6:g} MB for text files."
         )
 
 
@@ -216,7 +216,7 @@ def _codec_of(data: bytes, encoding: str) -> tuple[str, bytes]:
     try:
         name = codecs.lookup(encoding).name
     except LookupError as error:
-        raise ConfigError("encoding", f"{encoding!r} is no text encoding; use one that Python knows") from error
+        raise ConfigError("encoding", f"{encoding!r} is not a text encoding that Python supports") from error
     return _MARKLESS.get(name, name), b""
 
 
@@ -233,7 +233,7 @@ def _decode(body: bytes, codec: str, path: Path | str) -> tuple[str, bool]:
     try:
         return body.decode(codec), False
     except LookupError as error:
-        raise ConfigError("encoding", f"{codec!r} is no text encoding; use one that Python knows") from error
+        raise ConfigError("encoding", f"{codec!r} is not a text encoding that Python supports") from error
     except UnicodeError as error:
         invalid = error
     try:

@@ -47,7 +47,9 @@ class Watches:
             raise WatchUnavailable("this system is not Linux")
         kind = _file_system(root)
         if kind in _REMOTE or kind.startswith("fuse"):
-            raise WatchUnavailable(f"{root} is on a file system ({kind}) that does not tell what others change")
+            raise WatchUnavailable(
+                f"{root} is on a file system ({kind}) that does not report changes by other machines"
+            )
         from serena_central.files.inotify import Inotify  # late: there is no such module elsewhere
 
         if self._queue is None:

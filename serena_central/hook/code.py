@@ -74,9 +74,9 @@ def reason_of(search: Search, folders: Sequence[str] = SOURCE_FOLDERS) -> str | 
     """Why this is a search for code; None if it is none."""
     kinds = [search.pattern, *search.globs] if search.by_name else [*search.globs]
     if any(is_code(name) for name in [*kinds, *search.paths]):
-        return "it is limited to files of code"
+        return "it is limited to code files"
     if any(has_folder(path, folders) for path in search.paths) and not _only_other_files(kinds):
-        return "it goes through a folder of sources"
+        return "it searches a source folder"
     if not search.by_name and (names_in(search.pattern) or is_import(search.pattern)) and not _only_other_files(kinds):
         return "its pattern looks like code"
     return None

@@ -106,12 +106,12 @@ def semantic_context(search: Search, folder: str) -> str:
 
 def reason_text(why: str, instead: Instead) -> str:
     """What the agent reads."""
-    lines = [f"This searches text for code ({why}). serena-central knows the code; call its tool instead:"]
+    lines = [f"This is a text search for code ({why}). Call this serena-central tool instead:"]
     lines += map(str, instead.calls)
     if instead.more:
-        lines += ["or, for more:", *map(str, instead.more)]
+        lines += ["or, for more results:", *map(str, instead.more)]
     lines.append(
-        "Files that git or the settings ignore are left out. If you do need the text search, repeat it unchanged: it "
-        "will not be stopped again."
+        "Files that git or the settings ignore are not included. If you need the text search, repeat it unchanged: it "
+        "will not be blocked again."
     )
     return "\n".join(lines)

@@ -21,7 +21,7 @@ LARGEST_BYTES = 8 * 1024 * 1024
 LOG_BYTES = 512 * 1024
 MODE_VARIABLE = "SERENA_HOOK_MODE"
 
-DESCRIPTION = "Hooks for coding agents: leads them from text search to the tools of serena-central."
+DESCRIPTION = "Hooks for coding agents that point them from text search to the tools of serena-central."
 EPILOG = """\
 environment:
   SERENA_HOOK_MODE        deny, nudge, ask or off, in place of --mode
@@ -34,14 +34,18 @@ def parser(program: str) -> argparse.ArgumentParser:
         prog=program, description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    enforce = commands.add_parser("enforce", help="before a tool runs: stop searches for code, and say what to call")
-    enforce.add_argument("--mode", choices=MODES, default="deny", help="stop all, every third, ask the user, or none")
-    enforce.add_argument("--source-folder", metavar="NAME", action="append", help="a folder of sources; repeatable")
-    start = commands.add_parser("session-start", help="when a conversation begins: warm up, tell what there is")
-    end = commands.add_parser("session-end", help="when a conversation ends: tell the server")
+    enforce = commands.add_parser(
+        "enforce", help="before a tool runs: block text searches for code and name the tool to call"
+    )
+    enforce.add_argument("--mode", choices=MODES, default="deny", help="block all, every third, ask the user, or none")
+    enforce.add_argument("--source-folder", metavar="NAME", action="append", help="a source folder; repeatable")
+    start = commands.add_parser("session-start", help="when a conversation starts: warm up and describe the tools")
+    end = commands.add_parser("session-end", help="when a conversation ends: notify the server")
     for command in (enforce, start, end):
-        command.add_argument("--client", choices=tuple(DIALECTS), default="claude-code", help="whose hook this is")
-    warm = commands.add_parser("warm", help="have the server warm up a project, as soon as one runs")
+        command.add_argument(
+            "--client", choices=tuple(DIALECTS), default="claude-code", help="the client that runs the hook"
+        )
+    warm = commands.add_parser("warm", help="have the server warm up a project once it is running")
     warm.add_argument("folder", metavar="DIR")
     return made
 
@@ -79,7 +83,7 @@ def _said() -> Json:
     """Raises ValueError: no JSON object."""
     said: Any = json.loads(sys.stdin.buffer.read(LARGEST_BYTES))
     if not isinstance(said, dict):
-        raise ValueError("what the client said is no object")
+        raise ValueError("the client's input is not a JSON object")
     return cast("Json", said)
 
 

@@ -112,7 +112,7 @@ def _locked(file: str) -> Generator[None]:
         deadline = time.monotonic() + LOCK_WAIT_S
         while not lock_at_once(lock.fileno()):
             if time.monotonic() > deadline:
-                raise TimeoutError(f"{file} is held by another hook")
+                raise TimeoutError(f"{file} is locked by another hook")
             time.sleep(_POLL_S)
         yield
 

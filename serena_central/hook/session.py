@@ -23,9 +23,10 @@ WARMING_S = 10.0
 POLL_S = 0.5
 
 CONTEXT = (
-    "Code here is served by serena-central (MCP). Use find_symbol, get_symbols_overview and find_referencing_symbols "
-    "rather than text search for anything about code; search_for_pattern for text. In a repository of several modules, "
-    "name one by project=, or say what it is about in semantic_context."
+    "The serena-central MCP server indexes this code. Use find_symbol, get_symbols_overview and "
+    "find_referencing_symbols "
+    "instead of text search for code, and search_for_pattern for text. In a repository with several modules, "
+    "name one in project=, or describe the task in semantic_context."
 )
 
 

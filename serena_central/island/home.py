@@ -98,25 +98,25 @@ def read_token(file: str) -> str | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise Unusable(f"The token's file {file} can't be read: {error.strerror}.") from error
+        raise Unusable(f"The token file {file} can't be read: {error.strerror}.") from error
     with os.fdopen(descriptor, "rb") as stream:
         _check_private(file, os.fstat(descriptor))
         token = stream.read(MAX_TOKEN_BYTES).strip()
     if not token or not all(0x21 <= byte <= 0x7E for byte in token):
-        raise Unusable(f"{file} holds no token. Delete it and start the server again for a new one.")
+        raise Unusable(f"{file} does not contain a valid token. Delete it and restart the server to get a new one.")
     return token.decode("ascii")
 
 
 def _check_private(file: str, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
-        raise Unusable(f"The token's file {file} is no regular file.")
+        raise Unusable(f"The token file {file} is not a regular file.")
     if os.name != "posix":
         return
     if status.st_uid != os.geteuid():
-        raise Unusable(f"The token's file {file} belongs to another user.")
+        raise Unusable(f"The token file {file} belongs to another user.")
     if status.st_mode & 0o077:
         raise Unusable(
-            f"The token's file {file} can be read by others (mode {stat.S_IMODE(status.st_mode):04o}), who may know "
-            "the token by now. Delete it and start the server again for a new one; if nobody else uses this machine, "
-            "chmod 600 is enough."
+            f"The token file {file} is readable by other users (mode {stat.S_IMODE(status.st_mode):04o}), who may know "
+            "the token. Delete it and restart the server to get a new one; if nobody else uses this machine, "
+            "run chmod 600 on it."
         )

@@ -81,8 +81,11 @@ def secure(folder: str) -> str | None:
         os.chmod(folder, before & ~OTHERS)
     closed = _close_below(folder, top=True)
     if before & OTHERS:
-        return f"{folder} was open to others (mode {before:04o}); it and {closed} files in it are closed to them now."
-    return f"{closed} files in {folder} were open to others by their modes; they are closed now." if closed else None
+        return (
+            f"{folder} was accessible to other users (mode {before:04o}); access to it and {closed} files in it was "
+            "removed."
+        )
+    return f"{closed} files in {folder} were accessible to other users; this access was removed." if closed else None
 
 
 def close(folder: str) -> None:
@@ -104,7 +107,7 @@ def _check_owner(folder: str) -> None:
     if sys.platform == "win32":  # a user's folders are closed there by access lists, and say nothing by modes
         return
     link, status, user = os.lstat(folder), os.stat(folder), os.geteuid()
-    instead = "Set SERENA_CENTRAL_HOME to a folder of your own."
+    instead = "Set SERENA_CENTRAL_HOME to your own folder."
     if stat.S_ISLNK(link.st_mode) and link.st_uid not in (user, 0):
         raise NotPrivate(f"{folder} is a symbolic link that belongs to another user (uid {link.st_uid}). {instead}")
     if status.st_uid != user:
@@ -123,8 +126,8 @@ def _close_below(folder: str, *, top: bool = False, shallow: bool = False) -> in
                 status = entry.stat(follow_symlinks=False)
                 if sys.platform != "win32" and top and status.st_uid != os.geteuid():
                     raise NotPrivate(
-                        f"{entry.path} belongs to another user (uid {status.st_uid}), who may have put it there. Look "
-                        "at it, then delete it, or chown it to yourself."
+                        f"{entry.path} belongs to another user (uid {status.st_uid}). Check "
+                        "its content, then delete it or chown it to yourself."
                     )
                 loose = bool(status.st_mode & OTHERS) and not stat.S_ISLNK(status.st_mode)
                 if loose and not (top and entry.name == TOKEN_NAME):

@@ -75,7 +75,7 @@ class Question:
         ]
         if not any(good):
             raise Unproven(
-                f"What listens at {authority} does not prove to be this user's server, so that the token was not sent. "
+                f"The program at {authority} could not prove that it is this user's server, so the token was not sent. "
                 "It may be another program (`serena-central serve` starts yours), a server with another token, or one "
                 f"behind a tunnel whose setting central_server_names lacks {authority}."
             )
@@ -120,5 +120,5 @@ def _received(connection: socket.socket, deadline: float) -> bytes:
 def _limit(connection: socket.socket, deadline: float) -> None:
     left = deadline - time.monotonic()
     if left <= 0:
-        raise TimeoutError("there was no proof in time")
+        raise TimeoutError("the proof did not arrive in time")
     connection.settimeout(left)

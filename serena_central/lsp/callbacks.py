@@ -78,7 +78,7 @@ class Callbacks:
             case "workspace/workspaceFolders":
                 return workspace_folders(self._folders)
             case "workspace/applyEdit":
-                return {"applied": False, "failureReason": "this client changes files by its own hand alone"}
+                return {"applied": False, "failureReason": "this client does not apply edits requested by servers"}
             case "window/showDocument":
                 return {"success": False}
             case "client/registerCapability":

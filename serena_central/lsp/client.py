@@ -238,7 +238,9 @@ class LanguageServer:
     async def document_symbols(self, path: Path) -> list[DocumentSymbol]:
         reading, found = await self._ask(Question("document_symbols", path), list[LspSymbol] | None)
         if found is None and self._conversation.readiness.pending:
-            raise ServerBusy(self.spec.name, f"{self.spec.title} still reads the project and can't tell of {path} yet.")
+            raise ServerBusy(
+                self.spec.name, f"{self.spec.title} is still loading the project and has no answer for {path} yet."
+            )
         symbols: list[LspSymbol] = found or []
         convert = self._converter().symbols
         try:
@@ -247,7 +249,9 @@ class LanguageServer:
             return convert(reading.text, symbols)
         except RecursionError as error:  # costs this file its answer, not the project its life
             method = "textDocument/documentSymbol"
-            raise RequestFailed(self.spec.name, method, 0, f"the symbols of {path.name} nest too deeply") from error
+            raise RequestFailed(
+                self.spec.name, method, 0, f"the symbols of {path.name} are nested too deeply"
+            ) from error
 
     async def references(
         self,
@@ -421,7 +425,7 @@ class LanguageServer:
                 raise await self._end() from error
             found = await ask()
         else:
-            shortfalls.note(f"files of the answer kept changing while {self.spec.title} read them; ask again")
+            shortfalls.note(f"files in the answer kept changing while {self.spec.title} read them; call again")
         return found
 
     def _converter(self) -> Converter:
@@ -435,7 +439,7 @@ class LanguageServer:
         try:
             await self._conversation.tell_news()
         except ConnectionLost:
-            logger.debug("%s ended while it was told of changes", self.spec.name)
+            logger.debug("%s exited while it was notified of changes", self.spec.name)
 
     async def _end(self) -> LanguageServerError:
         """What happened to the server, once that is known."""
@@ -446,8 +450,8 @@ class LanguageServer:
         return ServerCrashed(self.spec.name, self.exit_code, self.stderr_tail)
 
     def _start_failure(self, failure: WireError) -> str:
-        how = f"it ended with exit code {self.exit_code}" if isinstance(failure, ConnectionLost) else str(failure)
-        tail = f" The end of its stderr: {quoted(self.stderr_tail, STDERR_SHOWN)}" if self.stderr_tail else ""
+        how = f"it exited with code {self.exit_code}" if isinstance(failure, ConnectionLost) else str(failure)
+        tail = f" Last lines of its stderr: {quoted(self.stderr_tail, STDERR_SHOWN)}" if self.stderr_tail else ""
         return f"The language server {self.spec.name} did not start: {how}.{tail}"
 
 

@@ -215,7 +215,7 @@ class Conversation:
                 if unready:
                     shortfalls.note(self.readiness.remark)
                 return reading, answer
-        raise ServerBusy(self._spec.name, f"{question.path} keeps changing; ask again when it is at rest.")
+        raise ServerBusy(self._spec.name, f"{question.path} keeps changing. Retry when the file no longer changes.")
 
     async def ask_together(self, questions: Sequence[Question], shape: Any) -> list[Answered | None]:
         """The answers to several questions about one file, which is prepared once and asked about in one go.
@@ -297,7 +297,7 @@ class Conversation:
         """Makes a server read files that it may know as they were; notes how many it did not get to."""
         unread = await self._settling.read(paths) if self._settling is not None else 0
         if unread:
-            shortfalls.note(f"{self._spec.title} has not read {unread} files yet that may matter; ask again")
+            shortfalls.note(f"{self._spec.title} has not read {unread} possibly relevant files yet; call again")
 
     async def _warm_up(self, question: Question) -> None:
         """Opens what an answer from several files needs, and waits for the work that begins in the server then."""
@@ -346,7 +346,7 @@ class Conversation:
             if pause is not None:
                 await anyio.sleep(pause)
         raise ServerBusy(
-            self._spec.name, f"The language server {self._spec.name} is busy and gave {method} up; ask again."
+            self._spec.name, f"The language server {self._spec.name} is busy and cancelled {method}. Call again."
         )
 
     async def _ask_once(self, method: str, question: Question, shape: Any, *, opened: bool) -> tuple[Reading, Any]:

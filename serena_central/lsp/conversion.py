@@ -264,7 +264,7 @@ class Converter:
             try:
                 self._texts[path] = self._text_of(path)
             except (PathError, OSError) as error:
-                logger.debug("left out what was found in %s: %s", path, error)
+                logger.debug("skipped results in %s: %s", path, error)
                 self._texts[path] = None
         return self._texts[path]
 

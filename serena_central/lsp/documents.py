@@ -125,7 +125,7 @@ class Documents:
             try:
                 await self._refresh(change.path, self._open[change.path])
             except (PathError, OSError) as error:
-                logger.debug("closed, since it can't be read any more: %s", error)
+                logger.debug("closed, because it can no longer be read: %s", error)
         await self._tell_watched(await self._by_all_names(list(news.values())))
         await self._poke(poked)
 
@@ -162,7 +162,7 @@ class Documents:
                     continue
                 await self._did_open(path)
             except (PathError, OSError) as error:
-                logger.debug("not poked: %s", error)
+                logger.debug("not touched: %s", error)
             else:
                 await self._close(path)
 

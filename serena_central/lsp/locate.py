@@ -109,7 +109,9 @@ def locate(
     command = [_fill(part, programs, values) for part in words]
     command[0] = str(Path(command[0]).expanduser())
     if not os.access(command[0], os.X_OK):
-        raise ServerNotInstalled(spec.name, ", ".join(spec.languages), f"{command[0]} is no program; see the settings")
+        raise ServerNotInstalled(
+            spec.name, ", ".join(spec.languages), f"{command[0]} is not a program; see the settings"
+        )
     return Launch(
         command,
         {**env, **_filled(spec.launch.env | how.env, programs, values)},

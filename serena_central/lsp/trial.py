@@ -26,7 +26,7 @@ async def try_out(spec: ServerSpec, launch: Launch, temporary: Path) -> str:
     Raises: ServerStartFailed with the server's last words.
     """
     failure: ServerStartFailed | None = ServerStartFailed(
-        spec.name, f"The language server {spec.name} did not greet within {TRIAL_S:g} s."
+        spec.name, f"The language server {spec.name} did not complete the handshake within {TRIAL_S:g} s."
     )
     with borrowed(temporary) as folder:
         server = LanguageServer(

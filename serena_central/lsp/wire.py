@@ -163,7 +163,7 @@ class Pending:
         try:
             return msgspec.json.decode(self.body, type=shape)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise AnswerUnreadable(f"an answer that can't be read: {error}") from error
+            raise AnswerUnreadable(f"a response that can't be decoded: {error}") from error
 
 
 class Connection:
@@ -274,7 +274,7 @@ class Connection:
         except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
             return
         except BrokenFraming as error:
-            logger.warning("%s sent %s; the connection is given up", self._name, error)
+            logger.warning("%s sent %s; closing the connection", self._name, error)
 
     def _take(self, body: bytes) -> None:
         self.heard_at = running_time()
@@ -296,11 +296,11 @@ class Connection:
     def _take_answer(self, message: _Message) -> None:
         pending = self._forget(message.id) if isinstance(message.id, int) else None
         if pending is None:
-            logger.debug("%s answered %r late or unasked; dropped", self._name, message.id)
+            logger.debug("%s sent a late or unknown response %r; dropped", self._name, message.id)
         elif len(bytes(message.error)) and bytes(message.error) != b"null":
             pending.settle(error=_error_of(message.error))
         elif not len(bytes(message.result)):
-            pending.settle(error=AnswerUnreadable("an answer with neither result nor error"))
+            pending.settle(error=AnswerUnreadable("a response with neither result nor error"))
         else:
             pending.settle(message.result)
 
@@ -310,7 +310,7 @@ class Connection:
         pending = self._forget(int(match.group(1))) if match else None
         logger.warning("%s sent a message that is not JSON-RPC: %s", self._name, error)
         if pending is not None:
-            pending.settle(error=AnswerUnreadable(f"an answer that is not JSON-RPC: {error}"))
+            pending.settle(error=AnswerUnreadable(f"a response that is not JSON-RPC: {error}"))
 
     def _answer_to(self, request_id: int | str, method: str, params: msgspec.Raw) -> dict[str, Any]:
         answer: dict[str, Any] = {"jsonrpc": "2.0", "id": request_id}
@@ -328,5 +328,5 @@ def _error_of(raw: msgspec.Raw) -> WireError:
     try:
         error = _decode_error(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return AnswerUnreadable("an error that can't be read")
+        return AnswerUnreadable("an error that can't be decoded")
     return ErrorAnswer(error.code, error.message)

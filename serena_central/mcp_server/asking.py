@@ -64,7 +64,7 @@ class TrustQuestions:
             try:
                 answer = await client.elicit_form(_text(standing), _SCHEMA, request_id)
             except (MCPError, ValidationError) as error:
-                logger.info("the client did not answer whether %s is trusted: %s", standing.root, error)
+                logger.info("the client did not answer the trust question for %s: %s", standing.root, error)
                 return False
             return await self._take(session, standing, answer)
         return False
@@ -96,9 +96,9 @@ class TrustQuestions:
             return False
         try:
             shown = self._trust.shown(asked.root, asked.digest)
-            await anyio.to_thread.run_sync(self._trust.keep, shown, f"a person, asked by {session.client_name}")
+            await anyio.to_thread.run_sync(self._trust.keep, shown, f"the user, via {session.client_name}")
         except TrustRefused as error:
-            logger.warning("a person's yes did not count: %s", error)
+            logger.warning("the user's approval was not applied: %s", error)
             return False
         return True
 

@@ -42,4 +42,4 @@ def _explain(error: Exception) -> str:
     logger.error("unexpected error %s", trace, exc_info=error)
     if isinstance(error, MemoryError):
         return f"{NO_MEMORY} (log: {trace})"
-    return f"Something went wrong inside the server. Its log has the details under {trace}."
+    return f"Internal error. See the server's log, {trace}."

@@ -38,7 +38,7 @@ async def learn_folder(context: ServerRequestContext[Any, Any], _params: types.N
         try:
             answer = await context.session.send_request(types.ListRootsRequest(), types.ListRootsResult)
         except (MCPError, ValidationError) as error:
-            logger.debug("the client did not tell its roots: %s", error)
+            logger.debug("the client did not report its roots: %s", error)
             return
         connection.roots_folder = _first_folder(answer)
 

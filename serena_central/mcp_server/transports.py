@@ -84,7 +84,7 @@ class HandshakeTransports:
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             task_status.started()
-            await repeat("checking conversations", self.check, every_s=self._policy.check_every_s)
+            await repeat("checking MCP sessions", self.check, every_s=self._policy.check_every_s)
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one HTTP request."""
@@ -101,7 +101,7 @@ class HandshakeTransports:
         if conversation.transport.is_terminated:
             if self._openings is not None:
                 self._openings.forget(conversation.id, conversation.session_id)  # who said goodbye is not taken back
-            await self._end(conversation, "it said goodbye")
+            await self._end(conversation, "it sent DELETE")
 
     def conversation(self, conversation_id: str) -> Conversation | None:
         """The conversation of this id, while it lasts."""
@@ -124,7 +124,7 @@ class HandshakeTransports:
             try:
                 session = self._sessions.get(conversation.session_id)
             except SessionNotFound:
-                await self._end(conversation, "its session is forgotten")
+                await self._end(conversation, "its session expired")
                 continue
             if session.holders:
                 continue
@@ -132,7 +132,7 @@ class HandshakeTransports:
                 conversation.had_stream = False  # said once; a client that still calls is back by that
                 self._sessions.disconnect(conversation.session_id, "its stream was closed")
             elif quiet >= silent_after:
-                self._sessions.disconnect(conversation.session_id, "nothing was heard of it for a long time")
+                self._sessions.disconnect(conversation.session_id, "it was idle for too long")
 
     async def _refuse(self, conversation_id: str, send: Send) -> None:
         """404 makes good clients begin anew by themselves: right after a restart or a goodbye, wrong after a kill."""
@@ -143,7 +143,7 @@ class HandshakeTransports:
         except SessionNotFound as error:
             await refuse(send, 404, str(error))
         else:
-            await refuse(send, 404, "That conversation has ended. Send initialize to begin one.")
+            await refuse(send, 404, "This MCP session has ended. Send initialize to start a new one.")
 
     async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves a request without an id: `initialize` begins a conversation, the transport refuses all others."""
@@ -189,7 +189,7 @@ class HandshakeTransports:
                     init_options=self._server.create_initialization_options(_CHANGES),
                 )
             except Exception:
-                logger.exception("a conversation failed", extra={"session": conversation.session_id})
+                logger.exception("an MCP session failed", extra={"session": conversation.session_id})
             finally:
                 self._known.pop(conversation.id, None)
 
@@ -284,7 +284,7 @@ class HandshakeTransports:
             for message in (body, _INITIALIZED):
                 replay = Replay(conversation, message, scope[IN_SCOPE])
                 await self._pass(conversation, replay.scope, replay.receive, replay.send)
-            logger.info("took back a conversation", extra={"session": conversation_id})
+            logger.info("resumed an MCP session", extra={"session": conversation_id})
             return conversation
 
 

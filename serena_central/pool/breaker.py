@@ -11,7 +11,7 @@ from enum import StrEnum
 from serena_central.config.settings import PoolPolicy
 from serena_central.island.backoff import backoff_s
 
-MENDED = "it is restarted (restart_language_server, or the dashboard) or its configuration changes"
+MENDED = "it is restarted (restart_language_server or the dashboard) or its configuration changes"
 """What ends that a server was given up."""
 
 
@@ -48,7 +48,7 @@ class CircuitBreaker:
         """Why a start is refused now and when to ask again, or None when one may begin (which may be the probe)."""
         refusal = self.refusal_now
         if refusal is None and self.state is BreakerState.OPEN:
-            self._become(BreakerState.HALF_OPEN, "one start is tried")
+            self._become(BreakerState.HALF_OPEN, "one restart is attempted")
         return refusal
 
     @property
@@ -58,7 +58,7 @@ class CircuitBreaker:
         if self.state is BreakerState.GIVEN_UP:
             return f"{failed}, and is not started again for this project until {MENDED}"
         left_s = self.open_for_s
-        return f"{failed}; the next start is tried in {left_s:.0f} s" if left_s > 0 else None
+        return f"{failed}; the next restart is attempted in {left_s:.0f} s" if left_s > 0 else None
 
     @property
     def open_for_s(self) -> float:

@@ -71,7 +71,7 @@ class Ledger:
         except FileNotFoundError:
             return []
         except (OSError, msgspec.DecodeError) as error:
-            logger.warning("The ledger %s can't be read (%s): leftovers can't be found", self._file, error)
+            logger.warning("The ledger %s can't be read (%s); leftover processes can't be found", self._file, error)
             return []
 
     def _write(self, children: list[Child]) -> None:

@@ -139,7 +139,7 @@ class LanguageServerPool:
     async def run(self, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
         """Ends what an earlier server left, then serves until cancelled; all process trees are gone when it returns."""
         for pid in await anyio.to_thread.run_sync(self._ledger.sweep):
-            message = f"ended process {pid}, which an earlier server had left"
+            message = f"killed process {pid}, left over from an earlier server"
             self._bus.publish(ServerLeftover(message=message, severity=Severity.WARNING, pid=pid))
         async with anyio.create_task_group() as tasks:
             await tasks.start(self._own_work)
@@ -189,7 +189,7 @@ class LanguageServerPool:
         for slot in self._slots.values():
             if slot.key.root == root:
                 if slot.key.untrusted and (file := forbidden(slot.wanted.spec, changes)):
-                    slot.expire(Cause.NOT_TRUSTED, f"{file.name} has come, and may name programs")
+                    slot.expire(Cause.NOT_TRUSTED, f"{file.name} was added and may name programs")
                     continue
                 for run in slot.runs:
                     run.files_changed(changes)

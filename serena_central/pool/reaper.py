@@ -64,8 +64,8 @@ class Reaper:
         if used_bytes < self._budget_bytes:
             return None
         return (
-            f"the language servers in use hold {used_bytes >> 20} MB of the {self._budget_bytes >> 20} MB that all may "
-            "use together, and none is idle; call again later, or stop one"
+            f"the language servers in use take {used_bytes >> 20} MB of the budget of {self._budget_bytes >> 20} MB, "
+            "and none is idle; call again later, or stop one"
         )
 
     def _make_room(self, needed_bytes: int = 0) -> int:
@@ -75,8 +75,8 @@ class Reaper:
         for run in room.retire:
             held_mb = run.expected_memory_bytes >> 20
             huge = run.expected_memory_bytes > self._budget_bytes // 2
-            why = f"held {held_mb} MB" if huge else f"was unused longest, and held {held_mb} MB"
-            run.expire(Cause.MEMORY_BUDGET, f"all servers may use {limit_mb} MB together; this one {why}")
+            why = f"used {held_mb} MB" if huge else f"was idle longest and used {held_mb} MB"
+            run.expire(Cause.MEMORY_BUDGET, f"the memory budget of {limit_mb} MB is exceeded; this server {why}")
         return room.used_bytes
 
     async def measure(self) -> None:

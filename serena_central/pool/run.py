@@ -212,7 +212,7 @@ class Run:
             self._fail(cause, ServerUnavailable(name, f"The start of {name} was stopped ({cause}): {detail}"))
         elif self._start_scope.cancelled_caught:
             limit_s = self._policy.start_timeout_s
-            tail = f" The end of its stderr: {quoted(self.stderr_tail, STDERR_SHOWN)}" if self.stderr_tail else ""
+            tail = f" Last lines of its stderr: {quoted(self.stderr_tail, STDERR_SHOWN)}" if self.stderr_tail else ""
             words = f"{name} did not finish its handshake within {limit_s:g} s.{tail}"
             self._fail(Cause.START_DEADLINE, ServerStartFailed(name, words))
         elif pid is None:

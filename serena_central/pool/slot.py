@@ -82,7 +82,7 @@ class Slot:
         """How it stands with the server now, for people: a clause without its subject and its end."""
         run = self.usable_run()
         if run is not None:
-            said = "is asked" if run.server.proven else "has started and not answered yet; it is asked"
+            said = "is asked" if run.server.proven else "has started but not answered yet; it is asked"
             return f"{said} in the background"
         failure = self.last.failure if self.last is not None and self.breaker.failures else None
         if self.current is not None:
@@ -92,7 +92,7 @@ class Slot:
         if refusal is not None:
             return f"is not available: {refusal}"
         if failure is not None:
-            return f"did not start the last time, and is tried again in the background: {failure}"
+            return f"failed to start and is retried in the background: {failure}"
         return NOT_RUNNING
 
     def usable_run(self) -> Run | None:
@@ -113,7 +113,7 @@ class Slot:
             if run is None:
                 run = self.start(Cause.LEASE_ASKED)
             elif self.breaker.state is BreakerState.HALF_OPEN:
-                raise self._unavailable("it failed before, and one start is being tried; call again in a moment")
+                raise self._unavailable("it failed before, and one restart is being attempted; call again in a moment")
             progress.report(f"Starting {self.key.server} for {self.key.root}")
             await run.settled.wait()
             if run.failure is not None:
@@ -158,10 +158,10 @@ class Slot:
         if run is None or self.successor is not None or run.life.facts.calls < self._policy.max_calls:
             return
         if self.wanted.spec.exclusive:
-            run.expire(Cause.MAX_CALLS, f"it has given {run.life.facts.calls} leases, and none may run beside it")
+            run.expire(Cause.MAX_CALLS, f"it has served {run.life.facts.calls} leases, and no second process may run")
             return
         try:
-            fresh = self._begin(Cause.MAX_CALLS, f"run {run.number} has given {run.life.facts.calls} leases")
+            fresh = self._begin(Cause.MAX_CALLS, f"run {run.number} has served {run.life.facts.calls} leases")
         except ServerUnavailable as refusal:
             self._bus.publish(
                 ServerReplacementPostponed(message=str(refusal), severity=Severity.WARNING, **self._about())
@@ -181,7 +181,7 @@ class Slot:
 
     async def restart(self, reason: str) -> None:
         """Raises: ServerUnavailable, ServerNotInstalled, ServerStartFailed."""
-        self.breaker.close(f"restarted by hand: {reason}")
+        self.breaker.close(f"restarted manually: {reason}")
         await self.stop(Cause.PERSON, reason)
         run = self.current or self.start(Cause.PERSON, reason)
         await run.settled.wait()

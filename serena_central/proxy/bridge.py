@@ -108,14 +108,14 @@ class Bridge:
 
     async def _leave_with(self, closed: Event) -> None:
         await closed.wait()
-        self.end("nobody reads its answers")
+        self.end("its stdout is not read")
 
     # --- what the client sends -------------------------------------------------------------------------------------
 
     async def _read(self) -> None:
         async for line in self._input.lines():
             if isinstance(line, TooLong):
-                text = f"That line is longer than {LINE_BYTES} bytes."
+                text = f"The line is longer than the limit of {LINE_BYTES} bytes."
                 await self._output.write(error_answer(None, INVALID_REQUEST, text))
                 continue
             try:
@@ -143,7 +143,7 @@ class Bridge:
     async def _take_request(self, message: Message) -> None:
         key = key_of(message.id)
         if key in self._pending:
-            text = "A request with this id still waits for its answer."
+            text = "A request with this id is still in progress."
             await self._output.write(error_answer(message.id, INVALID_REQUEST, text))
             return
         while len(self._pending) >= PENDING or (
@@ -212,7 +212,7 @@ class Bridge:
         except Undelivered as error:
             await self._fail(call, error.code, str(error))
         except Cancelled:
-            await self._fail(call, INTERNAL_ERROR, "The bridge to the server is ending.")
+            await self._fail(call, INTERNAL_ERROR, "serena-proxy is shutting down.")
         finally:
             del self._pending[key]
             self._pending_bytes -= len(call.message.raw)

@@ -145,8 +145,8 @@ class Delivery:
         """Raises Undelivered for a message that may not be sent again."""
         if call.sent and not self._knowledge.repeats_safely(call.message):
             raise Undelivered(
-                f"The answer to this call was lost ({why}). It may have been carried out: look at what it should have "
-                "changed before you repeat it."
+                f"The answer to this call was lost ({why}). It may have been executed: check its effects "
+                "before repeating it."
             )
 
     async def _attempt(self, call: Call, answer: Callable[[bytes], Awaitable[None]]) -> tuple[int, str] | None:
@@ -215,7 +215,7 @@ class Delivery:
         elif key == call.key:
             await self._answer(call, data, answer)
         else:
-            print("serena-proxy: an answer that nobody waits for was dropped", file=sys.stderr)
+            print("serena-proxy: dropped a response without a pending request", file=sys.stderr)
 
     async def _answer(self, call: Call, data: bytes, answer: Callable[[bytes], Awaitable[None]]) -> None:
         if not call.answered:
@@ -236,7 +236,7 @@ class _Tries:
         """Raises Undelivered: there were enough of them."""
         self.made += 1
         if self.made > REPEATS:
-            raise Undelivered(f"The server failed on each attempt ({why}). Its log tells more.")
+            raise Undelivered(f"The server failed on each attempt ({why}). See its log.")
 
 
 def _is_answer(body: bytes, call: Call) -> bool:
@@ -256,6 +256,6 @@ def _explained(status: int, body: bytes) -> str:
         case {"message": str(text)} if text:
             return text
         case _ if status in AWAY:
-            return f"The server, or what stands before it, is not available (status {status})."
+            return f"The server, or a proxy in front of it, is not available (status {status})."
         case _:
-            return f"The server refused this with status {status}."
+            return f"The server rejected the request with status {status}."

@@ -91,7 +91,7 @@ class Handshake:
         common = self._caller.headers(target) | {"content-type": b"application/json"}
         head, body = await _post(connection, request("POST", target.path, common, opening))
         if head.status in AWAY:
-            raise Broken(f"the server is away (status {head.status})")
+            raise Broken(f"the server is not available (status {head.status})")
         answer = next(EventParser(OPENING_BYTES).feed(body), b"") if head.media_type == "text/event-stream" else body
         try:
             said = read_object(answer)
@@ -104,7 +104,7 @@ class Handshake:
             case {"error": {"message": str(text)}}:
                 raise NotTaken(text)
             case _:
-                raise NotTaken(f"The server refused to begin again (status {head.status}).")
+                raise NotTaken(f"The server refused a new session (status {head.status}).")
         if self.initialized is not None:
             await _post(connection, request("POST", target.path, common | self.headers(), self.initialized))
 

@@ -95,7 +95,7 @@ class Connection:
         while True:
             while (end := self._buffer.find(b"\r\n\r\n")) < 0:
                 if len(self._buffer) > HEAD_BYTES:
-                    raise Broken("the answer's head is too long")
+                    raise Broken("the response head is too long")
                 if not await self._receive():
                     raise Broken("the server closed the connection")
             lines = bytes(self._buffer[:end]).decode("latin-1").split("\r\n")
@@ -116,7 +116,7 @@ class Connection:
         elif length.isdecimal():
             self._left = int(length)
         elif length:
-            raise Broken("the answer's length is no number")
+            raise Broken("the response's Content-Length is not a number")
         else:
             self._left = None  # ends with the connection
         if self._left is None or headers.get("connection", "").lower() == "close":
@@ -132,7 +132,7 @@ class Connection:
             return b""
         if not self._buffer and not await self._receive():
             if self._left is not None:
-                raise Broken("the answer ended in the middle")
+                raise Broken("the response is incomplete")
             self._over = True
             return b""
         size = len(self._buffer) if self._left is None else min(self._left, len(self._buffer))
@@ -154,7 +154,7 @@ class Connection:
             pieces.append(piece)
             size += len(piece)
             if size > most_bytes:
-                raise Broken(f"the answer is larger than {most_bytes} bytes")
+                raise Broken(f"the response is larger than {most_bytes} bytes")
             if grown is not None:
                 await grown(size)
         return b"".join(pieces)
@@ -166,7 +166,7 @@ class Connection:
         try:
             self._left = int(line.partition(b";")[0], 16)
         except ValueError:
-            raise Broken("the answer's chunks are damaged") from None
+            raise Broken("the response's chunked encoding is not valid") from None
         if not self._left:
             while await self._line():
                 pass  # trailers
@@ -175,9 +175,9 @@ class Connection:
     async def _line(self) -> bytes:
         while (end := self._buffer.find(b"\r\n")) < 0:
             if len(self._buffer) > HEAD_BYTES:
-                raise Broken("the answer's chunks are damaged")
+                raise Broken("the response's chunked encoding is not valid")
             if not await self._receive():
-                raise Broken("the answer ended in the middle")
+                raise Broken("the response is incomplete")
         line = bytes(self._buffer[:end])
         del self._buffer[: end + 2]
         return line
@@ -213,7 +213,7 @@ class TlsWants(Exception):
 async def connect(loop: Loop, host: str, port: int, timeout_s: float) -> socket.socket:
     """A connected TCP socket. Raises OSError (TimeoutError among them)."""
     deadline = time.monotonic() + timeout_s
-    failure: OSError = ConnectionRefusedError("the name has no address")
+    failure: OSError = ConnectionRefusedError("the host name does not resolve")
     for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
         sock = socket.socket(family, kind, protocol)
         try:
@@ -241,7 +241,7 @@ def _head(lines: list[str]) -> Head:
     version, _, rest = lines[0].partition(" ")
     status = rest[:3]
     if not version.startswith("HTTP/1.") or not status.isdecimal():
-        raise Broken("the other end does not speak HTTP/1.1")
+        raise Broken("the response is not HTTP/1.1")
     headers: dict[str, str] = {}
     for line in lines[1:]:
         name, _, value = line.partition(":")

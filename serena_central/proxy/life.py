@@ -51,7 +51,7 @@ def end_on_wake(loop: Loop, end: Callable[[str], None]) -> None:
 
     async def watch() -> None:
         await loop.ready(loop.waking.fileno(), READ)
-        end("it was woken to end")
+        end("it was asked to stop")
 
     loop.spawn(watch())
 
@@ -75,7 +75,7 @@ def end_with_parent(loop: Loop, end: Callable[[str], None], parent: int) -> None
             else:
                 await loop.ready(descriptor, READ)
                 break
-        end("its parent is gone")
+        end("its parent process exited")
 
     if sys.platform != "win32":  # there, a child never learns of its parent's end: stdin tells
         loop.spawn(watch())

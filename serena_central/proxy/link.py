@@ -49,7 +49,7 @@ def target_of(url: str) -> Target:
     """Raises ValueError for what is no http(s) URL."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.username:
-        raise ValueError(f"{url!r} is not the URL of a server, such as http://127.0.0.1:24280/mcp")
+        raise ValueError(f"{url!r} is not a server URL, such as http://127.0.0.1:24280/mcp")
     secure = parts.scheme == "https"
     return Target(secure, parts.hostname, parts.port or (443 if secure else 80), parts.path.rstrip("/") or "/mcp")
 
@@ -112,7 +112,7 @@ class Link:
         """As `connection`, without waiting for a server that is away."""
         target = self.target()
         if target is None:
-            raise Unreachable("No server runs for this user. Start one with `serena-central serve`.")
+            raise Unreachable("No server is running for this user. Start one with `serena-central serve`.")
         while self._idle:
             kept = self._idle.pop()
             if kept.opened_for == target.authority and kept.is_fresh():
@@ -124,7 +124,7 @@ class Link:
             why = error.strerror or str(error) or "no answer"
             raise Unreachable(
                 f"No server answers at {target.authority} ({why}). Start it with `serena-central serve`; "
-                "`serena-central doctor` tells more."
+                "`serena-central doctor` shows details."
             ) from error
 
     def give_back(self, connection: Connection) -> None:
@@ -173,7 +173,7 @@ class Link:
                 raise Broken(f"status {head.status}")
             question.check(head.status, body, token, peer=peer, authority=target.authority)
         except Broken as error:
-            raise Unreachable(f"The server at {target.authority} is away ({error}).") from error
+            raise Unreachable(f"The server at {target.authority} is not available ({error}).") from error
         except Unproven as error:
             self.forget_token()  # it may be another one by now
             raise Unreachable(str(error)) from None

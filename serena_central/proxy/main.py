@@ -17,15 +17,15 @@ from serena_central.proxy.pipes import Input, Output
 from serena_central.proxy.starting import Starter
 
 DESCRIPTION = """\
-Connects a client that speaks MCP over stdin and stdout to this user's serena-central server, and starts the server
-when none runs. Each process is a session of its own."""
+Connects an MCP client over stdio to this user's serena-central server, and starts the server
+if none is running. Each process has its own session."""
 
 EPILOG = """\
 examples:
-  serena-proxy                                     the server of this user, started if need be
-  serena-proxy --no-start --project ~/src/app      for the project, and only if a server runs
-  serena-proxy --url http://127.0.0.1:9000/mcp --token-file ~/box.token    a server elsewhere, say through a tunnel
-  serena-proxy --print-config                      what to put into a client's configuration
+  serena-proxy                                     this user's server, started if needed
+  serena-proxy --no-start --project ~/src/app      for this project, and only if a server is running
+  serena-proxy --url http://127.0.0.1:9000/mcp --token-file ~/box.token    another server, for example through a tunnel
+  serena-proxy --print-config                      prints the entry for a client's configuration
 
 environment:
   SERENA_CENTRAL_HOME     the server's folder, if not the usual one
@@ -43,16 +43,18 @@ def parser(program: str) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     made.add_argument("--project", metavar="DIR", help="the folder you work in (default: the current one)")
-    made.add_argument("--context", metavar="NAME", help="which context to use, such as ide or desktop-app")
-    made.add_argument("--mode", metavar="NAME", action="append", default=[], help="a mode to begin with; repeatable")
+    made.add_argument("--context", metavar="NAME", help="context, such as ide or desktop-app")
+    made.add_argument("--mode", metavar="NAME", action="append", default=[], help="an initial mode; repeatable")
     made.add_argument("--url", help="the server's MCP endpoint, if it is not this user's own")
-    made.add_argument("--token-file", metavar="FILE", help="its token (default: this user's own, for loopback only)")
-    made.add_argument("--no-start", action="store_true", help="don't start a server when none runs")
-    made.add_argument("--print-config", action="store_true", help="print a client's configuration, and end")
+    made.add_argument(
+        "--token-file", metavar="FILE", help="its token file (default: this user's own, for loopback only)"
+    )
+    made.add_argument("--no-start", action="store_true", help="don't start a server if none is running")
+    made.add_argument("--print-config", action="store_true", help="print a client's configuration and exit")
     made.add_argument(
         "--print-headers",
         action="store_true",
-        help="print headers as JSON, for a client that connects by itself, and end",
+        help="print headers as JSON for a client that connects directly, and exit",
     )
     return made
 
@@ -84,7 +86,7 @@ def print_headers(asked: argparse.Namespace) -> None:
         sys.exit(f"serena-proxy: {error}")
     if token is None:
         print(
-            "serena-proxy: no server has run yet, so that there is no token. `serena-central serve` makes one.",
+            "serena-proxy: there is no token yet, because no server has run. `serena-central serve` creates one.",
             file=sys.stderr,
         )
         sys.exit(NO_SERVER)
@@ -160,8 +162,8 @@ def _report_older_server(home: Home) -> None:
     ours = installed_version()
     if ours and said.version and _numbers(said.version) < _numbers(ours):
         print(
-            f"serena-proxy: the server that runs is version {said.version}, this is {ours}. "
-            "`serena-central stop` ends it; the next message starts the newer one, and sessions go on.",
+            f"serena-proxy: the running server has version {said.version}, this is {ours}. "
+            "`serena-central stop` stops it; the next message starts the newer one, and sessions are kept.",
             file=sys.stderr,
         )
 

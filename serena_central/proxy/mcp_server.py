@@ -11,16 +11,16 @@ import sys
 from serena_central.proxy.main import bridge_stdio, parser, print_config
 
 DESCRIPTION = """\
-The MCP server for a client that speaks over stdin and stdout: a bridge to this user's one serena-central server, which
-is started when none runs. With --standalone, everything runs in this process, and ends with it."""
+An MCP server over stdio: it connects the client to this user's serena-central server, which
+is started if none is running. With --standalone, everything runs in this process and ends with it."""
 
 EPILOG = """\
 examples:
   serena-mcp-server                                for most clients
   serena-mcp-server --project ~/src/app --context ide
-  serena-mcp-server --standalone                   where nothing may run in the background
+  serena-mcp-server --standalone                   without a background process
 
-Other flags of Serena's start-mcp-server are accepted and do nothing; `serena-central config show` has the settings."""
+Other flags of Serena's start-mcp-server are accepted and ignored; `serena-central config show` lists the settings."""
 
 
 def main() -> None:
@@ -28,16 +28,16 @@ def main() -> None:
     made = parser("serena-mcp-server")
     made.description, made.epilog = DESCRIPTION, EPILOG
     made.add_argument("--project-file", dest="project", help=argparse.SUPPRESS)
-    made.add_argument("--transport", default="stdio", metavar="stdio", help="how the client speaks: stdio only")
+    made.add_argument("--transport", default="stdio", metavar="stdio", help="the transport: stdio only")
     made.add_argument("--standalone", action="store_true", help="run everything in this process, over stdio")
     arguments = sys.argv[1:]
     if arguments[:1] == ["start-mcp-server"]:
         arguments = arguments[1:]
     asked, unknown = made.parse_known_args(arguments)
     if asked.transport != "stdio":
-        made.error("--transport must be stdio; over HTTP all clients share one server: serena-central serve")
+        made.error("--transport must be stdio. For HTTP, all clients share one server: serena-central serve")
     if unknown:
-        print(f"serena-mcp-server: ignored, since they mean nothing here: {' '.join(unknown)}", file=sys.stderr)
+        print(f"serena-mcp-server: ignored unsupported flags: {' '.join(unknown)}", file=sys.stderr)
     if asked.print_config:
         print_config("serena_central.proxy.mcp_server", arguments)
     elif asked.standalone:

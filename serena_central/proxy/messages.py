@@ -75,28 +75,28 @@ def parse(line: bytes) -> Message:
     try:
         said: Any = json.loads(line.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise Invalid(PARSE_ERROR, f"That line is no JSON: {str(error)[:200]}.") from None
+        raise Invalid(PARSE_ERROR, f"The line is not valid JSON: {str(error)[:200]}.") from None
     if isinstance(said, list):
-        raise Invalid(INVALID_REQUEST, "Batches are not served. Send each message on a line of its own.")
+        raise Invalid(INVALID_REQUEST, "Batches are not supported. Send each message on its own line.")
     if not isinstance(said, dict):
-        raise Invalid(INVALID_REQUEST, "A JSON-RPC message is an object.")
+        raise Invalid(INVALID_REQUEST, "A JSON-RPC message must be an object.")
     return _message(line, cast("dict[str, Any]", said))
 
 
 def _message(line: bytes, said: dict[str, Any]) -> Message:
     message_id, method, params = said.get("id"), said.get("method"), said.get("params")
     if message_id is not None and (isinstance(message_id, bool) or not isinstance(message_id, int | float | str)):
-        raise Invalid(INVALID_REQUEST, "An id is a string or a number.")
+        raise Invalid(INVALID_REQUEST, "An id must be a string or a number.")
     known = cast("dict[str, Any]", params) if isinstance(params, dict) else {}
     if isinstance(method, str):
         if "id" in said and message_id is None:
-            raise Invalid(INVALID_REQUEST, "A request's id is a string or a number, not null.")
+            raise Invalid(INVALID_REQUEST, "A request's id must be a string or a number, not null.")
         if params is not None and not isinstance(params, dict):
-            raise Invalid(INVALID_REQUEST, "MCP's params are an object.", message_id)
+            raise Invalid(INVALID_REQUEST, "params must be an object.", message_id)
         return Message(line, method, message_id, known)
     if method is None and message_id is not None and ("result" in said or "error" in said):
         return Message(line, None, message_id, {})
-    raise Invalid(INVALID_REQUEST, "A message has a method, or an id and a result or an error.", message_id)
+    raise Invalid(INVALID_REQUEST, "A message must have a method, or an id with a result or an error.", message_id)
 
 
 def key_of(message_id: Any) -> tuple[bool, Any]:
@@ -135,7 +135,7 @@ def read_object(data: bytes) -> dict[str, Any]:
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if not isinstance(said, dict):
-        raise ValueError("no JSON object")
+        raise ValueError("not a JSON object")
     return cast("dict[str, Any]", said)
 
 

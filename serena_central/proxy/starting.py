@@ -50,11 +50,11 @@ class Starter:
         if self._failure is not None and time.monotonic() - self._failed_at < FAILED_S:
             return self._failure
         self._under_way = self._loop.event()
-        self._failure = "The start of the server was given up."
+        self._failure = "Starting the server was cancelled."
         try:
             self._failure = await self._start(answers)
         except OSError as error:
-            self._failure = f"No server could be started: {error}."
+            self._failure = f"The server could not be started: {error}."
         finally:
             self._failed_at = time.monotonic()
             self._under_way.set()
@@ -74,7 +74,7 @@ class Starter:
                 if await answers():
                     return None
                 if time.monotonic() > deadline:
-                    return f"Another process holds {self._home.start_lock} and starts no server."
+                    return f"Another process holds {self._home.start_lock} but starts no server."
                 await self._loop.sleep(POLL_S)
             if await answers():
                 return None
@@ -95,7 +95,7 @@ class Starter:
                     break
             await self._loop.sleep(POLL_S)
         said = last_line(self._home.start_log)
-        return f"The server could not be started: {said or 'it said nothing'} (log: {self._home.start_log})"
+        return f"The server could not be started: {said or 'no output'} (log: {self._home.start_log})"
 
     def _another_starts(self) -> bool:
         """Whether a server holds the home: it took the lock first, and has not answered yet."""

@@ -60,13 +60,13 @@ async def secure(loop: Loop, sock: socket.socket, host: str, timeout_s: float) -
                 await loop.ready(wrapped.fileno(), WRITE, deadline)
             except ssl.SSLCertVerificationError as error:
                 raise Unusable(
-                    f"The certificate of {host} is not trusted: {error.verify_message}. If it is one of your own, name "
-                    "its file, or that of what signed it, in the environment variable SSL_CERT_FILE."
+                    f"The certificate of {host} is not trusted: {error.verify_message}. If it is your own, set the "
+                    "environment variable SSL_CERT_FILE to the file of the certificate or its CA."
                 ) from None
             except ssl.SSLEOFError:
                 raise
             except ssl.SSLError as error:
-                text = f"{host} does not speak TLS as it should ({error.reason}). Is its URL one with http://?"
+                text = f"TLS with {host} failed ({error.reason}). Check whether its URL should start with http://."
                 raise Unusable(text) from None
             else:
                 return TlsSocket(wrapped)

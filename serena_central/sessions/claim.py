@@ -73,7 +73,7 @@ def shortened(text: str) -> str:
 def _checked(identifier: str) -> str:
     if not _SAFE_ID.fullmatch(identifier):
         raise InvalidArguments(
-            "A session id may hold letters, digits and . _ : - only, 128 at most, and begins with a letter or digit."
+            "A session id consists of at most 128 letters, digits and . _ : -, and starts with a letter or digit."
         )
     return identifier
 

@@ -95,7 +95,7 @@ class SessionManager:
         session.check_alive(now)
         if session.termination is not None:
             session.termination = None
-            self._bus.publish(SessionRevived(message="The kill of a shared session ran out", session=session.id))
+            self._bus.publish(SessionRevived(message="The termination of a shared session expired", session=session.id))
         self._welcome_back(session)
         session.touch(claim, now)
         self._sync_interest(session)
@@ -149,8 +149,8 @@ class SessionManager:
         # A few at once: else each new session would look through all of them.
         found.sort(key=lambda session: session.last_activity)
         for session in found[: 1 + self.policy.max_sessions // RECLAIMED_SHARE]:
-            why = "it made no call" if _is_unused(session) else "its client is gone"
-            self._forget(session, f"{why}, and there are many others")
+            why = "it made no call" if _is_unused(session) else "its client disconnected"
+            self._forget(session, f"{why}, and the session limit was reached")
 
     def _dispensable(self) -> list[Session]:
         """Sessions that a new one may take the place of. The terminated ones stay, so that they do not come back."""
@@ -273,7 +273,7 @@ class SessionManager:
             and now - session.last_activity >= self.policy.modern_disconnect_s
             and session.recognised is not Recognised.TRANSPORT
         ):
-            self.disconnect(session.id, "nothing was heard of it for a long time")
+            self.disconnect(session.id, "it was idle for too long")
         elif not session.seen_idle:
             session.seen_idle = True
             self._bus.publish(SessionIdle(session=session.id))
@@ -292,7 +292,7 @@ class SessionManager:
         step = self._steps.taken()
         if step:
             logger.warning(
-                "the clock was set by %+.0f s, or this process was stopped; sessions go on as they were", step
+                "the clock jumped by %+.0f s, or this process was suspended; session timeouts are adjusted", step
             )
             for session in self._sessions.values():
                 session.move_times(step)

@@ -74,7 +74,7 @@ class SessionRecorder:
             await self._store.writer.flush()
             row = await self._store.ask(lambda queries: queries.session_of_conversation(conversation_id))
         except StoreError as error:
-            logger.warning("a client could not be taken back: %s", error, extra={"session": conversation_id})
+            logger.warning("a client could not be restored: %s", error, extra={"session": conversation_id})
             return None
         if row is None or row.credential != credential or row.terminated_by is not None:
             return None

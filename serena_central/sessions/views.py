@@ -96,7 +96,7 @@ class SymbolViews:
         try:
             rows = await self._store.ask(lambda queries: queries.symbol_views(session.id))
         except StoreError as error:
-            logger.warning("what a session saw before is not known: %s", error, extra={"session": session.id})
+            logger.warning("the read history of a session is not available: %s", error, extra={"session": session.id})
             rows = []
         for row in sorted(rows, key=lambda row: row.seen_at, reverse=True):
             place = SeenPlace(row.project_root, row.relative_path, row.name_path)

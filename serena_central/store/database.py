@@ -127,8 +127,8 @@ class Database:
                 raise _FileReplaced(self._set_aside(self._path, engine, error)) from error
             reason = getattr(error, "orig", None) or error
             raise StoreError(
-                f"The database {self._path or 'at database_url'} can't be used: {reason}. "
-                "The server goes on without it; what it records is lost until this is mended."
+                f"The database {self._path or 'at database_url'} is not usable: {reason}. "
+                "The server continues without it; records are lost until this is fixed."
             ) from error
 
     def _set_aside(self, path: Path, engine: Engine | None, error: Exception) -> str:
@@ -140,13 +140,15 @@ class Database:
         aside = path.with_name(f"{path.name}.corrupt-{stamp}")
         with self._lock:
             if self._engine is not engine:
-                return f"The database {path} was corrupt, and has been replaced meanwhile."
+                return f"The database {path} was corrupt and has been replaced."
             self.close()
             for suffix in ("", "-wal", "-shm"):
                 with suppress(FileNotFoundError):
                     Path(f"{path}{suffix}").rename(f"{aside}{suffix}")
         reason = getattr(error, "orig", None) or error
-        remark = f"The database {path} was corrupt ({reason}). It was set aside as {aside.name}, and a new one begun."
+        remark = (
+            f"The database {path} was corrupt ({reason}). It was set aside as {aside.name}, and a new one was created."
+        )
         self._tell(remark)
         return remark
 

@@ -40,7 +40,7 @@ def inspect_file(path: Path) -> DatabaseFacts:
             connection.set_progress_handler(lambda: time.monotonic() > until, 100_000)
             damage, checked = _damage(connection)
     except sqlite3.Error as error:
-        raise StoreError(f"{path} can't be read as our database: {error}") from error
+        raise StoreError(f"{path} is not a readable serena-central database: {error}") from error
     return DatabaseFacts(schema, size, free * page, damage, checked)
 
 

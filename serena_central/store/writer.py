@@ -206,7 +206,7 @@ class Writer:
 
     def _recovered(self) -> None:
         if self._failures >= FAILURES_TO_TELL:
-            self._bus.publish(StoreRecovered(message="The database can be written again."))
+            self._bus.publish(StoreRecovered(message="The database is writable again."))
         self._failures = 0
         self.problem = None
 
@@ -221,7 +221,7 @@ class Writer:
         if self._untold and (now or self._until_told() <= 0):
             rows, self._untold = dict(self._untold), Counter()
             self._told_at = time.monotonic()
-            text = f"{sum(rows.values())} rows were not recorded."
+            text = f"{sum(rows.values())} rows were lost."
             self._bus.publish(StoreDropped(message=text, severity=Severity.WARNING, rows=rows))
 
 

@@ -40,5 +40,5 @@ def _number(kind: int | str) -> int:
         number = int(kind)
     if number not in _NAMES:
         known = ", ".join(f"{value} {name}" for value, name in _NAMES.items())
-        raise InvalidArguments(f"{kind!r} is no symbol kind. Kinds: {known}.")
+        raise InvalidArguments(f"{kind!r} is not a symbol kind. Kinds: {known}.")
     return number

@@ -166,11 +166,11 @@ def parse_pattern(text: str, *, substring: bool = False) -> Pattern:
         InvalidArguments: the pattern is empty, too long, or has an empty part.
     """
     if len(text) > PATTERN_LIMIT:
-        raise InvalidArguments(f"A name path has {PATTERN_LIMIT} characters at most; this one has {len(text)}.")
+        raise InvalidArguments(f"The limit for a name path is {PATTERN_LIMIT} characters; this one has {len(text)}.")
     names = text.strip().rstrip("/").removeprefix("/").split("/")
     if not all(names):
         raise InvalidArguments(
-            f"{text!r} is no name path. Write a name (method), a path in its file (Class/method), or /Class."
+            f"{text!r} is not a name path. Use a name (method), a path in its file (Class/method), or /Class."
         )
     absolute = text.strip().startswith("/")
     literal = Reading(tuple(map(_parse_part, names)), absolute, substring)

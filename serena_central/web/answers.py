@@ -87,7 +87,7 @@ def problem_of(error: Exception) -> tuple[int, dict[str, Any]]:
     logger.error("unexpected error %s", trace, exc_info=error)
     if isinstance(error, MemoryError):
         return 503, _error("no_memory", f"{errors.NO_MEMORY} (log: {trace})")
-    return 500, _error("internal", f"Something went wrong inside the server. Its log has the details under {trace}.")
+    return 500, _error("internal", f"Internal error. See the server's log, {trace}.")
 
 
 async def no_such_route(_request: Request, error: Exception) -> Response:
@@ -108,7 +108,7 @@ async def body_of(request: Request, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(await request.body() or b"{}", type=kind)
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
-        raise errors.InvalidArguments(f"The body of this request can't be used: {error}.") from error
+        raise errors.InvalidArguments(f"The request body is not valid: {error}.") from error
 
 
 def number_in(request: Request, name: str, *, default: int, most: int) -> int:

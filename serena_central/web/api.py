@@ -152,7 +152,7 @@ class Api:
         session = self.sessions.get(request.path_params["session"])
         if session.credential != credential_of(request.scope):
             raise SessionNotFound(session.id)
-        self.sessions.disconnect(session.id, "it said goodbye")
+        self.sessions.disconnect(session.id, "it disconnected")
         return self.sessions.snapshot(session)
 
     async def revive_session(self, request: Request) -> Any:
@@ -218,12 +218,12 @@ class Api:
 
     async def restart_server(self, request: Request) -> Any:
         key = server_named(self.pool, request.path_params["server"])
-        await self.pool.restart(key, "asked for over the API")
+        await self.pool.restart(key, "requested over the API")
         return {"restarted": request.path_params["server"]}
 
     async def stop_server(self, request: Request) -> Any:
         key = server_named(self.pool, request.path_params["server"])
-        await self.pool.stop(key, "asked for over the API")
+        await self.pool.stop(key, "requested over the API")
         return {"stopped": request.path_params["server"]}
 
     # --- edits -----------------------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ class Hooks:
         """The goodbye of a client that is recognised by its conversation's id alone. Raises SessionNotFound."""
         asked = await body_of(request, CloseConversation)
         if not asked.conversation:
-            raise InvalidArguments("conversation must be the client's id of it.")
+            raise InvalidArguments("conversation must be the client's conversation id.")
         claim = Claim(credential=credential_of(request.scope), conversation_id=asked.conversation)
         session = self.sessions.get(claim.recognise()[0])
         self.sessions.disconnect(session.id, "its client ended the conversation")

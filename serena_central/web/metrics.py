@@ -57,7 +57,7 @@ class Metrics:
         return Response(encode(registry), headers={"content-type": content_type})
 
     def collect(self) -> Iterator["Metric"]:
-        yield _gauge("info", "The version that runs.", ["version"], {(self.version,): 1})
+        yield _gauge("info", "Running version.", ["version"], {(self.version,): 1})
         yield _gauge("uptime_seconds", "Since the start of the server.", [], {(): time.time() - self.started_at})
         yield from self._calls()
         yield from self._sessions()
@@ -68,15 +68,13 @@ class Metrics:
     def _calls(self) -> Iterator["Metric"]:
         from prometheus_client.metrics_core import HistogramMetricFamily
 
-        calls = HistogramMetricFamily(
-            f"{PREFIX}tool_call_duration_seconds", "Calls of tools.", labels=["tool", "outcome"]
-        )
+        calls = HistogramMetricFamily(f"{PREFIX}tool_call_duration_seconds", "Tool calls.", labels=["tool", "outcome"])
         for kind, durations in sorted(self.tally.calls.items()):
             bounds = [*map(str, BUCKETS_S), "+Inf"]
             calls.add_metric(kind, list(zip(bounds, accumulate(durations.counts), strict=True)), durations.total_s)
         yield calls
         running = sum(len(session.running) for session in self.sessions.sessions())
-        yield _gauge("tool_calls_running", "Calls that run now.", [], {(): running})
+        yield _gauge("tool_calls_running", "Tool calls in progress.", [], {(): running})
 
     def _sessions(self) -> Iterator["Metric"]:
         states = Counter(one.state for one in self.sessions.snapshots())
@@ -86,16 +84,21 @@ class Metrics:
         shown = [one for one in servers if one.state is not RunState.DISCONNECTED]
         yield _gauge(
             "language_servers",
-            "Language servers that run, by state.",
+            "Running language servers, by state.",
             ["server", "state"],
             Counter((one.server, one.state) for one in shown),
         )
         memory: Counter[tuple[str, ...]] = Counter()
         for one in shown:
             memory[(one.server,)] += one.memory_bytes
-        yield _gauge("language_server_memory_bytes", "Their process trees (PSS), as measured last.", ["server"], memory)
+        yield _gauge(
+            "language_server_memory_bytes",
+            "Memory of language server process trees (PSS), last measurement.",
+            ["server"],
+            memory,
+        )
         budget = {(): self.pool.memory_budget_bytes}
-        yield _gauge("language_server_memory_budget_bytes", "What all may use together.", [], budget)
+        yield _gauge("language_server_memory_budget_bytes", "Memory budget of all language servers.", [], budget)
         starts = {(server,): count for server, count in self.tally.starts.items()}
         yield _counter("language_server_starts", "Starts of language servers.", ["server"], starts)
         # Two runs of one key share its restarts and its breaker.
@@ -103,32 +106,34 @@ class Metrics:
         restarts: Counter[tuple[str, ...]] = Counter()
         for one in keys.values():
             restarts[(one.server,)] += one.restarts
-        yield _gauge("language_server_restarts", "Starts but the first, of those still shown.", ["server"], restarts)
-        ends = "How runs of language servers ended."
+        yield _gauge(
+            "language_server_restarts", "Restarts of the language servers that are still shown.", ["server"], restarts
+        )
+        ends = "Ended language server runs, by reason."
         yield _counter("language_server_ends", ends, ["server", "cause"], self.tally.ends)
         breakers = Counter(one.breaker.state for one in keys.values())
         states = {(state,): breakers[state] for state in BreakerState}
-        yield _gauge("breakers", "Circuit breakers, one for each server key.", ["state"], states)
-        changes = "Moves of circuit breakers, by server and new state."
+        yield _gauge("breakers", "Circuit breakers, one per server key.", ["state"], states)
+        changes = "Circuit breaker transitions, by server and new state."
         yield _counter("breaker_changes", changes, ["server", "state"], self.tally.breaker_changes)
 
     def _store(self) -> Iterator["Metric"]:
         writer = self.store.writer
-        yield _gauge("store_queue_rows", "Rows that wait to be written.", [], {(): writer.queued})
+        yield _gauge("store_queue_rows", "Queued writes.", [], {(): writer.queued})
         dropped = {(table,): count for table, count in writer.dropped.items()}
-        yield _counter("store_dropped_rows", "Rows that were never written.", ["table"], dropped)
+        yield _counter("store_dropped_rows", "Lost writes.", ["table"], dropped)
         failing = {(): int(writer.problem is not None)}
-        yield _gauge("store_failing", "Whether the database can't be written just now.", [], failing)
+        yield _gauge("store_failing", "Whether the database is currently not writable.", [], failing)
 
     def _projects(self) -> Iterator["Metric"]:
         projects = [one for one in self.projects.snapshots() if one.open]
-        yield _gauge("projects_open", "Projects that are open.", [], {(): len(projects)})
+        yield _gauge("projects_open", "Open projects.", [], {(): len(projects)})
         files = {
             ("seen",): sum(one.files for one in projects),
             ("indexed",): sum(one.indexed for one in projects),
             ("pending",): sum(one.pending for one in projects),
         }
-        yield _gauge("index_files", "Files of open projects: in all, indexed, waiting for it.", ["state"], files)
+        yield _gauge("index_files", "Files of open projects: total, indexed, pending.", ["state"], files)
 
 
 class _Collected:

@@ -71,7 +71,7 @@ class Presence:
             if self._stopping.is_set() or session.holders or session.last_activity != last_call:
                 return
             if not session.running:
-                self._sessions.disconnect(session.id, "its bridge has gone")
+                self._sessions.disconnect(session.id, "its proxy disconnected")
                 return
 
 

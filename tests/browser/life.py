@@ -93,7 +93,7 @@ async def busy_server(home: Path) -> AsyncGenerator[Life]:
         await call(codex, "find_symbol", name_path_pattern="[")
         await call(claude, "replace_symbol_body", relative_path="cart.py", name_path="Cart/total", body=BODY)
         await http.post(f"/api/sessions/{gone}/close")
-        await http.delete(f"/api/sessions/{killed}", params={"by": "a person in the dashboard"})
+        await http.delete(f"/api/sessions/{killed}", params={"by": "a user in the dashboard"})
         edits = (await http.get("/api/edits")).json()["edits"]
         (server, *_) = (await http.get("/api/servers")).json()["servers"]
         await _survey(central, shop)

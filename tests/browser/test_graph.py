@@ -34,7 +34,7 @@ async def drawn(page: Page) -> None:
     await page.get_by_role("link", name="Projects", exact=True).click()
     await page.get_by_role("link", name="shop", exact=True).click()
     await page.get_by_role("link", name="Graph and findings").click()
-    await page.get_by_role("button", name="Look: graph").click()
+    await page.get_by_role("button", name="Analyze: graph").click()
     await expect(page.locator(".drawing .node")).to_have_count(5, timeout=60_000)
 
 
@@ -97,7 +97,7 @@ async def test_a_graph_is_there_without_a_script(central: RunningCentral, person
         await page.goto(address)
         await expect(page.locator(".drawing .node")).to_have_count(5)
         with central.central.bus.subscribe() as news, anyio.fail_after(60):
-            await page.get_by_role("button", name="Look: findings").click()
+            await page.get_by_role("button", name="Analyze: findings").click()
             async for event in news:
                 if event.kind == "survey.ended":
                     break

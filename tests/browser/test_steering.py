@@ -34,9 +34,9 @@ async def test_a_server_is_restarted_and_the_page_shows_the_new_run_by_itself(
         await expect(state).to_contain_text("1, 0 restarts")
         await page.get_by_text("Restart…").click()
         await page.get_by_role("button", name="Restart").click()
-        await expect(page.locator("#said")).to_contain_text("ty runs anew in shop")
+        await expect(page.locator("#said")).to_contain_text("ty was restarted in shop")
         await expect(state).to_contain_text("2, 1 restart")
-        await expect(page.locator("#history")).to_contain_text("asked for in the dashboard")
+        await expect(page.locator("#history")).to_contain_text("requested in the dashboard")
 
 
 async def test_the_plot_of_a_servers_memory_goes_on_by_itself(central: RunningCentral, person: OpenPage) -> None:

@@ -57,7 +57,7 @@ async def test_a_session_appears_by_itself_is_watched_and_killed_before_all_eyes
             await expect(page.locator("#said")).to_contain_text("Terminated 1 session")
             for eyes in (page, other):
                 await expect(eyes.locator("#details")).to_contain_text(f"Terminated by {BY}")
-                await expect(eyes.locator("#running")).to_contain_text("None just now")
+                await expect(eyes.locator("#running")).to_contain_text("No running calls")
             refused = await client.ask("tools/call", {"name": "list_dir", "arguments": {"relative_path": "."}})
             assert f"terminated by {BY}" in str(refused)
 
@@ -78,8 +78,8 @@ async def test_sessions_are_filtered_while_one_types_and_killed_in_bulk(
         await page.wait_for_url("**q=wild**")
         await http.post("/api/sessions", json={"client_name": "wild"})
         await expect(rows).to_have_count(3)
-        await page.get_by_label("Choose all on this page").check()
-        await page.get_by_text("Terminate chosen…").click()
+        await page.get_by_label("Select all on this page").check()
+        await page.get_by_text("Terminate selected…").click()
         await page.get_by_role("button", name="Terminate").click()
         await expect(page.locator("#said")).to_contain_text("Terminated 3 sessions")
         for eyes in (page, other):
@@ -102,7 +102,7 @@ async def test_what_one_has_ticked_stays_ticked_while_the_table_changes(
         first = (await http.post("/api/sessions", json={"client_name": "one"})).json()["session_id"]
         await page.goto(f"{central.url}/dashboard/sessions")
         await page.locator(f"#row-{first} input").check()
-        await page.get_by_text("Terminate chosen…").click()
+        await page.get_by_text("Terminate selected…").click()
         await http.post("/api/sessions", json={"client_name": "two"})
         await expect(page.locator("tbody tr")).to_have_count(2)
         await expect(page.locator(f"#row-{first} input")).to_be_checked()
@@ -123,8 +123,8 @@ async def test_without_a_script_people_read_and_kill(central: RunningCentral, pe
             await http.post("/api/sessions", json={"client_name": name})
         await page.goto(f"{central.url}/dashboard/sessions?sort=client")
         for name in ("one", "two"):
-            await page.get_by_label(f"Choose {name}", exact=True).check()
-        await page.get_by_text("Terminate chosen…").click()
+            await page.get_by_label(f"Select {name}", exact=True).check()
+        await page.get_by_text("Terminate selected…").click()
         await page.get_by_role("button", name="Terminate").click()
         await page.wait_for_url("**/dashboard/sessions?sort=client")
         await expect(page.locator("tbody tr.terminated")).to_have_count(3)
@@ -144,7 +144,7 @@ async def test_one_running_call_is_cancelled_by_its_button_and_its_session_goes_
             tasks.start_soon(work)
             await page.get_by_role("button", name="Cancel execute_shell_command").click()
         assert f"cancelled by {BY}" in answers[0]
-        await expect(page.locator("#running")).to_contain_text("None just now")
+        await expect(page.locator("#running")).to_contain_text("No running calls")
         assert "cart.py" in text_of(await client.call("list_dir", relative_path="."))
 
 
@@ -249,8 +249,8 @@ async def test_an_edit_is_read_line_by_line_and_taken_back(tmp_path: Path, perso
         await expect(page.locator("tr.removed")).to_contain_text(["return sum(line.price for line in self.lines)"])
         await expect(page.locator("tr.added")).to_have_count(2)
         await page.get_by_text("Take back…").click()
-        await page.get_by_role("button", name="Take back").click()
-        await expect(page.locator("#said")).to_contain_text("Taken back, as e-")
+        await page.get_by_role("button", name="Undo").click()
+        await expect(page.locator("#said")).to_contain_text("Undone as e-")
         assert (tmp_path / "src" / "shop" / "cart.py").read_text() == CART
 
 

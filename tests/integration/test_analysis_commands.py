@@ -44,7 +44,7 @@ async def test_a_graph_is_printed_or_written(serving: Child, project: Path, tmp_
     out = tmp_path / "graph.md"
     written = await run_command(serving.folder, "graph", str(project), "--out", str(out))
     assert (written.code, written.out) == (0, "")
-    assert f"{out} written." in written.err
+    assert f"Wrote {out}" in written.err
     assert "```mermaid" in out.read_text()
 
 
@@ -70,7 +70,7 @@ async def test_ctrl_c_ends_a_graph_with_what_was_found_so_far_and_the_next_run_g
         done, total = map(int, (await terminal.until(ASKING)).groups())
         terminal.press(CTRL_C)
         assert await terminal.end() == 0
-        assert "Interrupted: asking for what was found so far." in terminal.text
+        assert "Interrupted: fetching the result so far." in terminal.text
         assert re.search(r"Out of time: the references to \d+ of \d+ symbols .* call again to resume", terminal.text)
     async with serving.http() as http:
         with anyio.fail_after(PATIENCE_S):
@@ -89,7 +89,7 @@ async def test_a_graph_with_a_wrong_option_or_without_a_server_is_not_drawn(proj
     assert wrong.code == 2
     alone = await run_command(tmp_path, "graph", str(project))
     assert alone.code == 3
-    assert "No server runs" in alone.err
+    assert "No server is running" in alone.err
 
 
 async def test_validate_ends_with_0_where_nothing_is_wrong(serving: Child, project: Path) -> None:

@@ -55,7 +55,7 @@ async def test_a_warm_up_waits_for_the_installation_and_says_so(tmp_path: Path, 
             with reporting_to(lambda message, _part: said.append(message)):
                 (warmed,) = await opening.warm()
             assert (warmed.language, warmed.success, warmed.error) == ("typescript", True, None)
-            assert "installing typescript, which is missing" in said
+            assert "installing the missing typescript" in said
             assert not opening.indexer.progress.waiting
 
 

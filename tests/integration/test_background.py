@@ -83,7 +83,7 @@ async def test_a_restart_keeps_address_and_sessions(folder: Path) -> None:
     await run_command(folder, "stop")
     from_nothing = await run_command(folder, "restart", SERENA_CENTRAL_SERVER_PORT="0")
     assert from_nothing.code == 0
-    assert "No server ran." in from_nothing.out
+    assert "No server was running." in from_nothing.out
 
 
 LINES = """\
@@ -173,7 +173,7 @@ async def test_where_systemd_does_not_answer_the_commands_are_told(tmp_path: Pat
         (state / "absent").touch()
         told = await run_command(tmp_path, "service", "install", **seen)
         assert (told.code, told.err) == (0, "")
-        assert "Not started: systemd does not run for this user here." in told.out
+        assert "Not started: systemd is not running for this user." in told.out
         assert "systemctl --user enable --now serena-central.service" in told.out
         assert "serena-central serve --daemon" in told.out
         assert "enable" not in (state / "asked").read_text()

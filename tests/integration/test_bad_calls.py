@@ -147,7 +147,7 @@ async def test_a_walk_through_the_project_leaves_links_out_of_it_alone(client: R
         ("loop.py", "loop of symlinks"),
         ("dangling.py", "does not exist"),
         ("none.py", "does not exist"),
-        ("cart.py/inside.py", "as if it were a folder"),
+        ("cart.py/inside.py", "uses a file as a folder"),
         ("x" * 5000, "can't be used"),
         ("/nul\0.py", "null byte"),
     ],
@@ -217,7 +217,7 @@ async def test_what_can_be_no_project_is_refused(client: RawClient, project: Pat
         ("read_file", {"relative_path": "cart.py", "start_line": -1}, "start_line"),
         ("read_file", {"relative_path": "cart.py", "start_line": "one"}, "start_line"),
         ("read_file", {"relative_path": "cart.py", "start_line": 10**30}, "start_line"),
-        ("read_file", {"relative_path": "cart.py", "start_line": 99, "end_line": 99}, "behind its end"),
+        ("read_file", {"relative_path": "cart.py", "start_line": 99, "end_line": 99}, "past the end of the file"),
         ("read_file", {}, "relative_path"),
         ("read_file", {"relative_path": "cart.py", "nonsense": 1}, "It takes: relative_path"),
         ("find_symbol", {"name_path_pattern": ""}, "name path"),
@@ -277,7 +277,7 @@ async def test_odd_json_harms_nobody(central: RunningCentral, project: Path, era
         assert response.status_code < 500
         (answer,) = messages_in(response.text)
         assert answer.get("error") or answer["result"]["isError"]
-        assert "Something went wrong" not in response.text
+        assert "Internal error" not in response.text
         assert "class Cart" in text_of(await client.call("read_file", relative_path="cart.py"))
 
 

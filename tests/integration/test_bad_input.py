@@ -89,7 +89,7 @@ async def answered(client: RawClient, tool: str, arguments: dict[str, Any]) -> t
     said = "\n".join(block["text"] for block in answer["result"]["content"])
     assert said or not answer["result"]["isError"], where
     assert "Traceback" not in said, where
-    assert "Something went wrong" not in said, where
+    assert "Internal error" not in said, where
     return answer["result"]["isError"], said
 
 

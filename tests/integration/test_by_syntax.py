@@ -135,7 +135,10 @@ async def test_a_file_that_nests_deeper_than_is_looked_at_says_so_also_after_a_r
                 ("find_all_symbols", {"relative_path": ""}),
             ):
                 _, remarks = await ask(central, root, tool, **arguments)
-                assert "deeper than 256 levels of syntax: symbols of it may be missing" in remarks, (tool, remarks)
+                assert "deeper than 256 levels of syntax; some of its symbols may be missing" in remarks, (
+                    tool,
+                    remarks,
+                )
             found, remarks = await ask(
                 central, root, "find_symbol", name_path_pattern="total", relative_path="plain.py"
             )

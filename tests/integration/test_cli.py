@@ -105,7 +105,7 @@ async def test_sessions_are_listed_and_killed(serving: Child, project: Path) -> 
         as_json = (await run_command(serving.folder, "sessions", "--json")).json
         assert client.session_id in [one["session_id"] for one in as_json]
         killed = await run_command(serving.folder, "kill", client.session_id)
-        assert (killed.code, killed.out) == (0, f"{client.session_id} is terminated.\n")
+        assert (killed.code, killed.out) == (0, f"{client.session_id} was terminated.\n")
         refused = await client.call("list_projects")
         assert refused["isError"]
         assert "terminated by" in text_of(refused)
@@ -118,7 +118,7 @@ async def test_sessions_are_listed_and_killed(serving: Child, project: Path) -> 
 
 
 async def test_status_and_projects_show_what_runs(child: Child, project: Path) -> None:
-    assert "No language server runs" in (await run_command(child.folder, "status")).out
+    assert "No language server is running" in (await run_command(child.folder, "status")).out
     assert "No projects yet" in (await run_command(child.folder, "projects")).out
     await child.call("find_symbol", {"name_path_pattern": "Cart", "project": str(project)})
     (server,) = await child.servers()
@@ -200,8 +200,8 @@ def announce(home: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("said", "code", "says"),
     [
-        (answer(500, "<html>oops</html>"), 1, "does not answer as a serena-central server"),
-        (answer(200, "hello from another program"), 1, "does not answer as a serena-central server"),
+        (answer(500, "<html>oops</html>"), 1, "is not a serena-central server"),
+        (answer(200, "hello from another program"), 1, "is not a serena-central server"),
         (answer(500, value={"error": {"kind": "internal", "message": "It broke."}}), 1, "It broke."),
         (answer(502, value=["no object"]), 1, "502"),
         (answer(401, value={"error": {"kind": "unauthorized", "message": "Wrong token."}}), 1, "Wrong token."),

@@ -126,7 +126,7 @@ async def test_all_clients_are_connected_listed_and_given_back(serving: Child, t
     assert snapshot(home) == before
     done(await run_command(serving.folder, "connect", *CLIENTS))
     again = done(await run_command(serving.folder, "connect", *CLIENTS))
-    assert again.out.count("connected already") == len(CLIENTS)
+    assert again.out.count("already connected") == len(CLIENTS)
     rows = done(await run_command(serving.folder, "connect", "--list", "--json", cwd=tmp_path)).json
     users = {row["client"]: row["state"] for row in rows if row["scope"] == "user"}
     assert users == dict.fromkeys(CLIENTS, "current")
@@ -156,13 +156,13 @@ async def test_a_project_s_files_can_be_shared(tmp_path: Path, project: Path) ->
     [
         (["connect"], 2, "Name at least one client: claude-code, codex"),
         (["connect", "emacs"], 2, "'emacs' is not one of"),
-        (["connect", "claude-desktop", "--http"], 2, "can only start programs"),
-        (["connect", "windsurf", "--scope", "project"], 2, "no configuration for a project"),
-        (["connect", "zed", "--scope", "project", "--http"], 2, "must not hold it"),
-        (["connect", "cursor", "--scope", "project", "--project", "{home}"], 2, "no project"),
-        (["connect", "codex", "--http"], 2, "choose one for --http"),
+        (["connect", "claude-desktop", "--http"], 2, "only supports stdio servers"),
+        (["connect", "windsurf", "--scope", "project"], 2, "no project configuration"),
+        (["connect", "zed", "--scope", "project", "--http"], 2, "must not contain it"),
+        (["connect", "cursor", "--scope", "project", "--project", "{home}"], 2, "not a project"),
+        (["connect", "codex", "--http"], 2, "choose a fixed port for --http"),
         (["connect", "gemini", "claude-code"], 1, ".gemini/settings.json:2: a value was expected"),
-        (["disconnect", "cursor"], 1, "is not ours"),
+        (["disconnect", "cursor"], 1, "was not written by serena-central"),
         (["disconnect"], 2, "Missing argument"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -191,7 +191,7 @@ async def test_another_program_of_our_name_is_replaced_and_comes_back(tmp_path: 
     file.write_text(theirs)
     told = done(await run_command(tmp_path, "connect", "cursor")).out
     assert "replaced an entry that started uvx" in told
-    assert "As it was before: " in told
+    assert "Backup: " in told
     assert str(tmp_path / "home" / "backups") in told
     done(await run_command(tmp_path, "disconnect", "cursor"))
     assert file.read_text() == theirs
@@ -203,13 +203,13 @@ async def test_headers_are_refused_in_words_without_a_token_or_with_an_open_one(
         assert (ran.returncode, ran.stdout) == (code, b"")
         return ran.stderr.decode()
 
-    assert "`serena-central serve` makes one" in await refusal(3)
+    assert "`serena-central serve` creates one" in await refusal(3)
     token = tmp_path / "home" / "token"
     token.parent.mkdir()
     token.write_text("s3cret" * 8)
     token.chmod(0o644)
     said = await refusal(1)
-    assert "can be read by others" in said
+    assert "readable by other users" in said
     assert "s3cret" not in said
 
 

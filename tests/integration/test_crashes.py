@@ -72,7 +72,7 @@ async def test_a_taken_port_is_told_with_the_program_that_has_it(tmp_path: Path)
         port = taken.getsockname()[1]
         ended = await run_command(tmp_path, "serve", "--port", str(port))
     assert ended.code == 1
-    assert f"Port {port} is taken by {psutil.Process().name()} (pid {os.getpid()})" in ended.err
+    assert f"Port {port} is in use by {psutil.Process().name()} (pid {os.getpid()})" in ended.err
     assert "--port" in ended.err
     assert not (tmp_path / "home" / "server.json").exists()
 

@@ -55,7 +55,7 @@ async def problem(visitor: Visitor, words: str) -> tuple[str, str]:
 
 
 async def test_all_is_well_at_first(visitor: Visitor) -> None:
-    assert "All is well" in await visitor.see()
+    assert "No problems" in await visitor.see()
 
 
 async def test_a_server_that_crashed_leads_to_its_page(
@@ -64,7 +64,7 @@ async def test_a_server_that_crashed_leads_to_its_page(
     root = scripted_project(tmp_path, crash_on=[REFERENCES])
     assert (await call(http, "find_referencing_symbols", project=str(root), **TOTAL)).status_code != 200
     said, page = await problem(visitor, "ty in shop: crash")
-    assert "The next call starts it again" in said
+    assert "The next call restarts it" in said
     assert "ty in shop" in page
     assert "Restart" in page
 
@@ -89,11 +89,11 @@ async def test_an_index_that_stays_incomplete_leads_to_its_project(
     (incomplete,) = (await overview.attention(later)).problems
     assert incomplete == overview.Problem(
         "warning",
-        "The index of shop is not complete: 1 of 1 files wait.",
-        "Answers are right meanwhile, and slower.",
+        "The index of shop is not complete: 1 of 1 files are pending.",
+        "Until then, answers are correct but slower.",
         incomplete.url,
     )
-    assert "Index again" in await visitor.see(incomplete.url.removeprefix("/dashboard"))
+    assert "Rebuild index" in await visitor.see(incomplete.url.removeprefix("/dashboard"))
 
 
 async def test_a_refused_edit_leads_to_its_session(visitor: Visitor, http: httpx.AsyncClient, tmp_path: Path) -> None:

@@ -144,7 +144,7 @@ async def test_the_export_has_every_event_that_matches_as_json_lines(
 
 
 async def test_tools_are_counted_in_the_chosen_time_and_by_the_day(central: RunningCentral, visitor: Visitor) -> None:
-    assert "No tool was called" in await visitor.see("/statistics")
+    assert "No tool calls" in await visitor.see("/statistics")
     async with central.http() as http:
         for _ in range(3):
             await http.post("/api/tools/list_projects", json={})

@@ -61,7 +61,7 @@ async def survey(central: RunningCentral, visitor: Visitor, root: Path, kind: Ki
     """Presses the button, and waits for the end."""
     with central.central.bus.subscribe() as news, anyio.fail_after(60):
         said = await visitor.act("/projects/one/survey", {"root": str(root), "kind": kind}, {"hx-request": "true"})
-        assert "on its way" in said.text, said.text
+        assert "running. Other callers" in said.text, said.text
         async for event in news:
             if event.kind == "survey.ended":
                 assert event.message == ""
@@ -123,7 +123,7 @@ async def test_what_uses_what_is_shown_exactly(central: RunningCentral, visitor:
                 Edge(2, 1, 1, "M148 100C193 100 193 66 148 66", 2.5, 1),
             ],
             left_out=0,
-            says="Dependency graph: 4 nodes, 3 edges, 1 circle",
+            says="Dependency graph: 4 nodes, 3 edges, 1 cycle",
         ),
         uses_url=link("/projects/one/uses", root=root),
         nodes=4,
@@ -249,7 +249,7 @@ async def test_the_last_graph_is_there_after_a_restart_and_tells_when_code_has_c
         assert (await task(central, root)).changed is False
         (root / "main.py").write_text("print(1)\n")
         assert (await task(central, root)).changed is True
-        assert "Code has changed since" in await visitor.see(f"/projects/one/graph?root={quote(str(root))}")
+        assert "The code has changed since" in await visitor.see(f"/projects/one/graph?root={quote(str(root))}")
     async with running_central(tmp_path, settings) as central:
         assert (await task(central, root)).changed is None
         assert (await graph.shown(visit(central, root))).nodes == 4
@@ -281,7 +281,7 @@ async def test_a_survey_is_watched_and_cancelled(
                 break
     assert (await task(central, root)).failure.startswith("It was cancelled")
     again = await visitor.act("/projects/one/survey/cancel", fields, {"hx-request": "true"})
-    assert "ended already" in again.text
+    assert "already ended" in again.text
 
 
 async def test_why_a_survey_failed_is_said(
@@ -318,7 +318,7 @@ async def test_pages_stay_small_for_large_graphs_with_long_names(
     html = await visitor.see(f"/projects/one/graph?root={quote(str(root))}{query}")
     assert len(html.encode()) <= 50_000
     assert len(re.findall('class="node', html)) >= 1
-    assert "further remarks: serena-central graph tells all." in html
+    assert "further notes: serena-central graph shows all." in html
 
 
 def large(*, flat: bool) -> Any:

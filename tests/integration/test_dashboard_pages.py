@@ -163,7 +163,7 @@ async def test_many_are_killed_at_once_and_those_that_are_gone_are_no_failure(
     assert "<html" not in said.text
     states = {one.session_id: one.state for one in central.central.sessions.snapshots()}
     assert states == dict.fromkeys(chosen, "terminated") | {spared: "connected"}
-    assert "No session was chosen" in (await visitor.act("/terminate", {}, htmx)).text
+    assert "No session selected" in (await visitor.act("/terminate", {}, htmx)).text
 
 
 async def test_one_running_call_is_cancelled_and_its_session_goes_on(
@@ -186,7 +186,7 @@ async def test_one_running_call_is_cancelled_and_its_session_goes_on(
                 fields = {"session": one.session, "call": found[1]}
                 assert "Cancelled execute" in (await visitor.act("/cancel", fields, {"hx-request": "true"})).text
         assert f"cancelled by {BY}" in answers[0].text
-        assert "ended already" in (await visitor.act("/cancel", fields, {"hx-request": "true"})).text
+        assert "already ended" in (await visitor.act("/cancel", fields, {"hx-request": "true"})).text
         assert (await one.call("list_dir", relative_path=".", project=str(project))).status_code == 200
 
 
@@ -210,7 +210,7 @@ async def test_an_edit_is_shown_line_by_line_and_taken_back(
     assert re.search(r'class="removed".*?return 0', page)
     assert re.search(r'class="added"><td class="at">3</td>.*?return 1', page)
     said = await visitor.act("/undo", {"edit": edit[1]}, {"hx-request": "true"})
-    assert "Taken back" in said.text, said.text
+    assert "Undone as" in said.text, said.text
     assert (project / "cart.py").read_text() == before
     again = await visitor.act("/undo", {"edit": edit[1]})
     assert again.status_code == 409

@@ -116,8 +116,8 @@ async def test_a_project_is_warmed_up_indexed_again_and_closed_by_its_buttons(
     html = await visitor.see(page)
     assert "python" in html
     assert "/dashboard/servers/" in html
-    assert "made anew" in (await visitor.act("/projects/index-again", {"root": web}, quietly)).text
-    assert "is closed" in (await visitor.act("/projects/close", {"root": web}, quietly)).text
+    assert "being rebuilt" in (await visitor.act("/projects/index-again", {"root": web}, quietly)).text
+    assert "was closed" in (await visitor.act("/projects/close", {"root": web}, quietly)).text
     assert central.central.projects.open_projects() == []
     assert (await visitor.act("/projects/warm", {"root": "/etc"})).status_code == 404
 

@@ -28,12 +28,12 @@ async def test_a_server_is_restarted_and_stopped_by_its_buttons(visitor: Visitor
     assert (await visitor.act("/servers/restart", {"server": server, "back": f"/dashboard{page}"})).status_code == 303
     assert "2, 1 restart" in shown(await visitor.see(page))
     said = await visitor.act("/servers/stop", {"server": server}, {"hx-request": "true"})
-    assert "has stopped in &lt;b&gt;shop" in said.text
+    assert "was stopped in &lt;b&gt;shop" in said.text
     html = await visitor.see(page)
-    assert "asked for in the dashboard" in html
+    assert "requested in the dashboard" in html
     assert 'id="stop"' not in html
     said = await visitor.act("/servers/close-breaker", {"server": server}, {"hx-request": "true"})
-    assert "may be started" in said.text
+    assert "can be started" in said.text
     assert (await visitor.act("/servers/restart", {"server": "none"})).status_code == 404
 
 
@@ -55,4 +55,4 @@ async def test_names_of_folders_are_text_on_pages_of_servers(visitor: Visitor, s
 async def test_a_server_that_is_gone_has_no_page(visitor: Visitor) -> None:
     response = await visitor.http.get("/dashboard/servers/none")
     assert response.status_code == 404
-    assert "not known any more" in response.text
+    assert "no longer shown" in response.text

@@ -41,7 +41,7 @@ async def test_a_tool_is_tried_by_the_way_of_every_call(
     (session,) = central.central.sessions.snapshots()
     assert (session.session_id, session.client_name, session.tool_call_count) == ("dashboard", "dashboard", 1)
     failed = await visitor.act("/tools/find_symbol", {"arg-name_path_pattern": "Cart", "arg-depth": "x"})
-    assert "It failed" in failed.text
+    assert "Failed" in failed.text
     assert "depth" in shown(failed.text)
 
 
@@ -63,7 +63,7 @@ async def test_a_try_needs_the_browsers_token_and_a_tool(visitor: Visitor) -> No
 async def test_long_answers_are_cut(visitor: Visitor, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tool, "MOST_SHOWN", 5)
     answer = await visitor.act("/tools/read_file", {"arg-relative_path": "cart.py", "arg-project": str(project)})
-    assert "Only its beginning is shown" in answer.text
+    assert "Only the beginning is shown" in answer.text
 
 
 def test_a_forms_words_become_arguments_of_their_kind() -> None:

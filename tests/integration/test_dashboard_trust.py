@@ -61,7 +61,7 @@ async def test_it_shows_what_is_brought_and_trusts_that(central: RunningCentral,
     trust = central.central.dashboard.parts.trust
     assert trust.is_trusted(root)
     (approval,) = trust.approvals()
-    assert approval.by == "a person in the dashboard"
+    assert approval.by == "a user in the dashboard"
     html = await page(visitor, root)
     assert 'action="/dashboard/projects/trust"' not in html
     assert 'action="/dashboard/projects/revoke"' in html
@@ -82,7 +82,7 @@ async def test_what_changed_since_it_was_shown_is_refused(
     for headers in ({}, {"hx-request": "true"}):
         refused = await visitor.act("/projects/trust", {"root": str(root), "digest": old}, headers)
         assert refused.status_code == 409
-        assert "changed since it was shown" in refused.text
+        assert "changed after it was displayed" in refused.text
     assert (await visitor.act("/projects/trust", {"root": str(root)})).status_code == 409
     assert not central.central.dashboard.parts.trust.is_trusted(root)
     assert digest_in(await page(visitor, root)) != old
@@ -122,7 +122,7 @@ async def test_the_overview_says_which_servers_are_not_run(
     (root / "main.py").write_text("x = 1\n")
     (root / ".serena" / "project.yml").write_text("language_servers: {python: basedpyright}\n")
     await call(central, root)
-    assert "shop is not trusted: basedpyright is not run." in shown(await visitor.see())
+    assert "shop is not trusted: basedpyright is not started." in shown(await visitor.see())
 
 
 async def test_what_a_repository_writes_is_text(visitor: Visitor, root: Path) -> None:

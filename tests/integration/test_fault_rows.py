@@ -150,7 +150,7 @@ async def test_crash_loop_opens_the_breaker(tmp_path: Path) -> None:
         for _ in range(5):
             said = await seen.refused(*WHO_USES)
             assert "is not available: it failed 3 times in a row (last: crash: exit code -9)" in said
-            assert "the next start is tried in" in said
+            assert "the next restart is attempted in" in said
         assert seen.starts() == begun == 3
         breaker = (await seen.server())["breaker"]
         assert (breaker["state"], breaker["failures"]) == ("open", 3)
@@ -235,7 +235,7 @@ async def test_uncaught_exception_in_a_tool(
     monkeypatch.setitem(CATALOGUE._tools, "list_dir", dataclasses.replace(tool, function=broken))
     async with observing(tmp_path, {}) as seen:
         said = await seen.refused("list_dir", {"relative_path": "."})
-        assert "Something went wrong inside the server. Its log has the details under " in said
+        assert "Internal error. See the server's log, " in said
         assert "secret" not in said
         over_api = await seen.client.http.post(
             "/api/tools/list_dir", json={"session": "one", "arguments": {"relative_path": "."}}

@@ -73,7 +73,7 @@ async def well_answered(http: httpx.AsyncClient, request: httpx.Request) -> http
     with anyio.fail_after(PATIENCE_S):
         response = await http.send(request)
     assert response.status_code < 500 or response.status_code in (502, 503, 504), response.text
-    assert "Something went wrong" not in response.text
+    assert "Internal error" not in response.text
     assert "Traceback" not in response.text
     return response
 

@@ -116,7 +116,7 @@ async def test_an_undo_of_what_is_gone_or_unknown_is_refused(http: httpx.AsyncCl
     edit_id = await edit(http, file, "first", "def first():\n    return 10")
     file.unlink()
 
-    assert "mod.py is gone" in (await undo(http, edit_id)).json()["error"]["message"]
+    assert "mod.py no longer exists" in (await undo(http, edit_id)).json()["error"]["message"]
     assert "there is no edit with this id" in (await undo(http, "e-0")).json()["error"]["message"]
 
 

@@ -63,7 +63,7 @@ async def test_what_comes_with_the_product_is_not_installed_again(tmp_path: Path
 async def test_a_recipe_that_can_not_be_carried_out_fails_with_the_reason(tmp_path: Path) -> None:
     ended = await run_command(tmp_path, "languages", "install", "gopls", PATH=os.defpath, HOME=str(tmp_path))
     assert ended.code == 1
-    assert "gopls: FAILED: gopls could not be installed.\ngo: go is needed and not on PATH" in ended.err
+    assert "gopls: FAILED: gopls could not be installed.\ngo: go is required but not on PATH" in ended.err
 
 
 async def test_wrong_names_are_wrong_usage(tmp_path: Path) -> None:

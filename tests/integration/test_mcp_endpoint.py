@@ -270,7 +270,7 @@ class TestBothEras:
             client = RawClient(http, era)
             params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
             answer = await client.ask("initialize" if era == "handshake" else "tools/list", params)
-        assert "session id may hold" in answer["error"]["message"]
+        assert "A session id consists of" in answer["error"]["message"]
 
 
 class TestHandshakeEra:

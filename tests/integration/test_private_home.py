@@ -124,17 +124,17 @@ async def test_nothing_in_the_home_is_open_to_others(tmp_path: Path, entry_point
 async def test_what_was_mended_is_said_once(tmp_path: Path) -> None:
     make_loose(tmp_path / "home")
     first, second = [await run_command(tmp_path, "config", "show") for _ in range(2)]
-    assert "was open to others (mode 0777)" in first.err
+    assert "was accessible to other users (mode 0777)" in first.err
     assert not second.err
 
 
 async def test_the_server_logs_what_it_mended(tmp_path: Path) -> None:
     make_loose(tmp_path / "home")
     async with serving_child(tmp_path):
-        assert "was open to others (mode 0777)" in (tmp_path / "home/logs/server.log").read_text()
+        assert "was accessible to other users (mode 0777)" in (tmp_path / "home/logs/server.log").read_text()
         (tmp_path / "home/logs/server.log").write_text("")
     async with serving_child(tmp_path):
-        assert "open to others" not in (tmp_path / "home/logs/server.log").read_text()
+        assert "accessible to other users" not in (tmp_path / "home/logs/server.log").read_text()
 
 
 async def test_a_token_that_others_could_read_is_refused_and_not_made_good(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ async def test_a_token_that_others_could_read_is_refused_and_not_made_good(tmp_p
     (tmp_path / "home/token").chmod(0o666)
     ended = await run_command(tmp_path, "serve", "--port", "0")
     assert ended.code != 0
-    assert "Delete it for a new one" in ended.err
+    assert "Delete it to get a new one" in ended.err
     assert open_to_others(tmp_path / "home") == [f"{tmp_path / 'home/token'} 0666"]
 
 
@@ -167,7 +167,7 @@ async def test_a_home_that_is_somebody_elses_is_refused(tmp_path: Path, what: st
 async def test_the_doctor_tells_and_mends_nothing(tmp_path: Path) -> None:
     make_loose(tmp_path / "home")
     ended = await run_command(tmp_path, "doctor")
-    assert "others may look into" in ended.out
+    assert "other users can read" in ended.out
     assert (tmp_path / "home").stat().st_mode & 0o777 == 0o777
 
 

@@ -50,7 +50,7 @@ class TestWhoListensAtTheServersOldPort:
             stopped = await run_command(tmp_path, "stop")
             doctor = await run_command(tmp_path, "doctor", "--json")
         assert (ended.code, stopped.code) == (3, 3)
-        assert "does not prove to be this user's server" in ended.err
+        assert "could not prove that it is this user's server" in ended.err
         (server,) = [check for check in doctor.json if check["name"] == "server"]
         assert server["state"] == "failed"
         assert stranger.answered >= 3

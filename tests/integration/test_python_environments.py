@@ -153,7 +153,7 @@ async def test_an_environment_without_an_interpreter_is_said_to_be_of_no_use(
     make_environment(root / ".venv")
     missing, notes = await unresolved(central, root)
     assert missing == {"anyio"}
-    assert any(f"has no interpreter, and {server} needs one" in note for note in notes)
+    assert any(f"has no interpreter, which {server} requires" in note for note in notes)
 
 
 # A use that is one only with the environment: who makes carts is known from there.

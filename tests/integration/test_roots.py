@@ -118,7 +118,7 @@ async def test_no_tool_reads_or_changes_what_is_gits(central: RunningCentral, tm
                 await told(agent, "get_symbols_overview", **at),
             ]
             for answer in answers:
-                assert "is git's own" in answer, answer
+                assert "belongs to git" in answer, answer
         everything = await told(agent, "search_for_pattern", substring_pattern="core", skip_ignored_files=False)
         listed = await told(agent, "list_dir", relative_path=".", recursive=True)
         assert ".git/" not in (everything + listed).casefold()

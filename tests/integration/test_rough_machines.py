@@ -224,7 +224,7 @@ async def test_a_call_without_memory_says_so_and_the_others_go_on(
         monkeypatch.setattr("serena_central.projects.project.Project.fresh", no_memory)
         failed = await client.call("search_for_pattern", substring_pattern="Cart")
         assert failed["isError"]
-        assert "no memory left" in text_of(failed)
+        assert "Out of memory" in text_of(failed)
         monkeypatch.undo()
         assert not (await client.call("search_for_pattern", substring_pattern="Cart"))["isError"]
 

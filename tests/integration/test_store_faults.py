@@ -90,7 +90,7 @@ async def test_a_locked_database_delays_neither_the_start_nor_calls_and_nothing_
             assert (status.code, "locked" in status.out) == (0, True)
             await child.call("list_projects", {})
             told = await until_event(child, "store.failed")
-            assert "goes on without it" in told["message"]
+            assert "continues without it" in told["message"]
             lock.close()
             store = await until_store(child, fine)
             assert (store["dropped"], calls_recorded(made)) == ({}, 4)
@@ -107,9 +107,9 @@ async def test_a_full_disk_is_told_and_recording_goes_on_when_there_is_room_agai
         process.rlimit(resource.RLIMIT_FSIZE, (1, hard))
         await child.call("list_projects", {})
         store = await until_store(child, lambda store: bool(store["problem"]))
-        assert "goes on without it" in store["problem"]
+        assert "continues without it" in store["problem"]
         status = await run_command(made, "status")
-        assert (status.code, "goes on without it" in status.out) == (0, True)
+        assert (status.code, "continues without it" in status.out) == (0, True)
         await child.call("list_projects", {})
         process.rlimit(resource.RLIMIT_FSIZE, (hard, hard))
         store = await until_store(child, fine)

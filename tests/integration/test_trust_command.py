@@ -66,7 +66,7 @@ async def test_a_running_server_goes_by_it_at_the_next_call(serving: Child, repo
 
 
 async def test_a_terminal_is_asked_and_no_is_the_default(tmp_path: Path, repo: Path) -> None:
-    for keys, says in ((b"\n", "It stays restricted"), (b"n\n", "It stays restricted"), (b"y\n", "shop: trusted")):
+    for keys, says in ((b"\n", "It remains restricted"), (b"n\n", "It remains restricted"), (b"y\n", "shop: trusted")):
         async with in_terminal(tmp_path, "trust", str(repo)) as terminal:
             await terminal.until(r"Trust .*/shop\? \[y/N\]")
             assert f"command: {repo}/evil" in terminal.text

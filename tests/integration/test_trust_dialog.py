@@ -89,7 +89,7 @@ async def test_a_yes_trusts_what_stood_in_the_dialog(central: RunningCentral, er
     assert "'shop' is active" in said
     assert "not trusted" not in said
     (approval,) = central.central.dashboard.parts.trust.approvals()
-    assert approval.by.startswith("a person, asked by ")
+    assert approval.by.startswith("the user, via ")
 
 
 @pytest.mark.parametrize("era", ["handshake", "modern"])

@@ -63,7 +63,7 @@ async def test_the_command_tells_progress_and_leaves_the_outcome_for_scripts(tmp
         assert re.search(r"^broken +python +[\d.]+ s +failed +The language server ty did not", ended.out, re.MULTILINE)
         status = without_times(await outcome(tmp_path))
         error = status["modules"][1].pop("error")
-        assert "ended with exit code 1" in error
+        assert "exited with code 1" in error
         assert status == {
             "modules": [
                 {"project": "shop", "language": "python", "success": True, "error": None},

@@ -27,7 +27,7 @@ async def check_languages(places: Places) -> list[Check]:
         except ServerNotInstalled:
             missing.append(spec)
     lines = [
-        failed(_name(spec), "is missing, although it comes with serena-central", spec.how_to_get)
+        failed(_name(spec), "is missing, although it is bundled with serena-central", spec.how_to_get)
         for spec in missing
         if spec.bundled
     ]
@@ -43,7 +43,7 @@ async def check_languages(places: Places) -> list[Check]:
             tasks.start_soon(try_one, spec, launch)
     lines += [check for name in found if (check := tried[name])]
     if others := sum(1 for spec in missing if not spec.bundled) + list(tried.values()).count(None):
-        says = f"{others} are not installed; `serena-central languages list` says how to get those that you need"
+        says = f"{others} are not installed; `serena-central languages list` shows how to install them"
         lines.append(info("other language servers", says))
     return lines
 
@@ -56,8 +56,8 @@ async def _tried(spec: ServerSpec, launch: Launch, places: Places) -> Check | No
     except ServerStartFailed as error:
         if spec.launch.hosted:
             return None
-        advice = f"install it anew: {spec.how_to_get}"
-        says = f"{program} is here and does not run: {str(error).splitlines()[0]}"
+        advice = f"reinstall it: {spec.how_to_get}"
+        says = f"{program} was found but does not run: {str(error).splitlines()[0]}"
         return failed(_name(spec), says, advice) if spec.bundled else warning(_name(spec), says, advice)
     return ok(_name(spec), f"{program} {version} runs".replace("  ", " "))
 

@@ -56,7 +56,7 @@ def _memory() -> Check:
     if usable < memory.total:
         says += f", limited to {megabytes(usable)} for this control group"
     if min(memory.available, usable) < LITTLE_MEMORY_BYTES:
-        return warning("memory", says, "close other programs, or set pool.memory_budget_mb to what may be used")
+        return warning("memory", says, "close other programs, or lower pool.memory_budget_mb")
     return ok("memory", says)
 
 
@@ -64,7 +64,7 @@ def _disk(places: Places) -> Check:
     there = next(folder for folder in (places.home, *places.home.parents) if folder.exists())
     free = shutil.disk_usage(there).free
     says = f"{megabytes(free)} free for {places.home}"
-    advice = "make room, or set SERENA_CENTRAL_HOME to a folder on a larger disk"
+    advice = "free disk space, or set SERENA_CENTRAL_HOME to a folder on a larger disk"
     if free < NO_DISK_BYTES:
         return failed("disk", says, advice)
     return warning("disk", says, advice) if free < LITTLE_DISK_BYTES else ok("disk", says)
@@ -77,9 +77,7 @@ def _inotify() -> Iterator[Check]:
         except (OSError, ValueError):
             continue  # no Linux: trees are compared by stat
         if limit < few:
-            advice = (
-                f"sudo sysctl fs.inotify.{name}={few * 8}; projects that can't be watched are compared file by file"
-            )
+            advice = f"sudo sysctl fs.inotify.{name}={few * 8}; projects that can't be watched are polled file by file"
             yield warning(f"inotify {name}", str(limit), advice)
         else:
             yield ok(f"inotify {name}", str(limit))
@@ -105,9 +103,7 @@ def _clock(places: Places) -> Iterator[Check]:
         while (last := file.stat().st_mtime_ns) == first and time.monotonic() < until:
             file.write_bytes(b"x")
     if last == first:
-        says = f"file times in {places.home} are coarser than {COARSE_CLOCK_S * 2000:.0f} ms"
-        yield warning(
-            "clock", says, "a local disk has finer times; here, files that just changed are asked about again"
-        )
+        says = f"file timestamps in {places.home} are coarser than {COARSE_CLOCK_S * 2000:.0f} ms"
+        yield warning("clock", says, "use a local disk; on this one, files that just changed are read again")
     else:
-        yield ok("clock", f"file times differ after {(last - first) / 1e6:.1f} ms")
+        yield ok("clock", f"file timestamps differ after {(last - first) / 1e6:.1f} ms")

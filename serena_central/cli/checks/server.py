@@ -55,23 +55,21 @@ def _home(places: Places) -> Check:
     try:
         facts = places.home.stat()
     except FileNotFoundError:
-        return info("home", f"{places.home} is made by the first `serena-central serve`")
+        return info("home", f"{places.home} is created by the first `serena-central serve`")
     except OSError as error:
         return failed("home", f"{places.home}: {error.strerror}", "set SERENA_CENTRAL_HOME to a folder of your own")
     if not stat.S_ISDIR(facts.st_mode):
-        return failed("home", f"{places.home} is no folder", "set SERENA_CENTRAL_HOME to a folder of your own")
+        return failed("home", f"{places.home} is not a folder", "set SERENA_CENTRAL_HOME to a folder of your own")
     closed = [
         str(folder)
         for folder in (places.home, places.cache, places.servers, places.logs)
         if folder.exists() and not os.access(folder, os.R_OK | os.W_OK | os.X_OK)
     ]
     if closed:
-        return failed(
-            "home", f"{', '.join(closed)} can't be written", "give it to this user (chown), or chmod u+rwx it"
-        )
+        return failed("home", f"{', '.join(closed)} is not writable", "chown it to this user, or run chmod u+rwx on it")
     if facts.st_mode & PRIVATE:
         mode = f"{stat.S_IMODE(facts.st_mode):04o}"
-        return warning("home", f"others may look into {places.home} (mode {mode})", f"chmod 700 {places.home}")
+        return warning("home", f"other users can read {places.home} (mode {mode})", f"chmod 700 {places.home}")
     return ok("home", str(places.home))
 
 
@@ -80,9 +78,7 @@ def _settings(places: Places) -> tuple[Loaded[ServerSettings] | None, list[Check
     try:
         loaded = load_server_config({})
     except ConfigError as error:
-        return None, [
-            failed("settings", str(error), "mend it; `serena-central config show --origins` shows all values")
-        ]
+        return None, [failed("settings", str(error), "fix it; `serena-central config show --origins` shows all values")]
     problems = [*loaded.problems]
     for root in loaded.value.projects:
         problems += RootSettings(loaded, places).read(Path(root).expanduser().resolve()).problems
@@ -93,22 +89,22 @@ def _settings(places: Places) -> tuple[Loaded[ServerSettings] | None, list[Check
 
 def _of_problem(problem: Problem) -> Check:
     if problem.kind == "wrong":
-        return failed("settings", str(problem), "mend the value; until then it has no effect")
+        return failed("settings", str(problem), "fix the value; until then it is ignored")
     if problem.kind == "untrusted":
-        return warning("settings", str(problem), "`serena-central trust DIR` shows it, and asks")
-    return warning("settings", str(problem), "it has no effect; remove it, unless it is there for Serena")
+        return warning("settings", str(problem), "`serena-central trust DIR` shows it and asks you")
+    return warning("settings", str(problem), "it is ignored; remove it, unless Serena uses it")
 
 
 def _token(places: Places) -> Check:
     try:
         read_token(places.token_file)
     except FileNotFoundError:
-        return info("token", "none yet; the first `serena-central serve` makes it")
+        return info("token", "none yet; the first `serena-central serve` creates it")
     except ConfigError as error:
         return failed("token", str(error), f"delete {places.token_file} and restart the server and its clients")
     except OSError as error:
-        return failed("token", f"{places.token_file}: {error.strerror}", "give it to this user (chown)")
-    return ok("token", f"{places.token_file}, readable by its user alone")
+        return failed("token", f"{places.token_file}: {error.strerror}", "chown it to this user")
+    return ok("token", f"{places.token_file}, readable only by its owner")
 
 
 def _running(places: Places) -> Check:
@@ -118,19 +114,23 @@ def _running(places: Places) -> Check:
         health = remote.get("/health")
         problem = remote.get("/api/stats")["store"]["problem"]
     except NotOurs as error:
-        return failed("server", str(error), "stop what listens there, or delete server.json and start a server")
+        return failed(
+            "server", str(error), "stop the program that listens there, or delete server.json and start a server"
+        )
     except NoServer as error:
         if _locked(places):
-            advice = "`serena-central stop`, then look into the log; a server that hangs has to be killed"
+            advice = "run `serena-central stop`, then read the log; kill the server if it hangs"
             return failed("server", f"one holds the lock {places.lock_file}, but: {error}", advice)
-        return info("server", f"none runs; {START}")
+        return info("server", f"not running; {START}")
     except Refused as error:
-        return failed("server", str(error), "stop what answers there, or delete server.json and start a server")
+        return failed(
+            "server", str(error), "stop the program that answers there, or delete server.json and start a server"
+        )
     except (KeyError, TypeError):
-        return failed("server", "it answers, but not as this version does", "`serena-central stop`, then serve again")
+        return failed("server", "the server at this address has an incompatible version", "`serena-central restart`")
     says = f"version {health['version']} answers at {remote.url}"
     if health["version"] != installed:
-        return warning("server", f"{says}; {installed} is installed", "`serena-central stop`, then serve again")
+        return warning("server", f"{says}; {installed} is installed", "`serena-central restart`")
     return warning("server", f"{says}; {problem}", "see `database`") if problem else ok("server", says)
 
 
@@ -149,9 +149,9 @@ def _descriptors(places: Places) -> Iterator[Check]:
         return  # another's
     says = f"{used} of {most}" if most != psutil.RLIM_INFINITY else str(used)
     if most != psutil.RLIM_INFINITY and used > most * NEARLY_ALL:
-        yield failed(name, f"{says}: it can take no more connections", advice)
+        yield failed(name, f"{says}: no more connections are accepted", advice)
     elif ended := _exhausted_before(places):
-        yield warning(name, f"{says}; there were none left at {ended}", advice)
+        yield warning(name, f"{says}; the limit was reached at {ended}", advice)
     else:
         yield ok(name, says)
 
@@ -175,12 +175,12 @@ def _locked(places: Places) -> bool:
 
 def _left_behind(places: Places) -> Iterator[Check]:
     if places.server_file.exists():
-        yield info("server.json", "an earlier server ended without a goodbye; the next one replaces it")
+        yield info("server.json", "an earlier server did not shut down cleanly; the next start cleans up")
     if pids := Ledger(places.ledger_file).leftovers():
-        says = f"an earlier server left {', '.join(map(str, pids))} running"
-        yield warning("processes", says, "the next `serena-central serve` ends them")
+        says = f"an earlier server left processes running: {', '.join(map(str, pids))}"
+        yield warning("processes", says, "the next `serena-central serve` stops them")
     else:
-        yield ok("processes", "nothing is left of an earlier server")
+        yield ok("processes", "no leftovers of an earlier server")
 
 
 def _port(settings: ServerSettings) -> Check:
@@ -197,24 +197,24 @@ def _database(places: Places, loaded: Loaded[ServerSettings] | None) -> Iterator
     from serena_central.store.tables import SCHEMA_VERSION
 
     if loaded is not None and loaded.value.database_url:
-        yield info("database", "at database_url; `serena-central status` says whether it can be written")
+        yield info("database", "at database_url; `serena-central status` shows whether it is writable")
         return
     try:
         facts = inspect_file(places.database)
     except FileNotFoundError:
-        yield info("database", "none yet; the first `serena-central serve` makes it")
+        yield info("database", "none yet; the first `serena-central serve` creates it")
         return
     except (StoreError, OSError) as error:
-        yield failed("database", str(error), "start the server: it sets a corrupt file aside and begins a new one")
+        yield failed("database", str(error), "start the server: it sets the corrupt file aside and creates a new one")
         return
     says = f"{places.database}, schema {facts.schema}, {megabytes(facts.size_bytes)}"
     if facts.damage:
-        yield failed("database", f"{says}: {facts.damage}", f"stop the server, and rename {places.database} to keep it")
+        yield failed("database", f"{says}: {facts.damage}", f"stop the server and rename {places.database} to keep it")
     elif facts.schema > SCHEMA_VERSION:
         says += f", written by a newer version (this one has {SCHEMA_VERSION})"
         yield failed("database", says, "update serena-central, or set database_url to another file")
     else:
-        yield ok("database", says + ("" if facts.checked else ", too large to be looked through"))
+        yield ok("database", says + ("" if facts.checked else ", too large to be checked"))
     if aside := sorted(file.name for file in places.home.glob(f"{places.database.name}.corrupt-*")):
         says = f"set aside as corrupt: {', '.join(aside)}"
-        yield warning("database", says, f"delete them in {places.home} when they are of no more use")
+        yield warning("database", says, f"delete them in {places.home} when no longer needed")

@@ -85,7 +85,7 @@ class Choices:
     def _take_language(self, key: str, language: str, options: dict[str, Any]) -> None:
         base = self._base_of(key, language, options)
         if base is None:
-            raise ConfigError(key, "has no server of its own in the catalogue: name one with `server` or `command`")
+            raise ConfigError(key, "has no server in the catalogue; set `server` or `command`")
         self._chosen[language] = base.name
         self._change(key, base, options)
 
@@ -94,7 +94,7 @@ class Choices:
         if named := options.pop("server", None):
             successor = self._base.successor(str(named))
             if successor:
-                self.problems.append(Problem(key, f"{named} is no longer kept; {successor} stands in for it"))
+                self.problems.append(Problem(key, f"{named} is no longer supported; {successor} is used instead"))
             return self.spec(str(named))
         known = [self.spec(spec.name) for spec in self._base.servers_of(language)]
         if "command" not in options:
@@ -109,7 +109,7 @@ class Choices:
     def _take_server(self, key: str, options: dict[str, Any]) -> None:
         successor = self._base.successor(key)
         if successor:
-            self.problems.append(Problem(key, f"{key} is no longer kept; {successor} stands in for it"))
+            self.problems.append(Problem(key, f"{key} is no longer supported; {successor} is used instead"))
         name = successor or key
         if name in self._base.servers:
             self._change(key, self._base.server(name), options)
@@ -119,7 +119,7 @@ class Choices:
                 self._chosen[self._base.language(language)] = key
         else:
             raise ConfigError(
-                key, "is no language or server that is known; a server of your own needs `languages` and `command`"
+                key, "is not a known language or server; a custom server requires `languages` and `command`"
             )
 
     def _change(self, key: str, base: ServerSpec, options: dict[str, Any]) -> None:
@@ -145,14 +145,14 @@ class Choices:
             check(spec)
             self._specs[base.name] = spec
         if idle := sorted(options.keys() - _FULL - {"command", "args", "env"}):
-            self.problems.append(Problem(key, f"{', '.join(idle)}: no such option; it has no effect"))
+            self.problems.append(Problem(key, f"{', '.join(idle)}: unknown option, ignored"))
 
 
 def _words(value: Any) -> list[str]:
     """A command or its arguments, from a text or a list. Raises: msgspec.ValidationError, ConfigError."""
     words = msgspec.convert([value] if isinstance(value, str) else value, list[str])
     if any("\0" in word for word in words):
-        raise ConfigError("command", "a command can't hold the character NUL")
+        raise ConfigError("command", "a command can't contain a NUL character")
     return words
 
 

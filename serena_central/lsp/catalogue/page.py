@@ -11,16 +11,16 @@ from serena_central.lsp.catalogue.spec import ServerSpec
 _HEAD = """\
 # Languages
 
-Made from `serena_central/lsp/catalogue/` by `make docs`; change the data there.
+Generated from `serena_central/lsp/catalogue/` by `make docs`; change the data there.
 
 {languages} languages, {servers} servers. `serena-central languages list` shows the same for your machine,
-`serena-central languages install NAME` gets a server, and `serena_config.yml` chooses another or adds your own (see
+`serena-central languages install NAME` installs a server, and `serena_config.yml` selects another or adds your own (see
 [language-servers.md](language-servers.md)). Files marked *near* a name are the language's only below a folder with
-it. *Data* is read when its file is asked for, and searched by symbol name only if the project's `languages` name it.
+it. *Data* files are only read by path; symbol search includes them if the project's `languages` name them.
 
-A *symbol* is a definition with a name. Variables in a function are none, unless their value is a function or a class,
-nor are the properties of objects made there, nor functions without a name (callbacks): a reference in them belongs to
-what holds them.
+A *symbol* is a definition with a name. Variables in a function do not count, unless their value is a function or a
+class, nor are the properties of objects made there, nor functions without a name (callbacks): a reference in them
+belongs to the enclosing symbol.
 
 | language | files | server | others |
 |---|---|---|---|
@@ -29,9 +29,9 @@ what holds them.
 _SERVERS = """
 ## Servers
 
-A repository that you do not trust gets a server only if it executes nothing of it: some never do, some run restricted.
+In an untrusted repository only servers that execute none of its code are started: some never do, some run restricted.
 
-| server | languages | answers when | executes of a project | without trust | how to get it | remarks |
+| server | languages | ready when | executes project code | without trust | how to install | notes |
 |---|---|---|---|---|---|---|
 """
 
@@ -59,7 +59,7 @@ def _language(known: Catalogue, name: str) -> str:
 
 
 def _server(spec: ServerSpec) -> str:
-    remarks = [f"known, not yet driven: needs {spec.undriven}" if spec.undriven else "", spec.note]
+    remarks = [f"recognized, not supported yet: requires {spec.undriven}" if spec.undriven else "", spec.note]
     return _row(
         f"{spec.title} (`{spec.name}`)",
         ", ".join(spec.languages),
@@ -73,7 +73,7 @@ def _server(spec: ServerSpec) -> str:
 
 def _without_trust(spec: ServerSpec) -> str:
     if spec.restricted is None:
-        return "not run"
+        return "not started"
     lacks = spec.restricted.lacks
     return f"restricted: {lacks}" if lacks else "runs"
 
@@ -84,11 +84,11 @@ def _readiness(spec: ServerSpec) -> str:
             return "asked"
         case "progress":
             titles = ", ".join(filter(None, spec.readiness.titles))
-            return f"its work ended ({titles})" if titles else "its work ended"
+            return f"progress ended ({titles})" if titles else "progress ended"
         case "log":
-            return "its log says so"
+            return "log message"
         case "notification":
-            return f"`{spec.readiness.method}` came"
+            return f"`{spec.readiness.method}` received"
 
 
 def _code(*words: str) -> str:

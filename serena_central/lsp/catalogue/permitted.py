@@ -15,7 +15,7 @@ from serena_central.lsp.catalogue.registry import Catalogue
 from serena_central.lsp.catalogue.spec import ServerSpec
 
 NOT_COUNTED = (
-    "has no effect: the server may execute what a project brings, and the project is not trusted. If you trust it: "
+    "is ignored: the server may execute code of the project, which is not trusted. To trust it: "
     "serena-central trust DIR"
 )
 

@@ -79,7 +79,9 @@ class Catalogue:
         """The catalogue's name of a language, from any that people have. Raises: ConfigError."""
         found = name if name in self.languages else self._aliases.get(name.lower(), name.lower())
         if found not in self.languages:
-            raise ConfigError("languages", f"{name!r} is no language; known are {', '.join(sorted(self.languages))}")
+            raise ConfigError(
+                "languages", f"{name!r} is not a known language. Known languages: {', '.join(sorted(self.languages))}"
+            )
         return found
 
     def names_of(self, language: str) -> tuple[str, ...]:
@@ -98,7 +100,8 @@ class Catalogue:
             return self.servers[self._successors.get(name, name)]
         except KeyError:
             raise ConfigError(
-                "language_server", f"{name!r} is no language server; known are {', '.join(sorted(self.servers))}"
+                "language_server",
+                f"{name!r} is not a known language server. Known servers: {', '.join(sorted(self.servers))}",
             ) from None
 
     def default_server(self, language: str) -> ServerSpec | None:
@@ -189,7 +192,7 @@ class Catalogue:
             return
         server = self.servers.get(entry.server)
         if server is None or language not in server.languages:
-            raise ConfigError(f"{language}.server", f"{entry.server!r} is no server for it in the catalogue")
+            raise ConfigError(f"{language}.server", f"{entry.server!r} is not a server for it in the catalogue")
 
 
 @cache

@@ -239,7 +239,7 @@ class InstallRecipe(Part, frozen=True):
             said = f"rustup component add {' '.join(self.components)}"
         else:
             said = f"{doing} {' '.join(self.packages)}" if doing else self.url
-        needs = f"needs {', '.join(self.needs)}" if self.needs else ""
+        needs = f"requires {', '.join(self.needs)}" if self.needs else ""
         rest = "; ".join(filter(None, (self.hint, needs)))
         return f"{said} ({rest})" if said and rest else said or rest
 
@@ -352,6 +352,6 @@ class ServerSpec(Part, frozen=True):
         """One command, or where to look, for a person whose machine lacks the program."""
         needed = next((recipe.needs for recipe in self.install if recipe.packages or recipe.components), None)
         if needed is not None:
-            needs = f" (needs {', '.join(needed)})" if needed else ""
+            needs = f" (requires {', '.join(needed)})" if needed else ""
             return f"serena-central languages install {self.name}{needs}"
         return "; or ".join(recipe.text for recipe in self.install) or f"see the documentation of {self.title}"

@@ -109,7 +109,8 @@ class AutoInstaller:
         attempt = self._attempts.get(spec.name)
         if self._goes_on(spec):
             return (
-                f"The language server {spec.name} is being installed; answers for its files are incomplete until then. "
+                f"The language server {spec.name} is being installed; until then, answers for its files are "
+                "incomplete. "
                 "Call again in a moment."
             )
         if attempt is None:
@@ -130,7 +131,7 @@ class AutoInstaller:
         if not self._goes_on(spec):
             return False
         began = told = self._clock()
-        report(f"installing {spec.name}, which is missing")
+        report(f"installing the missing {spec.name}")
         while self._goes_on(spec):
             attempt = self._attempts.get(spec.name)
             over = attempt.over if attempt is not None and not attempt.over.is_set() else anyio.Event()
@@ -150,7 +151,7 @@ class AutoInstaller:
 
     async def _get(self, spec: ServerSpec, attempt: _Attempt) -> None:
         async with self._at_once:
-            started = f"installing {spec.name}, which is needed and missing"
+            started = f"installing the missing {spec.name}"
             self._bus.publish(ServerInstallStarted(message=started, server=spec.name))
             try:
                 done = await self._install(spec, self._places, ways=self._ways, tell=self._log(spec))

@@ -77,7 +77,7 @@ async def install(spec: ServerSpec, places: Places, *, ways: Sequence[str] = (),
         )
     recipes = recipes_of(spec, ways)
     if not recipes:
-        why = f"it can't be used here yet, for it needs {spec.undriven}" if spec.undriven else spec.how_to_get
+        why = f"it is not supported yet; it requires {spec.undriven}" if spec.undriven else spec.how_to_get
         raise InstallFailed(spec.name, f"{spec.title} can't be installed by serena-central: {why}")
     async with _locked(spec, places, tell) as home:
         with closing(Notes(spec.name, home, tell)) as notes:
@@ -150,7 +150,7 @@ def _finish(recipe: InstallRecipe, building: Path, env: dict[str, str]) -> None:
     """Raises: InstallFailed."""
     program = building / recipe.binary
     if not program.is_file():
-        raise InstallFailed(recipe.package, f"{recipe.binary} is not in what was installed")
+        raise InstallFailed(recipe.package, f"{recipe.binary} is missing after the installation")
     program.chmod(program.stat().st_mode | 0o111)  # npm leaves this to install scripts, which do not run
     Installation(recipe.via, recipe.packages, {**env, **recipe.env}).write(building)
 
@@ -166,7 +166,7 @@ async def _bundled(spec: ServerSpec, places: Places, tell: Tell) -> Launch | Non
 
 async def _try_out(spec: ServerSpec, prefix: Path | None, places: Places, tell: Tell) -> None:
     """Starts what was built. Raises: LanguageServerError."""
-    tell("trying it out")
+    tell("testing it")
     await try_out(spec, locate(spec, places.home, places, untrusted=None, prefix=prefix), places.temporary)
 
 
@@ -179,7 +179,9 @@ async def _locked(spec: ServerSpec, places: Places, tell: Tell) -> AsyncGenerato
         with anyio.move_on_after(LOCK_WAIT_S) as limit:
             await _take(lock, tell)
         if limit.cancelled_caught:
-            raise InstallFailed(spec.name, f"{spec.title} is being installed elsewhere, for {LOCK_WAIT_S:g} s now")
+            raise InstallFailed(
+                spec.name, f"{spec.title} is still being installed by another process after {LOCK_WAIT_S:g} s"
+            )
         await anyio.to_thread.run_sync(_sweep, home)
         yield home
 
@@ -189,7 +191,7 @@ async def _take(lock: IO[str], tell: Tell) -> None:
     waiting = False
     while not lock_at_once(lock.fileno()):
         if not waiting:
-            tell("waiting for another installation of it")
+            tell("waiting for another process that installs it")
         waiting = True
         await anyio.sleep(LOCK_POLL_S)
 

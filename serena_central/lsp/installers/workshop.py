@@ -74,7 +74,7 @@ class Workshop:
             raise InstallFailed(self.server, f"`{said}` could not be started: {error}") from error
         lines_of_both.finish()
         if ended.exit_code != 0:
-            words_of_it = "\n".join(tail) or "it said nothing"
+            words_of_it = "\n".join(tail) or "no output"
             raise InstallFailed(self.server, f"`{said}` failed (exit code {ended.exit_code}):\n{words_of_it}")
         return "\n".join(lines)
 

@@ -62,7 +62,7 @@ def go_root(server: str, boundary: Path, file: Path, manifests: Manifests) -> Se
     if module is None:
         raise NoServerRoot(
             server,
-            f"in no Go module: there is no go.mod in its folder or above, up to {boundary}; go mod init makes one",
+            f"not in a Go module: no go.mod in its folder or above, up to {boundary}. `go mod init` creates one",
         )
     for folder in folders:
         if module in manifests.used(folder / WORK):

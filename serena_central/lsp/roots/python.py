@@ -72,8 +72,8 @@ class PythonEnvironment(NamedTuple):
         """
         if self.folder and runs and self.interpreter is None:
             return (
-                f"{self.folder} ({self.named_by}) has no interpreter, and {server} needs one: third-party imports are "
-                "unknown. Make the environment again."
+                f"{self.folder} ({self.named_by}) has no interpreter, which {server} requires: third-party imports are "
+                "not resolved. Recreate the environment."
             )
         if self.folder:
             return f"{server} resolves third-party imports in {self.folder} ({self.named_by})."
@@ -82,8 +82,8 @@ class PythonEnvironment(NamedTuple):
         if self.problem or declares_dependencies(root):
             problem = f"{self.problem}; " if self.problem else ""
             return (
-                f"{problem}no Python environment was found for {root}: third-party imports are unknown. "
-                "Make one (.venv), or name one in the setting `python`."
+                f"{problem}no Python environment was found for {root}: third-party imports are not resolved. "
+                "Create one (.venv), or set `python`."
             )
         return None
 
@@ -97,7 +97,7 @@ def find_python(
         folder = folder_of(root / Path(named).expanduser())
         if _is_environment(folder):
             return PythonEnvironment(folder, "the setting `python`")
-        problem = f"the setting `python` names {named}, which is no Python environment"
+        problem = f"the setting `python` names {named}, which is not a Python environment"
     for folder, named_by in candidates(root, near, environ):
         if _is_environment(folder):
             return PythonEnvironment(folder, named_by)
@@ -129,7 +129,7 @@ def candidates(
     """Folders that are the environment of the project if they are one, the first first; and who says so."""
     project = _table(root / "pyproject.toml")
     for folder in (root, *near):
-        yield from ((folder / name, "of the project" if folder == root else "beside it") for name in _IN_PROJECT)
+        yield from ((folder / name, "of the project" if folder == root else "next to it") for name in _IN_PROJECT)
     yield from ((folder, "made by poetry") for folder in _of_poetry(root, project, environ))
     yield from ((folder, "named by environment.yml") for folder in _of_conda(root, environ))
     yield from ((folder, "pyenv's, by .python-version") for folder in _of_pyenv(root, environ))

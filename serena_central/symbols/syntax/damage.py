@@ -27,7 +27,7 @@ def damage(identifier: str, source: bytes, edit: Edit) -> str:
     if edit.is_deletion and not before.has_error:
         added = Span(removed.start, removed.start + len(new))
         if not _is_rest(before, after, removed, added):
-            return "what would be left beside it would not be what it was"
+            return "the remaining code would not be the same as before"
     return ""
 
 

@@ -186,7 +186,7 @@ class SyntaxReader:
                 try:
                     await self._work(batch)
                 except Exception as error:
-                    logger.exception("the worker for syntax failed")
+                    logger.exception("the syntax worker failed")
                     for order in batch:
                         _settle(order, Answer(error=f"its process failed: {error}"))
         finally:
@@ -240,12 +240,12 @@ async def _ask(process: ChildProcess, answers: BufferedByteReceiveStream, batch:
             await process.stdin.send(framed([order.request for order in batch]))
             length = int.from_bytes(await answers.receive_exactly(4))
             if length > MAX_ANSWER_BYTES:
-                return f"{length} bytes of symbols are no answer"
+                return f"{length} bytes is not a valid response size"
             found = _decoder.decode(await answers.receive_exactly(length))
     except TimeoutError:
         return f"parsing it takes longer than {ANSWER_S:g} s"
     except (anyio.IncompleteRead, anyio.ClosedResourceError, anyio.BrokenResourceError):
-        return "the parser broke"
+        return "the parser crashed"
     except msgspec.DecodeError as error:
         return f"the parser's answer can't be read: {error}"
     if len(found) != len(batch):
@@ -269,7 +269,7 @@ def _refused(order: _Order) -> LanguageServerError:
 def _source(text: str) -> bytes:
     source = text.encode("utf-8", "replace")
     if len(source) > MAX_BYTES:
-        raise LanguageServerError(NAME, f"by syntax, {MAX_BYTES / 1e6:g} MB can be read; it is longer")
+        raise LanguageServerError(NAME, f"it is larger than {MAX_BYTES / 1e6:g} MB, the limit for reading by syntax")
     return source
 
 

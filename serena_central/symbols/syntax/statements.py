@@ -104,7 +104,7 @@ def shifted_by(statement: Node) -> str:
         if value is None and one.type == "enum_member_declaration" and "=" in (one.text or b"").decode():
             continue
         if value is None or (one.type == "const_spec" and b"iota" in re.findall(rb"\w+", value.text or b"")):
-            return "members behind it in its group get their values from their places, and would get others"
+            return "members after it in its group get their values from their positions, which would change"
     return ""
 
 

@@ -150,7 +150,7 @@ def _required(requirements: Iterable[str], extras: frozenset[str]) -> list[tuple
 
 def _licence(facts: metadata.PackageMetadata) -> str:
     classified = [line.rpartition(" :: ")[2] for line in facts.get_all("Classifier") or () if "License ::" in line]
-    said = facts.get_all("License-Expression") or classified or facts.get_all("License") or ["not said"]
+    said = facts.get_all("License-Expression") or classified or facts.get_all("License") or ["unknown"]
     return ", ".join(said).partition("\n")[0][:100]
 
 

@@ -7,7 +7,7 @@ from serena_central.web.answers import NotFound
 from serena_central.web.pages.forms import Form
 from serena_central.web.pages.page import Visit
 
-BY = "a person in the dashboard"
+BY = "a user in the dashboard"
 """Who did it, as agents and the log are told."""
 
 
@@ -15,7 +15,7 @@ async def terminate(visit: Visit, form: Form) -> str:
     """Kills the sessions that were chosen; those that are gone by themselves are no failure."""
     chosen = form.get("session", ())
     if not chosen:
-        return "No session was chosen: tick those that are to be terminated."
+        return "No session selected. Select the sessions to terminate."
     ended = 0
     for session_id in chosen:
         try:
@@ -29,7 +29,7 @@ async def terminate(visit: Visit, form: Form) -> str:
 async def revive(visit: Visit, form: Form) -> str:
     """Lifts the kill of one session."""
     session = visit.parts.sessions.revive(_one(form, "session"))
-    return f"{session.client_name} may go on."
+    return f"{session.client_name} was unblocked."
 
 
 async def cancel(visit: Visit, form: Form) -> str:
@@ -37,7 +37,7 @@ async def cancel(visit: Visit, form: Form) -> str:
     session = visit.parts.sessions.get(_one(form, "session"))
     call = session.running.get(_one(form, "call"))
     if call is None:
-        return "That call has ended already."
+        return "This call has already ended."
     call.cancel(f"The call was cancelled by {BY}.")
     return f"Cancelled {call.tool}."
 
@@ -45,14 +45,14 @@ async def cancel(visit: Visit, form: Form) -> str:
 async def take_back(visit: Visit, form: Form) -> str:
     """Takes an edit back."""
     undone = await undo(_one(form, "edit"), visit.parts.history, visit.parts.projects, by=BY)
-    return f"Taken back, as {undone.id}."
+    return f"Undone as {undone.id}."
 
 
 def _one(form: Form, name: str) -> str:
     """The only value of a field. Raises NotFound."""
     values = form.get(name, ())
     if len(values) != 1:
-        raise NotFound(f"This form does not say which {name}.")
+        raise NotFound(f"The form field {name} is missing.")
     return values[0]
 
 

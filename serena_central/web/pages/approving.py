@@ -17,7 +17,7 @@ from serena_central.web.pages.forms import Form
 from serena_central.web.pages.page import Section, Visit
 from serena_central.web.pages.projects import known, one_value
 
-BY = "a person in the dashboard"
+BY = "a user in the dashboard"
 
 """Kind of the event after a decision."""
 
@@ -74,7 +74,7 @@ async def _trust(visit: Visit, form: Form) -> str:
     try:
         shown = trust.shown(Path(one.root), one_value(form, "digest"))
     except TrustRefused:
-        _decided(visit, one.name, one.root, "what it can execute changed while it was looked at")
+        _decided(visit, one.name, one.root, "what it can execute changed during the review")
         raise
     await anyio.to_thread.run_sync(trust.keep, shown, BY)
     _decided(visit, one.name, one.root, f"trusted by {BY}")
@@ -86,7 +86,7 @@ async def _revoke(visit: Visit, form: Form) -> str:
     await anyio.to_thread.run_sync(trust.revoke, Path(one.root))
     _decided(visit, one.name, one.root, f"revoked by {BY}")
     now: Standing = trust.standing(Path(one.root))
-    return f"{one.name}: {now.state}." if now.trusted else f"{one.name} is not trusted any more, from its next call on."
+    return f"{one.name}: {now.state}." if now.trusted else f"{one.name} is no longer trusted from its next call on."
 
 
 def _decided(visit: Visit, name: str, root: str, message: str) -> None:

@@ -102,7 +102,7 @@ def drawing(report: GraphReport, links: Links) -> Drawing:
         edges=edges,
         left_out=len(graph.edges) - len(edges),
         says=f"Dependency graph: {counted(len(graph.files), 'node')}, {counted(len(graph.edges), 'edge')}, "
-        f"{counted(len(analysis.circles), 'circle')}",
+        f"{counted(len(analysis.circles), 'cycle')}",
     )
 
 

@@ -62,7 +62,7 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
 async def edit(visit: Visit) -> Edit:
     row = await visit.parts.history.edit(visit.path["edit"])
     if row is None:
-        raise NotFound(f"There is no edit {visit.path['edit']!r}: it is older than what is kept, or never was.")
+        raise NotFound(f"There is no edit {visit.path['edit']!r}: it never existed or is no longer stored.")
     try:
         files, left_out = await anyio.to_thread.run_sync(lambda: _diffs(patches_of(row)))
     except (UndoRefused, zlib.error, msgspec.DecodeError) as error:

@@ -130,7 +130,7 @@ class Endpoints:
             except Exception:
                 trace = new_call_id()
                 logger.exception("unexpected error %s", trace)
-                text = f"Something went wrong inside the server. Its log has the details under {trace}."
+                text = f"Internal error. See the server's log, {trace}."
                 return self._refused(request, text, 500)
 
         return endpoint

@@ -147,7 +147,8 @@ async def _lines(visit: Visit) -> AsyncIterator[bytes]:
         left -= len(found["events"])
         query["before"] = str(found["next_before"])
     yield (
-        msgspec.json.encode({"remark": f"only the newest {MOST_EXPORTED}; go on with before={query['before']}"}) + b"\n"
+        msgspec.json.encode({"remark": f"only the newest {MOST_EXPORTED}; continue with before={query['before']}"})
+        + b"\n"
     )
 
 

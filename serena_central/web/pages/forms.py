@@ -30,7 +30,7 @@ def login_required(request: Request) -> Login:
     """The browser's sign-in. Raises ForeignRequest: below a path that is open to strangers, somebody forgot them."""
     login = login_of(request.scope)
     if login is None:
-        raise ForeignRequest("No browser is signed in here. `serena-central dashboard` opens the dashboard.")
+        raise ForeignRequest("This browser is not signed in. Run `serena-central dashboard` to open the dashboard.")
     return login
 
 
@@ -45,7 +45,7 @@ async def read_form(request: Request) -> Form:
     _check_sender(request)
     body = await request.body()
     if len(body) > MAX_FORM_BYTES:
-        raise InvalidArguments(f"A form may have {MAX_FORM_BYTES} bytes.")
+        raise InvalidArguments(f"The limit for a form is {MAX_FORM_BYTES} bytes.")
     try:
         form = parse_qs(body.decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS)
     except ValueError as error:
@@ -61,4 +61,4 @@ def _check_sender(request: Request) -> None:
     own = f"{request.url.scheme}://{request.headers['host']}"
     site = request.headers.get("sec-fetch-site", "same-origin")  # proxies and older browsers leave it out
     if site != "same-origin" or request.headers.get("origin") != own:
-        raise ForeignRequest("This was not sent by a page of this server. Open the dashboard and try again.")
+        raise ForeignRequest("The request did not come from a page of this server. Open the dashboard and try again.")

@@ -291,9 +291,9 @@ def _of_servers(found: list[ServerSnapshot]) -> list[Problem]:
         Problem(
             "error",
             f"{one.server} in {one.root.name} failed {one.breaker.failures} times: {one.breaker.last_failure}",
-            "It is not started again. Mend the cause, then restart it; a change of its configuration does that, too."
+            "It will not be restarted automatically. Fix the cause, then restart it or change its configuration."
             if one.breaker.state == BreakerState.GIVEN_UP
-            else "It is not started for a while. Mend the cause, or close its breaker to try now.",
+            else "Restarts are paused. Fix the cause, or close its breaker to retry now.",
             server_page(one.key),
         )
         for one in open_breakers.values()
@@ -304,8 +304,8 @@ def _of_projects(found: list[ProjectSnapshot], now: float) -> list[Problem]:
     return [
         Problem(
             "warning",
-            f"The index of {one.name} is not complete: {one.pending:,} of {one.files:,} files wait.",
-            one.remark or "Answers are right meanwhile, and slower.",
+            f"The index of {one.name} is not complete: {one.pending:,} of {one.files:,} files are pending.",
+            one.remark or "Until then, answers are correct but slower.",
             project_page(one.root),
         )
         for one in found
@@ -318,13 +318,13 @@ async def _of_trust(found: list[Project], trust: Trust) -> list[Problem]:
     problems: list[Problem] = []
     for one in found:
         state, page = trust.standing(one.root).state, project_page(str(one.root))
-        held_back = [*one.restrictions, *(f"{server} is not run" for server in sorted(await one.servers_not_run()))]
+        held_back = [*one.restrictions, *(f"{server} is not started" for server in sorted(await one.servers_not_run()))]
         if state is State.CHANGED:
             what = f"What {one.name} can execute has changed since it was trusted."
-            problems.append(Problem("warning", what, "Look at the difference, and trust it again.", page))
+            problems.append(Problem("warning", what, "Review the difference and trust it again.", page))
         elif state is State.UNTRUSTED and held_back:
             what = f"{one.name} is not trusted: {'; '.join(held_back)}."
-            problems.append(Problem("warning", what, "Look at it, and trust it.", page))
+            problems.append(Problem("warning", what, "Review and trust it.", page))
     return problems
 
 
@@ -349,10 +349,10 @@ def _problem(event: Event, references: References) -> Problem:
     match event:
         case CallFinished():
             text = f"An edit in {event.project} was refused ({event.tool}): what it was to change had changed."
-            advice = "Nothing is lost: its agent was told what stands there now. Perhaps two work on the same code."
+            advice = "Nothing is lost: the agent received the current text. Two agents may be working on the same code."
         case ServerMoved():
             text = f"{event.server} in {Path(event.project or '').name}: {event.reason}"
-            advice = "The next call starts it again. Its page has its history and its last words."
+            advice = "The next call restarts it. Its page shows its history and stderr."
         case _:
             words = (event.server or "", Path(event.project or "").name, event.message)
             text, advice = " · ".join(word for word in words if word), ""

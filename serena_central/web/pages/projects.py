@@ -119,22 +119,22 @@ async def _warm(visit: Visit, form: Form) -> str:
     parts, one = visit.parts, _named(visit, form)
     chosen = choose(parts.projects, parts.super_repos, Path(one.root), [])
     parts.warm_up.start(chosen)
-    return f"{one.name} is being warmed up: its language servers start, and its index is filled."
+    return f"{one.name} is being warmed up: its language servers are started and its index is filled."
 
 
 async def _close(visit: Visit, form: Form) -> str:
     one = _named(visit, form)
     visit.parts.projects.close(Path(one.root), "closed in the dashboard")
-    return f"{one.name} is closed. The next call that means it opens it again."
+    return f"{one.name} was closed. The next call to it reopens it."
 
 
 async def _index_again(visit: Visit, form: Form) -> str:
     one = _named(visit, form)
     project: Project | None = visit.parts.projects.opened(one.root)
     if project is None:
-        return f"{one.name} is not open; warm it up to have it indexed."
+        return f"{one.name} is not open. Warm it up to index it."
     project.index_again()
-    return f"The index of {one.name} is being made anew. Answers are right meanwhile, and slower."
+    return f"The index of {one.name} is being rebuilt. Until then, answers are correct but slower."
 
 
 ACTIONS: dict[str, Action] = {

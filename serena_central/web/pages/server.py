@@ -59,7 +59,7 @@ def _key(visit: Visit) -> ServerKey:
     try:
         return server_named(visit.parts.pool, visit.path["server"])
     except NotFound as error:
-        raise NotFound("This language server is not known any more: it has been gone for a while.") from error
+        raise NotFound("This language server stopped and is no longer shown.") from error
 
 
 async def state(visit: Visit) -> State:

@@ -19,7 +19,7 @@ from serena_central.web.views import server_id, server_named
 
 PATH = "/servers"
 
-BY = "asked for in the dashboard"
+BY = "requested in the dashboard"
 
 
 class Breaker(msgspec.Struct, frozen=True):
@@ -173,17 +173,17 @@ def _on_server(act: Callable[[LanguageServerPool, ServerKey], Awaitable[str]]) -
 
 async def _restart(pool: LanguageServerPool, key: ServerKey) -> str:
     await pool.restart(key, BY)
-    return f"{key.server} runs anew in {key.root.name}."
+    return f"{key.server} was restarted in {key.root.name}."
 
 
 async def _stop(pool: LanguageServerPool, key: ServerKey) -> str:
     await pool.stop(key, BY)
-    return f"{key.server} has stopped in {key.root.name}. The next call that needs it starts it again."
+    return f"{key.server} was stopped in {key.root.name}. The next call that needs it starts it."
 
 
 async def _close_breaker(pool: LanguageServerPool, key: ServerKey) -> str:
     pool.close_breaker(key, BY)
-    return f"{key.server} may be started in {key.root.name} again."
+    return f"{key.server} can be started in {key.root.name} again."
 
 
 ACTIONS: dict[str, Action] = {

@@ -186,7 +186,7 @@ async def timeline(visit: Visit) -> Timeline:
     try:
         newest = await visit.parts.store.ask(lambda queries: queries.calls_of_session(session.id, CALLS))
     except StoreError as error:
-        return Timeline([], None, 0.0, f"Calls are not known: {error}")
+        return Timeline([], None, 0.0, f"Calls are not available: {error}")
     since = newest[-1].at - newest[-1].duration_ms / 1000 if newest else None
     until = newest[0].at if newest else 0.0
     return Timeline([_mark(row, since or 0.0, until) for row in reversed(newest)], since, until, "")
@@ -227,7 +227,7 @@ async def edits(visit: Visit) -> Edits:
         wanted = EditFilter(session=session.id, limit=EDITS)
         rows = await visit.parts.store.ask(lambda queries: queries.edits(wanted))
     except StoreError as error:
-        return Edits([], f"Edits are not known: {error}")
+        return Edits([], f"Edits are not available: {error}")
     return Edits([_edit(row) for row in rows], "")
 
 

@@ -95,7 +95,7 @@ def told(remarks: Sequence[str], most: int, command: str) -> list[str]:
     """The first of a survey's remarks, and which command tells the others."""
     shown = [bounded(text, REMARK_CHARS) for text in remarks[:most]]
     more = len(remarks) - most
-    return [*shown, f"{counted(more, 'further remark')}: {command} tells all."] if more > 0 else shown
+    return [*shown, f"{counted(more, 'further note')}: {command} shows all."] if more > 0 else shown
 
 
 WORK = Section("graph/_work.html", work, (AnalysisEnded, ProjectEvent), every_s=1)
@@ -107,21 +107,21 @@ WORK = Section("graph/_work.html", work, (AnalysisEnded, ProjectEvent), every_s=
 def _asked(visit: Visit, form: Form) -> tuple[Path, Kind]:
     (root, *_), (kind, *_) = form.get("root", [""]), form.get("kind", [""])
     if kind not in TITLES:
-        raise NotFound(f"There is no survey of the kind {kind!r}.")
+        raise NotFound(f"There is no analysis of the kind {kind!r}.")
     return Path(known(visit, root).root), kind
 
 
 async def _start(visit: Visit, form: Form) -> str:
     root, kind = _asked(visit, form)
     visit.parts.surveys.start(visit.parts.projects.check(root), kind)
-    return f"{TITLES[kind]}: on its way. Other callers' questions go first."
+    return f"{TITLES[kind]}: running. Other callers' requests take priority."
 
 
 async def _cancel(visit: Visit, form: Form) -> str:
     root, kind = _asked(visit, form)
     if not visit.parts.surveys.cancel(root, kind):
-        return "That has ended already."
-    return f"{TITLES[kind]}: cancelled. What was found stays, and the next one goes on from there."
+        return "This run has already ended."
+    return f"{TITLES[kind]}: cancelled. The result so far is kept, and the next run resumes there."
 
 
 ACTIONS: dict[str, Action] = {f"{ONE}/survey": _start, f"{ONE}/survey/cancel": _cancel}

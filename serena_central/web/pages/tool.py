@@ -116,7 +116,7 @@ async def trial(visit: Visit) -> Trial:
     if not visit.form:
         return Trial()
     if not tool.read_only:
-        return Trial(called=True, failed=True, blocks=[f"{tool.name} changes something, and can't be tried here."])
+        return Trial(called=True, failed=True, blocks=[f"{tool.name} makes changes and can't be tried here."])
     arguments = arguments_of(tool, visit.form)
     claim = Claim(credential=parts.browsers.credential, explicit_id=SESSION, client_name="dashboard")
     try:

@@ -53,9 +53,9 @@ async def test_modules_are_folders_of_one_gopls_and_a_stray_file_starts_nothing(
         answer, remark = (part["text"] for part in stray["content"])
         assert json.loads(answer) == {"Function": ["Stray"]}
         assert remark.startswith("By syntax only"), remark
-        assert "in no Go module" in remark
+        assert "not in a Go module" in remark
         refused = await asked.result("find_referencing_symbols", name_path="Stray", relative_path="stray/stray.go")
-        assert "in no Go module" in refused["content"][0]["text"]
+        assert "not in a Go module" in refused["content"][0]["text"]
         assert await asked.uses("Shared", "modules/lib/backend/lib.go") == ["modules/lib/backend/lib.go:4:24 Own"]
         assert await asked.uses("Other", "tools/other/other.go") == ["tools/other/other.go:4:24 Use"]
         assert servers(asked) == [("gopls", 1)]
@@ -162,7 +162,7 @@ async def test_languages_of_one_project_start_when_needed_and_fail_each_alone(tm
         answer, *remarks = (part["text"] for part in found["content"])
         paths = ["go/cmd/report/main.go", "python/report.py", "rust/src/main.rs"]
         assert sorted(one["relative_path"] for one in json.loads(answer)) == paths
-        assert any("rust-analyzer did not start: it ended with exit code 3" in remark for remark in remarks), remarks
+        assert any("rust-analyzer did not start: it exited with code 3" in remark for remark in remarks), remarks
         assert await asked.uses("total", "python/shapes/base.py")
         assert await asked.uses("Total", "go/shapes/shapes.go")
         refused = await asked.result("find_declaration", relative_path="rust/src/main.rs", regex=r"size = (total)")

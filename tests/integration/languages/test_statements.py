@@ -28,7 +28,7 @@ DELETIONS = [
     Case("a.go", GO + "var dead = 1 // why\n\nfunc Use() {}\n", "dead", GO + "func Use() {}\n"),
     Case("a.go", GO + "const dead = 1\n", "dead", "package g\n"),
     Case("a.go", GO + "var p, q = 1, 2\n", "p", None, "q would go with it"),
-    Case("a.go", GO + "const (\n\ta = iota\n\tb\n)\n", "a", None, "values from their places"),
+    Case("a.go", GO + "const (\n\ta = iota\n\tb\n)\n", "a", None, "values from their positions"),
     Case("a.go", GO + "const (\n\ta = iota\n\tb\n)\n", "b", GO + "const (\n\ta = iota\n)\n"),
     Case("a.go", GO + "func one() {}; func Two() {}\n", "one", GO + "func Two() {}\n"),
     Case("a.ts", "const dead = 1;\nexport const b = 2;\n", "dead", "export const b = 2;\n"),
@@ -41,10 +41,10 @@ DELETIONS = [
     Case("a.rs", "enum E {\n    A,\n    Dead(i32),\n}\n", "E/Dead", "enum E {\n    A,\n}\n"),
     Case("a.rs", "struct P {\n    a: i32,\n    /// D.\n    b: i32, // why\n}\n", "P/b", "struct P {\n    a: i32,\n}\n"),
     Case("a.c", "enum color { RED = 1, GREEN = 2 };\n", "color/RED", "enum color { GREEN = 2 };\n"),
-    Case("a.c", "enum color { RED, GREEN };\n", "color/RED", None, "values from their places"),
+    Case("a.c", "enum color { RED, GREEN };\n", "color/RED", None, "values from their positions"),
     Case("a.c", "static int dead[] = {\n    1,\n};\nint c;\n", "dead", "int c;\n"),
     Case("a.c", "typedef struct point { int x; } point_t;\n", "point", None, "can't be parsed"),
-    Case("a.c", "struct point { int x; } origin;\n", "point", None, "would not be what it was"),
+    Case("a.c", "struct point { int x; } origin;\n", "point", None, "would not be the same as before"),
     Case("a.c", "int a, b = 2;\n", "b", None, "a would go with it"),
     Case("a.c", "struct p {\n    int x, y;\n};\n", "p/y", None, ""),
     Case(
@@ -59,7 +59,7 @@ DELETIONS = [
         "Box/peek",
         "class Box {\n  friend class Peer;\n  int a = 1;\n};\n",
     ),
-    Case("a.cpp", 'extern "C" int api(int x);\nint a;\n', "api", None, "would not be what it was"),
+    Case("a.cpp", 'extern "C" int api(int x);\nint a;\n', "api", None, "would not be the same as before"),
     Case("a.cpp", "struct P {\n  int a, b;\n};\n", "P/a", None, "is unknown"),
     Case(
         "a.ts",
@@ -199,7 +199,7 @@ async def check(ask: Asker, case: Case, tool: str, **arguments: Any) -> None:
 
 @pytest.mark.parametrize("case", DELETIONS, ids=lambda case: f"{case.file}-{case.name}")
 async def test_a_definition_is_deleted_with_its_whole_statement_or_not_at_all(project: Asker, case: Case) -> None:
-    force = case.said != "values from their places"
+    force = case.said != "values from their positions"
     await check(project, case, "safe_delete_symbol", force=force)
 
 

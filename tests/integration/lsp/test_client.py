@@ -586,7 +586,7 @@ async def test_what_one_answer_may_lack_is_no_matter_of_another_question(file: P
 async def test_a_file_of_which_an_unready_server_can_not_tell_is_no_empty_file(file: Path) -> None:
     readiness = Readiness(kind="log", pattern="never", grace_s=60, cap_s=0.1)
     async with running(fake_server(file.parent, msgspec.structs.replace(FAKE_SPEC, readiness=readiness))) as server:
-        with pytest.raises(ServerBusy, match="still reads the project"):
+        with pytest.raises(ServerBusy, match="still loading the project"):
             await server.document_symbols(file)
 
 

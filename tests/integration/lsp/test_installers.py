@@ -97,8 +97,8 @@ async def test_a_recipe_that_fails_gives_way_to_the_next(tmp_path: Path, places:
     lines: list[str] = []
     done = await install(with_recipes(spec, needy, ancient, *spec.install), places, tell=lines.append)
     assert done.version == "1.0.0"
-    assert "npm: no-such-program is needed and not on PATH" in lines
-    assert any(line.startswith("npm: node 9999 or newer is needed; ") for line in lines)
+    assert "npm: no-such-program is required but not on PATH" in lines
+    assert any(line.startswith("npm: node 9999 or newer is required; ") for line in lines)
 
 
 async def test_what_does_not_run_is_not_installed(tmp_path: Path, places: Places) -> None:

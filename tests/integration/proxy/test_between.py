@@ -89,7 +89,7 @@ async def test_a_call_that_may_not_be_repeated_is_told_to_be_in_doubt(serving: C
         await client.ask("tools/list")
         front.ahead["tools/call"] = [trouble]
         answer = await client.ask("tools/call", {"name": "execute_shell_command", "arguments": {"command": "true"}})
-        assert "may have been carried out" in answer["error"]["message"]
+        assert "may have been executed" in answer["error"]["message"]
         assert front.seen["tools/call"] == 1
 
 

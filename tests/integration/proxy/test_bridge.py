@@ -234,7 +234,7 @@ async def test_wrong_usage_is_told_on_stderr(serving: Child) -> None:
     ended = await anyio.run_process([*PROXY, "--url", "nonsense"], check=False, env=environment(serving.folder))
     assert ended.returncode == 2
     assert ended.stdout == b""
-    assert b"not the URL of a server" in ended.stderr
+    assert b"not a server URL" in ended.stderr
 
 
 async def test_the_client_must_not_repeat_an_id_that_waits(serving: Child) -> None:

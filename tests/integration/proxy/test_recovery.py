@@ -112,7 +112,7 @@ async def test_an_older_server_that_runs_is_reported_and_used(tmp_path: Path) ->
         child.server_file.write_text(json.dumps(said | {"version": "0.0.9"}))
         async with bridging(tmp_path, "modern") as client:
             assert "result" in await client.ask("tools/list")
-            assert "the server that runs is version 0.0.9" in client.said()
+            assert "the running server has version 0.0.9" in client.said()
             assert "serena-central stop" in client.said()
         child.server_file.write_text(json.dumps(said | {"version": "99.0"}))
         async with bridging(tmp_path, "modern") as client:
@@ -194,7 +194,7 @@ async def test_a_call_that_may_have_changed_something_is_not_repeated(tmp_path: 
                 await anyio.sleep(0.01)
         await child.end(signal.SIGKILL)
         message = (await client.answer("edit"))["error"]["message"]
-        assert "may have been carried out" in message
+        assert "may have been executed" in message
         async with serving_child(tmp_path):
             assert "result" in await client.answer("read")
 

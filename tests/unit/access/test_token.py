@@ -61,7 +61,7 @@ def test_a_file_without_a_usable_token_is_refused(tmp_path: Path, content: bytes
     file = tmp_path / "token"
     file.write_bytes(content)
     file.chmod(0o600)
-    with pytest.raises(ConfigError, match="holds no token"):
+    with pytest.raises(ConfigError, match="does not contain a valid token"):
         obtain_token(file)
 
 

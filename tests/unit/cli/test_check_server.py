@@ -113,7 +113,7 @@ def test_a_database_is_told_that_is_newer_damaged_none_or_set_aside(places: Plac
     content[3 * 4096 :] = os.urandom(len(content) - 3 * 4096)
     places.database.write_bytes(content)
     (damaged,) = examined(places, "database")
-    assert (damaged.state, "sets a corrupt file aside" in damaged.advice) == ("failed", True)
+    assert (damaged.state, "sets the corrupt file aside" in damaged.advice) == ("failed", True)
     places.database.unlink()
     assert state(places, "database") == "info"
     with closing(Database(places.database)) as database:

@@ -66,4 +66,4 @@ def test_a_file_that_can_not_be_read_is_named_with_its_line(tmp_path: Path) -> N
 def test_elsewhere_nothing_is_routed(tmp_path: Path) -> None:
     refused = CliRunner().invoke(route, ["words", "--project", str(tmp_path)])
     assert refused.exit_code == 1
-    assert "lies in no super-repo" in refused.stderr
+    assert "is not in a super-repo" in refused.stderr

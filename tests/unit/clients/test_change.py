@@ -130,9 +130,9 @@ def test_planning_and_showing_change_nothing(file: Path, backups: Backups) -> No
     ("content", "says"),
     [
         (b'{\n  "a": 1,,\n}', ":2: a key in double quotes was expected"),
-        (b'{"a": "\xff"}', ":1: it is not UTF-8"),
-        (b"\n\n[1, 2]", ":3: it is no object"),
-        (b'{"mcpServers": []}', ':1: "mcpServers" is no object'),
+        (b'{"a": "\xff"}', ":1: not UTF-8"),
+        (b"\n\n[1, 2]", ":3: it is not an object"),
+        (b'{"mcpServers": []}', ':1: "mcpServers" is not an object'),
     ],
 )
 def test_a_malformed_file_is_left_as_it_is_and_named_with_its_line(
@@ -153,7 +153,7 @@ def test_a_malformed_file_is_left_as_it_is_and_named_with_its_line(
 def test_toml_that_names_us_in_another_way_is_left_alone(file: Path, backups: Backups, text: str) -> None:
     file.parent.mkdir(parents=True)
     file.write_text(text)
-    with pytest.raises(Unusable, match="by hand"):
+    with pytest.raises(Unusable, match="manually"):
         putting(file, TOML, KEYS, ENTRY, private=False)
     assert file.read_text() == text
 
@@ -165,7 +165,12 @@ def test_what_can_not_be_a_configuration_is_refused_in_words(tmp_path: Path, bac
     loop.symlink_to(loop)
     locked.write_text("{}")
     locked.chmod(0o444)
-    for file, says in ((folder, "no regular file"), (pipe, "no regular file"), (loop, "link"), (locked, "read-only")):
+    for file, says in (
+        (folder, "not a regular file"),
+        (pipe, "not a regular file"),
+        (loop, "link"),
+        (locked, "read-only"),
+    ):
         with pytest.raises(Unusable, match=says):
             putting(file, JSON, KEYS, ENTRY, private=False)
     with pytest.raises(Unusable, match="can't be read"):

@@ -101,7 +101,9 @@ def test_entries_are_known_again_and_their_state_is_told(name: str) -> None:
     assert "/srv/sc" in json.dumps(stdio)
     assert is_ours(stdio)
     assert (transport_of(stdio), program_of(stdio), url_of(stdio)) == ("stdio", "/bin/sh/serena-proxy", None)
-    assert state_of(stdio, url=URL, token=None, environment={}) == "/bin/sh/serena-proxy is gone; connect again"
+    assert (
+        state_of(stdio, url=URL, token=None, environment={}) == "/bin/sh/serena-proxy no longer exists; connect again"
+    )
     if client.http is None:
         return
     http = client.http(Server("user", URL, "s3cret", "A=1 /bin/sh --print-headers"))
@@ -123,7 +125,7 @@ def test_the_state_of_a_reference_depends_on_the_environment(tmp_path: Path) -> 
         assert state_of(entry, url=URL, token="s3cret", environment=set_right) == "current"
         assert told in state_of(entry, url=URL, token="s3cret", environment={"PATH": "/nowhere"})
     assert state_of(helper, url=URL, token="s3cret", environment={}) == "current"
-    assert "leads to" in state_of(helper, url="http://127.0.0.1:1/mcp", token="s3cret", environment={})
+    assert "points to" in state_of(helper, url="http://127.0.0.1:1/mcp", token="s3cret", environment={})
 
 
 @pytest.mark.parametrize(
@@ -143,7 +145,7 @@ def test_the_state_of_a_reference_depends_on_the_environment(tmp_path: Path) -> 
 )
 def test_entries_of_others_are_not_taken_for_ours(entry: object) -> None:
     assert not is_ours(entry)
-    assert "another program" in state_of(entry, url=URL, token="t", environment={})
+    assert "another server" in state_of(entry, url=URL, token="t", environment={})
 
 
 def test_what_users_add_to_our_entry_stays_when_it_is_renewed() -> None:

@@ -48,7 +48,7 @@ def test_mixed_line_ends_stay_where_nothing_matched() -> None:
     ("content", "needle", "repl", "mode", "says"),
     [
         ("a", "", "b", "literal", "is empty"),
-        ("a", "b", "c", "literal", "matches nothing"),
+        ("a", "b", "c", "literal", "does not match"),
         ("a\na", "a", "b", "literal", r"2 times \(lines 0, 1\)"),
         ("a", "(", "b", "regex", "not a valid regular expression"),
         ("a", "x*", "b", "regex", "matches the empty text in line 0"),
@@ -63,7 +63,7 @@ def test_what_is_not_clear_is_refused(content: str, needle: str, repl: str, mode
 
 def test_a_catastrophic_pattern_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replacing, "SECONDS", 0.05)
-    with pytest.raises(InvalidArguments, match="make it simpler"):
+    with pytest.raises(InvalidArguments, match="Simplify the pattern"):
         change("x" * 40 + "!" + "a" * 5000, r"(x+x+)+y|(a|aa)+$b", "z", "regex")
 
 

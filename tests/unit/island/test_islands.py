@@ -90,7 +90,7 @@ def test_the_token_is_read_as_the_server_reads_it(tmp_path: Path) -> None:
             read()
     file.chmod(0o600)
     file.write_text("two words")
-    with pytest.raises(home.Unusable, match="no token"):
+    with pytest.raises(home.Unusable, match="does not contain a valid token"):
         home.read_token(str(file))
     file.unlink()
     file.symlink_to(tmp_path / "elsewhere")

@@ -68,8 +68,8 @@ def test_a_server_of_ones_own_serves_the_languages_that_it_names() -> None:
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
-        ({"python": "pyls"}, "pyls is no longer kept; ty stands in for it"),
-        ({"rls": {"memory_mb": 900}}, "rls is no longer kept; rust-analyzer stands in for it"),
+        ({"python": "pyls"}, "pyls is no longer supported; ty is used instead"),
+        ({"rls": {"memory_mb": 900}}, "rls is no longer supported; rust-analyzer is used instead"),
     ],
 )
 def test_dead_names_are_replaced_with_a_warning(asked: dict[str, Any], says: str) -> None:
@@ -81,9 +81,9 @@ def test_dead_names_are_replaced_with_a_warning(asked: dict[str, Any], says: str
 @pytest.mark.parametrize(
     ("key", "value", "says"),
     [
-        ("pithon", {"settings": {}}, "no language or server that is known"),
-        ("python", {"server": "tie"}, "is no language server"),
-        ("python", {"srever": "ty"}, "srever: no such option"),
+        ("pithon", {"settings": {}}, "not a known language or server"),
+        ("python", {"server": "tie"}, "is not a known language server"),
+        ("python", {"srever": "ty"}, "srever: unknown option"),
         ("python", {"readiness": {"kind": "magic"}}, r"Invalid enum value 'magic' .*readiness.kind"),
         ("python", {"memory_mb": "much"}, "Expected `int`"),
         ("python", {"readiness": {"kap_s": 1}}, "unknown field `kap_s`"),
@@ -92,8 +92,8 @@ def test_dead_names_are_replaced_with_a_warning(asked: dict[str, Any], says: str
         ("python", {"command": "a\0b"}, "NUL"),
         ("python", {"env": ["A"]}, "Expected `object`"),
         ("python", {1: 2}, "Expected `str`"),
-        ("mine", {"languages": ["cobol"], "command": "x"}, "'cobol' is no language"),
-        ("sql", {"settings": {}}, "no server of its own"),
+        ("mine", {"languages": ["cobol"], "command": "x"}, "'cobol' is not a known language"),
+        ("sql", {"settings": {}}, "has no server in the catalogue"),
     ],
 )
 def test_what_has_no_effect_is_said_and_the_rest_stays(key: str, value: Any, says: str) -> None:

@@ -138,7 +138,7 @@ def test_a_command_of_a_users_own_is_run_as_it_is_or_missing(tmp_path: Path, pla
     spec = msgspec.structs.replace(SPEC, launch=Launching(command=(str(mine), "-v")))
     assert locate(spec, Path("/r"), places, untrusted=None, path="").command == [str(mine), "-v"]
     mine.unlink()
-    with pytest.raises(ServerNotInstalled, match="is no program"):
+    with pytest.raises(ServerNotInstalled, match="is not a program"):
         locate(spec, Path("/r"), places, untrusted=None, path="")
 
 

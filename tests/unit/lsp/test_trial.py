@@ -35,7 +35,7 @@ async def test_last_words_are_the_reason(tmp_path: Path) -> None:
 async def test_one_that_never_greets_is_given_up_and_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "TRIAL_S", 0.5)
     before = set(psutil.Process().children(recursive=True))
-    with pytest.raises(ServerStartFailed, match="did not greet"):
+    with pytest.raises(ServerStartFailed, match="did not complete the handshake"):
         await try_out(FAKE_SPEC, Launch([sys.executable, "-c", "import time; time.sleep(3600)"]), tmp_path)
     assert set(psutil.Process().children(recursive=True)) <= before
 

@@ -26,7 +26,9 @@ def test_five_failures_in_a_row_open_it_and_callers_learn_why_and_until_when() -
     assert bench.breaker.refusal() is None
     bench.fail(1)
     bench.clock.advance(20)
-    assert bench.breaker.refusal() == "it failed 5 times in a row (last: crash 1); the next start is tried in 40 s"
+    assert (
+        bench.breaker.refusal() == "it failed 5 times in a row (last: crash 1); the next restart is attempted in 40 s"
+    )
     assert bench.breaker.open_for_s == 40
     assert bench.changes == ["open: crash 1"]
 

@@ -115,7 +115,7 @@ async def test_a_crash_loop_opens_the_breaker_and_callers_get_the_reason_at_once
         box.scripts["a"] = {"crash_on": [HOVER]}
         for _ in range(5):
             await crash(box)
-        with pytest.raises(ServerUnavailable, match=r"failed 5 times in a row \(last: crash.*next start.* in 60 s"):
+        with pytest.raises(ServerUnavailable, match=r"failed 5 times in a row \(last: crash.*next restart.* in 60 s"):
             async with box.pool.lease(wanted):
                 pass
         assert len(box.located) == 5
@@ -153,7 +153,7 @@ async def test_while_a_probe_starts_all_others_are_refused_at_once(tmp_path: Pat
 
             tasks.start_soon(probe)
             await box.moved("connecting", run=2)
-            with pytest.raises(ServerUnavailable, match="one start is being tried"):
+            with pytest.raises(ServerUnavailable, match="one restart is being attempted"):
                 async with box.pool.lease(box.wanted("a")):
                     pass
             gate.set()

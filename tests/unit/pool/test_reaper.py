@@ -73,7 +73,7 @@ async def test_a_worn_out_server_is_replaced_while_it_goes_on_serving(tmp_path: 
         async with box.pool.lease(wanted) as old:
             gate = box.gate("a")
             await use(box, times=2)  # the third lease in all
-            await box.moved("connecting", reason="max calls: run 1 has given 3 leases")
+            await box.moved("connecting", reason="max calls: run 1 has served 3 leases")
             await use(box, times=5)
             assert [(shown.run, shown.state) for shown in box.pool.snapshot()] == [
                 (2, RunState.CONNECTING),
@@ -186,7 +186,7 @@ async def test_an_idle_server_that_holds_most_of_the_budget_goes_before_those_un
         box.pool._reaper._make_room()
         expired = await box.moved("expired", reason="memory budget")
         assert expired.project == str(box.wanted("huge").root)
-        assert f"held {3 * others >> 20} MB" in expired.data["reason"]
+        assert f"used {3 * others >> 20} MB" in expired.data["reason"]
         assert [box.shown(box.wanted(name)).state for name in ("small", "other")] == [RunState.IDLE] * 2
 
 
@@ -210,13 +210,13 @@ async def test_a_sweep_retires_idle_servers_until_the_rest_fits(tmp_path: Path) 
     async with pool_box(tmp_path, memory_budget_mb=1) as box:
         await use(box)
         await box.pool.sweep()
-        await box.moved("disconnected", reason="memory budget: all servers may use 1 MB together")
+        await box.moved("disconnected", reason="memory budget: the memory budget of 1 MB")
 
 
 async def test_a_start_is_refused_when_all_memory_is_in_use_and_admitted_once_one_is_idle(tmp_path: Path) -> None:
     async with pool_box(tmp_path, memory_budget_mb=1) as box:
         async with box.pool.lease(box.wanted("a")):
-            with pytest.raises(ServerUnavailable, match=r"hold \d+ MB of the 1 MB .* none is idle"):
+            with pytest.raises(ServerUnavailable, match=r"take \d+ MB of the budget of 1 MB .* none is idle"):
                 async with box.pool.lease(box.wanted("b")):
                     pass
         async with box.pool.lease(box.wanted("b")) as server:

@@ -170,7 +170,7 @@ async def test_a_disk_that_is_full_is_told(root: Path, tmp_path: Path) -> None:
 async def test_a_folder_that_is_a_file_is_told(root: Path) -> None:
     (root / ".serena").mkdir()
     (root / ".serena/memories").write_text("no folder")
-    with pytest.raises(PathRefused, match="as if it were a folder"):
+    with pytest.raises(PathRefused, match="uses a file as a folder"):
         await memories(root).write("a", "text", AUTHOR, seen=None)
 
 

@@ -128,7 +128,7 @@ def test_who_meets_a_corrupt_page_late_leaves_the_new_file_alone(path: Path) -> 
         database.write([project("/a")])
         connection.exec_driver_sql("SELECT * FROM event").all()
 
-    with pytest.raises(StoreError, match="replaced meanwhile"):
+    with pytest.raises(StoreError, match="has been replaced"):
         database.read(meet_it_late)
     assert [row.root for row in Queries(database).projects()] == ["/a"]
     database.close()
@@ -228,7 +228,7 @@ def test_a_full_disk_is_an_error_until_there_is_room_again(path: Path) -> None:
         limits = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
         try:
-            with pytest.raises(StoreError, match="goes on without it"):
+            with pytest.raises(StoreError, match="continues without it"):
                 database.write(big)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)

@@ -69,7 +69,7 @@ async def test_the_server_goes_on_without_a_database_and_is_told(tmp_path: Path)
         async with running(store):
             assert (await anext(news)).kind == "store.failed"
             store.writer.put(ProjectRow(root="/a", name="a", added_at=1.0, last_used_at=1.0))
-            with pytest.raises(StoreError, match="can't be used"):
+            with pytest.raises(StoreError, match="is not usable"):
                 await store.ask(lambda queries: queries.projects())
     assert bus.recent()[-1].kind == "store.dropped"
 

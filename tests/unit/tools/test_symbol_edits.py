@@ -104,7 +104,7 @@ def _nothing(root: Path) -> None:
         (_twice, {}, AmbiguousSymbol, "other.py: first"),
         (_overloaded, {"name_path": "first[7]"}, SymbolNotFound, r"first\[7\]"),
         (_nothing, {"name_path": "first[0]"}, SymbolNotFound, "first"),
-        (_nothing, {"name_path": ""}, InvalidArguments, "no name path"),
+        (_nothing, {"name_path": ""}, InvalidArguments, "not a name path"),
         (_nothing, {"body": "  \n"}, InvalidArguments, "body is empty"),
         (_nothing, {"body": "x" * 30_000_000}, InvalidArguments, "MB"),
         (_nothing, {"body": "def first():\n    return '\0'"}, InvalidArguments, "NUL"),

@@ -74,7 +74,9 @@ async def test_a_missing_server_is_installed_once_and_whoever_asks_is_told(tmp_p
     async with running(World(tmp_path)) as world:
         said = world.installer.want(spec_via("pip"))
         assert said
-        assert said.startswith("The language server fake is being installed; answers for its files are incomplete")
+        assert said.startswith(
+            "The language server fake is being installed; until then, answers for its files are incomplete"
+        )
         assert world.installer.want(spec_via("pip")) == said
         world.let_go.set()
         await world.until("server.install.finished")
@@ -172,5 +174,5 @@ async def test_who_waits_for_an_installation_goes_on_when_it_is_over_however_it_
             while not said:
                 await anyio.lowlevel.checkpoint()
             world.let_go.set()
-        assert said == ["installing fake, which is missing"]
+        assert said == ["installing the missing fake"]
         assert not await world.installer.settled(spec_via("pip"))

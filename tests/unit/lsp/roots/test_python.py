@@ -51,7 +51,7 @@ def test_one_that_a_server_would_refuse_is_none(root: Path) -> None:
 
 def test_the_super_repos_counts_for_its_modules(root: Path, tmp_path: Path) -> None:
     make_environment(tmp_path / ".venv")
-    assert find_python(root, [tmp_path], environ={}) == (tmp_path / ".venv", "beside it", "")
+    assert find_python(root, [tmp_path], environ={}) == (tmp_path / ".venv", "next to it", "")
 
 
 def test_poetrys_is_found_by_the_projects_name_and_path(root: Path, tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_servers_that_run_the_interpreter_are_told_of_it_or_of_none(root: Path) 
     program = make_environment(root / ".venv") / "bin" / "python"
     assert python.look()
     python.asked(spec)
-    assert "has no interpreter, and basedpyright needs one" in (python.notes["basedpyright"] or "")
+    assert "has no interpreter, which basedpyright requires" in (python.notes["basedpyright"] or "")
     program.parent.mkdir()
     program.symlink_to(sys.executable)
     assert python.look()
@@ -164,7 +164,7 @@ def test_poetrys_and_the_super_repos_are_seen_when_they_are_made(
 
 def test_a_setting_that_names_nothing_is_told(root: Path) -> None:
     found = find_python(root, named="gone", environ={})
-    assert "names gone, which is no Python environment" in (found.note("ty", root) or "")
+    assert "names gone, which is not a Python environment" in (found.note("ty", root) or "")
 
 
 def test_a_pipe_in_place_of_a_file_holds_nothing_up(root: Path) -> None:

@@ -54,7 +54,7 @@ def test_modules_of_a_project_share_a_server_in_which_each_is_a_folder(tmp_path:
 
 def test_a_go_file_in_no_module_has_no_server(tmp_path: Path) -> None:
     touch(tmp_path, "go.mod", "project/lost/x.go", "project/one/go.mod")
-    with pytest.raises(NoServerRoot, match=r"no go\.mod .* up to .*project; go mod init"):
+    with pytest.raises(NoServerRoot, match=r"no go\.mod .* up to .*project\. `go mod init`"):
         go(tmp_path / "project", "lost/x.go")
 
 

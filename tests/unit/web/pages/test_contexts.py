@@ -73,15 +73,15 @@ async def test_what_went_wrong_needs_attention_and_conflicts_do(central: Central
         [
             overview.Problem(
                 "warning",
-                "An edit in shop was refused (rename_symbol): what it was to change had changed.",
-                "Nothing is lost: its agent was told what stands there now. Perhaps two work on the same code.",
+                "An edit in shop was refused (rename_symbol) because its symbol had changed.",
+                "Nothing is lost: the agent received the current text. Two agents may be working on the same code.",
                 "/dashboard/sessions/s",
                 ANY,
             ),
             overview.Problem(
                 "error",
                 "ty in shop: crash",
-                "The next call starts it again. Its page has its history and its last words.",
+                "The next call restarts it. Its page shows its history and stderr.",
                 "/dashboard/events?kind=server.moved",
                 ANY,
             ),
@@ -103,7 +103,7 @@ def test_open_breakers_a_failing_store_and_an_index_that_stays_incomplete_need_a
         overview.Problem(
             "error",
             "ty in shop failed 5 times: it crashed",
-            "It is not started for a while. Mend the cause, or close its breaker to try now.",
+            "Restarts are paused. Fix the cause, or close its breaker to retry now.",
             server_page(servers[0].key),
         )
     ]
@@ -116,7 +116,7 @@ def test_open_breakers_a_failing_store_and_an_index_that_stays_incomplete_need_a
         ProjectSnapshot("shut", "/shut", open=False, pending=3),
     ]
     assert [one.text for one in overview._of_projects(projects, now)] == [
-        "The index of old is not complete: 3 of 9 files wait."
+        "The index of old is not complete: 3 of 9 files are pending."
     ]
 
 

@@ -292,7 +292,7 @@ def test_licences_of_all_that_is_shipped_and_of_all_that_is_installed() -> None:
         name: metadata.version(name) for name in locked()
     }
     assert [one.name.lower() for one in libraries] == sorted(one.name.lower() for one in libraries)
-    assert all(one.licence not in ("", "not said") for one in libraries), libraries
+    assert all(one.licence not in ("", "unknown") for one in libraries), libraries
 
 
 def normalised(name: str) -> str:

@@ -134,7 +134,7 @@ async def test_servers_are_chosen_by_state_language_and_words(central: Central, 
 
 async def test_a_server_that_nobody_knows_has_no_page(central: Central, box: PoolBox) -> None:
     for make in (server.state, server.load, server.history, server.last_words):
-        with pytest.raises(NotFound, match="not known any more"):
+        with pytest.raises(NotFound, match="no longer shown"):
             await make(visit(central, box, {"server": "none"}))
 
 
