@@ -58,7 +58,7 @@ THOROUGH = Limits(5_000, 20.0)
 
 
 SYNTAX_S = 3.0
-"""How long places are sorted out by syntax alone that a server can not know how to build, and did not come to."""
+"""For sorting places by syntax alone, where the server cannot know the build and did not come to them in time."""
 
 FIRST_PLACES = 20
 FIRST_S = 4.0
