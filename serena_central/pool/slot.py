@@ -66,6 +66,8 @@ class Slot:
         self.runs: list[Run] = []  # all whose process tree may exist: the two above, and those that drain
         self.last: Run | None = None  # the one that ended last
         self.starts = 0
+        self.missed = 0
+        """Starts for which there was no program."""
         self.chronicle = Chronicle()
         self.breaker = CircuitBreaker(policy, clock=clock, on_change=self._breaker_changed)
         self._policy = policy
@@ -231,6 +233,8 @@ class Slot:
         if move.cause in _FAILURES and not isinstance(run.failure, ServerNotInstalled):
             at_start = move.cause in (Cause.START_FAILED, Cause.START_DEADLINE)
             self.breaker.failure(f"{move.cause}: {move.detail}", at_start=at_start)
+        if isinstance(run.failure, ServerNotInstalled) and move.to is RunState.DISCONNECTED:
+            self.missed += 1
         if move.to is RunState.IDLE and run is self.successor:
             worn_out, self.current, self.successor = self.current, run, None
             if worn_out is not None:

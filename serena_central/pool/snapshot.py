@@ -4,6 +4,7 @@ from pathlib import Path
 
 import msgspec
 
+from serena_central.core.errors import ServerNotInstalled
 from serena_central.pool.key import ServerKey
 from serena_central.pool.run import Run
 from serena_central.pool.slot import Slot
@@ -25,9 +26,9 @@ class BreakerSnapshot(msgspec.Struct, frozen=True):
 class ServerSnapshot(msgspec.Struct, frozen=True):
     """One run of a server key; a key whose server does not run is shown by its last run.
 
-    `calls` counts the leases of this run, `restarts` the key's starts but the first, `memory_bytes` and `cpu_percent`
-    (of one core) are what the reaper measured last. `idle_s` is 0 while in use; `age_s` counts from the start, and is 0
-    when it runs no more.
+    `calls` counts the leases of this run, `restarts` the key's starts of a program but the first; `memory_bytes` and
+    `cpu_percent` (of one core) are what the reaper measured last. `idle_s` is 0 while in use; `age_s` counts from the
+    start, and is 0 when it runs no more.
     `draining` marks a run that finishes its calls beside its successor.
     """
 
@@ -51,6 +52,8 @@ class ServerSnapshot(msgspec.Struct, frozen=True):
     reason: str
     stderr_tail: str
     draining: bool
+    missing: bool = False
+    """There was no program to start."""
 
 
 def of_slot(slot: Slot, *, attached: int, now: float, unix_now: float) -> list[ServerSnapshot]:
@@ -83,11 +86,12 @@ def _of_run(slot: Slot, run: Run, breaker: BreakerSnapshot, attached: int, now: 
         attached=attached,
         leases=facts.leases,
         calls=facts.calls,
-        restarts=max(0, slot.starts - 1),
+        restarts=max(0, slot.starts - slot.missed - 1),
         idle_s=now - facts.moved_at if facts.state is RunState.IDLE else 0.0,
         age_s=0.0 if gone else now - run.started_at,
         breaker=breaker,
         reason=f"{facts.cause}: {facts.detail}" if facts.detail else str(facts.cause or ""),
         stderr_tail=run.stderr_tail[-_STDERR_SHOWN:],
         draining=facts.state is RunState.EXPIRED and facts.leases > 0,
+        missing=gone and isinstance(run.failure, ServerNotInstalled),
     )

@@ -1,13 +1,16 @@
 """Tools about the session and its projects: activate, list, switch modes, restart."""
 
 import time
+from collections.abc import Collection, Iterable
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
 from serena_central.core.errors import InvalidArguments, ToolRefused
-from serena_central.core.quoting import quoted
+from serena_central.core.quoting import escaped, quoted
+from serena_central.pool.snapshot import ServerSnapshot
 from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectSnapshot
 from serena_central.sessions.session import ActiveProject
@@ -77,9 +80,8 @@ async def list_projects(call: ToolCall) -> list[Any]:
     repo = call.services.offer.super_repo(call.session)
     modules = {str(module.root): repo.name for module in repo.modules.values()} if repo else {}
     now = time.time()
-    servers: dict[str, list[dict[str, str]]] = {}
-    for server in call.services.pool.snapshot():
-        servers.setdefault(str(server.root), []).append({"server": server.server, "state": str(server.state)})
+    projects = call.services.projects.snapshots()
+    servers = servers_by_project(call.services.pool.snapshot(), [Path(known.root) for known in projects])
     return [
         {
             "name": known.name,
@@ -89,14 +91,28 @@ async def list_projects(call: ToolCall) -> list[Any]:
             "indexed": known.indexed,
             **_waiting(known),
             "sessions": known.sessions,
-            "servers": servers.get(known.root, []),
+            "servers": servers.get(Path(known.root), []),
             **({"installing": [one.text(now) for one in known.installing]} if known.installing else {}),
             **({"given_up": known.given_up} if known.given_up else {}),
             **({"side_languages": [*known.side_languages.values()]} if known.side_languages else {}),
             **({"module_of": modules[known.root]} if known.root in modules else {}),
         }
-        for known in call.services.projects.snapshots()
+        for known in projects
     ]
+
+
+def servers_by_project(servers: Iterable[ServerSnapshot], roots: Collection[Path]) -> dict[Path, list[dict[str, str]]]:
+    """Root of a project → its language servers; one of a nested root belongs to the innermost project around it."""
+    found: dict[Path, list[dict[str, str]]] = {}
+    for server in servers:
+        root = next((one for one in (server.root, *server.root.parents) if one in roots), None)
+        if root is None:
+            continue
+        shown = {"server": server.server, "state": "not installed" if server.missing else str(server.state)}
+        if server.root != root:
+            shown["folder"] = escaped(server.root.relative_to(root).as_posix())
+        found.setdefault(root, []).append(shown)
+    return found
 
 
 def _waiting(known: ProjectSnapshot) -> dict[str, int | None]:

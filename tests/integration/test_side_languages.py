@@ -74,6 +74,24 @@ async def test_a_side_language_is_by_syntax_or_not_at_all_until_a_file_of_it_is_
             assert not [server for server in running(central) if server == "buf"]
 
 
+async def test_a_woken_side_language_is_noted_once_in_a_session_though_its_server_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    root = project(tmp_path / "root", python=200)
+    with anyio.fail_after(120):
+        async with running_parts(tmp_path) as central:
+            _, note = await ask(central, root, "find_symbol", name_path_pattern="deploy", relative_path="deploy.sh")
+            assert "By syntax only (tree-sitter): 1 Bash file" in note
+            await ask(central, root, "find_symbol", name_path_pattern="work7")
+            _, note = await ask(central, root, "find_symbol", name_path_pattern="work8")
+            assert note == ""
+            (listed,), _ = await ask(central, root, "list_projects")
+            assert "Bash and other shells by syntax only (1 of 202 code files)" in listed["side_languages"]
+            servers = {one["server"]: one["state"] for one in listed["servers"]}
+            assert servers.get("bash-language-server") in (None, "not installed"), servers
+
+
 @pytest.mark.usefixtures("path")
 async def test_nothing_is_a_side_language_in_a_project_of_few_files(tmp_path: Path) -> None:
     root = project(tmp_path / "root", python=8)

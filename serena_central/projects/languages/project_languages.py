@@ -231,10 +231,17 @@ class ProjectLanguages:
         spec = self.spec_for(path)
         return spec is not None and self._side.is_left_alone(spec.name)
 
+    def is_side(self, path: str) -> bool:
+        """Whether a root-relative path is of a side language, whether or not somebody has asked about it."""
+        spec = self.spec_for(path)
+        return spec is not None and self._side.is_side(spec.name)
+
     def side_languages(self) -> dict[str, str]:
-        """Titles of the languages whose servers are left alone → what becomes of their files, and how many they are."""
+        """Titles of the side languages whose servers are left alone, or asked for in vain → what becomes of how many
+        files."""
         found: dict[str, str] = {}
-        for server in self._side.left_alone():
+        in_vain = (server for server in self._side.woken() if server in self._missing)
+        for server in (*self._side.left_alone(), *in_vain):
             languages = [catalogue().languages[name] for name in self._choices.spec(server).languages]
             title = "/".join(one.title for one in languages)
             read = any(grammar_of(identifier) for one in languages for identifier in one.files)

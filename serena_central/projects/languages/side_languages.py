@@ -17,7 +17,8 @@ class SideLanguages:
     def __init__(self, percent: float, named: Collection[str] = ()) -> None:
         """`named` are the servers that the project's settings name."""
         self._percent = percent
-        self._awake = set(named)
+        self._named = frozenset(named)
+        self._awake: set[str] = set()
         self._files: Counter[str] = Counter()
         self._all = 0
         self._most = 0
@@ -34,11 +35,14 @@ class SideLanguages:
         self._all += by
         self._most = max(self._files.values())
 
-    def is_left_alone(self, server: str) -> bool:
-        if server in self._awake:
-            return False
+    def is_side(self, server: str) -> bool:
+        """Whether a server's languages have so few files, whether or not somebody has asked about one."""
         files = self._files[server]
-        return 0 < files * 100 < self._percent * self._all and files < self._most
+        is_small = 0 < files * 100 < self._percent * self._all and files < self._most
+        return is_small and server not in self._named
+
+    def is_left_alone(self, server: str) -> bool:
+        return server not in self._awake and self.is_side(server)
 
     def wake(self, server: str) -> bool:
         """Somebody asks about a file of this server by name; whether it was left alone until now."""
@@ -49,6 +53,10 @@ class SideLanguages:
     def left_alone(self) -> dict[str, int]:
         """Servers that are, and how many files there are of each."""
         return {server: files for server, files in self._files.items() if self.is_left_alone(server)}
+
+    def woken(self) -> list[str]:
+        """Servers of side languages of which somebody has asked about a file."""
+        return [server for server in self._files if server in self._awake and self.is_side(server)]
 
     def share(self, server: str) -> str:
         """`12 of 3,412 code files`"""

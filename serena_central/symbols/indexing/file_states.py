@@ -191,6 +191,11 @@ class FileStates:
         own = self._source.identity(path)
         return own is not None and source_identity.is_instead(own)
 
+    def unanswered(self, paths: Iterable[str]) -> set[Hashable]:
+        """Servers that have not said what some of these files hold, though they may be asked; the syntax did."""
+        asked = (path for path in paths if path in self.by_syntax and not self._source.is_left_alone(path))
+        return {self._source.server_of(path) for path in asked}
+
     def source_by_syntax(self, path: str) -> str | None:
         """What the syntax is called as a source of this file."""
         own = self._source.identity(path)
@@ -236,8 +241,10 @@ class FileStates:
 
     def gaps_within(self, within: str | None, asked: Iterable[str]) -> list[Gap]:
         """What `gaps` says of the files that were `asked` about, and of all in a file or folder known by syntax; not of
-        files in a folder whose server is left alone."""
+        files in a folder whose server is left alone, nor of side languages in the whole project."""
         unknown = self.gaps(path for path in asked if path not in self.by_syntax)
-        but = self._source.is_left_alone
-        by_syntax = self.by_syntax.all_gaps(but=but) if within is None else self.by_syntax.gaps_below(within, but=but)
+        if within is None:
+            by_syntax = self.by_syntax.all_gaps(but=self._source.is_side)
+        else:
+            by_syntax = self.by_syntax.gaps_below(within, but=self._source.is_left_alone)
         return [*unknown, *by_syntax]

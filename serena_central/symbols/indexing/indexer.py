@@ -8,7 +8,7 @@ ask about the edited file alone. Which server answers is decided by the source.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -219,11 +219,20 @@ class Indexer:
         async for path in paced(list(paths)):
             (by_syntax if self._states.is_read_by_syntax(path) else by_servers).append(path)
         batch = self.policy.save_every_files
-        for some in (by_syntax, by_servers):  # what the syntax reads waits for no server
-            for start in range(0, len(some), batch):
-                await self._reader.read(some[start : start + batch], in_background=True)
+        is_patient = len(by_servers) < self.policy.many_files
+        slow: set[Hashable] = set()
+        for files in (by_syntax, by_servers):  # what the syntax reads waits for no server
+            for start in range(0, len(files), batch):
+                some = files[start : start + batch]
+                unasked = [path for path in some if slow and self._source.server_of(path) in slow]
+                await self._reader.read_by_syntax(unasked)
+                await self._reader.read(some, in_background=True, is_patient=is_patient)
+                if not is_patient:
+                    slow |= self._states.unanswered(some)
                 if self._cache_sync.unsaved >= batch:
                     await self.save()
+        if slow:
+            self._states.ask_servers_soon()
 
     async def _improve(self) -> None:
         """Has servers say what is known by syntax, where they are not left alone. Nobody waits for that."""

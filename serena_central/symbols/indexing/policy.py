@@ -14,6 +14,10 @@ class IndexingPolicy:
     answer_s: float = 5.0
     """How long a caller waits for all that servers can say of its files, where symbols can be had by syntax."""
 
+    many_files: int = 1000
+    """So many files the background reads by syntax, too, where their server does not answer for them in the time that a
+    caller would wait: all are known in a minute, and the server says more afterwards."""
+
     failure_holds_s: float = 30.0
     """How long a file that could not be indexed is left alone, unless it changes, and a server that did not start; also
     the first pause of the background before it asks again. Each round that gains nothing doubles that …"""

@@ -88,20 +88,27 @@ class FileReader:
         self._priority = priority
         self._policy = policy
 
-    async def read(self, paths: Sequence[str], *, in_background: bool = False) -> None:
+    async def read(self, paths: Sequence[str], *, in_background: bool = False, is_patient: bool = True) -> None:
         """Reads pending files: by syntax those that their servers can't know, the others by their servers, then by
-        syntax what no server said."""
+        syntax what no server said. If the background `is_patient`, it waits for servers as long as they take."""
         states = self._states
         by_syntax = [path for path in paths if path in states.pending and states.is_read_by_syntax(path)]
         await self._read_by_syntax(by_syntax, in_background=in_background)
-        await self.ask_servers([path for path in paths if path in states.pending], in_background=in_background)
+        unread = [path for path in paths if path in states.pending]
+        await self.ask_servers(unread, in_background=in_background, is_patient=is_patient)
         left = [path for path in paths if path in states.pending and not states.gave_up(path)]
         await self._read_by_syntax(left, in_background=in_background)
 
+    async def read_by_syntax(self, paths: Sequence[str]) -> None:
+        """Reads those pending files that have a grammar by syntax, in the background, without asking their servers."""
+        readable = [path for path in paths if self._source.grammar(path) is not None]
+        self._states.fail_pending(readable, None)
+        await self._read_by_syntax(readable, in_background=True)
+
     # --- by language servers -------------------------------------------------------------------------------------
 
-    async def ask_servers(self, paths: Iterable[str], *, in_background: bool) -> None:
-        """Asks the servers about files, those of one server under one lease."""
+    async def ask_servers(self, paths: Iterable[str], *, in_background: bool, is_patient: bool = True) -> None:
+        """Asks the servers about files, those of one server under one lease. Only the background is patient."""
         requests = self._policy.background_requests if in_background else self._policy.callers_requests
         of_server: dict[Hashable, list[str]] = {}
         async for path in paced(list(paths)):
@@ -113,12 +120,12 @@ class FileReader:
                 of_server.setdefault(self._source.server_of(path), []).append(path)
         async with anyio.create_task_group() as tasks:  # a server that is slow to start holds up no other's files
             for server, files in of_server.items():
-                is_patient = in_background or self._source.grammar(files[0]) is None
+                waits = (in_background and is_patient) or self._source.grammar(files[0]) is None
                 failures = self._states.failures
-                if failures.refuses(server) or (not is_patient and failures.is_slow(server)):
+                if failures.refuses(server) or (not waits and failures.is_slow(server)):
                     self._states.fail_pending(files, None)
                 else:
-                    tasks.start_soon(self._ask_in_time, _Group(server, files, requests, in_background, is_patient))
+                    tasks.start_soon(self._ask_in_time, _Group(server, files, requests, in_background, waits))
 
     async def _ask_in_time(self, group: _Group) -> None:
         with group.patience:

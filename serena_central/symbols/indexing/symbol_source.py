@@ -66,6 +66,10 @@ class SymbolSource(Protocol):
         """Whether the file's server is not to be asked, or started, before somebody asks about such a file."""
         ...
 
+    def is_side(self, path: str) -> bool:
+        """Whether the file is of a language of few files, of which answers about the whole project say nothing."""
+        ...
+
     def standing(self, path: str) -> str:
         """Why no server has said yet what a file holds, as things are at this moment: for notes."""
         ...

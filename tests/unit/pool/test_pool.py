@@ -204,7 +204,8 @@ async def test_a_program_that_is_not_installed_is_no_failure_of_the_server(tmp_p
             with pytest.raises(ServerNotInstalled, match="pip install fake"):
                 async with box.pool.lease(box.wanted("a")):
                     pass
-        assert box.shown(box.wanted("a")).breaker.failures == 0
+        shown = box.shown(box.wanted("a"))
+        assert (shown.breaker.failures, shown.restarts, shown.missing) == (0, 0, True)
 
 
 async def test_a_bug_while_starting_is_logged_and_told_to_who_waits(

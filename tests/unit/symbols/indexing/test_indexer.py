@@ -103,6 +103,8 @@ class Words:
     def is_left_alone(self, path: str) -> bool:
         return path in self.left_alone
 
+    is_side = is_left_alone
+
     def standing(self, path: str) -> str:
         return str(ServerNotInstalled("words", "Word", self.missing)) if self.missing else self.stands
 
@@ -519,6 +521,28 @@ async def test_a_slow_index_is_written_while_it_is_filled(tmp_path: Path) -> Non
                 await anyio.sleep(0.001)
         assert "3.txt" in w.indexer.pending_paths()
         tasks.cancel_scope.cancel()
+
+
+async def test_many_files_are_read_by_syntax_where_their_server_is_slow(tmp_path: Path) -> None:
+    for number in range(12):
+        (tmp_path / f"{number:02}.txt").write_text(f"word{number:02}")
+    async with world(tmp_path) as w:
+        w.indexer.policy.many_files = 10
+        w.indexer.policy.save_every_files = 4
+        w.indexer.policy.patience_s = w.indexer.policy.answer_s = 0.2
+        w.source.parses = True
+        w.source.hangs = set(w.tree.files)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(w.indexer.run)
+            while w.indexer.pending_paths():
+                await anyio.sleep(0.001)
+            assert w.find("word11~") == ["11.txt"]
+            assert len(w.source.parsed) == 12
+            assert len(set(w.source.asked)) < 4  # of later ones it was not even asked
+            w.source.hangs = set()
+            while not w.find("word11"):
+                await anyio.sleep(0.001)
+            tasks.cancel_scope.cancel()
 
 
 async def test_what_a_cancelled_save_leaves_is_saved_by_the_next(tmp_path: Path) -> None:
