@@ -13,6 +13,7 @@ from serena_central.web.pages import (
     about,
     acting,
     approving,
+    configuration,
     connect,
     edit,
     events,
@@ -55,6 +56,7 @@ PAGES: tuple[Page, ...] = (
     tools.PAGE,
     tool.PAGE,
     connect.PAGE,
+    configuration.PAGE,
     settings.PAGE,
     about.PAGE,
 )
