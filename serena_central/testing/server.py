@@ -27,7 +27,8 @@ from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
 from serena_central.tools.answer import Answer
 from serena_central.tools.call import ToolCaller
-from serena_central.tools.catalogue import CATALOGUE, Tool
+from serena_central.tools.catalogue import Tool
+from serena_central.tools.families import CATALOGUE
 
 URL = "http://serena-central.test"
 """No such host: requests never leave the process."""
@@ -119,6 +120,7 @@ class _ScriptedTools(ToolCaller):
 
     def __init__(self, server: ScriptedServer) -> None:  # pyright: ignore[reportMissingSuperCall] - it has none of it
         self._server = server
+        self._catalogue = CATALOGUE
 
     def tools_for(self, session: Session) -> list[Tool]:
         return list(CATALOGUE)

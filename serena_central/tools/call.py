@@ -39,25 +39,9 @@ from serena_central.projects.project import Project
 from serena_central.projects.scope import Ask, Scope, resolve_scope
 from serena_central.sessions.session import RunningCall, Session
 from serena_central.store.rows import ToolCallRow
-from serena_central.tools import (
-    analysis,
-    changes,
-    diagnostics,
-    files,
-    guidance,
-    hierarchies,
-    memories,
-    refactoring_report,
-    references,
-    shell,
-    symbols,
-    validation,
-    workflow,
-)
 from serena_central.tools.answer import MAX_CHARS, Answer
-from serena_central.tools.catalogue import CATALOGUE, PATH_PARAMETERS, Tool
+from serena_central.tools.catalogue import PATH_PARAMETERS, Tool
 from serena_central.tools.context import Services, ToolCall
-from serena_central.tools.edits import refactorings, symbol_edits, text_edits
 from serena_central.tools.fitting import fit
 from serena_central.tools.joining import edit_all
 from serena_central.tools.listing import Listing, page
@@ -72,26 +56,6 @@ from serena_central.tools.trust import (
 )
 
 logger = logging.getLogger(__name__)
-
-FAMILIES = (
-    symbols,
-    references,
-    symbol_edits,
-    refactorings,
-    text_edits,
-    changes,
-    files,
-    diagnostics,
-    analysis,
-    validation,
-    refactoring_report,
-    hierarchies,
-    workflow,
-    guidance,
-    memories,
-    shell,
-)
-"""Importing a family puts its tools into the catalogue."""
 
 CONTEXT_KEPT = 500
 """Characters of a call's free words that its event keeps."""
@@ -119,6 +83,7 @@ class ToolCaller:
     def __init__(self, services: Services, *, record: Callable[[ToolCallRow], None], once: Once) -> None:
         """`record` keeps a finished call; it must neither wait nor raise."""
         self._services = services
+        self._catalogue = services.catalogue
         self._keep = record
         self._once = once
 
@@ -132,7 +97,7 @@ class ToolCaller:
 
     def tool(self, name: str) -> Tool | None:
         """The tool that calls of this name run; None if there is none."""
-        return CATALOGUE.get(name)
+        return self._catalogue.get(name)
 
     def only_reads(self, name: str) -> bool:
         """Whether a call of this tool changes nothing; true for a name that is no tool's."""
@@ -209,9 +174,9 @@ class ToolCaller:
             self._record(call, tool, scope_name, started, failure)
 
     def _find(self, name: str) -> Tool:
-        tool = CATALOGUE.get(name)
+        tool = self._catalogue.get(name)
         if tool is None:
-            raise UnknownTool(name, difflib.get_close_matches(name, CATALOGUE.names(), n=3))
+            raise UnknownTool(name, difflib.get_close_matches(name, self._catalogue.names(), n=3))
         return tool
 
     async def _scope(self, tool: Tool, call: ToolCall, parsed: dict[str, Any]) -> Scope:

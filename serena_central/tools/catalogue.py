@@ -8,9 +8,10 @@ lists `limit` and `cursor`) is added here, once.
 """
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import ModuleType
 from typing import Annotated, Any, Literal, get_type_hints
 
 import msgspec
@@ -43,6 +44,9 @@ ALIASES: Mapping[str, str] = {
 PATH_PARAMETERS = ("relative_path", "reference_file")
 """Parameters that hold a path, and may therefore tell which project is meant."""
 
+
+_TOOL = "_serena_central_tool"
+"""The attribute of a function that holds its tool."""
 
 Together = Callable[..., Awaitable[object]]
 """Takes the call, its projects and the checked arguments."""
@@ -89,6 +93,8 @@ class Tool:
     """Seconds that a call may take, where that is not the setting tool_timeout_s."""
     aliases: Mapping[str, str]
     ignored: frozenset[str]
+    also: tuple[str, ...] = ()
+    """Other names that calls may use."""
     together: Together | None = None
     """Runs once before a call on several projects; each project's part finds the result in `call.together`."""
 
@@ -194,12 +200,84 @@ def _plainest(part: dict[str, Any]) -> dict[str, Any]:
     return plain
 
 
-class Catalogue:
-    """Tools by name, filled by the decorator `tool` while the families are imported."""
+def tool(
+    title: str,
+    *,
+    answers: str | None = None,
+    reads: bool = True,
+    edits: bool = False,
+    journaled: bool | None = None,
+    about: About = "code",
+    destructive: bool = False,
+    idempotent: bool | None = None,
+    shown: Shown = "always",
+    open_world: bool = False,
+    needs: str | None = None,
+    takes_words: bool = False,
+    own_session: bool = False,
+    gives_way: bool = False,
+    paged: bool = False,
+    spans: bool = False,
+    timeout_s: float | None = None,
+    also: tuple[str, ...] = (),
+    aliases: Mapping[str, str] | None = None,
+    ignored: tuple[str, ...] = (),
+    together: Together | None = None,
+) -> Callable[[Callable[..., Awaitable[Any]]], Callable[..., Awaitable[Any]]]:
+    """Makes a function a tool under its own name; `also` are accepted names that are never listed."""
 
-    def __init__(self) -> None:
-        self._tools: dict[str, Tool] = {}
-        self._names: dict[str, str] = {}
+    def register(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        signature = inspect.signature(function)
+        on_project = "target" in signature.parameters
+        made = Tool(
+            name=function.__name__,
+            title=title,
+            description=inspect.cleandoc(function.__doc__ or ""),
+            function=function,
+            params=_params(function, signature, limited=on_project and reads, paged=paged),
+            on_project=on_project,
+            about=about,
+            names_project="project" in signature.parameters,
+            takes_words=takes_words,
+            answers=answers,
+            read_only=reads and not edits,
+            edits=edits,
+            journaled=edits if journaled is None else journaled,
+            destructive=destructive,
+            idempotent=reads if idempotent is None else idempotent,
+            shown=shown,
+            open_world=open_world,
+            needs=needs,
+            own_session=own_session,
+            gives_way=gives_way,
+            paged=paged,
+            spans=spans,
+            timeout_s=timeout_s,
+            aliases={**ALIASES, **(aliases or {})},
+            ignored=frozenset(ignored),
+            together=together,
+            also=also,
+        )
+        setattr(function, _TOOL, made)
+        return function
+
+    return register
+
+
+def tools_in(module: ModuleType) -> Iterator[Tool]:
+    """The tools that a module defines, in their order there."""
+    for one in vars(module).values():
+        found = getattr(one, _TOOL, None)
+        if isinstance(found, Tool) and found.function.__module__ == module.__name__:
+            yield found
+
+
+class Catalogue:
+    """Tools by name, in the order in which they are listed."""
+
+    def __init__(self, tools: Iterable[Tool]) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+        self._names = {name: tool.name for tool in self._tools.values() for name in tool.also}
 
     def __iter__(self) -> Iterator[Tool]:
         return iter(self._tools.values())
@@ -211,69 +289,9 @@ class Catalogue:
     def names(self) -> list[str]:
         return list(self._tools)
 
-    def tool(
-        self,
-        title: str,
-        *,
-        answers: str | None = None,
-        reads: bool = True,
-        edits: bool = False,
-        journaled: bool | None = None,
-        about: About = "code",
-        destructive: bool = False,
-        idempotent: bool | None = None,
-        shown: Shown = "always",
-        open_world: bool = False,
-        needs: str | None = None,
-        takes_words: bool = False,
-        own_session: bool = False,
-        gives_way: bool = False,
-        paged: bool = False,
-        spans: bool = False,
-        timeout_s: float | None = None,
-        also: tuple[str, ...] = (),
-        aliases: Mapping[str, str] | None = None,
-        ignored: tuple[str, ...] = (),
-        together: Together | None = None,
-    ) -> Callable[[Callable[..., Awaitable[Any]]], Callable[..., Awaitable[Any]]]:
-        """Registers a function as a tool under its own name; `also` are accepted names that are never listed."""
-
-        def register(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-            signature = inspect.signature(function)
-            on_project = "target" in signature.parameters
-            name = function.__name__
-            self._tools[name] = Tool(
-                name=name,
-                title=title,
-                description=inspect.cleandoc(function.__doc__ or ""),
-                function=function,
-                params=_params(function, signature, limited=on_project and reads, paged=paged),
-                on_project=on_project,
-                about=about,
-                names_project="project" in signature.parameters,
-                takes_words=takes_words,
-                answers=answers,
-                read_only=reads and not edits,
-                edits=edits,
-                journaled=edits if journaled is None else journaled,
-                destructive=destructive,
-                idempotent=reads if idempotent is None else idempotent,
-                shown=shown,
-                open_world=open_world,
-                needs=needs,
-                own_session=own_session,
-                gives_way=gives_way,
-                paged=paged,
-                spans=spans,
-                timeout_s=timeout_s,
-                aliases={**ALIASES, **(aliases or {})},
-                ignored=frozenset(ignored),
-                together=together,
-            )
-            self._names.update(dict.fromkeys(also, name))
-            return function
-
-        return register
+    def replacing(self, *tools: Tool) -> "Catalogue":
+        """The same with these in place of those of their names."""
+        return Catalogue({**self._tools, **{tool.name: tool for tool in tools}}.values())
 
 
 def _params(
@@ -294,7 +312,3 @@ def _params(
         fields.append(("project", ProjectArgument, None))
     fields.append(("semantic_context", ContextArgument, None))
     return msgspec.defstruct(function.__name__, fields, kw_only=True, forbid_unknown_fields=True)
-
-
-CATALOGUE = Catalogue()
-tool = CATALOGUE.tool

@@ -4,48 +4,16 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from serena_central.analysis.collector import Collections
-from serena_central.analysis.validation import Validation
-from serena_central.config.settings import ServerSettings
-from serena_central.core.events import EventBus
 from serena_central.core.quoting import escaped
 from serena_central.editing.change import Author
-from serena_central.pool.pool import LanguageServerPool
-from serena_central.projects.claude_settings import ClaudeSettings
-from serena_central.projects.editing.edit_history import EditHistory
 from serena_central.projects.project import Project
-from serena_central.projects.registry import ProjectRegistry, opener_in
+from serena_central.projects.registry import opener_in
 from serena_central.projects.root_policy import Opener
-from serena_central.projects.superrepo.lookup import SuperRepos
 from serena_central.projects.trust.trust_decisions import note
-from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
-from serena_central.sessions.views import SymbolViews
 from serena_central.tools.answer import Answer
-from serena_central.tools.baselines import Baselines
-from serena_central.tools.kept_answers import KeptAnswers
 from serena_central.tools.listing import Page
-from serena_central.tools.offer import Offer
-
-
-@dataclass(frozen=True)
-class Services:
-    """What tool functions may use besides their project."""
-
-    projects: ProjectRegistry
-    super_repos: SuperRepos
-    sessions: SessionManager
-    pool: LanguageServerPool
-    settings: ServerSettings
-    bus: EventBus
-    offer: Offer
-    views: SymbolViews
-    history: EditHistory
-    collections: Collections
-    validation: Validation
-    baselines: Baselines
-    claude: ClaudeSettings
-    answers: KeptAnswers = field(default_factory=KeptAnswers)
+from serena_central.tools.services import Services
 
 
 @dataclass

@@ -10,15 +10,21 @@ from serena_central.projects.registry import ProjectRegistry
 from serena_central.projects.superrepo.configuration import SuperRepo
 from serena_central.projects.superrepo.lookup import SuperRepos
 from serena_central.sessions.session import Session
-from serena_central.tools.catalogue import CATALOGUE, Tool
+from serena_central.tools.catalogue import Catalogue, Tool
 
 
 class Offer:
     """Belongs to the event loop's thread; nothing in it waits."""
 
     def __init__(
-        self, settings: ServerSettings, profiles: Profiles, projects: ProjectRegistry, repos: SuperRepos
+        self,
+        settings: ServerSettings,
+        catalogue: Catalogue,
+        profiles: Profiles,
+        projects: ProjectRegistry,
+        repos: SuperRepos,
     ) -> None:
+        self._catalogue = catalogue
         self._settings = settings
         self._projects = projects
         self._repos = repos
@@ -44,7 +50,7 @@ class Offer:
         kinds = ("always", "super-repo") if self.super_repo(session) else ("always",)
         return [
             tool
-            for tool in CATALOGUE
+            for tool in self._catalogue
             if (tool.shown in kinds or tool.name in included)
             and tool.name not in context.excluded_tools
             and not (tool.own_session and session.shared)
@@ -74,7 +80,7 @@ class Offer:
 
     def _included(self, session: Session) -> set[str]:
         parts = (self._settings, self._project_settings(session), self.context(session), *self.modes(session))
-        allowed = {tool.name for tool in CATALOGUE if tool.needs and getattr(self._settings, tool.needs)}
+        allowed = {tool.name for tool in self._catalogue if tool.needs and getattr(self._settings, tool.needs)}
         return allowed.union(*(part.included_optional_tools for part in parts))
 
     def _project_settings(self, session: Session) -> SharedSettings:

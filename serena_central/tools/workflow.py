@@ -14,7 +14,7 @@ from serena_central.pool.snapshot import ServerSnapshot
 from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectSnapshot
 from serena_central.sessions.session import ActiveProject
-from serena_central.tools.catalogue import CATALOGUE, tool
+from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.guidance import project_prompt
 from serena_central.tools.modules import as_json, introduction
@@ -203,7 +203,7 @@ async def query_project(
     tool_params_json: Annotated[str, Meta(description="The tool's arguments as a JSON object")] = "{}",
 ) -> str:
     """Runs a reading tool on another project. The argument `project` of that tool does the same."""
-    asked = CATALOGUE.get(tool_name)
+    asked = call.services.catalogue.get(tool_name)
     if asked is not None and not (asked.read_only and asked.on_project):
         raise ToolRefused(f"{asked.name} can't be called here: query_project only accepts tools that read a project.")
     try:

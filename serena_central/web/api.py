@@ -19,24 +19,18 @@ from serena_central.access.proof import Prover
 from serena_central.core import tracing
 from serena_central.core.descriptors import Descriptors, limit
 from serena_central.core.errors import InvalidArguments, SessionNotFound
-from serena_central.core.events import EventBus
 from serena_central.core.ids import new_session_id
 from serena_central.core.progress import Listener
 from serena_central.island.proof import NONCE
-from serena_central.pool.pool import LanguageServerPool
-from serena_central.projects.editing.edit_history import EditHistory
 from serena_central.projects.editing.undo import undo
-from serena_central.projects.registry import ProjectRegistry
 from serena_central.projects.root_policy import PERSON
 from serena_central.sessions.claim import Claim, shortened
-from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
 from serena_central.store.answers import EditFilter
-from serena_central.store.store import Store
-from serena_central.tools.call import ToolCaller
 from serena_central.web.answers import body_of, number_in
 from serena_central.web.hangup import until_hung_up
 from serena_central.web.lines import Lines
+from serena_central.web.parts import Parts
 from serena_central.web.views import (
     edit_view,
     event_pages,
@@ -82,24 +76,20 @@ class CallTool(msgspec.Struct):
 class Api:
     """The handlers of the route table, over the parts of the server that they show and steer."""
 
-    version: str
-    bus: EventBus
-    store: Store
-    pool: LanguageServerPool
-    projects: ProjectRegistry
-    sessions: SessionManager
-    caller: ToolCaller
-    history: EditHistory
+    parts: Parts
     prover: Prover
     connections: Connections
     descriptors: Descriptors
     stop: Callable[[], None]
     """Begins the server's stop, and returns at once."""
-    started_at: float
 
     async def health(self, request: Request) -> Any:
         """To everybody. Whoever sends a `nonce` gets the proof that this is the server of the token's owner."""
-        said = {"status": "ok", "version": self.version, "uptime_s": round(time.time() - self.started_at, 3)}
+        said = {
+            "status": "ok",
+            "version": self.parts.version,
+            "uptime_s": round(time.time() - self.parts.started_at, 3),
+        }
         nonce = request.query_params.get("nonce")
         if nonce is None:
             return said
@@ -114,7 +104,7 @@ class Api:
         query = request.query_params
         chosen = [
             one
-            for one in self.sessions.snapshots()
+            for one in self.parts.sessions.snapshots()
             if query.get("state", one.state) == one.state
             and query.get("client", one.client_name) == one.client_name
             and query.get("project") in (None, one.active_project_name, one.active_project_root)
@@ -124,7 +114,7 @@ class Api:
 
     async def open_session(self, request: Request) -> Any:
         asked = await body_of(request, OpenSession)
-        session = self.sessions.identify(
+        session = self.parts.sessions.identify(
             Claim(
                 credential=credential_of(request.scope),
                 explicit_id=new_session_id(),
@@ -134,36 +124,36 @@ class Api:
                 context=asked.context,
             )
         )
-        return self.sessions.snapshot(session)
+        return self.parts.sessions.snapshot(session)
 
     async def show_session(self, request: Request) -> Any:
-        session = self.sessions.get(request.path_params["session"])
+        session = self.parts.sessions.get(request.path_params["session"])
         return {
-            **msgspec.structs.asdict(self.sessions.snapshot(session)),
+            **msgspec.structs.asdict(self.parts.sessions.snapshot(session)),
             **session_details(session, _limit(request)),
         }
 
     async def kill_session(self, request: Request) -> Any:
         by = shortened(request.query_params.get("by") or "a person")
-        return self.sessions.snapshot(self.sessions.terminate(request.path_params["session"], by))
+        return self.parts.sessions.snapshot(self.parts.sessions.terminate(request.path_params["session"], by))
 
     async def close_session(self, request: Request) -> Any:
         """The goodbye of clients whose protocol knows none."""
-        session = self.sessions.get(request.path_params["session"])
+        session = self.parts.sessions.get(request.path_params["session"])
         if session.credential != credential_of(request.scope):
             raise SessionNotFound(session.id)
-        self.sessions.disconnect(session.id, "it disconnected")
-        return self.sessions.snapshot(session)
+        self.parts.sessions.disconnect(session.id, "it disconnected")
+        return self.parts.sessions.snapshot(session)
 
     async def revive_session(self, request: Request) -> Any:
-        return self.sessions.snapshot(self.sessions.revive(request.path_params["session"]))
+        return self.parts.sessions.snapshot(self.parts.sessions.revive(request.path_params["session"]))
 
     # --- tools -----------------------------------------------------------------------------------------------------
 
     async def list_tools(self, request: Request) -> Any:
         """What `session` (else the session shared by all who name none) is shown."""
         session = self._session_of(request, request.query_params.get("session"))
-        return {"tools": [tool_view(tool) for tool in self.caller.tools_for(session)]}
+        return {"tools": [tool_view(tool) for tool in self.parts.caller.tools_for(session)]}
 
     async def call_tool(self, request: Request) -> Any:
         asked = await body_of(request, CallTool)
@@ -172,7 +162,7 @@ class Api:
 
         async def work(say: Listener | None = None) -> Any:
             with tracing.continuing(request.headers):
-                answer = await self.caller.call(
+                answer = await self.parts.caller.call(
                     session, request.path_params["tool"], asked.arguments, on_progress=say, person=person
                 )
             return {"blocks": answer.blocks, "shortened": answer.shortened, "token_estimate": answer.token_estimate}
@@ -180,7 +170,7 @@ class Api:
         return Lines(work) if asked.progress else await until_hung_up(request, work)
 
     def _session_of(self, request: Request, session_id: str | None) -> Session:
-        return self.sessions.identify(
+        return self.parts.sessions.identify(
             Claim(
                 credential=credential_of(request.scope),
                 explicit_id=session_id,
@@ -196,7 +186,7 @@ class Api:
         wanted = request.query_params.get("open")
         if wanted not in (None, "true", "false"):
             raise InvalidArguments("open must be true or false.")
-        chosen = [one for one in self.projects.snapshots() if wanted is None or one.open == (wanted == "true")]
+        chosen = [one for one in self.parts.projects.snapshots() if wanted is None or one.open == (wanted == "true")]
         return {"projects": chosen[: _limit(request)], "total": len(chosen)}
 
     async def list_servers(self, request: Request) -> Any:
@@ -204,7 +194,7 @@ class Api:
         query = request.query_params
         chosen = [
             server_view(one)
-            for one in self.pool.snapshot()
+            for one in self.parts.pool.snapshot()
             if query.get("state", one.state) == one.state
             and query.get("server", one.server) == one.server
             and query.get("root", str(one.root)) == str(one.root)
@@ -212,18 +202,18 @@ class Api:
         return {
             "servers": chosen[: _limit(request)],
             "total": len(chosen),
-            "policy": self.pool.policy,
-            "memory_budget_bytes": self.pool.memory_budget_bytes,
+            "policy": self.parts.pool.policy,
+            "memory_budget_bytes": self.parts.pool.memory_budget_bytes,
         }
 
     async def restart_server(self, request: Request) -> Any:
-        key = server_named(self.pool, request.path_params["server"])
-        await self.pool.restart(key, "requested over the API")
+        key = server_named(self.parts.pool, request.path_params["server"])
+        await self.parts.pool.restart(key, "requested over the API")
         return {"restarted": request.path_params["server"]}
 
     async def stop_server(self, request: Request) -> Any:
-        key = server_named(self.pool, request.path_params["server"])
-        await self.pool.stop(key, "requested over the API")
+        key = server_named(self.parts.pool, request.path_params["server"])
+        await self.parts.pool.stop(key, "requested over the API")
         return {"stopped": request.path_params["server"]}
 
     # --- edits -----------------------------------------------------------------------------------------------------
@@ -234,37 +224,37 @@ class Api:
         project = query.get("project")
         wanted = EditFilter(
             session=query.get("session"),
-            project=str(self.projects.find(project, PERSON)) if project else None,
+            project=str(self.parts.projects.find(project, PERSON)) if project else None,
             limit=_limit(request),
         )
-        return {"edits": [edit_view(row) for row in await self.history.edits(wanted)]}
+        return {"edits": [edit_view(row) for row in await self.parts.history.edits(wanted)]}
 
     async def undo_edit(self, request: Request) -> Any:
         by = shortened(request.query_params.get("by") or "a person")
-        undone = await undo(request.path_params["edit"], self.history, self.projects, by=by)
+        undone = await undo(request.path_params["edit"], self.parts.history, self.parts.projects, by=by)
         return {"edit": undone.id, "files": undone.files}
 
     # --- the whole -------------------------------------------------------------------------------------------------
 
     async def list_events(self, request: Request) -> Any:
         """Newest first, `limit` at a time; `kind`, `session`, `project` and `severity` choose, `before` goes on."""
-        if self.store.writer.problem is None:
-            await self.store.writer.flush()
-        return await event_pages(self.store, self.bus, request.query_params, _limit(request))
+        if self.parts.store.writer.problem is None:
+            await self.parts.store.writer.flush()
+        return await event_pages(self.parts.store, self.parts.bus, request.query_params, _limit(request))
 
     async def show_statistics(self, _request: Request) -> Any:
-        sessions = self.sessions.sessions()
-        servers = self.pool.snapshot()
+        sessions = self.parts.sessions.sessions()
+        servers = self.parts.pool.snapshot()
         return {
-            "uptime_s": round(time.time() - self.started_at, 3),
-            "sessions": Counter(one.state for one in self.sessions.snapshots()),
+            "uptime_s": round(time.time() - self.parts.started_at, 3),
+            "sessions": Counter(one.state for one in self.parts.sessions.snapshots()),
             "servers": Counter(one.state for one in servers),
             "server_memory_bytes": sum(one.memory_bytes for one in servers),
-            "projects_open": len(self.projects.open_projects()),
+            "projects_open": len(self.parts.projects.open_projects()),
             "calls": sum(session.calls for session in sessions),
             "errors": sum(session.errors for session in sessions),
             "running": sum(len(session.running) for session in sessions),
-            "store": store_view(self.store.writer),
+            "store": store_view(self.parts.store.writer),
             "connections": self.connections.count(),
             "descriptors": {"limit": limit(), "exhausted_at": self.descriptors.exhausted_at},
             "tools": tool_statistics(sessions),

@@ -16,14 +16,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from serena_central.pool.breaker import BreakerState
-from serena_central.pool.pool import LanguageServerPool
 from serena_central.pool.snapshot import ServerSnapshot
 from serena_central.pool.state import RunState
-from serena_central.projects.registry import ProjectRegistry
-from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import SessionState
-from serena_central.store.store import Store
-from serena_central.web.tally import BUCKETS_S, Tally
+from serena_central.web.parts import Parts
+from serena_central.web.tally import BUCKETS_S
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
@@ -35,13 +32,7 @@ PREFIX = "serena_central_"
 class Metrics:
     """Collects from the parts that it was given. `collect` belongs to the event loop's thread and never waits."""
 
-    version: str
-    started_at: float
-    tally: Tally
-    store: Store
-    pool: LanguageServerPool
-    projects: ProjectRegistry
-    sessions: SessionManager
+    parts: Parts
 
     async def answer(self, request: Request) -> Response:
         """One scrape, in the format that the scraper asks for."""
@@ -57,11 +48,11 @@ class Metrics:
         return Response(encode(registry), headers={"content-type": content_type})
 
     def collect(self) -> Iterator["Metric"]:
-        yield _gauge("info", "Running version.", ["version"], {(self.version,): 1})
-        yield _gauge("uptime_seconds", "Since the start of the server.", [], {(): time.time() - self.started_at})
+        yield _gauge("info", "Running version.", ["version"], {(self.parts.version,): 1})
+        yield _gauge("uptime_seconds", "Since the start of the server.", [], {(): time.time() - self.parts.started_at})
         yield from self._calls()
         yield from self._sessions()
-        yield from self._servers(self.pool.snapshot())
+        yield from self._servers(self.parts.pool.snapshot())
         yield from self._store()
         yield from self._projects()
 
@@ -69,15 +60,15 @@ class Metrics:
         from prometheus_client.metrics_core import HistogramMetricFamily
 
         calls = HistogramMetricFamily(f"{PREFIX}tool_call_duration_seconds", "Tool calls.", labels=["tool", "outcome"])
-        for kind, durations in sorted(self.tally.calls.items()):
+        for kind, durations in sorted(self.parts.tally.calls.items()):
             bounds = [*map(str, BUCKETS_S), "+Inf"]
             calls.add_metric(kind, list(zip(bounds, accumulate(durations.counts), strict=True)), durations.total_s)
         yield calls
-        running = sum(len(session.running) for session in self.sessions.sessions())
+        running = sum(len(session.running) for session in self.parts.sessions.sessions())
         yield _gauge("tool_calls_running", "Tool calls in progress.", [], {(): running})
 
     def _sessions(self) -> Iterator["Metric"]:
-        states = Counter(one.state for one in self.sessions.snapshots())
+        states = Counter(one.state for one in self.parts.sessions.snapshots())
         yield _gauge("sessions", "Sessions.", ["state"], {(state,): states[state] for state in SessionState})
 
     def _servers(self, servers: list[ServerSnapshot]) -> Iterator["Metric"]:
@@ -97,9 +88,9 @@ class Metrics:
             ["server"],
             memory,
         )
-        budget = {(): self.pool.memory_budget_bytes}
+        budget = {(): self.parts.pool.memory_budget_bytes}
         yield _gauge("language_server_memory_budget_bytes", "Memory budget of all language servers.", [], budget)
-        starts = {(server,): count for server, count in self.tally.starts.items()}
+        starts = {(server,): count for server, count in self.parts.tally.starts.items()}
         yield _counter("language_server_starts", "Starts of language servers.", ["server"], starts)
         # Two runs of one key share its restarts and its breaker.
         keys = {one.key: one for one in reversed(servers)}
@@ -110,15 +101,15 @@ class Metrics:
             "language_server_restarts", "Restarts of the language servers that are still shown.", ["server"], restarts
         )
         ends = "Ended language server runs, by reason."
-        yield _counter("language_server_ends", ends, ["server", "cause"], self.tally.ends)
+        yield _counter("language_server_ends", ends, ["server", "cause"], self.parts.tally.ends)
         breakers = Counter(one.breaker.state for one in keys.values())
         states = {(state,): breakers[state] for state in BreakerState}
         yield _gauge("breakers", "Circuit breakers, one per server key.", ["state"], states)
         changes = "Circuit breaker transitions, by server and new state."
-        yield _counter("breaker_changes", changes, ["server", "state"], self.tally.breaker_changes)
+        yield _counter("breaker_changes", changes, ["server", "state"], self.parts.tally.breaker_changes)
 
     def _store(self) -> Iterator["Metric"]:
-        writer = self.store.writer
+        writer = self.parts.store.writer
         yield _gauge("store_queue_rows", "Queued writes.", [], {(): writer.queued})
         dropped = {(table,): count for table, count in writer.dropped.items()}
         yield _counter("store_dropped_rows", "Lost writes.", ["table"], dropped)
@@ -126,7 +117,7 @@ class Metrics:
         yield _gauge("store_failing", "Whether the database is currently not writable.", [], failing)
 
     def _projects(self) -> Iterator["Metric"]:
-        projects = [one for one in self.projects.snapshots() if one.open]
+        projects = [one for one in self.parts.projects.snapshots() if one.open]
         yield _gauge("projects_open", "Open projects.", [], {(): len(projects)})
         files = {
             ("seen",): sum(one.files for one in projects),

@@ -11,7 +11,8 @@ from typing import Any
 import anyio
 import pytest
 
-from serena_central.tools.catalogue import CATALOGUE, PATH_PARAMETERS, Tool
+from serena_central.tools.catalogue import PATH_PARAMETERS, Tool
+from serena_central.tools.families import CATALOGUE
 from tests.support.central import RunningCentral, running_central
 from tests.support.mcp import RawClient, messages_in
 from tests.support.odd import HUGE, OPTIONAL, huge_file, odd_project, plausible, takes

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from serena_central.tools.catalogue import CATALOGUE
+from serena_central.tools.families import CATALOGUE
 from serena_central.web.pages import tool
 from tests.support.browser import Visitor, shown
 from tests.support.central import RunningCentral, running_central

@@ -17,7 +17,8 @@ import anyio
 import psutil
 import pytest
 
-from serena_central.tools.catalogue import CATALOGUE
+from serena_central.tools.catalogue import Catalogue
+from serena_central.tools.families import CATALOGUE
 from tests.support.central import RunningCentral, running_central
 from tests.support.child import PATIENCE_S, alive, environment, serving_child
 from tests.support.fakes import log_of, logged, methods_of
@@ -78,10 +79,15 @@ class Observer:
 
 
 @asynccontextmanager
-async def observing(folder: Path, settings: dict[str, Any], **script: Any) -> AsyncGenerator[Observer]:
+async def observing(
+    folder: Path, settings: dict[str, Any], catalogue: Catalogue = CATALOGUE, **script: Any
+) -> AsyncGenerator[Observer]:
     scripted_ty(folder)
     root = scripted_project(folder, **script)
-    async with running_central(folder, settings) as central, central.raw("modern", x_serena_session="one") as client:
+    async with (
+        running_central(folder, settings, catalogue=catalogue) as central,
+        central.raw("modern", x_serena_session="one") as client,
+    ):
         await client.call("activate_project", project=str(root))
         yield Observer(folder, central, client)
 
@@ -224,16 +230,14 @@ async def test_signal_ends_serve_with_its_exit_code(tmp_path: Path, number: int,
     assert "Traceback" not in (tmp_path / "serve.log").read_text()
 
 
-async def test_uncaught_exception_in_a_tool(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_uncaught_exception_in_a_tool(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def broken(*_arguments: Any, **_named: Any) -> str:
         raise ZeroDivisionError("a secret of the inside")
 
     tool = CATALOGUE.get("list_dir")
     assert tool is not None
-    monkeypatch.setitem(CATALOGUE._tools, "list_dir", dataclasses.replace(tool, function=broken))
-    async with observing(tmp_path, {}) as seen:
+    catalogue = CATALOGUE.replacing(dataclasses.replace(tool, function=broken))
+    async with observing(tmp_path, {}, catalogue=catalogue) as seen:
         said = await seen.refused("list_dir", {"relative_path": "."})
         assert "Internal error. See the server's log, " in said
         assert "secret" not in said

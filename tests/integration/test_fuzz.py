@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from serena_central.tools.catalogue import CATALOGUE, Tool
+from serena_central.tools.catalogue import Tool
+from serena_central.tools.families import CATALOGUE
 from tests.support.central import RunningCentral, running_central
 from tests.support.mcp import ACCEPT, HANDSHAKE, MODERN, Era, RawClient, messages_in
 from tests.support.odd import OPTIONAL, huge_file, odd_arguments, odd_project

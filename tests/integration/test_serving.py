@@ -9,8 +9,9 @@ from typing import Any
 import anyio
 import pytest
 
-from serena_central import app
-from serena_central.tools.catalogue import CATALOGUE
+from serena_central.app import central as app_central
+from serena_central.tools.catalogue import Catalogue
+from serena_central.tools.families import CATALOGUE
 from tests.support.central import running_central
 from tests.support.mcp import RawClient, text_of
 
@@ -24,9 +25,13 @@ async def until(condition: Any) -> None:
 
 
 @pytest.fixture
-def held_tool(monkeypatch: pytest.MonkeyPatch) -> anyio.Event:
-    """Makes list_projects wait for the event, as a tool waits for a slow language server."""
-    release = anyio.Event()
+def release() -> anyio.Event:
+    return anyio.Event()
+
+
+@pytest.fixture
+def held_tools(release: anyio.Event) -> Catalogue:
+    """In which list_projects waits for the event, as a tool waits for a slow language server."""
     real = CATALOGUE.get("list_projects")
     assert real is not None
 
@@ -34,8 +39,7 @@ def held_tool(monkeypatch: pytest.MonkeyPatch) -> anyio.Event:
         await release.wait()
         return "answered"
 
-    monkeypatch.setitem(CATALOGUE._tools, "list_projects", dataclasses.replace(real, function=held))
-    return release
+    return CATALOGUE.replacing(dataclasses.replace(real, function=held))
 
 
 async def test_sessions_survive_a_restart_with_their_project_and_their_kill(tmp_path: Path) -> None:
@@ -92,8 +96,8 @@ async def test_a_stop_ends_open_streams_at_once(tmp_path: Path) -> None:
                 pass
 
 
-async def test_a_stop_lets_running_calls_finish(tmp_path: Path, held_tool: anyio.Event) -> None:
-    async with running_central(tmp_path) as central, central.raw("handshake") as client:
+async def test_a_stop_lets_running_calls_finish(tmp_path: Path, held_tools: Catalogue, release: anyio.Event) -> None:
+    async with running_central(tmp_path, catalogue=held_tools) as central, central.raw("handshake") as client:
         answers: list[dict[str, Any]] = []
 
         async def call() -> None:
@@ -104,16 +108,16 @@ async def test_a_stop_lets_running_calls_finish(tmp_path: Path, held_tool: anyio
             await until(lambda: any(session.running for session in central.central.sessions.sessions()))
             central.server.handle_exit(signal.SIGTERM, None)
             await until(lambda: not central.server.servers[0].is_serving())
-            held_tool.set()
+            release.set()
         central.server._captured_signals.clear()
     assert text_of(answers[0]) == "answered"
 
 
 async def test_a_stop_answers_calls_that_take_too_long(
-    tmp_path: Path, held_tool: anyio.Event, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, held_tools: Catalogue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(app, "CALLS_END_S", 0.3)
-    async with running_central(tmp_path) as central:
+    monkeypatch.setattr(app_central, "CALLS_END_S", 0.3)
+    async with running_central(tmp_path, catalogue=held_tools) as central:
         results: dict[str, Any] = {}
 
         async def call(era: Any) -> None:
@@ -131,8 +135,8 @@ async def test_a_stop_answers_calls_that_take_too_long(
     assert set(results) == {"handshake", "modern"}
 
 
-async def test_hanging_up_on_the_api_cancels_the_call(tmp_path: Path, held_tool: anyio.Event) -> None:
-    async with running_central(tmp_path) as central, central.http() as http:
+async def test_hanging_up_on_the_api_cancels_the_call(tmp_path: Path, held_tools: Catalogue) -> None:
+    async with running_central(tmp_path, catalogue=held_tools) as central, central.http() as http:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(http.post, "/api/tools/list_projects")
             await until(lambda: any(session.running for session in central.central.sessions.sessions()))

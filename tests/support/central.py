@@ -16,6 +16,8 @@ from serena_central.config.load import Sources, load_server_config
 from serena_central.core.places import Places
 from serena_central.sessions.claim import Claim
 from serena_central.sessions.session import Session
+from serena_central.tools.catalogue import Catalogue
+from serena_central.tools.families import CATALOGUE
 from tests.support.mcp import Era, RawClient
 from tests.support.serving import serving
 
@@ -63,7 +65,12 @@ def sources_in(folder: Path, environment: Mapping[str, str] | None = None) -> So
 
 @asynccontextmanager
 async def running_central(
-    home: Path, settings: Mapping[str, Any] | None = None, *, port: int = 0, patience_s: float = 60
+    home: Path,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    port: int = 0,
+    patience_s: float = 60,
+    catalogue: Catalogue = CATALOGUE,
 ) -> AsyncGenerator[RunningCentral]:
     """Runs a server below `home`; leaving the block stops it as a signal would. Start and stop may take `patience_s`
     each; what is done in between has the bound of its test."""
@@ -73,7 +80,7 @@ async def running_central(
     def stop() -> None:
         servers[0].should_exit = True
 
-    central = build(loaded, Places(home / "home"), stop=stop)
+    central = build(loaded, Places(home / "home"), stop=stop, catalogue=catalogue)
     servers.append(CentralServer(central))
     with anyio.fail_after(patience_s) as bound:
         async with serving(servers[0], port) as url:
@@ -85,10 +92,12 @@ async def running_central(
 
 
 @asynccontextmanager
-async def running_parts(home: Path, settings: Mapping[str, Any] | None = None) -> AsyncGenerator[Central]:
+async def running_parts(
+    home: Path, settings: Mapping[str, Any] | None = None, *, catalogue: Catalogue = CATALOGUE
+) -> AsyncGenerator[Central]:
     """All parts of a server below `home`, running, with no HTTP before them."""
     loaded = load_server_config(_defaults(home) | dict(settings or {}), sources_in(home))
-    central = build(loaded, Places(home / "home"), stop=lambda: None)
+    central = build(loaded, Places(home / "home"), stop=lambda: None, catalogue=catalogue)
     async with central.app.router.lifespan_context(central.app):
         yield central
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from serena_central.tools.catalogue import CATALOGUE, PATH_PARAMETERS, Tool
+from serena_central.tools.catalogue import PATH_PARAMETERS, Tool
+from serena_central.tools.families import CATALOGUE
 from tests.support.scripted import CART
 
 OPTIONAL = [tool.name for tool in CATALOGUE if tool.shown == "optional"]

@@ -18,8 +18,9 @@ from serena_central.core.ids import new_call_id
 from serena_central.web.answers import HUNG_UP, status_of
 from serena_central.web.pages.forms import ForeignRequest, Form, login_required, read_form
 from serena_central.web.pages.live import Live
-from serena_central.web.pages.page import BELOW, Frame, Link, Page, Parts, Visit
+from serena_central.web.pages.page import BELOW, Frame, Link, Page, Visit
 from serena_central.web.pages.rendering import render
+from serena_central.web.parts import Parts
 
 logger = logging.getLogger(__name__)
 

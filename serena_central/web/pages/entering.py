@@ -12,8 +12,9 @@ from serena_central.access.guard import BrowserDoor, login_of
 from serena_central.web.pages.endpoints import Endpoints
 from serena_central.web.pages.forms import Form
 from serena_central.web.pages.live import LEAVE
-from serena_central.web.pages.page import BELOW, Parts, Visit
+from serena_central.web.pages.page import BELOW, Visit
 from serena_central.web.pages.rendering import render
+from serena_central.web.parts import Parts
 
 ENTER = f"{BELOW}/enter"
 OPEN_PATHS = (ENTER, f"{BELOW}/static/")

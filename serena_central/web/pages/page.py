@@ -11,52 +11,13 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from serena_central.access.browsers import Browsers
-from serena_central.analysis.analysis_runs import Surveys
-from serena_central.config.layers import Loaded
-from serena_central.config.settings import ServerSettings
-from serena_central.core.events import Event, EventBus
-from serena_central.core.places import Places
-from serena_central.pool.pool import LanguageServerPool
-from serena_central.projects.claude_settings import ClaudeSettings
-from serena_central.projects.editing.edit_history import EditHistory
-from serena_central.projects.registry import ProjectRegistry
-from serena_central.projects.superrepo.lookup import SuperRepos
-from serena_central.projects.trust.trust_decisions import Trust
-from serena_central.projects.warming.warm_up_jobs import WarmUp
-from serena_central.sessions.manager import SessionManager
-from serena_central.store.store import Store
-from serena_central.tools.call import ToolCaller
-from serena_central.web.tally import Tally
+from serena_central.core.events import Event
+from serena_central.web.parts import Parts
 
 BELOW = "/dashboard"
 
 TICK_S = 5.0
 """What no event tells of (memory, a breaker's countdown) is looked at this often."""
-
-
-@dataclass(frozen=True)
-class Parts:
-    """The parts of the server that pages show and act on."""
-
-    version: str
-    started_at: float
-    loaded: Loaded[ServerSettings]
-    places: Places
-    bus: EventBus
-    store: Store
-    pool: LanguageServerPool
-    projects: ProjectRegistry
-    super_repos: SuperRepos
-    trust: Trust
-    claude: ClaudeSettings
-    warm_up: WarmUp
-    sessions: SessionManager
-    caller: ToolCaller
-    history: EditHistory
-    surveys: Surveys
-    tally: Tally
-    browsers: Browsers
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ import msgspec
 from serena_central.core.events import Event
 from serena_central.pool.key import ServerKey
 from serena_central.store.rows import EventRow
-from serena_central.web.pages.page import Parts, link
+from serena_central.web.pages.page import link
+from serena_central.web.parts import Parts
 from serena_central.web.views import server_id
 
 

@@ -37,7 +37,8 @@ from serena_central.web.pages.assets import Assets
 from serena_central.web.pages.endpoints import Action, Download, Endpoints
 from serena_central.web.pages.entering import Entering
 from serena_central.web.pages.live import Live
-from serena_central.web.pages.page import BELOW, Page, Parts
+from serena_central.web.pages.page import BELOW, Page
+from serena_central.web.parts import Parts
 
 PAGES: tuple[Page, ...] = (
     overview.PAGE,

@@ -11,7 +11,7 @@ import msgspec
 
 from serena_central.core.errors import SerenaCentralError
 from serena_central.sessions.claim import Claim
-from serena_central.tools.catalogue import CATALOGUE, Tool
+from serena_central.tools.catalogue import Tool
 from serena_central.web.answers import NotFound
 from serena_central.web.pages.page import Page, Section, Visit
 from serena_central.web.pages.tools import PATH
@@ -65,7 +65,7 @@ class Trial(msgspec.Struct, frozen=True):
 
 
 def _tool(visit: Visit) -> Tool:
-    tool = CATALOGUE.get(visit.path["tool"])
+    tool = visit.parts.catalogue.get(visit.path["tool"])
     if tool is None:
         raise NotFound(f"There is no tool {visit.path['tool']!r}.")
     return tool

@@ -2,7 +2,6 @@
 
 import msgspec
 
-from serena_central.tools.catalogue import CATALOGUE
 from serena_central.web.pages.listing import has_words
 from serena_central.web.pages.page import Page, Section, Visit, link
 
@@ -31,7 +30,7 @@ class Tools(msgspec.Struct, frozen=True):
 
 async def tools(visit: Visit) -> Tools:
     words, settings = visit.query.get("q", ""), visit.parts.loaded.value
-    found = list(CATALOGUE)
+    found = list(visit.parts.catalogue)
     rows = [
         ToolRow(
             name=tool.name,

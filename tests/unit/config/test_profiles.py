@@ -4,7 +4,7 @@ from pathlib import Path
 
 from serena_central.config.profiles import load_profiles
 from serena_central.tools import call as _families  # noqa: F401 - importing it fills the catalogue
-from serena_central.tools.catalogue import CATALOGUE
+from serena_central.tools.families import CATALOGUE
 
 
 def test_ours_are_those_that_users_know() -> None:

@@ -1,6 +1,7 @@
 """Every call ends in one of five ways, each is recorded, and one project's trouble is no other's."""
 
 import json
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,26 +22,23 @@ from serena_central.core.errors import (
 )
 from serena_central.projects.project import Project
 from serena_central.projects.registry import KnownProject
-from serena_central.tools import call as call_module
-from serena_central.tools import offer as offer_module
-from serena_central.tools.catalogue import Catalogue
+from serena_central.tools.catalogue import Catalogue, tool, tools_in
 from serena_central.tools.context import ToolCall
 from tests.support.central import running_parts, session_of
 
 pytestmark = pytest.mark.anyio
 
-TOOLS = Catalogue()
 began = anyio.Event()
 
 
-@TOOLS.tool("Tell")
+@tool("Tell")
 async def tell(call: ToolCall, target: Project) -> str:
     """Tells the project's name."""
     call.remark("looked closely")
     return target.name
 
 
-@TOOLS.tool("Try")
+@tool("Try")
 async def attempt(call: ToolCall, target: Project) -> str:
     """Does what the project's name says."""
     match target.name:
@@ -62,30 +60,28 @@ async def _refuse() -> None:
     raise ToolRefused("not there")
 
 
-@TOOLS.tool("Wait")
+@tool("Wait")
 async def wait(call: ToolCall) -> None:
     """Waits for ever."""
     began.set()
     await anyio.sleep_forever()
 
 
-@TOOLS.tool("Edit", edits=True)
+@tool("Edit", edits=True)
 async def edit(call: ToolCall) -> str:
     """Counts as an edit."""
     return "edited"
 
 
 @pytest.fixture(autouse=True)
-def own_tools(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(call_module, "CATALOGUE", TOOLS)
-    monkeypatch.setattr(offer_module, "CATALOGUE", TOOLS)
+def fresh_event(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(globals(), "began", anyio.Event())
 
 
 @asynccontextmanager
 async def central_in(folder: Path, **settings: Any) -> AsyncGenerator[Central]:
     with anyio.fail_after(60):
-        async with running_parts(folder, settings) as central:
+        async with running_parts(folder, settings, catalogue=Catalogue(tools_in(sys.modules[__name__]))) as central:
             yield central
 
 

@@ -1,6 +1,7 @@
 """From one signature come a tool's schema, the check of its arguments, and what agents are told."""
 
 import json
+from types import ModuleType
 from typing import Annotated, Any
 
 import pytest
@@ -8,7 +9,9 @@ from msgspec import Meta
 
 from serena_central.core.errors import InvalidArguments
 from serena_central.tools import call as _families  # noqa: F401 - importing it fills the catalogue
-from serena_central.tools.catalogue import CATALOGUE, Tool
+from serena_central.tools.catalogue import Catalogue, Tool, tools_in
+from serena_central.tools.catalogue import tool as make_tool
+from serena_central.tools.families import CATALOGUE
 
 EVERY_TOOL = pytest.mark.parametrize("tool", list(CATALOGUE), ids=lambda tool: tool.name)
 
@@ -149,12 +152,13 @@ def test_an_ignored_argument_is_dropped() -> None:
 
 
 def test_a_tool_is_found_by_its_other_name() -> None:
-    catalogue = type(CATALOGUE)()
-
-    @catalogue.tool("Test", also=("old_name",), reads=False, destructive=True)
+    @make_tool("Test", also=("old_name",), reads=False, destructive=True)
     async def new_name(call: object, count: Annotated[int | None, Meta(description="How many")] = None) -> None:
         """Does nothing."""
 
+    module = ModuleType(__name__)
+    module.__dict__["new_name"] = new_name
+    catalogue = Catalogue(tools_in(module))
     tool = catalogue.get("old_name")
     assert tool is catalogue.get("new_name")
     assert tool is not None

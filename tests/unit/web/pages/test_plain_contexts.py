@@ -23,7 +23,7 @@ from serena_central.clients.table import CLIENTS
 from serena_central.config.describe import describe
 from serena_central.core.places import HOME_VARIABLE, Places
 from serena_central.store.rows import ToolCallRow
-from serena_central.tools.catalogue import CATALOGUE
+from serena_central.tools.families import CATALOGUE
 from serena_central.web.pages import about, connect, settings, statistics, tool, tools
 from serena_central.web.pages.listing import Option
 from serena_central.web.pages.page import Visit

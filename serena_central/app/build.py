@@ -1,0 +1,328 @@
+"""The composition root: builds every part of the server from settings and places, a factory for each layer.
+
+Nothing else knows all parts. A factory takes what lies below, adds what it builds to `runs`, in the order in which the
+parts start, and returns it. A part that few users need is imported, built and added only where a setting wants it, as
+`_warming_on_start` is: elsewhere it costs nothing.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.routing import Route
+
+from serena_central.access.browsers import Browsers
+from serena_central.access.connections import Connections
+from serena_central.access.guard import Guard, refuse_open_binding
+from serena_central.access.headers import SafePages
+from serena_central.access.proof import Prover
+from serena_central.access.token import Token, obtain_token
+from serena_central.analysis.analysis_runs import Surveys
+from serena_central.analysis.collector import Collections
+from serena_central.analysis.validation import Validation
+from serena_central.app.central import Central
+from serena_central.app.lifespan import Run, running_all
+from serena_central.app.names import own_names, own_origins, proven_names
+from serena_central.config.layers import Loaded
+from serena_central.config.load import serena_home
+from serena_central.config.profiles import Profiles, load_profiles
+from serena_central.config.settings import ServerSettings
+from serena_central.core.descriptors import Descriptors, limit
+from serena_central.core.event_kinds import ProjectSettingsProblem, ServerSettingsProblem
+from serena_central.core.events import EventBus, Severity
+from serena_central.core.logs import log_event
+from serena_central.core.places import Places
+from serena_central.core.running import running_time
+from serena_central.editing.journal import Journal
+from serena_central.editing.transaction import Applier
+from serena_central.files.shared_trees import SharedTrees
+from serena_central.files.watch import Watches
+from serena_central.lsp.installers.auto import AutoInstaller
+from serena_central.mcp_server.adapter import Adapter
+from serena_central.mcp_server.asking import TrustQuestions
+from serena_central.mcp_server.endpoint import McpEndpoint
+from serena_central.mcp_server.transports import HandshakeTransports
+from serena_central.pool.pool import LanguageServerPool
+from serena_central.projects.build import ProjectBuilder
+from serena_central.projects.editing.edit_history import EditHistory
+from serena_central.projects.new_servers import Arrivals
+from serena_central.projects.registry import KnownProject, ProjectRegistry
+from serena_central.projects.registry_store import ProjectRecorder
+from serena_central.projects.root_settings import RootSettings
+from serena_central.projects.superrepo.configuration import SuperRepo
+from serena_central.projects.warming.warm_up_jobs import WarmUp
+from serena_central.projects.warming.warm_up_roots import choose
+from serena_central.sessions.manager import SessionManager
+from serena_central.sessions.record import SessionRecorder
+from serena_central.sessions.views import SymbolViews
+from serena_central.store.store import Store
+from serena_central.symbols.syntax.reader import SyntaxReader
+from serena_central.tools.call import ToolCaller
+from serena_central.tools.catalogue import Catalogue
+from serena_central.tools.families import CATALOGUE
+from serena_central.tools.offer import Offer
+from serena_central.tools.once import Once, called_once
+from serena_central.tools.services import Services
+from serena_central.web.answers import no_such_route
+from serena_central.web.api import Api
+from serena_central.web.hooks import Hooks
+from serena_central.web.metrics import Metrics
+from serena_central.web.pages.page import BELOW
+from serena_central.web.pages.table import Dashboard
+from serena_central.web.parts import Parts
+from serena_central.web.presence import Presence
+from serena_central.web.routes import OPEN_PATHS, routes
+from serena_central.web.tally import Tally
+from serena_central.web.warming import Warming
+
+MCP_PATH = "/mcp"
+
+
+@dataclass(frozen=True)
+class _Base:
+    """What everything stands on."""
+
+    loaded: Loaded[ServerSettings]
+    places: Places
+    bus: EventBus
+    store: Store
+
+    @property
+    def settings(self) -> ServerSettings:
+        return self.loaded.value
+
+
+@dataclass(frozen=True)
+class _Projects:
+    """Language servers and the projects that use them."""
+
+    pool: LanguageServerPool
+    registry: ProjectRegistry
+    root_settings: RootSettings
+    history: EditHistory
+    warm_up: WarmUp
+    once: Once
+
+
+def build(
+    loaded: Loaded[ServerSettings],
+    places: Places,
+    *,
+    stop: Callable[[], None],
+    applier: Applier | None = None,
+    catalogue: Catalogue = CATALOGUE,
+) -> Central:
+    """Builds the server. `stop` begins its stop when somebody asks for that over /api, and must return at once.
+    `applier` makes the edits: tests give one that dies on the way; `catalogue` is what can be called.
+
+    Raises:
+        ConfigError: the settings can't be used together, or the token's file is not safe.
+    """
+    settings = loaded.value
+    places.create()
+    token = obtain_token(places.token_file)
+    refuse_open_binding(settings.central_server_host, token, settings.allowed_roots)
+    runs: list[Run] = [running_time.run]
+    base = _base(runs, loaded, places)
+    projects = _projects(runs, base, applier or Applier(Journal(places.journal)))
+    services = _services(runs, base, projects, catalogue)
+    _warming_on_start(runs, services)
+    caller = ToolCaller(services, record=base.store.writer.put, once=projects.once)
+    endpoint = _mcp(runs, services, caller)
+    return _faces(runs, services, caller, endpoint, token, stop)
+
+
+def _base(runs: list[Run], loaded: Loaded[ServerSettings], places: Places) -> _Base:
+    settings, bus = loaded.value, EventBus()
+    store = Store(places.database, bus, url=settings.database_url, policy=settings.retention)
+    runs.append(store.run)
+    return _Base(loaded, places, bus, store)
+
+
+def _projects(runs: list[Run], base: _Base, applier: Applier) -> _Projects:
+    settings, places, bus = base.settings, base.places, base.bus
+    pool = LanguageServerPool(bus=bus, places=places, policy=settings.pool)
+    installer = AutoInstaller(places, bus, allowed=settings.auto_install)
+    once = Once()
+    history = EditHistory(applier, base.store, bus, recall=once)
+    root_settings = RootSettings(base.loaded, places, changed=lambda repo: _tell(repo, registry, bus))
+    syntax = SyntaxReader()
+    watches = Watches()
+    shared_trees = SharedTrees(watches)
+    builder = ProjectBuilder(
+        settings=root_settings,
+        pool=pool,
+        syntax=syntax,
+        places=places,
+        bus=bus,
+        installer=installer,
+        applier=applier,
+        watches=watches,
+        shared_trees=shared_trees,
+        edited=history.applied,
+    )
+    registry = ProjectRegistry(
+        bus=bus,
+        build=builder.build,
+        stamp=builder.stamp,
+        interest=pool,
+        allowed_roots=map(Path, settings.allowed_roots),
+        own_folders=[places.home, serena_home()],
+        known=[KnownProject(Path(root).name, root) for root in settings.projects],
+    )
+    arrivals = Arrivals(registry.open_projects, places, bus)
+    recorder = ProjectRecorder(registry, base.store, bus)
+    warm_up = WarmUp(registry, places, memory_budget_bytes=pool.memory_budget_bytes)
+    runs += [
+        pool.run,
+        installer.run,
+        syntax.run,
+        history.run,
+        watches.run,
+        shared_trees.run,
+        registry.run,
+        arrivals.run,
+        recorder.run,
+        warm_up.run,
+    ]
+    return _Projects(pool, registry, root_settings, history, warm_up, once)
+
+
+def _services(runs: list[Run], base: _Base, built: _Projects, catalogue: Catalogue) -> Services:
+    settings, bus, projects, repos = base.settings, base.bus, built.registry, built.root_settings.super_repos
+    collections = Collections(base.places.cache)
+    validation = Validation(projects, repos, collections)
+    surveys = Surveys(projects, repos, collections, validation, bus)
+    runs.append(surveys.run)
+    return Services(
+        version=metadata.version("serena-central"),
+        started_at=time.time(),
+        loaded=base.loaded,
+        places=base.places,
+        bus=bus,
+        store=base.store,
+        pool=built.pool,
+        projects=projects,
+        super_repos=repos,
+        trust=built.root_settings.trust,
+        claude=built.root_settings.claude,
+        history=built.history,
+        warm_up=built.warm_up,
+        sessions=SessionManager(bus=bus, interest=projects, policy=settings.sessions, steady=running_time),
+        views=SymbolViews(base.store),
+        collections=collections,
+        validation=validation,
+        surveys=surveys,
+        catalogue=catalogue,
+        offer=Offer(settings, catalogue, _profiles(bus), projects, repos),
+    )
+
+
+def _warming_on_start(runs: list[Run], services: Services) -> None:
+    when = services.settings.warm_on_session_start
+    if when == "off":
+        return
+    from serena_central.sessions.warming import WarmOnStart
+
+    chosen = partial(choose, services.projects, services.super_repos, only_default=when == "default")
+    runs.append(WarmOnStart(services.bus, services.warm_up, chosen).run)
+
+
+def _mcp(runs: list[Run], services: Services, caller: ToolCaller) -> McpEndpoint:
+    sessions = services.sessions
+    recorder = SessionRecorder(sessions, services.store, services.bus)
+    questions = TrustQuestions(services.trust, services.projects)
+    adapter = Adapter(sessions=sessions, caller=caller, version=services.version, questions=questions)
+    transports = HandshakeTransports(adapter.server, sessions=sessions, openings=recorder)
+    endpoint = McpEndpoint(adapter.server, transports, adapter.subscriptions)
+    runs += [recorder.run, sessions.run, endpoint.run]
+    return endpoint
+
+
+def _faces(
+    runs: list[Run],
+    services: Services,
+    caller: ToolCaller,
+    endpoint: McpEndpoint,
+    token: Token,
+    stop: Callable[[], None],
+) -> Central:
+    """What clients and browsers reach: /mcp, /api, /metrics and the dashboard, behind one guard."""
+    settings, projects, repos, sessions = services.settings, services.projects, services.super_repos, services.sessions
+    tally = Tally()
+    browsers = Browsers(services.places.browsers_file, token.credential)
+    parts = Parts(**_fields_of(services), caller=caller, tally=tally, browsers=browsers)
+    dashboard = Dashboard(parts)
+    for tap in (tally.take, log_event, dashboard.live.take):
+        services.bus.tap(tap)
+    presence = Presence(sessions, services.version, calls_once=called_once(services.catalogue))
+    connections = Connections(descriptors=limit(), clock=time.monotonic)
+    descriptors = Descriptors(services.bus)
+    prover = Prover(token, proven_names(settings))
+    metrics = Metrics(parts)
+    app = Starlette(
+        routes=[
+            Route(MCP_PATH, endpoint),
+            Route(f"{MCP_PATH}/", endpoint),
+            *routes(
+                Api(parts, prover, connections, descriptors, stop),
+                metrics,
+                presence,
+                hooks=Hooks(projects, repos, sessions),
+                warming=Warming(services.warm_up, projects, repos),
+                dashboard=dashboard,
+            ),
+        ],
+        middleware=[
+            Middleware(SafePages, below=BELOW),
+            Middleware(
+                Guard,
+                token=token,
+                hosts=own_names(settings),
+                origins=own_origins(settings),
+                open_paths=OPEN_PATHS,
+                door=dashboard.door(),
+            ),
+        ],
+        exception_handlers={HTTPException: no_such_route},
+        lifespan=lambda _app: running_all(stop, runs),
+    )
+    return Central(
+        **_fields_of(parts),
+        token=token,
+        metrics=metrics,
+        endpoint=endpoint,
+        presence=presence,
+        dashboard=dashboard,
+        connections=connections,
+        descriptors=descriptors,
+        app=app,
+    )
+
+
+def _fields_of(services: Services) -> dict[str, Any]:
+    """What a struct that extends another one takes over from it."""
+    return {field.name: getattr(services, field.name) for field in fields(services)}
+
+
+def _tell(repo: SuperRepo, projects: ProjectRegistry, bus: EventBus) -> None:
+    """A super-repo's configuration was read: its modules are known from now on, and what is wrong with it is said."""
+    for problem in repo.problems:
+        bus.publish(ProjectSettingsProblem(message=str(problem), severity=Severity.WARNING, project=repo.name))
+    projects.remember(KnownProject(repo.name, str(repo.root)))
+    for module in repo.modules.values():
+        projects.remember(KnownProject(module.name, str(module.root)))
+
+
+def _profiles(bus: EventBus) -> Profiles:
+    profiles = load_profiles(serena_home())
+    for problem in profiles.problems:
+        bus.publish(ServerSettingsProblem(message=problem, severity=Severity.WARNING))
+    return profiles

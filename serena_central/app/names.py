@@ -1,0 +1,33 @@
+"""What this server is called by, as its settings say: names, those that it proves, and origins of its pages."""
+
+from urllib.parse import urlsplit
+
+from serena_central.config.settings import ServerSettings
+
+
+def own_names(settings: ServerSettings) -> list[str]:
+    """Names besides loopback that clients may call this server by."""
+    names = [settings.central_server_host, *settings.central_server_names]
+    if settings.central_server_url:
+        names.append(urlsplit(settings.central_server_url).netloc)
+    return names
+
+
+def proven_names(settings: ServerSettings) -> list[str]:
+    """Those of its names that the server proves to be called by, each with its port: a name for all ports would be one
+    for everybody who listens on this machine."""
+    names = [name for name in settings.central_server_names if name.rpartition(":")[2].isdigit()]
+    if settings.central_server_url:
+        parts = urlsplit(settings.central_server_url)
+        names.append(
+            f"{parts.netloc.removesuffix(f':{parts.port}')}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
+        )
+    return names
+
+
+def own_origins(settings: ServerSettings) -> list[str]:
+    """Of pages that a proxy in front of this server serves from it."""
+    if not settings.central_server_url:
+        return []
+    parts = urlsplit(settings.central_server_url)
+    return [f"{parts.scheme}://{parts.netloc}"]

@@ -1,0 +1,54 @@
+"""uvicorn around one server: its protocols, its timeouts, and a stop in order."""
+
+import socket
+
+import anyio
+import uvicorn
+
+from serena_central.access.connections import HEAD_BYTES
+from serena_central.access.protocols import bounded_protocol
+from serena_central.app.central import Central
+
+KEEP_ALIVE_S = 120
+"""An agent thinks between two calls; it should find its connection again."""
+
+TICKS_PER_S = 10
+"""Of uvicorn's main loop."""
+
+STOP_S = 5.0
+"""After this long what still runs is cut off."""
+
+
+class CentralServer(uvicorn.Server):
+    """uvicorn, stopping in order: streams first, then running calls, each with an answer, within `STOP_S`."""
+
+    def __init__(self, central: Central) -> None:
+        self._central = central
+        super().__init__(
+            uvicorn.Config(
+                central.app,
+                loop="uvloop",
+                http=bounded_protocol(central.connections),
+                h11_max_incomplete_event_size=HEAD_BYTES,
+                ws="none",
+                lifespan="on",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                timeout_keep_alive=KEEP_ALIVE_S,
+                timeout_graceful_shutdown=int(STOP_S),
+            )
+        )
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % TICKS_PER_S == 0:
+            self._central.connections.close_late()
+            self._central.descriptors.check()
+        return await super().on_tick(counter)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._central.let_go)
+            await super().shutdown(sockets)
+            tasks.cancel_scope.cancel()
