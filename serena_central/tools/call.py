@@ -43,6 +43,7 @@ from serena_central.tools.answer import MAX_CHARS, Answer
 from serena_central.tools.catalogue import PATH_PARAMETERS, Tool
 from serena_central.tools.context import Services, ToolCall
 from serena_central.tools.fitting import fit
+from serena_central.tools.heartbeat import with_heartbeat
 from serena_central.tools.joining import edit_all
 from serena_central.tools.listing import Listing, page
 from serena_central.tools.once import Once, repeat_key
@@ -133,6 +134,16 @@ class ToolCaller:
         )
         if not tool.read_only:
             await self._services.views.secure(session)  # and how it began: else nobody recognises it after a kill
+        if on_progress is None:
+            return await self._once_only(tool, call, arguments, _nobody, request)
+        return await with_heartbeat(
+            call, on_progress, lambda listener: self._once_only(tool, call, arguments, listener, request)
+        )
+
+    async def _once_only(
+        self, tool: Tool, call: ToolCall, arguments: Mapping[str, Any], on_progress: Listener, request: str | None
+    ) -> Answer:
+        session = call.session
         if request is None or tool.read_only or session.shared:
             return await self._call(tool, call, arguments, on_progress)
         call.repeat = repeat_key(session.id, request, tool.name, arguments)
@@ -142,9 +153,7 @@ class ToolCaller:
             changed=lambda: call.edits,
         )
 
-    async def _call(
-        self, tool: Tool, call: ToolCall, arguments: Mapping[str, Any], on_progress: Listener | None
-    ) -> Answer:
+    async def _call(self, tool: Tool, call: ToolCall, arguments: Mapping[str, Any], on_progress: Listener) -> Answer:
         session = call.session
         answer: Answer | None = None
         started = time.perf_counter()
@@ -156,10 +165,11 @@ class ToolCaller:
         try:
             _check(self._services.offer.refusal(tool, session))
             parsed = tool.parse(arguments)
-            with running.scope, reporting_to(on_progress or _nobody), tracing.call_span(f"tool {tool.name}"):
+            with running.scope, reporting_to(on_progress), tracing.call_span(f"tool {tool.name}"):
                 call.semantic_context = parsed["semantic_context"]
                 with tracing.step_span("scope"), _until(call, _timeout_of(tool, self._services.settings), tool.name):
                     scope = await self._scope(tool, call, parsed)
+                call.projects = scope.projects
                 scope_name = ", ".join(project.name for project in scope.projects) or None
                 tracing.note(**{CALL: call.id, SESSION: session.id, PROJECTS: scope_name or ""})
                 answer = await self._run(tool, call, scope, parsed)

@@ -28,6 +28,8 @@ class ToolCall:
     """When the call came, by the event loop's clock."""
     run: Callable[[Session, str, Mapping[str, Any]], Awaitable[Answer]]
     """Runs another tool as a call of its own, for tools that pass a question on."""
+    projects: list[Project] = field(default_factory=list[Project])
+    """Those it runs on, once that is known."""
     remarks: list[str] = field(default_factory=list[str])
     if_empty: list[Callable[[], Awaitable[str]]] = field(default_factory=list[Callable[[], Awaitable[str]]])
     """Makes a remark each, or an empty one, for an answer that holds nothing; not asked for where a project of the call

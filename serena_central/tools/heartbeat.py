@@ -1,0 +1,76 @@
+"""A sign of life every few seconds of a call: what it waits for, how far that is, and for how long it has been waiting.
+
+For callers that listen to progress. What deeper layers report is passed on at once; a beat comes only after silence.
+"""
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import anyio
+
+from serena_central.core.progress import Listener
+from serena_central.core.quoting import quoted
+from serena_central.tools.context import ToolCall
+
+INTERVAL_S = 3.0
+
+T = TypeVar("T")
+
+
+async def with_heartbeat(call: ToolCall, listener: Listener, work: Callable[[Listener], Awaitable[T]]) -> T:
+    """The result of `work`, which is given the listener to report to."""
+    beats = _Beats(call, listener)
+    failure: Exception | None = None
+    result: list[T] = []
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(beats.run)
+        try:
+            result.append(await work(beats.report))
+        except Exception as error:  # noqa: BLE001 - raised below: a task group would wrap it
+            failure = error
+        tasks.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+    return result[0]
+
+
+class _Beats:
+    def __init__(self, call: ToolCall, listener: Listener) -> None:
+        self._call = call
+        self._listener = listener
+        self._newest = ""
+        self._part: float | None = None
+        self._news = anyio.Event()
+
+    def report(self, message: str, part: float | None) -> None:
+        self._newest, self._part = message, part
+        self._news.set()
+        self._listener(message, part)
+
+    async def run(self) -> None:
+        while True:
+            self._news = anyio.Event()
+            with anyio.move_on_after(INTERVAL_S) as silence:
+                await self._news.wait()
+            if silence.cancelled_caught:
+                message, part = standing(self._call)
+                last = f"; last: {self._newest}" if self._newest else ""
+                waited = anyio.current_time() - self._call.began
+                self._listener(f"{message}{last} ({waited:.0f} s)", self._part if part is None else part)
+
+
+def standing(call: ToolCall) -> tuple[str, float | None]:
+    """What a call that has reported nothing waits for, as far as its projects tell."""
+    for project in call.projects:
+        installing = project.languages.installing()
+        if installing:
+            return installing[0].text(time.time()), None
+        progress = project.indexer.progress
+        if progress.waiting:
+            total = progress.indexed + progress.waiting
+            said = f"{call.tool}: {quoted(project.name)} is being indexed, {progress.indexed} of {total} files"
+            return said, progress.indexed / total
+    if call.projects:
+        return f"{call.tool} is running on {', '.join(quoted(one.name) for one in call.projects[:3])}", None
+    return f"{call.tool} is running", None
