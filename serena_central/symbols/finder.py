@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import anyio
+import anyio.to_thread
 
 from serena_central.core.errors import AmbiguousSymbol, SymbolNotFound
 from serena_central.core.quoting import escaped, quoted
 from serena_central.files.search import find_containing
 from serena_central.files.tree import Change, FileTree
+from serena_central.symbols.go_packages import of_package
 from serena_central.symbols.index import Hit, SymbolIndex, lies_within
 from serena_central.symbols.indexing.incompleteness import PATIENT_S, Gap
 from serena_central.symbols.indexing.indexer import Indexer
@@ -92,7 +94,7 @@ class Finder:
             if not pending:
                 hits = await self._matches(pattern, within)
                 if hits is not None:
-                    return self._found(hits, within, asked)
+                    return self._found(hits or await self._in_go_package(pattern, within), within, asked)
                 continue
             candidates = await self._candidates(pattern, pending)
             looked_at.update(set(pending).difference(candidates))
@@ -113,6 +115,15 @@ class Finder:
         before = self._batches
         hits = await self._index.find_paced(pattern, within)
         return hits if self._batches == before else None
+
+    async def _in_go_package(self, pattern: Pattern, within: str | None) -> list[Hit]:
+        """What fits a name that is qualified by a Go package, whose folder is called otherwise."""
+        package, unqualified = pattern.packaged
+        hits = self._index.find(unqualified, within) if unqualified is not None else []
+        if not hits:
+            return []
+        files = await anyio.to_thread.run_sync(of_package, self._root, {hit.path for hit in hits}, package)
+        return [hit for hit in hits if hit.path in files]
 
     def _found(self, hits: list[Hit], within: str | None, asked: set[str]) -> Found:
         reached = [hit for hit in hits if self._reaches(within, hit.path)]

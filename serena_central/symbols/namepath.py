@@ -126,6 +126,16 @@ class Pattern(msgspec.Struct, frozen=True):
         parts = self.readings[-1].parts
         return parts[-2] if len(parts) > 1 else None
 
+    @property
+    def packaged(self) -> tuple[str, "Pattern | None"]:
+        """What the first part of its last reading may be, a package, and the pattern without it; None where it has but
+        one part, or is not written with dots."""
+        reading = self.readings[-1]
+        if not reading.written or len(reading.parts) < 2:
+            return "", None
+        rest = msgspec.structs.replace(reading, parts=reading.parts[1:])
+        return reading.parts[0].name, msgspec.structs.replace(self, readings=(rest,))
+
     def fits(self, path: Sequence[Part], file: str = "") -> bool:
         """Whether a symbol fits by any reading."""
         return any(reading.fits(path, file) for reading in self.readings)

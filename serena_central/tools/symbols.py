@@ -53,6 +53,9 @@ FILES_LISTED = 500
 SYMBOL_CHARS = 100
 """No symbol of an answer is shorter: its keys alone are as long."""
 
+FILE_CHARS = 14
+"""Nor a file's part of an overview, without its path: `"":{"Enum":[""]}`."""
+
 NAME_CHARS = 4
 """Nor a name, with its quotes and comma."""
 
@@ -227,15 +230,17 @@ def _per_file(
     *shorter: Form,
 ) -> Listing:
     paths = list(files)
+    shortest = min(map(len, paths), default=0) + FILE_CHARS
+    at_least = sum(map(len, paths)) + FILE_CHARS * len(paths)
     return Listing(
         page=call.page,
         total=len(paths),
-        window=call.page.window(len(paths), NAME_CHARS),
+        window=call.page.window(len(paths), shortest),
         noun="file",
         build=lambda first, last: {path: build(path, files[path]) for path in paths[first:last]},
         narrow="Pass a smaller folder or one file.",
         per_file=dict.fromkeys(paths, 1),
-        shorter=shorter if len(paths) * NAME_CHARS <= call.page.chars else (),
+        shorter=shorter if at_least <= call.page.chars else (),
     )
 
 

@@ -39,6 +39,7 @@ func (s Server) Close()              {}
 func (l *List[T]) Push(item T)       { l.items = append(l.items, item) }
 func Serve(handler func() int) int   { return handler() }
 """,
+    "go-frames/frames.go": "// Package frames stacks.\npackage stacks // of frames\n\nfunc Pile() int { return 1 }\n",
     "compile_flags.txt": "-std=c++17\n",
     "shapes.cpp": """\
 namespace geo {
@@ -87,6 +88,8 @@ FOUND = {
     "web.Server.Close": ["web/server.go:6"],
     "List[T].Push": ["web/server.go:7"],
     "web.Serve": ["web/server.go:8"],
+    "stacks.Pile": ["go-frames/frames.go:3"],
+    "frames.Pile": ["go-frames/frames.go:3"],
     "geo::Box::clear": ["shapes.cpp:1"],
     "geo::Box<int>::area": ["shapes.cpp:1", "shapes.cpp:4"],
     "Box<T>/area(int)": ["shapes.cpp:1", "shapes.cpp:4"],
