@@ -40,7 +40,7 @@ USUAL = (
     "resolves third-party imports",
     "Not searched: data, markup and languages with few files",
     "marked as build output",
-    "Nothing fits",
+    "No symbol matches",
 )
 """Notes that mean nothing is missing: which Python environment is used; in what an empty answer did not look, and what
 may have been meant."""

@@ -111,7 +111,7 @@ FOUND = {
 
 EMPTY = {
     "LazyFrame/colect": "for LazyFrame<T>/collect' (src/lazy.rs)",
-    "serve_r": "Nothing fits 'serve_r'. Close matches: 'Server' (web/server.go)",
+    "serve_r": "No symbol matches 'serve_r'. Close matches: 'Server' (web/server.go)",
     "Circle/area": "Close matches: 'geo/Box/area[0]' (shapes.cpp), 'geo/Box/area[1]' (shapes.cpp)",
     "Itme": "Close matches: 'Item' (shop/stock/items.py)",
 }
