@@ -25,8 +25,11 @@ from benchmarks.table import Row
 
 RICH = "14.0.0"
 
+WHOLE, WHOLE_CHARS = 1_000, 1_000_000
+"""More than any answer of the sample has: pages would be taken for missing references."""
+
 _POSSIBLE = re.compile(r"Possible references[^:]*: (\d+) place")
-_UNEXAMINED = re.compile(r"stands in (\d+) further place")
+_UNEXAMINED = re.compile(r"occurs in (\d+) further place")
 _LINE = re.compile(r"^ {2}> *(\d+):", re.MULTILINE)
 
 Verdict = Literal["confirmed", "open", "elsewhere", "no such name"]
@@ -87,11 +90,11 @@ def _answer(root: Path, server: Server, one: Defined) -> tuple[set[Place], int]:
     symbol = {"name_path": one.name, "relative_path": one.at.path}
     if not one.is_unique:  # another class of the same file may have one
         symbol["name_path"] = _name_path(root, server, one)
-    arguments = {**symbol, "project": str(root)}
+    arguments = {**symbol, "project": str(root), "limit": WHOLE, "max_answer_chars": WHOLE_CHARS}
     answer, *notes = server.post("/api/tools/find_referencing_symbols", {"arguments": arguments})["blocks"]
     lines = {
         Place(path, int(line))
-        for path, kinds in json.loads(answer).items()
+        for path, kinds in json.loads(answer.rpartition("\n")[2]).items()
         for entries in kinds.values()
         for entry in entries
         for line in _LINE.findall(entry["content_around_reference"])

@@ -66,16 +66,20 @@ def completed(
     texts: Mapping[str, Text],
     old: str,
     new: str,
+    *,
+    ignore_case: bool = False,
 ) -> Rename:
     """The proposal with the references that it does not cover. `references` holds the definition's own place, too;
-    `texts` holds the text of every file in either of them."""
+    `texts` holds the text of every file in either of them. `ignore_case`: the name is the same in any case."""
     edits = {path: list(dict.fromkeys(some)) for path, some in proposed.items() if some}
     kept = frozenset((path, at) for path, some in edits.items() for at in _kept(some, texts[path], old, new))
     added: list[tuple[str, Range]] = []
     for path, spans in references.items():
         covered = edits.get(path, [])
         for span in dict.fromkeys(spans):
-            named = texts[path].slice(span) == old and (path, span.start) not in kept
+            stands = texts[path].slice(span)
+            is_old = stands == old or (ignore_case and stands.casefold() == old.casefold())
+            named = is_old and (path, span.start) not in kept
             if named and not any(_touch(edit.range, span) for edit in covered):
                 edits.setdefault(path, []).append(TextEdit(span, new))
                 added.append((path, span))

@@ -116,7 +116,13 @@ async def find_containing(
 
 
 def files_containing(
-    root: Path, paths: Iterable[str], word: str, *, whole: bool = True, encoding: str | None = None
+    root: Path,
+    paths: Iterable[str],
+    word: str,
+    *,
+    whole: bool = True,
+    encoding: str | None = None,
+    ignore_case: bool = False,
 ) -> list[str]:
     """Those of `paths` whose bytes contain `word`; `whole`: as a word, which no ASCII letter, digit or `_` continues.
 
@@ -126,7 +132,7 @@ def files_containing(
     if not word:
         return []
     needles = encodings_of(word, encoding)
-    contains = _word_finder(needles, whole=whole)
+    contains = _word_finder(needles, whole=whole, ignore_case=ignore_case)
     usual, *others = needles
     found: list[str] = []
     for path, data in read_each(root, paths):
@@ -136,7 +142,7 @@ def files_containing(
             except PathError:
                 continue
         # Most files hold the word in no form: that is known ten times as quickly as by an expression.
-        if (usual in data or (others and any(needle in data for needle in others))) and contains(data):
+        if (ignore_case or usual in data or (others and any(needle in data for needle in others))) and contains(data):
             found.append(path)
     return found
 
@@ -305,12 +311,15 @@ def _cut(line: str, column: int) -> str:
     return f"{head}{line[start : start + MAX_LINE_CHARS]}{tail}"
 
 
-def _word_finder(needles: Iterable[bytes], *, whole: bool) -> Callable[[bytes], re.Match[bytes] | None]:
+def _word_finder(
+    needles: Iterable[bytes], *, whole: bool, ignore_case: bool = False
+) -> Callable[[bytes], re.Match[bytes] | None]:
     """Searches bytes for one of the forms of a word.
 
     What precedes the word is checked behind its match: an expression that starts with a literal is ten times quicker.
     """
-    return re.compile(b"|".join(_as_word(needle) if whole else re.escape(needle) for needle in needles)).search
+    expression = b"|".join(_as_word(needle) if whole else re.escape(needle) for needle in needles)
+    return re.compile(expression, re.IGNORECASE if ignore_case else 0).search
 
 
 def _as_word(needle: bytes) -> bytes:

@@ -81,6 +81,11 @@ async def test_reads_are_answered_by_syntax_with_the_reason_and_what_only_a_serv
             assert (found, again) == ({"shop.go": ["Shop", "Shop/größe", "Shop/Open"]}, said)
             with pytest.raises(ServerNotInstalled):
                 await ask(central, root, "find_referencing_symbols", name_path="Shop", relative_path="shop.go")
+            for dry_run in (True, False):
+                named = {"name_path": "Shop", "relative_path": "shop.go", "new_name": "Store", "dry_run": dry_run}
+                with pytest.raises(ServerNotInstalled):
+                    await ask(central, root, "rename_symbol", **named)
+            assert (root / "shop.go").read_bytes() == SHOP.replace("\n", "\r\n").encode()
 
 
 async def test_a_server_that_arrives_later_replaces_what_syntax_said(tmp_path: Path, root: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from serena_central.core.errors import EditRefused
 from tests.integration.test_by_syntax import ask, write_server
-from tests.support.central import running_parts
+from tests.support.central import running_parts, session_of
 
 pytestmark = pytest.mark.anyio
 
@@ -98,6 +98,25 @@ async def test_references_are_asked_for_where_the_name_stands(tmp_path: Path, ro
             places = [one["params"]["position"] for one in asked if one.get("method") == "textDocument/references"]
             assert places
             assert all(place == {"line": 1, "character": 9} for place in places)
+
+
+async def test_a_rename_that_a_flat_server_knows_nothing_of_changes_the_name_and_lists_where_it_is_left(
+    tmp_path: Path, root: Path
+) -> None:
+    """The scripted servers answer null to a rename, and this one knows no references either."""
+    named = {"name_path": "helper2", "relative_path": "page.php", "new_name": "other"}
+    (root / "caller.php").write_text("<?php\nhelper2(1);\n")
+    with anyio.fail_after(60):
+        async with running_parts(tmp_path) as central:
+            answer = await central.caller.call(
+                session_of(central), "rename_symbol", {"project": str(root), **named, "dry_run": True}
+            )
+            assert "+function other($b) {" in answer.blocks[0]
+            assert "caller.php:1" in answer.blocks[1]
+            renamed, notes = await ask(central, root, "rename_symbol", **named)
+            assert renamed["changed_places"] == 1
+            assert "helper2 still occurs in code that the language server cannot resolve (check each): " in notes
+            assert "caller.php:1" in notes
 
 
 async def test_definitions_are_whole_where_the_server_names_only_a_part(tmp_path: Path, root: Path) -> None:
@@ -204,4 +223,4 @@ async def test_the_real_bash_server_knows_who_calls_a_function(tmp_path: Path) -
             await ask(central, root, "rename_symbol", name_path="deploy", relative_path="deploy.sh", new_name="ship")
             text = (root / "deploy.sh").read_text()
             assert text.startswith("#!/bin/bash\nfunction ship() {\n")
-            assert text.endswith("}\nship prod\n")
+            assert text.endswith("}\nship prod\nwhere=here\nexport where=$1\n")

@@ -3,7 +3,9 @@
 import json
 import re
 import shutil
+import subprocess
 import sys
+import zipfile
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -134,6 +136,41 @@ async def test_what_happens_to_an_environment_counts_at_the_next_call(
     missing, notes = await unresolved(central, root)
     assert missing == {"anyio", "attrs_like"}
     assert any("no Python environment was found" in note for note in notes)
+
+
+def uv(*arguments: str) -> None:
+    program = Path(sys.executable).with_name("uv")
+    subprocess.run([str(program), *arguments, "--quiet", "--offline", "--no-cache"], check=True)
+
+
+async def test_an_upgraded_package_and_an_editable_install_count_at_the_next_call(
+    central: Central, root: Path, tmp_path: Path
+) -> None:
+    (root / "cart.py").write_text("import gears\n\nprint(gears.first, gears.second, gears.third)\n")
+    uv("venv", "--python", sys._base_executable, str(root / ".venv"))
+    install = ("pip", "install", "--python", str(root / ".venv"), "--no-deps", "--no-build-isolation")
+    wheels = tmp_path / "wheels"
+    for version, text in (("1", "first = 1\n"), ("2", "first = 1\nsecond = 2\n")):
+        write_wheel(wheels, version, text)
+        uv(*install, "--upgrade", str(wheels / f"gears-{version}-py3-none-any.whl"))
+        text, _ = await diagnosed(central, root)
+        assert [name in text for name in ("`first`", "`second`", "`third`")] == [False, version == "1", True], text
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "gears.py").write_text("first = second = third = 3\n")
+    (packages_in(root / ".venv") / "gears.py").unlink()
+    (packages_in(root / ".venv") / "gears.pth").write_text(f"{source}\n")  # what an editable install is
+    assert "has no" not in (await diagnosed(central, root))[0]
+
+
+def write_wheel(folder: Path, version: str, text: str) -> None:
+    folder.mkdir(exist_ok=True)
+    about = f"gears-{version}.dist-info"
+    with zipfile.ZipFile(folder / f"gears-{version}-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("gears.py", text)
+        wheel.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: gears\nVersion: {version}\n")
+        wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{about}/RECORD", "")
 
 
 async def test_servers_of_the_environment_that_was_do_not_stay(central: Central, root: Path) -> None:

@@ -20,6 +20,7 @@ from serena_central.files.tree import Change, FileTree
 from serena_central.files.vocabulary import Vocabulary
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.symbols.index import Hit
+from serena_central.symbols.name_case import ignores_case
 from serena_central.symbols.syntax.lexical import Tokens, kinds, tokens
 from serena_central.symbols.syntax.messages import Kind
 
@@ -62,9 +63,10 @@ class CandidateSearch:
             return {}
         same, _ = self._files_by_server(hit.path)
         folder = hit.path.rpartition("/")[0]
-        holders = await self._vocabulary.holding(self._tree.files, same, name)
+        ignore_case = ignores_case(self._languages.language_of(hit.path), hit.symbol.kind)
+        holders = list(same) if ignore_case else await self._vocabulary.holding(self._tree.files, same, name)
         holders.sort(key=lambda path: (path != hit.path, path.rpartition("/")[0] != folder, path))
-        return await anyio.to_thread.run_sync(self._read, holders, name, abandon_on_cancel=True)
+        return await anyio.to_thread.run_sync(self._read, holders, name, ignore_case, abandon_on_cancel=True)
 
     async def files_elsewhere(self, hit: Hit) -> list[str]:
         """Files that another language server, or none, reads, and that hold the name of `hit` as a word."""
@@ -87,11 +89,13 @@ class CandidateSearch:
                 known[self._languages.spec_for(other) is not spec].append(other)
         return known
 
-    def _read(self, holders: Iterable[str], name: str) -> Candidates:
+    def _read(self, holders: Iterable[str], name: str, ignore_case: bool) -> Candidates:
         """Runs in a thread. Files that may hold the name and don't are not worth finding their lines."""
         found: dict[str, list[Candidate]] = {}
-        word = whole_word(name)
-        for path in files_containing(self._root, holders, name, whole=False, encoding=self._languages.encoding):
+        word, encoding = whole_word(name, ignore_case=ignore_case), self._languages.encoding
+        for path in files_containing(
+            self._root, holders, name, whole=False, encoding=encoding, ignore_case=ignore_case
+        ):
             try:
                 read = self._languages.read(self._root / path)
             except PathError:

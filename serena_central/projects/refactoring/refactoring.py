@@ -31,6 +31,7 @@ from serena_central.projects.refactoring.name_conflicts import Naming
 from serena_central.projects.refactoring.shorthands import are_patterns, both_written, check_meant
 from serena_central.symbols.index import Hit
 from serena_central.symbols.kinds import GROUPS
+from serena_central.symbols.name_case import ignores_case
 
 MOST_PARTS = 100
 """Symbols that are looked at before what groups them is deleted: each is asked about."""
@@ -133,6 +134,7 @@ class Refactoring:
                 {path: read.text for path, read in texts.items()},
                 site.hit.symbol.name,
                 new_name,
+                ignore_case=ignores_case(self._relations.language_of(site.hit.path), site.hit.symbol.kind),
             )
             rename, left_out = await self._without_kept(site.hit, rename)
             contents = {path: read.text for path, read in texts.items()}

@@ -6,6 +6,7 @@ Runs in the worker's process, like `outline`. Knows no files and no language ser
 from tree_sitter import Node
 
 from serena_central.core.text import Position, Range, Text, whole_word
+from serena_central.symbols.name_case import may_ignore_case
 from serena_central.symbols.syntax.messages import Kind, Occurrence, Shorthand
 from serena_central.symbols.syntax.trees import tree_of
 
@@ -28,12 +29,13 @@ _INITIALIZERS = ("shorthand_property_identifier", "shorthand_field_initializer")
 
 
 def occurrences(identifier: str, source: bytes, name: str) -> list[Occurrence]:
-    """The places of `name` as a whole word in a text (valid UTF-8), in its order, at most `MOST`."""
+    """The places of `name` as a whole word in a text (valid UTF-8), in its order, at most `MOST`; in any case where
+    names of the language may have any."""
     root = tree_of(identifier, source).root_node
     text = Text(source.decode())
     found: list[Occurrence] = []
     byte = before = 0
-    for match in whole_word(name).finditer(text.content):
+    for match in whole_word(name, ignore_case=may_ignore_case(identifier)).finditer(text.content):
         byte += len(text.content[before : match.start()].encode())
         before = match.start()
         node = root.descendant_for_byte_range(byte, byte + len(match[0].encode()))

@@ -1,0 +1,38 @@
+"""PHP's functions and classes have the same name in any case, with its real language server where it is installed."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.integration.languages.test_renamed_members import written
+from tests.support.languages import asker
+from tests.support.mcp import text_of
+
+pytestmark = pytest.mark.anyio
+
+FILES = {
+    "composer.json": "{}",
+    "lib.php": (
+        "<?php\nfunction deploy() { return 1; }\nclass Cart {\n    public function total() { return 1; }\n"
+        "    public function spare() { return 2; }\n}\n"
+    ),
+    "use.php": (
+        "<?php\nrequire 'lib.php';\necho DEPLOY();\n$c = new CART();\necho $c->TOTAL();\n"
+        "function f($x) { return $x->Spare(); }\n// DEPLOY in a comment\n"
+    ),
+}
+
+
+@pytest.mark.skipif(shutil.which("intelephense") is None, reason="intelephense is not in the PATH")
+async def test_references_in_another_case_are_found_listed_and_renamed(tmp_path: Path) -> None:
+    root = written(tmp_path / "shop", FILES)
+    async with asker(tmp_path, root) as ask:
+        for name, line in (("deploy", 2), ("Cart", 3), ("Cart/total", 4)):
+            deleted = await ask.result("safe_delete_symbol", name_path=name, relative_path="lib.php")
+            assert f"referenced in use.php:{line}" in text_of(deleted), deleted
+        found = await ask.result("find_referencing_symbols", name_path="Cart/spare", relative_path="lib.php")
+        assert "use.php:5 in f" in str(found["content"])
+        renamed = await ask.result("rename_symbol", name_path="deploy", relative_path="lib.php", new_name="ship")
+        assert "comments: use.php:6" in str(renamed["content"])
+    assert (root / "use.php").read_text() == FILES["use.php"].replace("DEPLOY()", "ship()")
