@@ -124,9 +124,13 @@ def _found(subject: Subject) -> Row:
 
 
 def _unused(subject: Subject) -> list[dict[str, Any]]:
+    """All of them: a call that ends before it has looked at every symbol is made again, and goes on."""
     subject.begin()
     where = {"relative_path": subject.package.code} if subject.package.code else {}
-    return json.loads(subject.call("find_unused_symbols", max_answer_chars=5_000_000, **where)[0])["unused"]
+    while True:
+        answer = json.loads(subject.call("find_unused_symbols", max_answer_chars=5_000_000, **where)[0])
+        if not answer.get("not_examined"):
+            return answer["unused"]
 
 
 def _plant(subject: Subject) -> list[Planted]:

@@ -2,7 +2,8 @@
 
 A query marks definitions by the capture that names their kind (`@class`, `@function`, … see `outline.KINDS`) and by
 `@name`; `@scope` marks what hides local variables without being a symbol, `@hidden` what hides all in it, and
-`@leading` what belongs to the definition behind it, as decorators do. A name may be composed: it begins at `@from`,
+`@leading` what belongs to the definition behind it, as decorators do; `@documented` a comment that may declare types. A
+name may be composed: it begins at `@from`,
 without what `@without` marks, or its `@receiver` contains it. What has no name gets one by `(#set! name "…")`; by
 `(#set! level "1")` a heading becomes its section, by `(#set! static "yes")` a function in a type is no method, by
 `(#set! outside "yes")` it belongs to what holds the function in which it stands, and by `(#set! once "yes")` only the
@@ -17,7 +18,7 @@ import msgspec
 
 QUERIES = Path(__file__).with_name("queries")
 
-REVISION = 6
+REVISION = 7
 """Raised when queries or their reading change, so that cached symbols of the one before are not believed."""
 
 

@@ -15,6 +15,8 @@ from serena_central.lsp.answers import DocumentSymbol, SymbolKind
 from serena_central.lsp.named import ANONYMOUS, CODE, named
 from serena_central.symbols.indexing.incompleteness import DEEPEST
 from serena_central.symbols.syntax import lost
+from serena_central.symbols.syntax.jsdoc import declared_types
+from serena_central.symbols.syntax.macros import without_macros
 from serena_central.symbols.syntax.names import Name, name_of
 from serena_central.symbols.syntax.skimming import skimmed
 from serena_central.symbols.syntax.trees import parsed, tools, tree_of
@@ -55,6 +57,9 @@ DEEPEST_HEADING = 6
 OF_SECTIONS = frozenset({"markdown"})
 """Languages whose symbols reach to where others begin."""
 
+OF_CLASSES = frozenset({"cpp", "cuda-cpp"})
+"""Languages whose methods may be defined outside of their class, and whose constructors have its name."""
+
 
 class _Mark(NamedTuple):
     """A definition, or a scope (`kind` None). In bytes; ordered as in the document, containers first."""
@@ -85,13 +90,15 @@ def outline(identifier: str, source: bytes) -> tuple[list[DocumentSymbol], bool]
     is more in it than is looked at, because it nests too deeply."""
     skim = skimmed(identifier, source)
     root = (tree_of if skim is source else parsed)(identifier, skim).root_node
+    root = without_macros(identifier, skim, root)
     return _symbols(identifier, root, source), _is_deeper(root, DEEPEST)
 
 
 def outline_around(identifier: str, source: bytes, start: int, end: int) -> list[DocumentSymbol]:
     """Those symbols of a text that lie in a stretch of its bytes or reach into it, each as `outline` tells it; what
     leads a symbol counts to it only as far as that lies in the stretch."""
-    return _symbols(identifier, tree_of(identifier, source).root_node, source, within=(start, end))
+    root = without_macros(identifier, source, tree_of(identifier, source).root_node)
+    return _symbols(identifier, root, source, within=(start, end))
 
 
 def _symbols(
@@ -104,7 +111,7 @@ def _symbols(
         cursor.set_byte_range(*within)
     may_be_lost = root.has_error and identifier in lost.LANGUAGES
     marks = _marks(cursor.matches(root), query, source, may_be_lost=may_be_lost)
-    return named(_nested(marks, _Places(source, marks)))
+    return named(_nested(marks, _Places(source, marks), _namespaces(marks) if identifier in OF_CLASSES else None))
 
 
 def _is_deeper(root: Node, levels: int) -> bool:
@@ -131,6 +138,10 @@ def _marks(
     for pattern, captures in matches:
         if "hidden" in captures:
             hidden += captures["hidden"]
+            continue
+        if "documented" in captures:
+            for start, end, at, text in declared_types(captures["documented"][0]):
+                best[at] = pattern, _Mark(start, -end, at, text, SymbolKind.CLASS)
             continue
         if "scope" in captures:
             (node,) = captures["scope"]
@@ -230,23 +241,26 @@ class _Places:
         return self._text.position(byte if self._offsets is None else self._offsets[byte])
 
 
-def _nested(marks: Iterable[_Mark], places: _Places) -> list[DocumentSymbol]:
+def _namespaces(marks: Iterable[_Mark]) -> frozenset[str]:
+    return frozenset(mark.name for mark in marks if mark.kind is SymbolKind.NAMESPACE)
+
+
+def _nested(marks: Sequence[_Mark], places: _Places, namespaces: frozenset[str] | None) -> list[DocumentSymbol]:
+    """`namespaces`: of the text, where a function's name may have a class before it."""
     roots: list[DocumentSymbol] = []
-    once: set[tuple[str, int]] = set()
-    """Name and beginning of the code that holds it."""
+    some_once = any(mark.is_once for mark in marks)
+    known: set[tuple[str, SymbolKind | None, int]] = set()
+    """Name, kind and beginning of the code that holds it."""
     around: list[tuple[_Mark, DocumentSymbol | None]] = []
     for mark in marks:
         while around and not _holds(around[-1][0], mark):
             around.pop()
-        if mark.is_once:
+        if some_once:
             code = next((outer.start for outer, _ in reversed(around) if outer.kind is None or outer.kind in CODE), -1)
-            if (mark.name, code) in once:
+            if mark.is_once and (mark.name, mark.kind, code) in known:
                 continue
-            once.add((mark.name, code))
-        inside = around[-1][0].kind if around else SymbolKind.FILE
-        kind = SymbolKind.FUNCTION if mark.kind is None else mark.kind
-        if inside in _TYPES and not mark.is_static:
-            kind = _MEMBERS.get(kind, kind)
+            known.add((mark.name, mark.kind, code))
+        kind = _kind(mark, around[-1][0] if around else None, namespaces)
         name = places.at(mark.name_start)
         selection = Range(name, Position(name.line0, name.column + len(mark.name)))
         symbol = DocumentSymbol(
@@ -255,6 +269,20 @@ def _nested(marks: Iterable[_Mark], places: _Places) -> list[DocumentSymbol]:
         _put(symbol, mark, around, roots)
         around.append((mark if mark.kind is None else mark._replace(kind=kind), symbol))
     return roots
+
+
+def _kind(mark: _Mark, holder: _Mark | None, namespaces: frozenset[str] | None) -> SymbolKind:
+    """What a definition is called where it stands."""
+    kind = SymbolKind.FUNCTION if mark.kind is None else mark.kind
+    type_name = holder.name if holder is not None and holder.kind in _TYPES and not mark.is_static else None
+    if namespaces is not None:
+        if mark.scope and mark.scope[-1] not in namespaces:
+            type_name = mark.scope[-1]
+            if kind is SymbolKind.VARIABLE:
+                return SymbolKind.PROPERTY
+        if kind is SymbolKind.FUNCTION and type_name and mark.name.removeprefix("~") == type_name.partition("<")[0]:
+            return SymbolKind.CONSTRUCTOR
+    return kind if type_name is None else _MEMBERS.get(kind, kind)
 
 
 def _holds(outer: _Mark, inner: _Mark) -> bool:

@@ -7,12 +7,11 @@ the Linux kernel's text is `#define`. Runs in the worker's process, like `outlin
 
 import re
 
-_BODY = re.compile(rb"\)[ \t]*(?:[\w \t]*)\n\{(?=\n)(.*?)\n\}", re.DOTALL)
-"""In C: a brace alone on its line after a parameter list, up to the first brace that begins a line. Where somebody
+_BODY = re.compile(rb"\)[ \t]*(?:[\w \t]*)(?:\n|[ \t])\{(?=\n)(.*?)\n\}", re.DOTALL)
+"""In C: a brace that ends its line after a parameter list, up to the first brace that begins a line. Where somebody
 writes otherwise nothing is left out."""
 
-_DEFINES = re.compile(rb"\b(?:struct|union|enum)\b[^;,()=*]*\{")
-"""A type in a body is told."""
+_CONDITION = re.compile(rb"(?m)^[ \t]*#[ \t]*(?:(?P<begins>if)|(?P<ends>endif)|else|elif)")
 
 _DEFINE_LINE = rb"[ \t]*\#[ \t]*define\b(?:[^\n\\/]++|/(?!\*)|/\*(?:[^*\n\\]++|\*(?!/))*+\*/)*+$"
 """A macro on one line: neither it nor a comment in it goes on in the next one."""
@@ -23,18 +22,21 @@ _SKIMMED = {"c": _BODY}
 
 
 def skimmed(identifier: str, source: bytes) -> bytes:
-    """A text (in the language of an LSP identifier) with blanks in place of macros, and of bodies in which nothing is
-    defined."""
+    """A text (in the language of an LSP identifier) with blanks in place of macros, and of bodies of functions."""
     body = _SKIMMED.get(identifier)
     if body is None:
         return source
     source = _MACROS.sub(_blank, source)
     parts: list[bytes] = []
-    kept = 0
-    for match in body.finditer(source):
+    kept = at = 0
+    while match := body.search(source, at):
         start, end = match.span(1)
+        if (comment := _comment_around(source, kept, match.start())) is not None:
+            at = comment
+            continue
+        at = match.end()
         # `};` ends a type or a list of values, not a function.
-        if end - start > 1 and source[end + 2 : end + 3] in b"\n\r" and not _DEFINES.search(source, start, end):
+        if end - start > 1 and source[end + 2 : end + 3] in b"\n\r" and _is_conditioned_whole(source, start, end):
             parts += source[kept:start], b" " * (end - start)
             kept = end
     return b"".join((*parts, source[kept:])) if parts else source
@@ -42,3 +44,21 @@ def skimmed(identifier: str, source: bytes) -> bytes:
 
 def _blank(match: re.Match[bytes]) -> bytes:
     return b" " * (match.end() - match.start())
+
+
+def _is_conditioned_whole(source: bytes, start: int, end: int) -> bool:
+    """Whether each condition of the preprocessor that begins or goes on in a body also does the other in it."""
+    depth = 0
+    for match in _CONDITION.finditer(source, start, end):
+        depth += bool(match["begins"])
+        if not depth:
+            return False
+        depth -= bool(match["ends"])
+    return depth == 0
+
+
+def _comment_around(source: bytes, start: int, offset: int) -> int | None:
+    """Where the comment ends that began behind `start` and holds an offset."""
+    begin = source.rfind(b"/*", start, offset)
+    end = source.find(b"*/", begin + 2) if begin >= 0 else -1
+    return end + 2 if end >= offset else None

@@ -40,3 +40,4 @@
     (rest_pattern (identifier) @name)])
   (array_pattern (identifier) @name)]) @variable
 [(arrow_function) (function_expression) (generator_function) (class_static_block)] @scope
+[(program (comment) @documented) (statement_block (comment) @documented) (class_body (comment) @documented)]

@@ -55,15 +55,21 @@ def test_bodies_are_blanks_of_the_same_length_and_what_is_around_them_stays() ->
 @pytest.mark.parametrize(
     "source",
     [
-        b"int f(void)\n{\n\tstruct inner { int a; } x;\n\treturn x.a;\n}\n",  # a type in a body
         b"struct __aligned(8)\n{\n\tint a;\n};\n",  # no body
-        b"int f(void) {\n\treturn 1;\n}\nint g(void)\n{ return 2; }\n",  # other layouts
+        b"int f(void)\n{ return 2; }\n",  # another layout
+        b"#ifdef A\nint f(int a) {\n#else\nint f(void) {\n#endif\n\treturn 1;\n}\n",  # two heads, one body
         b"int f(void)\n{\n\treturn 1;\n",  # no end
         b"",
     ],
 )
-def test_what_a_body_defines_and_what_is_none_stays(source: bytes) -> None:
+def test_what_is_no_whole_body_stays(source: bytes) -> None:
     assert skimmed("c", source) is source
+
+
+def test_code_in_a_comment_hides_no_function_behind_it() -> None:
+    source = b"/* as in\n for (;;) switch (state) {\n ...\n }\n*/\nint f(int a) {\n\treturn 1;\n}\nint g;\n"
+    assert names(source) == ["f", "g"]
+    assert b"return" not in skimmed("c", source)
 
 
 def test_other_languages_are_read_whole() -> None:
