@@ -14,7 +14,7 @@ from serena_central.symbols.syntax.outline import outline
         (b"static unsigned int __maybe_unused least = MOST;\n", ["least"]),
         (b"int a;\nstatic bool has_it __ro_after_init;\nint b;\n", ["a", "has_it", "b"]),
         (b"bool is_up __read_mostly;\n", ["is_up"]),
-        (b'struct { int a; } events SEC(".maps");\n', ["a", "events"]),
+        (b'struct { int a; } events SEC(".maps");\n', ["(anonymous struct)", "events"]),
         (b"int __cpu, last __read_mostly;\n", ["__cpu", "last"]),
     ],
 )
