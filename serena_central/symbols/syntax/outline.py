@@ -140,8 +140,7 @@ def _marks(
             hidden += captures["hidden"]
             continue
         if "documented" in captures:
-            for start, end, at, text in declared_types(captures["documented"][0]):
-                best[at] = pattern, _Mark(start, -end, at, text, SymbolKind.CLASS)
+            best.update((mark.name_start, (pattern, mark)) for mark in _documented(captures["documented"][0]))
             continue
         if "scope" in captures:
             (node,) = captures["scope"]
@@ -182,6 +181,11 @@ def _marks(
     if leading:
         marks = [mark._replace(start=_led(mark.start, leading, source)) for mark in marks]
     return _as_sections(sorted(_shown([*scopes, *marks], hidden), key=lambda mark: mark[:3]), source)
+
+
+def _documented(comment: Node) -> Iterator[_Mark]:
+    for start, end, name_start, name in declared_types(comment):
+        yield _Mark(start, -end, name_start, name, SymbolKind.CLASS)
 
 
 def _as_sections(marks: list[_Mark], source: bytes) -> list[_Mark]:
