@@ -1,6 +1,8 @@
-"""What goes into the store and comes out of it, as plain data. Knows no SQL, and costs nothing to import.
+"""The schema of the store, and what goes into it and comes out of it, as plain data: a class for each table.
 
-`tables` holds the same columns as SQLModel classes; a test keeps the two alike. Times are Unix seconds (UTC).
+Knows no SQL, and costs nothing to import; `tables` makes the SQLModel classes of it. Times are Unix seconds (UTC).
+There are no foreign keys on purpose: under overload a row may be dropped, and must not take others with it. A change
+here needs a migration and a new `SCHEMA_VERSION`; tests compare the two.
 """
 
 from typing import Any, ClassVar
@@ -9,16 +11,20 @@ import msgspec
 
 
 class Row(msgspec.Struct, kw_only=True):
-    """`table` is its table, `key` its primary key; rows without a key are only ever added."""
+    """`table` is its table, `key` its primary key; rows without a key have an `id` and are only ever added. Columns are
+    its fields: NULL where None is allowed, JSON for lists and dictionaries."""
 
     table: ClassVar[str]
     key: ClassVar[tuple[str, ...]] = ("id",)
+    indexes: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    """The columns of each."""
 
 
 class SessionRow(Row, kw_only=True):
     """One session. `credential` is a digest, never the token; `initialize` is the handshake's request as it came."""
 
     table = "session"
+    indexes = (("last_activity",),)
     id: str
     credential: str
     era: str
@@ -49,6 +55,7 @@ class SymbolViewRow(Row, kw_only=True):
 
     table = "symbol_view"
     key = ("session", "project_root", "relative_path", "name_path")
+    indexes = (("seen_at",),)
     session: str
     project_root: str
     relative_path: str
@@ -62,6 +69,7 @@ class ToolCallRow(Row, kw_only=True):
 
     table = "tool_call"
     key = ()
+    indexes = (("at",), ("session", "at"))
     id: str
     at: float
     session: str
@@ -79,6 +87,7 @@ class EditRow(Row, kw_only=True):
     that gets (JSON). `undoes`: the edit that this one took back."""
 
     table = "edit"
+    indexes = (("at",), ("session", "at"), ("project_root", "at"))
     id: str
     at: float
     call: str
@@ -98,6 +107,8 @@ class EventRow(Row, kw_only=True):
 
     table = "event"
     key = ()
+    # Each filter of the events page, with the order of the page.
+    indexes = (("at",), ("session", "id"), ("project", "id"), ("kind", "id"))
     id: int | None = None
     seq: int
     at: float
@@ -126,6 +137,7 @@ class ServerRunRow(Row, kw_only=True):
     """One run of a language server. `reason` says why it ended; `exit_code` is negative for a signal."""
 
     table = "server_run"
+    indexes = (("started_at",),)
     id: str
     server: str
     version: str = ""
@@ -167,6 +179,20 @@ class DurationTotalRow(Row, kw_only=True):
     duration_ms: float = 0.0
     longest_ms: float = 0.0
     answer_chars: int = 0
+
+
+TABLES: tuple[type[Row], ...] = (
+    SessionRow,
+    SymbolViewRow,
+    ToolCallRow,
+    EditRow,
+    EventRow,
+    ProjectRow,
+    ServerRunRow,
+    DailyTotalRow,
+    DurationTotalRow,
+)
+"""All of them."""
 
 
 class Removal(msgspec.Struct, frozen=True):
