@@ -58,7 +58,7 @@ class Breakage(NamedTuple):
 
 async def broken_by(project: Project, siblings: Siblings, edited: Mapping[str, Redeclared], seconds: float) -> Breakage:
     """What an edit of files of a project may have broken. `edited`: path → what it did to the names declared there."""
-    edited = {path: one for path, one in edited.items() if project.languages.has_references(path)}
+    edited = {path: one for path, one in edited.items() if project.languages.selection.has_references(path)}
     told = {name for one in edited.values() for name in one.gone | one.changed | {moved for moved, _ in one.moved}}
     names = sorted(name for name in told if name.isidentifier())
     if not names:
@@ -199,7 +199,7 @@ class _Search:
         apart: set[tuple[str, Position]] = set()
         for name in names:
             try:
-                found = await part.languages.occurrences(path, name)
+                found = await part.languages.syntax.occurrences(path, name)
             except (LanguageServerError, PathError):
                 continue
             apart.update((name, one.range.start) for one in found if one.kind != "code")

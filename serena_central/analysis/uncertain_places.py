@@ -54,7 +54,7 @@ class Doubts:
             return None
         self._left -= 1
         try:
-            places = await self._project.languages.occurrences(path, name)
+            places = await self._project.languages.syntax.occurrences(path, name)
         except (LanguageServerError, PathError):
             return None
         return {place.range.start for place in places if place.kind != "code"}

@@ -70,7 +70,7 @@ class ProjectBuilder:
             syntax=self.syntax,
             installations=self.installer,
         )
-        for key, text in languages.problems:
+        for key, text in languages.selection.problems:
             origins = found.origins.get(f"language_servers.{key}") or found.origins.get(key, (DEFAULT,))
             self._say(root, Problem("wrong", key, text, origins[-1]))
         cache = IndexCache(self.places.cache, root)

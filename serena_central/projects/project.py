@@ -97,7 +97,7 @@ class Project:
         self.index = SymbolIndex()
         self.indexer = Indexer(root, self.tree, self.index, languages, cache, indexing)
         self._finder = Finder(
-            root, self.tree, self.index, self.indexer, encoding=settings.encoding, rebinds=languages.rebinds
+            root, self.tree, self.index, self.indexer, encoding=settings.encoding, rebinds=languages.selection.rebinds
         )
         self._possible = Possible(root, self.tree, self.index, languages)
         self.relations = Relations(root, self.tree, self.index, self.indexer, languages, self._possible, access)
@@ -117,8 +117,8 @@ class Project:
             ),
             read=self.read,
             settled=self.settled,
-            declared=languages.declared,
-            damage=languages.damage,
+            declared=languages.syntax.declared,
+            damage=languages.syntax.damage,
             applied=edited,
             written_outside=languages.written_outside,
             refuses_conflicts=settings.edit_conflicts == "refuse",
@@ -144,10 +144,10 @@ class Project:
         async with anyio.create_task_group() as tasks:
             await tasks.start(self.tree.run)
             self.tree.subscribe(self._changed)
-            await self.languages.look_at_scripts(self.tree.files)
-            await self.languages.count(list(self.tree.files))
-            self.languages.on_woken = self.indexer.take_in
-            await self.languages.look_at_builds(self.tree.files)
+            await self.languages.selection.look_at_scripts(self.tree.files)
+            await self.languages.selection.count(list(self.tree.files))
+            self.languages.selection.on_woken = self.indexer.take_in
+            await self.languages.builds.look_at(self.tree.files)
             await self.indexer.load()
             tasks.start_soon(self.indexer.run)
             tasks.start_soon(self._compare)
@@ -165,13 +165,13 @@ class Project:
         while True:
             self._installed = anyio.Event()
             await anyio.sleep(COMPARED_AFTER_S)
-            if await self.languages.compare():
+            if await self.languages.compare_builds():
                 self.indexer.doubt(self.tree.files)
             await self._installed.wait()
 
     def _changed(self, changes: Sequence[Change]) -> None:
         self._batches += 1
-        by_builds = self.languages.knows_builds
+        by_builds = self.languages.builds.knows_builds
         # Servers hear of a change before the index asks them about it.
         moved = self.languages.changed(changes)
         self.indexer.changed(changes)
@@ -358,7 +358,7 @@ class Project:
                 "read_file can read it."
             )
         self.locate_code(path)
-        self.languages.asked_about(path)
+        self.languages.selection.asked_about(path)
 
     async def find(self, pattern: str, within: str = "", *, substring: bool = False) -> Found:
         """Symbols whose name path fits, in the project or within a file or folder."""

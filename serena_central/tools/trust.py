@@ -41,9 +41,9 @@ def read_by_syntax(project: Project) -> dict[str, str]:
         server: f"Symbols come from syntax (tree-sitter) where {server} would report fewer: {lacks}. With this many "
         "files "
         f"it is not asked: functions that tree-sitter cannot parse, between macros, may be missing."
-        for server, lacks in project.languages.read_instead().items()
+        for server, lacks in project.languages.builds.read_instead().items()
     }
-    for server, lacks in project.languages.read_besides().items():
+    for server, lacks in project.languages.builds.read_besides().items():
         notes[server] = f"Symbols come from syntax (tree-sitter) where it reports more than {server}: {lacks}."
     return notes
 

@@ -228,7 +228,7 @@ class Aftermath:
             if change.before is not None
             and self._inside(change.path) not in effect.redeclared
             and self._languages.is_searched(path)
-            and self._languages.has_references(path)
+            and self._languages.selection.has_references(path)
         ]
         if not paths:
             return []

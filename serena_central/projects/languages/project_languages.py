@@ -1,11 +1,10 @@
 """Languages of one project: which server answers for a file, and the way to it through the pool.
 
-It joins the catalogue (data), the settings (which server a user wants) and the pool (processes), and forwards what the
+It joins the selection (names, settings), the places where servers run and the pool (processes), and forwards what the
 tree saw to every server that was ever asked for this project. It knows no symbols.
 """
 
 import logging
-from collections import Counter, defaultdict
 from collections.abc import (
     AsyncGenerator,
     Awaitable,
@@ -14,65 +13,51 @@ from collections.abc import (
     Generator,
     Hashable,
     Iterable,
-    Mapping,
     Sequence,
 )
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
 
 from serena_central.core.errors import (
-    ConfigError,
     LanguageServerError,
-    PathError,
     ServerBeingInstalled,
     ServerNotInstalled,
     ServerNotTrusted,
 )
 from serena_central.core.nofollow import open_file, open_following
-from serena_central.core.pacing import paced
 from serena_central.core.places import Places
 from serena_central.core.text import Text
 from serena_central.files.access import OPEN, Access
 from serena_central.files.recent import RecentTexts
-from serena_central.files.stamp import Stamp
-from serena_central.files.text import FileText, decode, read_bytes
+from serena_central.files.text import FileText
 from serena_central.files.tree import Change
 from serena_central.lsp.answers import DocumentSymbol, FileChange
-from serena_central.lsp.catalogue import ServerSpec, catalogue
-from serena_central.lsp.catalogue.choices import Problem
-from serena_central.lsp.catalogue.permitted import Permitted
+from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.client import LanguageServer
-from serena_central.lsp.detection import Detection
 from serena_central.lsp.installers.underway import Underway, underway_of
 from serena_central.lsp.locate import locate
 from serena_central.lsp.roots import (
     Manifests,
-    MarkerNames,
     ProjectDependencies,
     ProjectPython,
     ServerRoot,
-    is_unmarked,
     server_root,
     users_elsewhere,
 )
 from serena_central.pool.key import ServerKey, WantedServer, digest_of
 from serena_central.pool.pool import LanguageServerPool, Lease
 from serena_central.pool.state import Cause
-from serena_central.projects.languages.side_languages import SideLanguages
-from serena_central.symbols.comparison import MANY_FILES, Comparison
+from serena_central.projects.languages.selection import LanguageSelection
+from serena_central.projects.languages.syntax_access import SyntaxAccess
+from serena_central.projects.languages.unmarked_builds import UnmarkedBuilds
 from serena_central.symbols.flat import completed, is_flat
 from serena_central.symbols.indexing import source_identity
-from serena_central.symbols.indexing.symbol_source import Outline, Read
-from serena_central.symbols.kinds import VALUES
-from serena_central.symbols.symbol import Symbol
-from serena_central.symbols.syntax.grammars import Grammar, grammar_of
-from serena_central.symbols.syntax.messages import Claimed, Declared, Edit, Occurrence, Packed
-from serena_central.symbols.syntax.reader import MAX_BYTES, SyntaxReader
-from serena_central.symbols.union import united
+from serena_central.symbols.indexing.symbol_source import Outline
+from serena_central.symbols.syntax.reader import SyntaxReader
 
 logger = logging.getLogger(__name__)
 
@@ -83,22 +68,6 @@ MISSING = "not-installed"
 
 NOT_RUN = "not-trusted"
 """Likewise, where it would execute what a project brings that nobody trusts."""
-
-
-REBINDING: Mapping[str, frozenset[int]] = {
-    "python": frozenset(),
-    "ruby": frozenset(),
-    "typescript": VALUES,
-    "deno": VALUES,
-}
-"""Languages in which definitions of one name in one scope are one symbol (a name that is bound again, a property's
-accessors, signatures, declarations that merge), but for those of these kinds: variables of several blocks. In all
-other languages they are overloads."""
-
-
-class _Content(NamedTuple):
-    stamp: Stamp
-    text: str
 
 
 class Installations(Protocol):
@@ -152,36 +121,39 @@ class ProjectLanguages:
         self._pool = pool
         self._places = places
         self._untrusted = None if trusted else root
-        self._choices = Permitted(catalogue(), chosen or {}, users=users or {}, trusted=trusted)
-        self.problems = [*self._choices.problems]
-        """What of the settings has no effect, and why."""
-        self._detection = Detection(root, catalogue(), [self._known(name) for name in languages])
-        own = [key for key, value in (chosen or {}).items() if value != (users or {}).get(key)]
-        self._side = SideLanguages(side_percent, {*self._servers_named(languages), *self._servers_named(own)})
-        self.on_woken: Callable[[], None] = _nothing
-        """Called when the servers of side languages may be asked from now on, or no longer."""
+        self.selection = LanguageSelection(
+            root,
+            trusted=trusted,
+            languages=languages,
+            chosen=chosen or {},
+            users=users or {},
+            side_percent=side_percent,
+            has_syntax=syntax is not None,
+        )
+        self._choices = self.selection.choices
+        self.syntax = SyntaxAccess(
+            root, syntax, identifier=self.selection.identifier, read_text=self.read_text, encoding=encoding
+        )
+        self.builds = UnmarkedBuilds(root, self.selection, self.syntax)
+        # Put for every file: straight to the part that answers.
+        self.language_of = self.selection.language_of
+        self.spec_for = self.selection.spec_for
+        self.is_code = self.selection.is_code
+        self.is_left_alone = self.selection.is_left_alone
+        self.is_marker = self.selection.is_marker
+        self.grammar = self.syntax.grammar
+        self.instead = self.builds.instead
+        self.read_by_syntax = self.syntax.read
         self.encoding = encoding
         self.changes = 0
         """How often something changed that answers of its servers depend on."""
         self._texts = RecentTexts()
         self._installations = installations
-        self._syntax = syntax
         self._around = around
         self._roots: set[Path] = {root}
-        self._specs: dict[str, ServerSpec | None] = {}
-        self._markers: MarkerNames | None = None
-        """Of the servers above; None when one has come since."""
         self._identities: dict[str, str] = {}
         self._missing: dict[str, ServerSpec] = {}
         """Servers that were not there when they were looked for, until it is told that they are."""
-        self.comparisons: dict[str, Comparison] = {}
-        """Servers that can not know how many files are built → what a comparison with the syntax has brought."""
-        self._builds = 0
-        """How often it came to be told how files are built: clangd looks for that again only after half a minute."""
-        self._united: set[str] = set()
-        """Such servers that miss functions or types which the syntax tells."""
-        self._unmarked: dict[tuple[str, str], bool] = {}
-        """(server, folder of a file) → whether it can't know how files there are built; thrown away likewise."""
         self._wanted: dict[tuple[str, str], WantedServer] = {}
         """(server, folder of a file) → the pool's order; thrown away when a file that marks roots changes."""
         self.restricted: dict[str, str] = {}
@@ -197,115 +169,18 @@ class ProjectLanguages:
         self._users: dict[tuple[str, Path], list[str]] = {}
         """(server, its folder) → folders that use it and are not loaded with it; thrown away likewise."""
 
-    def language_of(self, path: str) -> str | None:
-        """The language of a root-relative path, if this project serves it."""
-        return self._detection.language_of(path)
-
     def is_searched(self, path: str) -> bool:
         """Whether the symbols of a root-relative path are found by name in the whole project.
 
         Those of data and markup are read when their file is asked for, unless the settings name their language, as are
         those of side languages that no grammar reads; go.mod and its like hold none.
         """
-        code = self._is_code_of(path, self.language_of(path))
-        return code and (not self.is_left_alone(path) or self.grammar(path) is not None)
-
-    def _is_code_of(self, path: str, language: str | None) -> bool:
-        """Whether a file counts as code if it is of this language."""
-        if language is None or not self._detection.is_searched(language):
-            return False
-        configuration = catalogue().languages[language].configuration
-        return not configuration or catalogue().identifier_of(path, [language]) not in configuration
-
-    def has_references(self, path: str) -> bool:
-        """Whether other files refer to what a root-relative path declares: not so of data and markup."""
-        language = self.language_of(path)
-        return language is not None and not catalogue().languages[language].data
-
-    def is_code(self, path: str) -> bool:
-        """Whether a root-relative path is code that a language server is asked about."""
-        return self._is_code_of(path, self.language_of(path)) and not self.is_left_alone(path)
-
-    def is_left_alone(self, path: str) -> bool:
-        """Whether a root-relative path is of a side language: its server waits until such a file is asked about."""
-        spec = self.spec_for(path)
-        return spec is not None and self._side.is_left_alone(spec.name)
-
-    def is_side(self, path: str) -> bool:
-        """Whether a root-relative path is of a side language, whether or not somebody has asked about it."""
-        spec = self.spec_for(path)
-        return spec is not None and self._side.is_side(spec.name)
+        return self.selection.is_code_file(path) and (not self.is_left_alone(path) or self.grammar(path) is not None)
 
     def side_languages(self) -> dict[str, str]:
         """Titles of the side languages whose servers are left alone, or asked for in vain → what becomes of how many
         files."""
-        found: dict[str, str] = {}
-        in_vain = (server for server in self._side.woken() if server in self._missing)
-        for server in (*self._side.left_alone(), *in_vain):
-            languages = [catalogue().languages[name] for name in self._choices.spec(server).languages]
-            title = "/".join(one.title for one in languages)
-            read = any(grammar_of(identifier) for one in languages for identifier in one.files)
-            how = "by syntax only" if read and self._syntax is not None else "not searched"
-            found[title] = f"{title} {how} ({self._side.share(server)})"
-        return found
-
-    def asked_about(self, path: str) -> None:
-        """Somebody asks about a root-relative file by its name: its language is no side language from now on."""
-        spec = self.spec_for(path)
-        if spec is not None and self._side.wake(spec.name):
-            self.on_woken()
-
-    async def count(self, paths: Iterable[str]) -> None:
-        """Takes all files of the project, to know its side languages."""
-        files = Counter[str]()
-        async for path in paced(paths):
-            if server := self._counted_with(path, self.language_of(path)):
-                files[server] += 1
-        self._side.set(files)
-
-    def _counted_with(self, path: str, language: str | None) -> str | None:
-        """The server whose share of the project a file of a language adds to."""
-        spec = self._spec_of(language) if self._is_code_of(path, language) else None
-        return spec.name if spec else None
-
-    def _languages_changed(self, changes: Sequence[Change]) -> Mapping[str, str | None]:
-        """Follows which languages there are; returns other files whose language may have changed, and what it was."""
-        before = self._side.left_alone().keys()
-        gone = [(one.path, self.language_of(one.path)) for one in changes if one.kind != "created"]
-        moved = self._detection.changed([one.path for one in changes])
-        come = [*(one.path for one in changes if one.kind != "deleted"), *moved]
-        for path, language in (*gone, *moved.items()):
-            if server := self._counted_with(path, language):
-                self._side.count(server, -1)
-        for path in come:
-            if server := self._counted_with(path, self.language_of(path)):
-                self._side.count(server, 1)
-        if self._side.left_alone().keys() != before:
-            self.on_woken()
-        return moved
-
-    def rebinds(self, path: str, kind: int) -> bool:
-        """Whether definitions of one name in one scope of a root-relative path, such as one of this kind, are one
-        symbol."""
-        others = REBINDING.get(self.language_of(path) or "")
-        return others is not None and kind not in others
-
-    async def look_at_scripts(self, paths: Iterable[str]) -> None:
-        """Reads the first lines of files whose names say nothing: many at once, before they are asked for."""
-        unknown = list(paths)
-        self._detection.remember(await anyio.to_thread.run_sync(self._detection.read_scripts, unknown))
-
-    def spec_for(self, path: str) -> ServerSpec | None:
-        """The server that answers for a root-relative path; None where no language or no server for it is known."""
-        return self._spec_of(self.language_of(path))
-
-    def _spec_of(self, language: str | None) -> ServerSpec | None:
-        if language is None:
-            return None
-        if language not in self._specs:
-            self._specs[language] = self._choices.server_for(language)
-            self._markers = None
-        return self._specs[language]
+        return self.selection.side_languages(self._missing)
 
     def identity(self, path: str) -> str | None:
         """Server, version and settings digest that answer for a path: what a cached answer must agree with."""
@@ -315,39 +190,9 @@ class ProjectLanguages:
         instead = self.instead(path)
         if instead is None:
             return self._identity_of(spec)
-        compared = self.comparisons.get(spec.name)
-        by_syntax = compared is not None and compared.reads_by_syntax
-        return instead if by_syntax else source_identity.united(self._identity_of(spec), instead)
-
-    def instead(self, path: str) -> str | None:
-        """What reads a file by syntax in place of a server that can't know how it is built; None where one can."""
-        spec, grammar = self.spec_for(path), self.grammar(path)
-        if spec is None or grammar is None or not self._is_unmarked(spec, path):
-            return None
-        return source_identity.instead(grammar)
-
-    def _is_unmarked(self, spec: ServerSpec, path: str) -> bool:
-        if spec.roots.unmarked is None:
-            return False
-        place = spec.name, path.rpartition("/")[0]
-        if place not in self._unmarked:
-            self._unmarked[place] = is_unmarked(spec, self._root, self._root / path)
-        return self._unmarked[place]
-
-    @property
-    def knows_builds(self) -> bool:
-        """Whether it was looked at how files are built, so that symbols depend on what marks that."""
-        return bool(self._unmarked)
-
-    def read_instead(self) -> dict[str, str]:
-        """Servers in whose place files are read by syntax alone → what they lack for these files."""
-        read = (name for name, compared in self.comparisons.items() if compared.reads_by_syntax)
-        return {name: catalogue().servers[name].roots.unmarked or "" for name in read}
-
-    def read_besides(self) -> dict[str, str]:
-        """Servers beside which files are read by syntax, which told more of some → what they lack for these files."""
-        read = self._united - self.read_instead().keys()
-        return {name: catalogue().servers[name].roots.unmarked or "" for name in sorted(read)}
+        return (
+            instead if self.builds.reads_by_syntax(spec) else source_identity.united(self._identity_of(spec), instead)
+        )
 
     def meaning(self, path: str) -> str | None:
         """As `identity`, for answers that depend on what is imported, as references do and a file's symbols don't."""
@@ -368,7 +213,7 @@ class ProjectLanguages:
 
     def _state(self, spec: ServerSpec) -> str:
         """What a process of a server was started with, and another one has to be started for."""
-        builds = str(self._builds) if spec.roots.unmarked is not None and self._builds else ""
+        builds = str(self.builds.changes) if spec.roots.unmarked is not None and self.builds.changes else ""
         return self._environment(spec) + builds
 
     def look_at_environment(self) -> None:
@@ -464,7 +309,7 @@ class ProjectLanguages:
     def caveat(self, path: str) -> str | None:
         """What the uses of a path's symbols may lack, since the project doesn't say how it is built."""
         spec = self.spec_for(path)
-        if spec is None or not self._is_unmarked(spec, path):
+        if spec is None or not self.builds.is_unmarked_by(spec, path):
             return None
         return spec.roots.unmarked
 
@@ -474,7 +319,7 @@ class ProjectLanguages:
         Raises:
             LanguageServerError: no server, or it failed.
         """
-        self.asked_about(path)
+        self.selection.asked_about(path)
         wanted = self._wanted_for(path)
 
         self._dependencies.asked(wanted.spec.name, wanted.spec.dependencies, path)
@@ -547,9 +392,10 @@ class ProjectLanguages:
         spec = self.spec_for(path)
         if spec is None:
             return "no language server is known for this kind of file."
-        if self._side.is_left_alone(spec.name):
+        share = self.selection.share(spec.name)
+        if share is not None:
             return (
-                f"its language server {spec.name} is not started for {self._side.share(spec.name)} until a call names "
+                f"its language server {spec.name} is not started for {share} until a call names "
                 "such a file as its relative_path (setting side_language_percent)."
             )
         missing = MISSING in self._identity_of(spec)
@@ -657,156 +503,27 @@ class ProjectLanguages:
             async with lease as server:
                 yield LeasedServer(self, lease, server)
 
+    async def compare_builds(self) -> bool:
+        """Decides who knows files better of which nothing says how they are built; whether some are to be read by
+        their server since."""
+        return await self.builds.compare(
+            lambda path: self._read(self._wanted_for(path), lambda server: server.document_symbols(self._root / path))
+        )
+
     async def outline(self, server: LanguageServer, path: str) -> Outline:
         """The symbols of a file, as its server tells them and the syntax completes them."""
         outline = Outline(await self._whole(path, await server.document_symbols(self._root / path)))
-        return outline if self.instead(path) is None else await self._united_with_syntax(path, outline)
-
-    async def look_at_builds(self, paths: Iterable[str]) -> None:
-        """Sees which servers can't know so many of these files that all are read by syntax until it is decided who
-        knows them better; root-relative paths."""
-        unknown: dict[str, list[str]] = defaultdict(list)
-        async for path in paced(list(paths)):
-            spec = self.spec_for(path)
-            if spec is not None and spec.roots.unmarked is not None and self.instead(path) is not None:
-                unknown[spec.name].append(path)
-        for server, files in unknown.items():
-            if len(files) >= MANY_FILES and server not in self.comparisons:
-                self.comparisons[server] = Comparison(files)
-
-    async def compare(self) -> bool:
-        """Decides by samples who knows such files better; whether some are to be read by their server since."""
-        moved = False
-        for server, compared in self.comparisons.items():
-            if compared.decided:
-                continue
-            try:
-                for path in compared.sample:
-                    await self._compare(path, compared)
-            except LanguageServerError as error:
-                logger.info("%s was not compared with the syntax: %s", server, error)
-                continue
-            compared.close()
-            logger.info("%s compared with the syntax: %s", server, compared)
-            moved = moved or not compared.prefers_syntax
-        return moved
-
-    async def _compare(self, path: str, compared: Comparison) -> None:
-        if compared.decided or self.instead(path) is None:
-            return
-        try:
-            by_syntax = await self.by_syntax(path)
-            by_server = await self._read(
-                self._wanted_for(path), lambda server: server.document_symbols(self._root / path)
-            )
-        except PathError:
-            return
-        compared.add(by_server, by_syntax.symbols)
-
-    async def _united_with_syntax(self, path: str, by_server: Outline) -> Outline:
-        """What a server and the syntax tell of a file that the server can't know."""
-        spec = self.spec_for(path)
-        try:
-            union = united(by_server, await self.by_syntax(path))
-        except LanguageServerError as error:
-            logger.warning("cannot read the symbols of %s by syntax: %s", path, error)
-            return by_server
-        if union.adds_by_syntax and spec is not None:
-            self._united.add(spec.name)
-        return union.outline
+        return outline if self.instead(path) is None else await self.builds.united_with_syntax(path, outline)
 
     async def _whole(self, path: str, symbols: Sequence[DocumentSymbol]) -> Sequence[DocumentSymbol]:
         """A server's symbols with whole definitions, as far as the syntax tells what a flat answer does not."""
         if not is_flat(symbols) or self.grammar(path) is None:
             return symbols
         try:
-            return completed(symbols, (await self.by_syntax(path)).symbols)
+            return completed(symbols, (await self.syntax.outline(path)).symbols)
         except LanguageServerError as error:
             logger.warning("cannot determine the definitions of %s: %s", path, error)
             return symbols
-
-    def grammar(self, path: str) -> Grammar | None:
-        """The grammar that reads a root-relative path by syntax, if this project serves its language."""
-        return None if self._syntax is None else grammar_of(self.identifier(path))
-
-    def identifier(self, path: str) -> str:
-        """LSP's identifier of a file's language; empty where this project serves none."""
-        language = self.language_of(path)
-        return catalogue().identifier_of(path, [language]) if language else ""
-
-    async def by_syntax(self, path: str) -> Outline:
-        """The symbols of a file that has a grammar, by syntax alone.
-
-        Raises:
-            LanguageServerError: it can't be parsed.
-            PathError: it can't be read.
-        """
-        assert self._syntax is not None, "grammar() found none"
-        text = await anyio.to_thread.run_sync(self.read_text, self._root / path)
-        return await self._syntax.outline(self.identifier(path), text.content)
-
-    async def read_by_syntax(self, paths: Sequence[str]) -> list[Read | LanguageServerError | PathError]:
-        """The symbols of files that have a grammar, by syntax alone, as the index keeps them; in their order.
-
-        Raises LanguageServerError for all.
-        """
-        assert self._syntax is not None, "grammar() found none"
-        texts = await anyio.to_thread.run_sync(self._contents, paths)
-        asked = [(self.identifier(path), one.text) for path, one in texts.items() if isinstance(one, _Content)]
-        answers = iter(await self._syntax.packed(asked))
-        found: list[Read | LanguageServerError | PathError] = []
-        for path in paths:
-            one = texts[path]
-            if isinstance(one, PathError):
-                found.append(one)
-                continue
-            answer = next(answers)
-            found.append(Read(one.stamp, answer) if isinstance(answer, Packed) else answer)
-        return found
-
-    def _contents(self, paths: Sequence[str]) -> "dict[str, _Content | PathError]":
-        """The texts of files that nobody reads again soon; in a thread."""
-        found: dict[str, _Content | PathError] = {}
-        for path in paths:
-            try:
-                data, stamp = read_bytes(self._root / path, max_bytes=MAX_BYTES)
-                found[path] = _Content(stamp, decode(data, path, self.encoding).content)
-            except PathError as error:
-                found[path] = error
-        return found
-
-    async def occurrences(self, path: str, name: str) -> list[Occurrence]:
-        """Where a name stands in a file, and in what, by syntax; nothing where its language has no grammar.
-
-        Raises:
-            LanguageServerError: it can't be parsed.
-            PathError: it can't be read.
-        """
-        if self._syntax is None or self.grammar(path) is None:
-            return []
-        text = await anyio.to_thread.run_sync(self.read_text, self._root / path)
-        return await self._syntax.occurrences(self.identifier(path), text.content, name)
-
-    async def declared(self, path: str, text: Text, symbol: Symbol) -> Declared | None:
-        """What the syntax says of a symbol's range in a text of a root-relative path; None where it says nothing."""
-        if self._syntax is None or self.grammar(path) is None:
-            return None
-        claimed = Claimed(symbol.name, symbol.range, symbol.name_position)
-        try:
-            return await self._syntax.declared(self.identifier(path), text.content, claimed)
-        except LanguageServerError as error:
-            logger.warning("cannot determine whether %s of %s is complete: %s", symbol.name, path, error)
-            return None
-
-    async def damage(self, path: str, text: Text, edit: Edit) -> str:
-        """What an edit of a text of a root-relative path breaks in its syntax; empty if nothing, or not known."""
-        if self._syntax is None or self.grammar(path) is None:
-            return ""
-        try:
-            return await self._syntax.damage(self.identifier(path), text.content, edit)
-        except LanguageServerError as error:
-            logger.warning("cannot determine what an edit of %s breaks: %s", path, error)
-            return ""
 
     def changed(self, changes: Sequence[Change]) -> Collection[str]:
         """Tells every server of this project what happened on disk, before anybody asks again.
@@ -815,15 +532,14 @@ class ProjectLanguages:
         """
         self.changes += 1
         if any(self.is_marker(change.path) for change in changes):
-            if any(self._unmarked.values()) and any(self._marks_builds(change.path) for change in changes):
-                self._builds += 1
-                self._united.clear()
+            if any(self.selection.marks_builds(change.path) for change in changes):
+                self.builds.marked()
             self._forget_places()
             self.python.forget()
             self._dependencies.forget()
             for root in self._roots:
                 self._pool.may_start(root, "the project's configuration has changed")
-        moved = self._languages_changed(changes)
+        moved = self.selection.changed(changes)
         told = [FileChange(self._root / change.path, change.kind) for change in changes]
         for root in self._roots:
             self._pool.files_changed(root, told)
@@ -858,44 +574,15 @@ class ProjectLanguages:
 
     def _forget_places(self) -> None:
         self._wanted.clear()
-        self._unmarked.clear()
+        self.builds.forget()
         self._named_folders.clear()
         self._manifests = Manifests()
         self._users = {}
-
-    def _marks_builds(self, path: str) -> bool:
-        """Whether a file may say how files are built of which that is not known."""
-        unknown = [spec for spec in self._specs.values() if spec is not None and spec.roots.unmarked is not None]
-        names = MarkerNames.of(marker for spec in unknown for group in spec.roots.markers for marker in group)
-        return names.fit(path.rpartition("/")[2])
-
-    def is_marker(self, path: str) -> bool:
-        """Whether a file may say where a server's root is. Takes a microsecond: it is asked of all files."""
-        if self._markers is None:
-            specs = [spec for spec in self._specs.values() if spec is not None]
-            self._markers = MarkerNames.of(marker for spec in specs for group in spec.roots.markers for marker in group)
-        return self._markers.fit(path.rpartition("/")[2])
 
     @property
     def roots(self) -> frozenset[Path]:
         """Roots of the servers that were asked for this project."""
         return frozenset(self._roots)
-
-    def _servers_named(self, keys: Iterable[str]) -> set[str]:
-        """Servers that settings mean by languages or their own names."""
-        named = set[str]()
-        for key in keys:
-            with suppress(ConfigError):
-                named.add(self._choices.named_by(key))
-        return named
-
-    def _known(self, name: str) -> str:
-        """The catalogue's name of a language; what is none serves no file."""
-        try:
-            return catalogue().language(name)
-        except ConfigError as error:
-            self.problems.append(Problem("languages", error.problem))
-            return name
 
 
 class LeasedServer:
@@ -916,7 +603,3 @@ class LeasedServer:
 
     async def outline(self, path: str) -> Outline:
         return await self._languages.outline(self._server, path)
-
-
-def _nothing() -> None:
-    """Nobody wants to know."""

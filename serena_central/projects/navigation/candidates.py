@@ -100,7 +100,7 @@ class CandidateSearch:
                 read = self._languages.read(self._root / path)
             except PathError:
                 continue
-            if places := self._candidates(read, word, self._languages.identifier(path)):
+            if places := self._candidates(read, word, self._languages.selection.identifier(path)):
                 found[path] = places
         return found
 

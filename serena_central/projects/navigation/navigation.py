@@ -270,7 +270,7 @@ class Relations:
 
     def identifier(self, path: str) -> str:
         """LSP's identifier of a file's language; empty where this project serves none."""
-        return self._languages.identifier(path)
+        return self._languages.selection.identifier(path)
 
     async def _proposed(
         self, path: str, position: Position, new_name: str, candidates: Sequence[Path]

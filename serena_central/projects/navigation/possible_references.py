@@ -219,7 +219,7 @@ class Possible:
     async def _by_grammar(self, path: str, name: str) -> Mapping[Position, Occurrence]:
         """Position → what the name is there, where a grammar can tell."""
         try:
-            return {one.range.start: one for one in await self._languages.occurrences(path, name)}
+            return {one.range.start: one for one in await self._languages.syntax.occurrences(path, name)}
         except (LanguageServerError, PathError):
             return {}
 

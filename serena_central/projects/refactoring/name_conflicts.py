@@ -58,7 +58,7 @@ class Naming:
 
     async def objections(self, hit: Hit, new_name: str) -> list[str]:
         """Sentences about what forbids a symbol that name."""
-        if is_keyword(self._languages.identifier(hit.path), new_name, member=_is_member(hit.file, hit.place)):
+        if is_keyword(self._languages.selection.identifier(hit.path), new_name, member=_is_member(hit.file, hit.place)):
             return [f"{new_name} is a keyword of {self._languages.language_of(hit.path)}."]
         places = [f"{hit.path}:{line0}" for line0 in _declared(hit.file, hit, new_name)]
         others = await self._sharing(hit, new_name)
@@ -98,7 +98,7 @@ class Naming:
     async def _apart(self, path: str, name: str) -> Collection[Position]:
         """Where a name stands in strings and comments, if a grammar can tell."""
         try:
-            found = await self._languages.occurrences(path, name)
+            found = await self._languages.syntax.occurrences(path, name)
         except (LanguageServerError, PathError):
             return ()
         return {one.range.start for one in found if one.kind != "code"}
@@ -109,7 +109,7 @@ class Naming:
         is_qualified = bool(_QUALIFIED.search(text.line(position.line0)[: position.column]))
         if not _is_member(hit.file, hit.place):
             return not is_qualified
-        if is_qualified or self._languages.identifier(path) not in _NAMED_RECEIVER:
+        if is_qualified or self._languages.selection.identifier(path) not in _NAMED_RECEIVER:
             return True
         file = self._index.file(path) if path in self._index else FileSymbols(())
         return any(
@@ -118,7 +118,7 @@ class Naming:
 
     async def _sharing(self, hit: Hit, new_name: str) -> list[str]:
         """Other files that may declare something in the container of a symbol."""
-        identifier, folder = self._languages.identifier(hit.path), PurePosixPath(hit.path).parent
+        identifier, folder = self._languages.selection.identifier(hit.path), PurePosixPath(hit.path).parent
         if identifier not in _FOLDER_IS_PACKAGE:
             return []
         beside = [
@@ -126,7 +126,7 @@ class Naming:
             for path in self._tree.files
             if path != hit.path
             and PurePosixPath(path).parent == folder
-            and self._languages.identifier(path) == identifier
+            and self._languages.selection.identifier(path) == identifier
         ]
         return sorted(await self._possible.holding(beside, new_name))
 

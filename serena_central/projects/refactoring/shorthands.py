@@ -77,10 +77,10 @@ async def are_patterns(languages: ProjectLanguages, rename: Rename, name: str) -
 
 async def shorthands(languages: ProjectLanguages, path: str, name: str) -> Mapping[Position, Shorthand]:
     """Where a name stands in a file for a field and a value at once, as far as a grammar can tell."""
-    if languages.identifier(path) not in SHORTHANDS:
+    if languages.selection.identifier(path) not in SHORTHANDS:
         return {}
     try:
-        found = await languages.occurrences(path, name)
+        found = await languages.syntax.occurrences(path, name)
     except (LanguageServerError, PathError):
         return {}
     return {one.range.start: one.shorthand for one in found if one.shorthand is not None}

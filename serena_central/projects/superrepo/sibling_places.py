@@ -109,7 +109,7 @@ def _holding(sibling: Project, declared: Declaration) -> tuple[list[str], bool]:
 async def _words(sibling: Project, path: str, name: str) -> Mapping[Position, Occurrence]:
     """What the name stands in, where a grammar can tell."""
     try:
-        return {one.range.start: one for one in await sibling.languages.occurrences(path, name)}
+        return {one.range.start: one for one in await sibling.languages.syntax.occurrences(path, name)}
     except (LanguageServerError, PathError):
         return {}
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from serena_central.projects.relations import Relations
 
+from serena_central.projects.navigation.navigation import Relations
 from tests.support.languages import Asker, asker
 
 pytestmark = pytest.mark.anyio

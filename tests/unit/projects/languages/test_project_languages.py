@@ -43,7 +43,7 @@ async def test_what_has_no_effect_is_among_the_problems(tmp_path: Path) -> None:
     made = ProjectLanguages(
         tmp_path, world.pool, world.places, trusted=True, languages=["cobol", "golang"], chosen={"python": "tie"}
     )
-    assert [problem.key for problem in made.problems] == ["python", "languages"]
+    assert [problem.key for problem in made.selection.problems] == ["python", "languages"]
     assert made.language_of("a.go") == "go"
     assert made.language_of("a.py") is None
 

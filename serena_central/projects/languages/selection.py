@@ -1,0 +1,210 @@
+"""Which language a file has, and which server answers for it: what the files' names and the settings decide.
+
+It starts nothing and reads no more of a file than its first line.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+
+from serena_central.core.errors import ConfigError
+from serena_central.core.pacing import paced
+from serena_central.files.tree import Change
+from serena_central.lsp.catalogue import ServerSpec, catalogue
+from serena_central.lsp.catalogue.choices import Problem
+from serena_central.lsp.catalogue.permitted import Permitted
+from serena_central.lsp.detection import Detection
+from serena_central.lsp.roots import MarkerNames
+from serena_central.projects.languages.side_languages import SideLanguages
+from serena_central.symbols.kinds import VALUES
+from serena_central.symbols.syntax.grammars import grammar_of
+
+REBINDING: Mapping[str, frozenset[int]] = {
+    "python": frozenset(),
+    "ruby": frozenset(),
+    "typescript": VALUES,
+    "deno": VALUES,
+}
+"""Languages in which definitions of one name in one scope are one symbol (a name that is bound again, a property's
+accessors, signatures, declarations that merge), but for those of these kinds: variables of several blocks. In all
+other languages they are overloads."""
+
+
+class LanguageSelection:
+    """Of one project. Belongs to the event loop's thread."""
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        trusted: bool,
+        languages: Sequence[str],
+        chosen: dict[str, Any],
+        users: dict[str, Any],
+        side_percent: float,
+        has_syntax: bool,
+    ) -> None:
+        """Parameters as of `ProjectLanguages`; `has_syntax`: files may be read by syntax."""
+        self.choices = Permitted(catalogue(), chosen, users=users, trusted=trusted)
+        self.problems = [*self.choices.problems]
+        """What of the settings has no effect, and why."""
+        self._detection = Detection(root, catalogue(), [self._known(name) for name in languages])
+        own = [key for key, value in chosen.items() if value != users.get(key)]
+        self._side = SideLanguages(side_percent, {*self._servers_named(languages), *self._servers_named(own)})
+        self._has_syntax = has_syntax
+        self.on_woken: Callable[[], None] = _nothing
+        """Called when the servers of side languages may be asked from now on, or no longer."""
+        self._specs: dict[str, ServerSpec | None] = {}
+        self._markers: MarkerNames | None = None
+        """Of the servers above; None when one has come since."""
+
+    def language_of(self, path: str) -> str | None:
+        """The language of a root-relative path, if this project serves it."""
+        return self._detection.language_of(path)
+
+    def _is_code_of(self, path: str, language: str | None) -> bool:
+        """Whether a file counts as code if it is of this language."""
+        if language is None or not self._detection.is_searched(language):
+            return False
+        configuration = catalogue().languages[language].configuration
+        return not configuration or catalogue().identifier_of(path, [language]) not in configuration
+
+    def is_code_file(self, path: str) -> bool:
+        """Whether a root-relative path is code, whoever is asked about it."""
+        return self._is_code_of(path, self.language_of(path))
+
+    def has_references(self, path: str) -> bool:
+        """Whether other files refer to what a root-relative path declares: not so of data and markup."""
+        language = self.language_of(path)
+        return language is not None and not catalogue().languages[language].data
+
+    def is_code(self, path: str) -> bool:
+        """Whether a root-relative path is code that a language server is asked about."""
+        return self._is_code_of(path, self.language_of(path)) and not self.is_left_alone(path)
+
+    def is_left_alone(self, path: str) -> bool:
+        """Whether a root-relative path is of a side language: its server waits until such a file is asked about."""
+        spec = self.spec_for(path)
+        return spec is not None and self._side.is_left_alone(spec.name)
+
+    def is_side(self, path: str) -> bool:
+        """Whether a root-relative path is of a side language, whether or not somebody has asked about it."""
+        spec = self.spec_for(path)
+        return spec is not None and self._side.is_side(spec.name)
+
+    def side_languages(self, missing: Container[str]) -> dict[str, str]:
+        """Titles of the side languages whose servers are left alone, or were asked for and are `missing` → what becomes
+        of how many files."""
+        found: dict[str, str] = {}
+        in_vain = (server for server in self._side.woken() if server in missing)
+        for server in (*self._side.left_alone(), *in_vain):
+            languages = [catalogue().languages[name] for name in self.choices.spec(server).languages]
+            title = "/".join(one.title for one in languages)
+            read = any(grammar_of(identifier) for one in languages for identifier in one.files)
+            how = "by syntax only" if read and self._has_syntax else "not searched"
+            found[title] = f"{title} {how} ({self._side.share(server)})"
+        return found
+
+    def asked_about(self, path: str) -> None:
+        """Somebody asks about a root-relative file by its name: its language is no side language from now on."""
+        spec = self.spec_for(path)
+        if spec is not None and self._side.wake(spec.name):
+            self.on_woken()
+
+    async def count(self, paths: Iterable[str]) -> None:
+        """Takes all files of the project, to know its side languages."""
+        files = Counter[str]()
+        async for path in paced(paths):
+            if server := self._counted_with(path, self.language_of(path)):
+                files[server] += 1
+        self._side.set(files)
+
+    def _counted_with(self, path: str, language: str | None) -> str | None:
+        """The server whose share of the project a file of a language adds to."""
+        spec = self.spec_of(language) if self._is_code_of(path, language) else None
+        return spec.name if spec else None
+
+    def changed(self, changes: Sequence[Change]) -> Mapping[str, str | None]:
+        """Follows which languages there are; returns other files whose language may have changed, and what it was."""
+        before = self._side.left_alone().keys()
+        gone = [(one.path, self.language_of(one.path)) for one in changes if one.kind != "created"]
+        moved = self._detection.changed([one.path for one in changes])
+        come = [*(one.path for one in changes if one.kind != "deleted"), *moved]
+        for path, language in (*gone, *moved.items()):
+            if server := self._counted_with(path, language):
+                self._side.count(server, -1)
+        for path in come:
+            if server := self._counted_with(path, self.language_of(path)):
+                self._side.count(server, 1)
+        if self._side.left_alone().keys() != before:
+            self.on_woken()
+        return moved
+
+    def rebinds(self, path: str, kind: int) -> bool:
+        """Whether definitions of one name in one scope of a root-relative path, such as one of this kind, are one
+        symbol."""
+        others = REBINDING.get(self.language_of(path) or "")
+        return others is not None and kind not in others
+
+    async def look_at_scripts(self, paths: Iterable[str]) -> None:
+        """Reads the first lines of files whose names say nothing: many at once, before they are asked for."""
+        unknown = list(paths)
+        self._detection.remember(await anyio.to_thread.run_sync(self._detection.read_scripts, unknown))
+
+    def spec_for(self, path: str) -> ServerSpec | None:
+        """The server that answers for a root-relative path; None where no language or no server for it is known."""
+        return self.spec_of(self.language_of(path))
+
+    def spec_of(self, language: str | None) -> ServerSpec | None:
+        if language is None:
+            return None
+        if language not in self._specs:
+            self._specs[language] = self.choices.server_for(language)
+            self._markers = None
+        return self._specs[language]
+
+    def identifier(self, path: str) -> str:
+        """LSP's identifier of a file's language; empty where this project serves none."""
+        language = self.language_of(path)
+        return catalogue().identifier_of(path, [language]) if language else ""
+
+    def marks_builds(self, path: str) -> bool:
+        """Whether a file may say how files are built of which that is not known."""
+        unknown = [spec for spec in self._specs.values() if spec is not None and spec.roots.unmarked is not None]
+        names = MarkerNames.of(marker for spec in unknown for group in spec.roots.markers for marker in group)
+        return names.fit(path.rpartition("/")[2])
+
+    def is_marker(self, path: str) -> bool:
+        """Whether a file may say where a server's root is. Takes a microsecond: it is asked of all files."""
+        if self._markers is None:
+            specs = [spec for spec in self._specs.values() if spec is not None]
+            self._markers = MarkerNames.of(marker for spec in specs for group in spec.roots.markers for marker in group)
+        return self._markers.fit(path.rpartition("/")[2])
+
+    def _servers_named(self, keys: Iterable[str]) -> set[str]:
+        """Servers that settings mean by languages or their own names."""
+        named = set[str]()
+        for key in keys:
+            with suppress(ConfigError):
+                named.add(self.choices.named_by(key))
+        return named
+
+    def _known(self, name: str) -> str:
+        """The catalogue's name of a language; what is none serves no file."""
+        try:
+            return catalogue().language(name)
+        except ConfigError as error:
+            self.problems.append(Problem("languages", error.problem))
+            return name
+
+    def share(self, server: str) -> str | None:
+        """How many files a side language's server has, for people; None for all others."""
+        return self._side.share(server) if self._side.is_left_alone(server) else None
+
+
+def _nothing() -> None:
+    """Nobody wants to know."""

@@ -1,0 +1,124 @@
+"""What the syntax says of a project's files, in whose languages there are grammars. No server is asked."""
+
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio.to_thread
+
+from serena_central.core.errors import LanguageServerError, PathError
+from serena_central.core.text import Text
+from serena_central.files.stamp import Stamp
+from serena_central.files.text import decode, read_bytes
+from serena_central.symbols.indexing.symbol_source import Outline, Read
+from serena_central.symbols.symbol import Symbol
+from serena_central.symbols.syntax.grammars import Grammar, grammar_of
+from serena_central.symbols.syntax.messages import Claimed, Declared, Edit, Occurrence, Packed
+from serena_central.symbols.syntax.reader import MAX_BYTES, SyntaxReader
+
+logger = logging.getLogger(__name__)
+
+
+class _Content(NamedTuple):
+    stamp: Stamp
+    text: str
+
+
+class SyntaxAccess:
+    """Of one project. Paths are root-relative."""
+
+    def __init__(
+        self,
+        root: Path,
+        reader: SyntaxReader | None,
+        *,
+        identifier: Callable[[str], str],
+        read_text: Callable[[Path], Text],
+        encoding: str | None,
+    ) -> None:
+        """`identifier`: LSP's of a file's language, empty where the project serves none. Without `reader` nothing is
+        read by syntax."""
+        self._root = root
+        self._reader = reader
+        self._identifier = identifier
+        self._read_text = read_text
+        self._encoding = encoding
+
+    def grammar(self, path: str) -> Grammar | None:
+        """The grammar that reads a root-relative path by syntax, if this project serves its language."""
+        return None if self._reader is None else grammar_of(self._identifier(path))
+
+    async def outline(self, path: str) -> Outline:
+        """The symbols of a file that has a grammar, by syntax alone.
+
+        Raises:
+            LanguageServerError: it can't be parsed.
+            PathError: it can't be read.
+        """
+        assert self._reader is not None, "grammar() found none"
+        text = await anyio.to_thread.run_sync(self._read_text, self._root / path)
+        return await self._reader.outline(self._identifier(path), text.content)
+
+    async def read(self, paths: Sequence[str]) -> list[Read | LanguageServerError | PathError]:
+        """The symbols of files that have a grammar, by syntax alone, as the index keeps them; in their order.
+
+        Raises LanguageServerError for all.
+        """
+        assert self._reader is not None, "grammar() found none"
+        texts = await anyio.to_thread.run_sync(self._contents, paths)
+        asked = [(self._identifier(path), one.text) for path, one in texts.items() if isinstance(one, _Content)]
+        answers = iter(await self._reader.packed(asked))
+        found: list[Read | LanguageServerError | PathError] = []
+        for path in paths:
+            one = texts[path]
+            if isinstance(one, PathError):
+                found.append(one)
+                continue
+            answer = next(answers)
+            found.append(Read(one.stamp, answer) if isinstance(answer, Packed) else answer)
+        return found
+
+    def _contents(self, paths: Sequence[str]) -> "dict[str, _Content | PathError]":
+        """The texts of files that nobody reads again soon; in a thread."""
+        found: dict[str, _Content | PathError] = {}
+        for path in paths:
+            try:
+                data, stamp = read_bytes(self._root / path, max_bytes=MAX_BYTES)
+                found[path] = _Content(stamp, decode(data, path, self._encoding).content)
+            except PathError as error:
+                found[path] = error
+        return found
+
+    async def occurrences(self, path: str, name: str) -> list[Occurrence]:
+        """Where a name stands in a file, and in what, by syntax; nothing where its language has no grammar.
+
+        Raises:
+            LanguageServerError: it can't be parsed.
+            PathError: it can't be read.
+        """
+        if self._reader is None or self.grammar(path) is None:
+            return []
+        text = await anyio.to_thread.run_sync(self._read_text, self._root / path)
+        return await self._reader.occurrences(self._identifier(path), text.content, name)
+
+    async def declared(self, path: str, text: Text, symbol: Symbol) -> Declared | None:
+        """What the syntax says of a symbol's range in a text of a root-relative path; None where it says nothing."""
+        if self._reader is None or self.grammar(path) is None:
+            return None
+        claimed = Claimed(symbol.name, symbol.range, symbol.name_position)
+        try:
+            return await self._reader.declared(self._identifier(path), text.content, claimed)
+        except LanguageServerError as error:
+            logger.warning("cannot determine whether %s of %s is complete: %s", symbol.name, path, error)
+            return None
+
+    async def damage(self, path: str, text: Text, edit: Edit) -> str:
+        """What an edit of a text of a root-relative path breaks in its syntax; empty if nothing, or not known."""
+        if self._reader is None or self.grammar(path) is None:
+            return ""
+        try:
+            return await self._reader.damage(self._identifier(path), text.content, edit)
+        except LanguageServerError as error:
+            logger.warning("cannot determine what an edit of %s breaks: %s", path, error)
+            return ""
