@@ -140,6 +140,7 @@ class ProjectLanguages:
         self.spec_for = self.selection.spec_for
         self.is_code = self.selection.is_code
         self.is_left_alone = self.selection.is_left_alone
+        self.is_side = self.selection.is_side
         self.is_marker = self.selection.is_marker
         self.grammar = self.syntax.grammar
         self.instead = self.builds.instead
