@@ -18,9 +18,9 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
+from serena_central.access.auth import Guard, refuse_open_binding
 from serena_central.access.browsers import Browsers
 from serena_central.access.connections import Connections
-from serena_central.access.guard import Guard, refuse_open_binding
 from serena_central.access.headers import SafePages
 from serena_central.access.proof import Prover
 from serena_central.access.token import Token, obtain_token
@@ -70,7 +70,6 @@ from serena_central.tools.families import CATALOGUE
 from serena_central.tools.offer import Offer
 from serena_central.tools.once import Once, called_once
 from serena_central.tools.services import Services
-from serena_central.web.answers import no_such_route
 from serena_central.web.api import Api
 from serena_central.web.hooks import Hooks
 from serena_central.web.metrics import Metrics
@@ -78,6 +77,7 @@ from serena_central.web.pages.page import BELOW
 from serena_central.web.pages.table import Dashboard
 from serena_central.web.parts import Parts
 from serena_central.web.presence import Presence
+from serena_central.web.responses import no_such_route
 from serena_central.web.routes import OPEN_PATHS, routes
 from serena_central.web.tally import Tally
 from serena_central.web.warming import Warming

@@ -1,6 +1,6 @@
 """One language server in use: its life from spawn to reaped tree, and the requests that callers make of it.
 
-How it is talked to is `conversation`'s business. It knows nothing of pools, sessions or projects.
+How it is talked to is `lsp_session`'s business. It knows nothing of pools, sessions or projects.
 """
 
 import logging
@@ -40,11 +40,11 @@ from serena_central.lsp.answers import (
 )
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.catalogue.spec import Feature
-from serena_central.lsp.conversation import Conversation, Question
 from serena_central.lsp.conversion import Converter, plain, signatures, take_long
 from serena_central.lsp.documents import Reading
 from serena_central.lsp.handshake import merged
 from serena_central.lsp.locate import Launch
+from serena_central.lsp.lsp_session import LspSession, Question
 from serena_central.lsp.patterns import NamePatterns
 from serena_central.lsp.types import (
     LspDiagnosticReport,
@@ -112,7 +112,7 @@ class LanguageServer:
         self._ending = anyio.Event()
         self._reaped = anyio.Event()
         settings = merged(settings, launch.settings)
-        self._conversation = Conversation(
+        self._lsp_session = LspSession(
             spec, root, folder or root, settings=settings, read_text=read_text, on_watching=on_watching
         )
         self.created_ns = time.time_ns()
@@ -133,7 +133,7 @@ class LanguageServer:
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(self._connect, process)
                     try:
-                        await self._conversation.greet()
+                        await self._lsp_session.greet()
                     except WireError as error:
                         failure = error
                     else:
@@ -141,12 +141,12 @@ class LanguageServer:
                         task_status.started()
                         tasks.start_soon(self._tell_news)
                         await self._ending.wait()
-                        await self._conversation.take_leave()
+                        await self._lsp_session.take_leave()
                     tasks.cancel_scope.cancel()
         except OSError as error:
             raise ServerStartFailed(self.spec.name, f"{self.spec.title} could not be started: {error}") from error
         finally:
-            self._conversation.close()
+            self._lsp_session.close()
             self._ending.set()
             self._reaped.set()
         if failure is not None:
@@ -166,12 +166,12 @@ class LanguageServer:
     @property
     def watched_folders(self) -> frozenset[Path]:
         """Folders whose files it wants to hear of, as it has registered; also outside of its root."""
-        return self._conversation.watchers.folders
+        return self._lsp_session.watchers.folders
 
     @property
     def proven(self) -> bool:
         """It has answered a question since its handshake: there is no crash loop."""
-        return self._conversation.proven
+        return self._lsp_session.proven
 
     @property
     def pid(self) -> int | None:
@@ -189,17 +189,17 @@ class LanguageServer:
 
     @property
     def capabilities(self) -> dict[str, Any]:
-        return self._conversation.offer.capabilities
+        return self._lsp_session.offer.capabilities
 
     @property
     def server_version(self) -> str:
         """As it was installed, else as the server itself says; "" when neither is known."""
-        return self._launch.version or self._conversation.offer.version
+        return self._launch.version or self._lsp_session.offer.version
 
     @property
     def heard_at(self) -> float:
         """When it sent its last message, in `running_time`."""
-        return self._conversation.connection.heard_at
+        return self._lsp_session.connection.heard_at
 
     def usage(self) -> Usage:
         """Of the whole process tree; memory is the proportional set size where the platform tells it, else resident.
@@ -210,34 +210,34 @@ class LanguageServer:
 
     async def ready(self) -> str | None:
         """Waits until its answers can be believed; a remark when the wait was cut short, else None."""
-        return await self._conversation.readiness.wait() or self.trouble or None
+        return await self._lsp_session.readiness.wait() or self.trouble or None
 
     @property
     def trouble(self) -> str:
         """Why a pattern of its entry is not used any more; empty while all are."""
-        return self._names.trouble or self._conversation.readiness.trouble
+        return self._names.trouble or self._lsp_session.readiness.trouble
 
     async def enter(self, folder: Path) -> None:
         """Makes sure that a folder is one of the workspace's: questions about its files need more than each file."""
         try:
-            await self._conversation.enter(folder)
+            await self._lsp_session.enter(folder)
         except ConnectionLost as error:
             raise await self._end() from error
 
     def files_changed(self, changes: Sequence[FileChange]) -> None:
         """Takes note of changes on disk; the server hears of them before any later request."""
-        self._conversation.note(changes)
+        self._lsp_session.note(changes)
 
     async def ping(self) -> None:
         """Returns when the server has answered something: proof that it is not hung. The caller bounds the wait."""
         try:
-            await self._conversation.ping()
+            await self._lsp_session.ping()
         except ConnectionLost as error:
             raise await self._end() from error
 
     async def document_symbols(self, path: Path) -> list[DocumentSymbol]:
         reading, found = await self._ask(Question("document_symbols", path), list[LspSymbol] | None)
-        if found is None and self._conversation.readiness.pending:
+        if found is None and self._lsp_session.readiness.pending:
             raise ServerBusy(
                 self.spec.name, f"{self.spec.title} is still loading the project and has no answer for {path} yet."
             )
@@ -279,7 +279,7 @@ class LanguageServer:
         """Where several names of one file lead, asked in one go; None where the server could not tell."""
         questions = [Question("definition", path, position) for position in positions]
         try:
-            together = await self._conversation.ask_together(questions, list[LspLocation] | LspLocation | None)
+            together = await self._lsp_session.ask_together(questions, list[LspLocation] | LspLocation | None)
         except ConnectionLost as error:
             raise await self._end() from error
         convert = self._converter().locations
@@ -287,7 +287,7 @@ class LanguageServer:
         leading = {at: one.value for at, one in enumerate(together) if one is not None and one.value}
         if leading:
             located = await anyio.to_thread.run_sync(lambda: {at: convert(value) for at, value in leading.items()})
-            if self._conversation.are_outdated({place.path for places in located.values() for place in places}):
+            if self._lsp_session.are_outdated({place.path for places in located.values() for place in places}):
                 located = dict.fromkeys(located)
             for at, places in located.items():
                 found[at] = places
@@ -334,8 +334,8 @@ class LanguageServer:
         """Raises DeadlineExceeded too: when a server that sends them by itself sends none in time."""
         try:
             published = None
-            if not self._conversation.pulls_diagnostics():
-                published = await self._conversation.await_published(path)
+            if not self._lsp_session.pulls_diagnostics():
+                published = await self._lsp_session.await_published(path)
         except ConnectionLost as error:
             raise await self._end() from error
         if published is not None:
@@ -373,7 +373,7 @@ class LanguageServer:
 
     async def _ask(self, question: Question, shape: Any) -> tuple[Reading, Any]:
         try:
-            return await self._conversation.ask(question, shape)
+            return await self._lsp_session.ask(question, shape)
         except ConnectionLost as error:
             raise await self._end() from error
 
@@ -419,7 +419,7 @@ class LanguageServer:
         found = await ask()
         for _ in range(REREAD_TRIES):
             try:
-                if not await self._conversation.read_again(files_of(found)):
+                if not await self._lsp_session.read_again(files_of(found)):
                     break
             except ConnectionLost as error:
                 raise await self._end() from error
@@ -429,15 +429,15 @@ class LanguageServer:
         return found
 
     def _converter(self) -> Converter:
-        return Converter(self._conversation.offer.encoding, self._conversation.documents.text_of, self._names)
+        return Converter(self._lsp_session.offer.encoding, self._lsp_session.documents.text_of, self._names)
 
     async def _connect(self, process: ChildProcess) -> None:
-        await self._conversation.run(process.stdout, process.stdin)
+        await self._lsp_session.run(process.stdout, process.stdin)
         self._ending.set()
 
     async def _tell_news(self) -> None:
         try:
-            await self._conversation.tell_news()
+            await self._lsp_session.tell_news()
         except ConnectionLost:
             logger.debug("%s exited while it was notified of changes", self.spec.name)
 

@@ -13,7 +13,7 @@ import msgspec
 from mcp_types import INVALID_REQUEST
 from starlette.types import Message, Receive, Scope, Send
 
-from serena_central.access.guard import lend_credential
+from serena_central.access.auth import lend_credential
 from serena_central.core.locks import KeyedLocks
 from serena_central.core.running import running_time
 from serena_central.mcp_server.resumption import ResumableTransport

@@ -10,7 +10,7 @@ from mcp_types import UNSUPPORTED_PROTOCOL_VERSION
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, SUPPORTED_PROTOCOL_VERSIONS
 from starlette.types import Receive, Scope, Send
 
-from serena_central.access.guard import MAX_BODY_BYTES
+from serena_central.access.auth import MAX_BODY_BYTES
 from serena_central.mcp_server.conversation import id_in, refuse
 from serena_central.mcp_server.http_sender import sender_in
 from serena_central.mcp_server.sender import IN_SCOPE

@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from starlette.types import Scope
 
-from serena_central.access.guard import credential_of
+from serena_central.access.auth import credential_of
 from serena_central.mcp_server.sender import Sender
 from serena_central.sessions.claim import shortened
 

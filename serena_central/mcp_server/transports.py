@@ -19,7 +19,7 @@ from mcp.server.runner import serve_loop
 from sse_starlette.sse import AppStatus
 from starlette.types import Receive, Scope, Send
 
-from serena_central.access.guard import credential_of
+from serena_central.access.auth import credential_of
 from serena_central.core.errors import SessionNotFound, SessionTerminated, TooManySessions
 from serena_central.core.ids import new_session_id
 from serena_central.core.repeating import repeat

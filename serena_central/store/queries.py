@@ -17,7 +17,8 @@ from sqlalchemy import (
 )
 
 from serena_central.config.settings import RetentionPolicy
-from serena_central.store.answers import (
+from serena_central.store.database import Database
+from serena_central.store.query_results import (
     EDIT_PATCHES_KEPT_S,
     DayTotal,
     EditAnswer,
@@ -26,7 +27,6 @@ from serena_central.store.answers import (
     EventPage,
     ToolStatistics,
 )
-from serena_central.store.database import Database
 from serena_central.store.rows import (
     DailyTotalRow,
     DurationTotalRow,

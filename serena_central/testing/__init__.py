@@ -2,7 +2,7 @@
 gives them and remembers what it was asked.
 """
 
-from serena_central.testing.answers import (
+from serena_central.testing.builders import (
     answered,
     found,
     grouped,

@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import Implementation
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from serena_central.access.guard import lend_credential
+from serena_central.access.auth import lend_credential
 from serena_central.core.errors import SerenaCentralError, ToolRefused
 from serena_central.core.events import EventBus
 from serena_central.core.progress import Listener

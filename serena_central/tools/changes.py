@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from serena_central.core.clock import utc
-from serena_central.store.answers import EditFilter
+from serena_central.store.query_results import EditFilter
 from serena_central.store.rows import EditRow
 from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 from starlette.requests import Request
 
+from serena_central.access.auth import credential_of
 from serena_central.access.connections import Connections
-from serena_central.access.guard import credential_of
 from serena_central.access.proof import Prover
 from serena_central.core import tracing
 from serena_central.core.descriptors import Descriptors, limit
@@ -26,11 +26,11 @@ from serena_central.projects.editing.undo import undo
 from serena_central.projects.root_policy import PERSON
 from serena_central.sessions.claim import Claim, shortened
 from serena_central.sessions.session import Session
-from serena_central.store.answers import EditFilter
-from serena_central.web.answers import body_of, number_in
+from serena_central.store.query_results import EditFilter
 from serena_central.web.hangup import until_hung_up
 from serena_central.web.lines import Lines
 from serena_central.web.parts import Parts
+from serena_central.web.responses import body_of, number_in
 from serena_central.web.views import (
     edit_view,
     event_pages,

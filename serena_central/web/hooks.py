@@ -6,14 +6,14 @@ from typing import Any
 import msgspec
 from starlette.requests import Request
 
-from serena_central.access.guard import credential_of
+from serena_central.access.auth import credential_of
 from serena_central.core.errors import InvalidArguments
 from serena_central.projects.coverage import coverage
 from serena_central.projects.registry import ProjectRegistry
 from serena_central.projects.superrepo.lookup import SuperRepos
 from serena_central.sessions.claim import Claim
 from serena_central.sessions.manager import SessionManager
-from serena_central.web.answers import body_of
+from serena_central.web.responses import body_of
 
 MOST_GLOBS = MOST_PATHS = 50
 

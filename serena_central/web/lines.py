@@ -15,8 +15,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from serena_central.core.progress import Listener
-from serena_central.web.answers import encoded, problem_of
 from serena_central.web.hangup import until_hung_up
+from serena_central.web.responses import encoded, problem_of
 
 UNREAD = 500
 """Lines that wait for a slow reader; he misses what is said beyond them."""

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from serena_central.access.guard import credential_of
+from serena_central.access.auth import credential_of
 from serena_central.core.errors import SessionNotFound
 from serena_central.core.running import running_time
 from serena_central.sessions.claim import Claim

@@ -2,12 +2,12 @@
 
 from starlette.routing import BaseRoute, Route
 
-from serena_central.web.answers import answering
 from serena_central.web.api import Api
 from serena_central.web.hooks import Hooks
 from serena_central.web.metrics import Metrics
 from serena_central.web.pages.table import Dashboard
 from serena_central.web.presence import Presence
+from serena_central.web.responses import answering
 from serena_central.web.warming import Warming
 
 OPEN_PATHS = ("/health",)

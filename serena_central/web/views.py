@@ -13,12 +13,12 @@ from serena_central.pool.key import ServerKey
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.pool.snapshot import ServerSnapshot
 from serena_central.sessions.session import Session
-from serena_central.store.answers import EventFilter
+from serena_central.store.query_results import EventFilter
 from serena_central.store.rows import EditRow
 from serena_central.store.store import Store, event_row
 from serena_central.store.writer import Writer
 from serena_central.tools.catalogue import Tool
-from serena_central.web.answers import NotFound
+from serena_central.web.responses import NotFound
 
 
 def edit_view(row: EditRow) -> dict[str, Any]:

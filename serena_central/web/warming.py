@@ -13,8 +13,8 @@ from serena_central.projects.registry import ProjectRegistry
 from serena_central.projects.superrepo.lookup import SuperRepos
 from serena_central.projects.warming.warm_up_jobs import WarmUp
 from serena_central.projects.warming.warm_up_roots import choose
-from serena_central.web.answers import body_of
 from serena_central.web.lines import Lines
+from serena_central.web.responses import body_of
 
 
 class AskWarmUp(msgspec.Struct):

@@ -10,8 +10,8 @@ import pytest
 
 from serena_central.core.event_kinds import StoreFailed
 from serena_central.core.events import Severity
-from serena_central.store.answers import DayTotal
 from serena_central.store.database import Database
+from serena_central.store.query_results import DayTotal
 from serena_central.store.rows import Removal, Row
 from serena_central.web.pages import events, statistics
 from serena_central.web.pages.listing import Option

@@ -7,10 +7,10 @@ from urllib.parse import quote
 import anyio
 import pytest
 
-from serena_central.web.answers import NotFound
 from serena_central.web.pages import project, projects
 from serena_central.web.pages.listing import Option, Pager
 from serena_central.web.pages.page import Visit, link
+from serena_central.web.responses import NotFound
 from tests.support.browser import Visitor
 from tests.support.central import RunningCentral, running_central
 

@@ -15,7 +15,7 @@ from mcp.client import Client
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from serena_central.access.guard import Guard
+from serena_central.access.auth import Guard
 from serena_central.access.token import Token
 from serena_central.core.events import EventBus
 from serena_central.mcp_server import conversation

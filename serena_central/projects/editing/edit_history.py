@@ -22,7 +22,7 @@ from serena_central.core.events import EventBus
 from serena_central.editing.journal import Entry, Journal, Past
 from serena_central.editing.transaction import Applier
 from serena_central.projects.editing.applied_edit import AppliedEdit, edits_in, operation_of
-from serena_central.store.answers import EDIT_PATCHES_KEPT_S, EditAnswer, EditFilter
+from serena_central.store.query_results import EDIT_PATCHES_KEPT_S, EditAnswer, EditFilter
 from serena_central.store.rows import EditRow
 from serena_central.store.store import Store
 

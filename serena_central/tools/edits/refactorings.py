@@ -15,7 +15,7 @@ from serena_central.projects.superrepo.sibling_rename import rename_uses
 from serena_central.symbols.index import Hit
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
-from serena_central.tools.edits.answers import EDIT_ANSWER, answer
+from serena_central.tools.edits.edit_answers import EDIT_ANSWER, answer
 from serena_central.tools.edits.symbol_edits import DryRun
 from serena_central.tools.read_set import ReadSet
 from serena_central.tools.symbols import InFile, NamePath

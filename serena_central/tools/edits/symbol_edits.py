@@ -16,7 +16,7 @@ from serena_central.projects.refactoring.deletion import others_in
 from serena_central.symbols.kinds import kind_numbers
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
-from serena_central.tools.edits.answers import EDIT_ANSWER, answer
+from serena_central.tools.edits.edit_answers import EDIT_ANSWER, answer
 from serena_central.tools.read_set import ReadSet
 from serena_central.tools.symbols import InFile, NamePath
 

@@ -21,7 +21,7 @@ from serena_central.projects.project import Project
 from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
-from serena_central.tools.edits.answers import EDIT_ANSWER, answer
+from serena_central.tools.edits.edit_answers import EDIT_ANSWER, answer
 from serena_central.tools.edits.symbol_edits import DryRun
 from serena_central.tools.files import paths_below
 from serena_central.tools.read_set import ReadSet

@@ -3,9 +3,9 @@ of it. `forms` has checked who asks."""
 
 from serena_central.core.errors import SessionNotFound
 from serena_central.projects.editing.undo import undo
-from serena_central.web.answers import NotFound
 from serena_central.web.pages.forms import Form
 from serena_central.web.pages.page import Visit
+from serena_central.web.responses import NotFound
 
 BY = "a user in the dashboard"
 """Who did it, as agents and the log are told."""

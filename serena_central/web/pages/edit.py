@@ -12,10 +12,10 @@ from serena_central.core.event_kinds import EditApplied
 from serena_central.editing.patch import FilePatch, Hunk
 from serena_central.projects.editing.undo import patches_of
 from serena_central.store.rows import EditRow
-from serena_central.web.answers import NotFound
 from serena_central.web.pages.page import Page, Section, Visit
 from serena_central.web.pages.references import session_page
 from serena_central.web.pages.rendering import bounded
+from serena_central.web.responses import NotFound
 
 LINES = 300
 LINE_CHARS = 300

@@ -12,15 +12,15 @@ import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
-from serena_central.access.guard import login_of
+from serena_central.access.auth import login_of
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.ids import new_call_id
-from serena_central.web.answers import HUNG_UP, status_of
 from serena_central.web.pages.forms import ForeignRequest, Form, login_required, read_form
 from serena_central.web.pages.live import Live
 from serena_central.web.pages.page import BELOW, Frame, Link, Page, Visit
 from serena_central.web.pages.rendering import render
 from serena_central.web.parts import Parts
+from serena_central.web.responses import HUNG_UP, status_of
 
 logger = logging.getLogger(__name__)
 

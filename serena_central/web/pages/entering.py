@@ -7,8 +7,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
+from serena_central.access.auth import BrowserDoor, login_of
 from serena_central.access.browsers import LINK_LIFE_S, LOGIN_LIFE_S
-from serena_central.access.guard import BrowserDoor, login_of
 from serena_central.web.pages.endpoints import Endpoints
 from serena_central.web.pages.forms import Form
 from serena_central.web.pages.live import LEAVE

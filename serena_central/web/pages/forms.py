@@ -11,8 +11,8 @@ from urllib.parse import parse_qs
 
 from starlette.requests import Request
 
+from serena_central.access.auth import login_of
 from serena_central.access.browsers import Login
-from serena_central.access.guard import login_of
 from serena_central.core.errors import InvalidArguments, SerenaCentralError
 
 MAX_FORM_BYTES = 256 * 1024

@@ -8,12 +8,12 @@ from serena_central.core.event_kinds import ProjectEvent, ServerInstallEvent, Se
 from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectSnapshot
 from serena_central.projects.warming.warm_up_roots import choose
-from serena_central.web.answers import NotFound
 from serena_central.web.pages.endpoints import Action
 from serena_central.web.pages.forms import Form
 from serena_central.web.pages.listing import Option, Pager, has_words, options, paged
 from serena_central.web.pages.page import Page, Section, Visit
 from serena_central.web.pages.references import project_page
+from serena_central.web.responses import NotFound
 
 PATH = "/projects"
 ONE = f"{PATH}/one"

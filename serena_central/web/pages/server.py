@@ -7,11 +7,11 @@ import msgspec
 from serena_central.core.event_kinds import ServerEvent
 from serena_central.pool.chronicle import Measured
 from serena_central.pool.key import ServerKey
-from serena_central.web.answers import NotFound
 from serena_central.web.pages.page import Page, Section, Visit
 from serena_central.web.pages.plot import Plot, Series, plot
 from serena_central.web.pages.rendering import duration, size
 from serena_central.web.pages.servers import PATH, ServerRow, server_row
+from serena_central.web.responses import NotFound
 from serena_central.web.views import server_named
 
 MIB = 1 << 20

@@ -5,7 +5,7 @@ import msgspec
 from serena_central.core.errors import StoreError
 from serena_central.core.event_kinds import CallFinished, EditApplied, SessionEvent
 from serena_central.sessions.session import Session
-from serena_central.store.answers import EditFilter
+from serena_central.store.query_results import EditFilter
 from serena_central.store.rows import EditRow, ToolCallRow
 from serena_central.web.pages.overview import Load, hour
 from serena_central.web.pages.page import Page, Section, Visit, link

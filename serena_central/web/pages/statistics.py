@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from serena_central.core.words import counted
-from serena_central.store.answers import DayTotal, ToolStatistics
+from serena_central.store.query_results import DayTotal, ToolStatistics
 from serena_central.web.pages.listing import Option
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.plot import Plot, Series, plot

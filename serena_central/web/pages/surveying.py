@@ -9,12 +9,12 @@ from serena_central.analysis.analysis_run import FindingsSurvey, GraphSurvey, Ki
 from serena_central.analysis.analysis_runs import Job
 from serena_central.core.event_kinds import AnalysisEnded, ProjectEvent
 from serena_central.core.words import counted
-from serena_central.web.answers import NotFound
 from serena_central.web.pages.endpoints import Action
 from serena_central.web.pages.forms import Form
 from serena_central.web.pages.page import Section, Visit, link
 from serena_central.web.pages.projects import ONE, known
 from serena_central.web.pages.rendering import bounded
+from serena_central.web.responses import NotFound
 
 GRAPH = f"{ONE}/graph"
 FINDINGS = f"{ONE}/findings"

@@ -6,9 +6,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from serena_central.access.auth import BrowserDoor
 from serena_central.access.browsers import LINK_LIFE_S
-from serena_central.access.guard import BrowserDoor
-from serena_central.web.answers import NotFound
 from serena_central.web.pages import (
     about,
     acting,
@@ -39,6 +38,7 @@ from serena_central.web.pages.entering import Entering
 from serena_central.web.pages.live import Live
 from serena_central.web.pages.page import BELOW, Page
 from serena_central.web.parts import Parts
+from serena_central.web.responses import NotFound
 
 PAGES: tuple[Page, ...] = (
     overview.PAGE,

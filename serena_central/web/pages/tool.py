@@ -12,9 +12,9 @@ import msgspec
 from serena_central.core.errors import SerenaCentralError
 from serena_central.sessions.claim import Claim
 from serena_central.tools.catalogue import Tool
-from serena_central.web.answers import NotFound
 from serena_central.web.pages.page import Page, Section, Visit
 from serena_central.web.pages.tools import PATH
+from serena_central.web.responses import NotFound
 
 SESSION = "dashboard"
 

@@ -23,7 +23,7 @@ from serena_central.core.text import Position, Range
 from serena_central.lsp import shortfalls
 from serena_central.lsp.answers import FileChange, Location
 from serena_central.lsp.catalogue import Documents, Readiness, Watching
-from serena_central.lsp.conversation import CURRENT_TRIES
+from serena_central.lsp.lsp_session import CURRENT_TRIES
 from serena_central.lsp.patience import LEAST_S
 from serena_central.processes.usage import Usage
 from tests.support.fakes import FAKE_SPEC, fake_server, log_of, logged, methods_of, running

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from starlette.types import Scope
 
-from serena_central.access.guard import lend_credential
+from serena_central.access.auth import lend_credential
 from serena_central.mcp_server.http_sender import folder_in, sender_in
 from serena_central.mcp_server.sender import Client, Connection, Sender, claim_of
 

@@ -17,9 +17,9 @@ from sqlalchemy import Connection
 from serena_central.core.errors import StoreError
 from serena_central.core.resources import migrations_folder
 from serena_central.store import schema
-from serena_central.store.answers import EventFilter
 from serena_central.store.database import Database
 from serena_central.store.queries import Queries
+from serena_central.store.query_results import EventFilter
 from serena_central.store.rows import EventRow, ProjectRow, Removal, SessionRow, ToolCallRow
 
 

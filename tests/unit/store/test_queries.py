@@ -7,9 +7,9 @@ import pytest
 
 from serena_central.config.settings import RetentionPolicy
 from serena_central.store import EventFilter
-from serena_central.store.answers import EditFilter
 from serena_central.store.database import Database
 from serena_central.store.queries import DAY_S, SWEEP_ROWS, Queries
+from serena_central.store.query_results import EditFilter
 from serena_central.store.rows import EditRow, EventRow, ServerRunRow, SessionRow, SymbolViewRow, ToolCallRow
 from serena_central.store.statements import INTERVAL_S
 

@@ -13,10 +13,10 @@ from starlette.types import Message
 from serena_central.access.browsers import Login
 from serena_central.core.event_kinds import CallFinished, SessionEvent, SessionKilled
 from serena_central.core.events import Event, EventBus
-from serena_central.web.answers import NotFound
 from serena_central.web.pages import live as live_module
 from serena_central.web.pages.live import LEAVE, STREAMS_PER_BROWSER, Live
 from serena_central.web.pages.page import Page, Parts, Section, Visit
+from serena_central.web.responses import NotFound
 from tests.support.events import call_finished, server_moved
 
 pytestmark = pytest.mark.anyio

@@ -11,11 +11,11 @@ from serena_central.app import Central
 from serena_central.core.errors import LanguageServerError
 from serena_central.pool.chronicle import Measured
 from serena_central.pool.snapshot import ServerSnapshot
-from serena_central.web.answers import NotFound
 from serena_central.web.pages import server, servers
 from serena_central.web.pages.listing import ROWS, Option, Pager, paged
 from serena_central.web.pages.page import Frame, Visit
 from serena_central.web.pages.rendering import render
+from serena_central.web.responses import NotFound
 from serena_central.web.views import server_id
 from tests.support.pools import PoolBox, hover, pool_box
 

@@ -75,8 +75,8 @@ class Answered(NamedTuple):
     value: Any
 
 
-class Conversation:
-    """One server's conversation. Its methods raise ConnectionLost when it ends, and the errors they name."""
+class LspSession:
+    """One server's session. Its methods raise ConnectionLost when it ends, and the errors they name."""
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from serena_central.access.guard import Guard, credential_of, is_loopback, refuse_open_binding
+from serena_central.access.auth import Guard, credential_of, is_loopback, refuse_open_binding
 from serena_central.access.token import Token
 from serena_central.core.errors import ConfigError
 

@@ -4,7 +4,7 @@ import pytest
 from starlette.requests import Request
 
 from serena_central.core import errors
-from serena_central.web.answers import answering, body_of, number_in
+from serena_central.web.responses import answering, body_of, number_in
 
 pytestmark = pytest.mark.anyio
 
