@@ -23,6 +23,7 @@ from benchmarks.load import crowding, idling, weighing
 from benchmarks.modules import modules
 from benchmarks.recall import recalling
 from benchmarks.scaling import crowded, grown
+from benchmarks.settings import reading_settings
 from benchmarks.starting import starting
 from benchmarks.table import Row, as_json, as_markdown
 
@@ -31,6 +32,7 @@ ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "protocol": protocol,
     "bridge": bridging,
     "hook": hooking,
+    "settings": reading_settings,
     "find": finding,
     "search": searching,
     "references": references,

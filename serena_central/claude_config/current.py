@@ -30,9 +30,9 @@ class CurrentSettings:
         self._files: Lru[tuple[Path, Path], _Read] = Lru(MOST_KEPT)
         self._roots: Lru[Path, tuple[Hashable, Effective]] = Lru(MOST_KEPT)
 
-    def of(self, root: Path) -> Effective:
-        """What counts in a root now. Some microseconds where nothing has changed."""
-        stamp = self._locations.stamp(root)
+    def of(self, root: Path, stamp: Hashable = None) -> Effective:
+        """What counts in a root now; `stamp` is that of the locations, if it was just taken."""
+        stamp = self._locations.stamp(root) if stamp is None else stamp
         known = self._roots.get(root)
         if known is None or known[0] != stamp:
             known = self._roots[root] = stamp, self._read(root)

@@ -52,7 +52,7 @@ class Effective:
             found.append(Problem(Severity.NOTE, place, "", text, "join them there, or set CLAUDE_CONFIG_DIR"))
         return tuple(found)
 
-    @property
+    @cached_property
     def errors(self) -> list[Problem]:
         return [problem for problem in self.problems if problem.severity is Severity.ERROR]
 

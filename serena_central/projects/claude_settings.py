@@ -31,14 +31,15 @@ class ClaudeSettings:
 
     def of(self, root: Path) -> "Effective | None":
         """What counts in a root now; None where no tier has a file. Some microseconds where nothing has changed."""
-        if self.locations.stamp(root) is None:
+        stamp = self.locations.stamp(root)
+        if stamp is None:
             return None
         if self._current is None:
             # Late: 20 ms, which those without such files don't pay.
             from serena_central.claude_config.current import CurrentSettings
 
             self._current = CurrentSettings(self.locations)
-        return self._current.of(root)
+        return self._current.of(root, stamp)
 
     def access(self, root: Path) -> Access:
         """Which paths of a root are closed by rules, as of now."""

@@ -47,7 +47,7 @@ from serena_central.tools.heartbeat import with_heartbeat
 from serena_central.tools.joining import edit_all
 from serena_central.tools.listing import Listing, page
 from serena_central.tools.once import Once, repeat_key
-from serena_central.tools.permissions import check_tool, note_settings
+from serena_central.tools.permissions import checked_settings, note_settings
 from serena_central.tools.trust import (
     note_dependencies,
     note_instead,
@@ -229,7 +229,7 @@ class ToolCaller:
         if tool.on_project:
             results = await self._on_projects(tool, call, scope, parsed)
         else:
-            check_tool(call, tool, _root_of(call.session))
+            checked_settings(call, tool, _root_of(call.session))
             with _until(call, _timeout_of(tool, settings), tool.name):
                 results = {"": await tool.function(call, **parsed)}
         await _help_if_empty(call, results)
@@ -334,14 +334,14 @@ async def _on_project(
     else:
         _check(refusal)
     presence = nullcontext() if tool.gives_way else project.indexer.priority.caller()
-    check_tool(call, tool, project.root)
+    settings = checked_settings(call, tool, project.root)
     with _until(call, min(_timeout_of(tool, project.settings), most_s), tool.name), presence, forbidding:
         try:
             result = await tool.function(call, project, **parsed)
         except BaseExceptionGroup as group:
             raise told_by(group) from group
     call.remark_restrictions(project)
-    note_settings(call, project.root)
+    note_settings(call, project.root, settings)
     if tool.about == "code":
         note_restrictions(call, project)
         note_python(call, project)

@@ -40,16 +40,17 @@ def stands_for(tool: Tool) -> "tuple[Effect, tuple[str, ...]]":
     return "read", (*(_READING if reads else ()), *_SEARCHES.get(tool.name, ()))
 
 
-def check_tool(call: ToolCall, tool: Tool, root: Path) -> None:
-    """Raises ToolRefused where a rule that counts in a root switches a tool off."""
+def checked_settings(call: ToolCall, tool: Tool, root: Path) -> "Effective | None":
+    """The settings that count in a root, if there are some. Raises ToolRefused where a rule switches the tool off."""
     found = call.services.claude.of(root)
     if found is None or not found.permissions.rules:
-        return
+        return found
     decision = found.permissions.tool(tool.name, *stands_for(tool))
     if decision is not None:
         from serena_central.claude_config.permissions import refusal_text
 
         raise ToolRefused(refusal_text(tool.name, decision))
+    return found
 
 
 def check_command(call: ToolCall, project: Project, command: str, folder: str) -> None:
@@ -62,9 +63,8 @@ def check_command(call: ToolCall, project: Project, command: str, folder: str) -
         raise ToolRefused(refusal_text("This command", decision))
 
 
-def note_settings(call: ToolCall, root: Path) -> None:
+def note_settings(call: ToolCall, root: Path, found: "Effective | None") -> None:
     """Adds a remark on files of settings that have errors; again if others are wrong."""
-    found = call.services.claude.of(root)
     if found is None:
         return
     note, place = _note(found), (str(root), "claude settings")
