@@ -13,6 +13,7 @@ from serena_central.cli.connecting import (
     keys_of,
     project_root,
     scope_options,
+    server_runs,
 )
 from serena_central.cli.offering import offer_trust
 from serena_central.cli.output import json_option, print_json, print_table
@@ -31,6 +32,10 @@ Examples:
   serena-central connect --list                    what is configured where
 
 Clients: """
+
+
+STARTED_BY: dict[Transport, str | None] = {"stdio": "serena-proxy", "http": None}
+"""What starts a server that does not run, by the way that a client is connected."""
 
 
 class _Options(NamedTuple):
@@ -59,8 +64,8 @@ def command(
 ) -> None:
     """Connect clients to this server, by their own configuration files.
 
-    Everything else in a file stays as it is; a copy of it is kept. Without --http or --stdio each client is connected
-    in the way that suits it best.
+    Everything else in a file stays as it is; a copy of it is kept. Clients are connected through serena-proxy, which
+    starts the server when it is needed, unless --http is given.
     """
     here = Here.now()
     if listing:
@@ -70,21 +75,34 @@ def command(
         raise click.UsageError(f"Name at least one client: {', '.join(CLIENTS)}.")
     wanted = _Options(scope, project, transport, dry_run)
     planned = [(CLIENTS[name], *_plan(here, CLIENTS[name], wanted)) for name in dict.fromkeys(clients)]
+    runs = server_runs(here.places)
     done: list[dict[str, Any]] = []
     for client, change, replaced in planned:
         backup = carry_out(change, here, dry_run=dry_run)
         done.append(_report(here, client, change, replaced, backup, dry_run=dry_run, as_json=as_json))
+        done[-1] |= {"server_runs": runs, "started_by": STARTED_BY[transport or "stdio"]}
     if as_json:
         print_json(done)
     elif not dry_run:
+        click.echo(_starting(transport or "stdio", runs=runs))
         offer_trust(here.places)
+
+
+def _starting(transport: Transport, *, runs: bool) -> str:
+    """Whether a server runs, and what will start the next one."""
+    state = "The server is running." if runs else "No server is running."
+    if transport == "stdio":
+        return f"{state} serena-proxy starts one whenever a client needs it."
+    return (
+        f"{state} Over HTTP no client starts one: without a server they have no tools. `serena-central service "
+        "install` keeps one running, also after a reboot."
+    )
 
 
 def _plan(here: Here, client: Client, wanted: _Options) -> tuple[Change, str | None]:
     """The change, and what another program's entry of our name runs, if there is one. Raises CantConnect."""
-    usual: Transport = client.usual if wanted.scope == "user" else "stdio"
     file = here.file_of(client, wanted.scope, wanted.project)
-    new = here.entry(client, wanted.scope, wanted.transport or usual, dry_run=wanted.dry_run)
+    new = here.entry(client, wanted.scope, wanted.transport or "stdio", dry_run=wanted.dry_run)
     try:
         old = entry_in(file, client.form, keys_of(client))
         replaced = (program_of(members_of(old)) or "something else") if old is not None and not is_ours(old) else None

@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from serena_central.access.token import obtain_token, read_token
+from serena_central.cli.remote import NoServer, Refused, Remote
 from serena_central.clients.change import Backups, Change, Unusable, make
 from serena_central.clients.client import Client, Machine, Proxy, Scope, Server, Transport
 from serena_central.clients.forms import Entry, Keys
@@ -25,6 +26,9 @@ NAME = "serena"
 """Our entry's name in every client."""
 
 PROXY = "serena-proxy"
+
+ANSWERS_WITHIN_S = 5.0
+"""A server that takes longer to say that it is there is not called running."""
 
 SHOWN_TOKEN = "<token>"  # noqa: S105  what stands for one
 
@@ -162,6 +166,15 @@ class Here:
     def _headers_command(self, scope: Scope) -> str:
         settings = (f"{name}={shlex.quote(value)}" for name, value in self._environment(scope).items())
         return " ".join([*settings, shlex.quote(self.program(scope)), "--print-headers"])
+
+
+def server_runs(places: Places) -> bool:
+    """Whether this user's server answers now."""
+    try:
+        Remote(places, answer_timeout_s=ANSWERS_WITHIN_S).get("/health")
+    except (NoServer, Refused):
+        return False
+    return True
 
 
 def carry_out(change: Change, here: Here, *, dry_run: bool) -> Path | None:

@@ -117,8 +117,6 @@ class Client:
     http: Callable[[Server], Entry] | None = None
     http_by_reference: bool = True
     """Whether `http` can do without the token: by a variable, or by the headers' command."""
-    usual: Transport = "stdio"
-    """What it is connected by, unless somebody says otherwise, in a user's file."""
     about: str = ""
     """What a person should know of it here; for the documentation."""
     then: str = "Restart it."

@@ -1,6 +1,6 @@
 """Codex: `~/.codex/config.toml`, or a trusted project's `.codex/config.toml`; hooks in `hooks.json` beside it.
 
-It sends its conversation's id with each call, and its folder from a variable: it needs no proxy.
+Over HTTP it sends its conversation's id with each call, and its folder from a variable; but nothing starts the server.
 """
 
 from pathlib import Path
@@ -27,13 +27,12 @@ def http(server: Server) -> Entry:
 CLIENT = Client(
     name="codex",
     title="Codex",
-    about="It sends its conversation id with each call and reconnects by itself, so it needs no proxy.",
+    about="Over HTTP it has no tools, and says nothing, while no server runs: keep one running with `service install`.",
     form=TomlForm(),
     servers=("mcp_servers",),
     user_files=user_files,
     project_files=(".codex/config.toml",),
     http=http,
-    usual="http",
 )
 
 

@@ -24,12 +24,11 @@ def http(server: Server) -> Entry:
 CLIENT = Client(
     name="opencode",
     title="opencode",
-    about="It reconnects by itself, so it needs no proxy.",
+    about="Over HTTP it has no tools, and says nothing, while no server runs: keep one running with `service install`.",
     form=JSON_WITH_COMMENTS,
     servers=("mcp",),
     user_files=user_files,
     project_files=("opencode.json", "opencode.jsonc"),
     stdio=stdio,
     http=http,
-    usual="http",
 )

@@ -76,12 +76,11 @@ def _section(client: Client) -> str:
     where = f"Files: {' or '.join(files)}"
     if client.project_files:
         where += f"; in a project {' or '.join(f'`{name}`' for name in client.project_files)}"
-    usual = client.http(SERVER) if client.http and client.usual == "http" else client.stdio(PROXY)
     parts = [
         f"## {client.title}\n",
         f"`serena-central connect {client.name}`. {client.about}".rstrip() + "\n",
         f"{where}.\n",
-        _block(client, usual),
+        _block(client, client.stdio(PROXY)),
         *_others(client),
         f"{client.then}\n",
     ]
@@ -91,8 +90,7 @@ def _section(client: Client) -> str:
 def _others(client: Client) -> list[str]:
     if client.http is None:
         return []
-    other, entry = ("--stdio", client.stdio(PROXY)) if client.usual == "http" else ("--http", client.http(SERVER))
-    shown = [f"With `{other}`:\n", _block(client, entry)]
+    shown = ["With `--http`:\n", _block(client, client.http(SERVER))]
     if client.project_files and client.http_by_reference:
         shown += ["With `--http --scope project`:\n", _block(client, client.http(SHARED_SERVER))]
     return shown

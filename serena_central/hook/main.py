@@ -13,19 +13,19 @@ from typing import Any, cast
 
 from serena_central.hook.code import SOURCE_FOLDERS
 from serena_central.hook.enforce import MODES, decide
+from serena_central.hook.log import log
 from serena_central.hook.payload import DIALECTS, Json, event_of, tool_use_of
 from serena_central.island.home import Home, user_home
 from serena_central.island.private import NotPrivate, is_loose, restrict_umask, secure
 
 LARGEST_BYTES = 8 * 1024 * 1024
-LOG_BYTES = 512 * 1024
 MODE_VARIABLE = "SERENA_HOOK_MODE"
 
 DESCRIPTION = "Hooks for coding agents that point them from text search to the tools of serena-central."
 EPILOG = """\
 environment:
   SERENA_HOOK_MODE        deny, nudge, ask or off, in place of --mode
-  SERENA_HOOK_WAIT_MS     how long to wait for the server (15)
+  SERENA_HOOK_WAIT_MS     how long to wait for the server (250)
   SERENA_CENTRAL_HOME     the server's folder, if not the usual one"""
 
 
@@ -104,15 +104,3 @@ def _answer(asked: argparse.Namespace, home: Home, said: Json) -> Json | None:
         return dialect.tell(begin(event_of(said), home))
     end(event_of(said), home)
     return None
-
-
-def log(home: Home, text: str) -> None:
-    """Appends to the hooks' log; a full one begins anew. What can't be logged is lost."""
-    try:
-        file = os.path.join(home.folder, "logs", "hook.log")
-        full = os.path.exists(file) and os.path.getsize(file) > LOG_BYTES
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if full else os.O_APPEND), 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as stream:
-            stream.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}\n")
-    except OSError:
-        return

@@ -135,6 +135,22 @@ async def test_all_clients_are_connected_listed_and_given_back(serving: Child, t
     assert not [file for file, data in snapshot(home).items() if b"serena" in data]
 
 
+@pytest.mark.parametrize("client", ["codex", "opencode", "claude-code"])
+async def test_every_client_starts_the_server_unless_it_connects_over_http(tmp_path: Path, client: str) -> None:
+    (by_proxy,) = done(await run_command(tmp_path, "connect", client, "--json")).json
+    assert (by_proxy["server_runs"], by_proxy["started_by"]) == (False, "serena-proxy")
+    rows = done(await run_command(tmp_path, "connect", "--list", client, "--json")).json
+    assert rows[0]["transport"] == "stdio"
+    told = done(await run_command(tmp_path, "connect", client, "--http")).out
+    assert "No server is running. Over HTTP no client starts one" in told
+    assert "service install" in told
+
+
+async def test_connect_says_that_a_server_runs(serving: Child) -> None:
+    told = done(await run_command(serving.folder, "connect", "gemini")).out
+    assert "The server is running. serena-proxy starts one whenever a client needs it." in told
+
+
 async def test_a_project_s_files_can_be_shared(tmp_path: Path, project: Path) -> None:
     named = [name for name, client in CLIENTS.items() if client.project_files]
     by_reference = [name for name in named if CLIENTS[name].http_by_reference]

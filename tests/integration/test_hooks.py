@@ -206,7 +206,7 @@ async def test_without_a_server_and_with_nonsense_every_tool_runs(tmp_path: Path
 
 
 async def test_a_server_that_says_nothing_is_waited_for_no_longer_than_the_cap(tmp_path: Path, shop: Path) -> None:
-    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "logs").mkdir(parents=True)
     token = tmp_path / "home" / "token"
     token.write_text("secret")
     token.chmod(0o600)
@@ -216,3 +216,4 @@ async def test_a_server_that_says_nothing_is_waited_for_no_longer_than_the_cap(t
         # Nobody accepts: the connection stands, and no answer ever comes.
         ended = await run_hook(tmp_path, grep(shop, pattern="class Cart"), "enforce", SERENA_HOOK_WAIT_MS="")
     assert (ended.code, ended.out, ended.err) == (0, "", "")
+    assert "did not answer in time: GET /api/coverage" in (tmp_path / "home" / "logs" / "hook.log").read_text()
