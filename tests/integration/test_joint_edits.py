@@ -68,7 +68,7 @@ async def test_an_edit_of_two_projects_is_one_and_is_undone_as_one(tmp_path: Pat
             assert undone.status_code == 200, undone.text
             assert texts(roots) == [TEXT, TEXT]
             again = await http.post(f"/api/edits/{listed[1]['id']}/undo")
-    assert "undone already" in again.text
+    assert "already undone" in again.text
 
 
 @pytest.mark.parametrize("order", [1, -1], ids=["the first", "the last"])
@@ -84,7 +84,7 @@ async def test_where_one_project_fails_nothing_is_changed_in_any(tmp_path: Path,
         unknown = await client.call("replace_content", **replacing([*roots, tmp_path / "three"]))
     assert [one["isError"] for one in (refused, inserted, unknown)] == [True] * 3
     assert text_of(refused).startswith(f"Nothing was changed, because of '{failing.name}': ")
-    assert f"Nothing was changed in '{other.name}' either." in text_of(refused)
+    assert f"'{other.name}' was not changed either." in text_of(refused)
     assert (contents(tmp_path / "one"), contents(tmp_path / "two")) == before
 
 

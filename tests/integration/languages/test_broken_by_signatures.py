@@ -99,7 +99,7 @@ async def test_files_that_were_not_asked_for_errors_are_counted(tmp_path: Path) 
     answer, *notes = (part["text"] for part in made["content"])
     broken = json.loads(answer)["may_have_broken"]["project"]["errors_where_used"]
     assert list(broken) == [f"user_{number}.py" for number in (0, 1, 2, 3, 4, 5, 6, 9)]
-    assert "were looked for in 8 of 10 files that use what was changed" in "\n".join(notes)
+    assert "were checked in 8 of 10 files that reference the changed symbols" in "\n".join(notes)
 
 
 async def test_nobody_is_asked_who_refers_to_a_heading(tmp_path: Path) -> None:
@@ -217,7 +217,10 @@ async def test_positional_patterns_are_named_when_the_order_of_match_args_change
             planned = await asked.result("rename_symbol", name_path="Pair/left", new_name="first", dry_run=True)
             assert "b.py:7" in planned["content"][1]["text"]
             refused = await asked.result("safe_delete_symbol", name_path="Pair/right", relative_path="a.py")
-            assert "may be given its value by position where Pair is used: b.py:5" in refused["content"][0]["text"]
+            assert (
+                "may receive its value as a positional argument where Pair is used: b.py:5"
+                in refused["content"][0]["text"]
+            )
             change = {"needle": '("left", "right")', "repl": '("right", "left")', "mode": "literal"}
             made = await asked.result("replace_content", relative_path="a.py", **change)
     broken = json.loads(made["content"][0]["text"])["may_have_broken"]["project"]
