@@ -3,6 +3,8 @@
 Lines are 0-based, columns count code points (core/text.py), paths are root-relative POSIX paths.
 """
 
+from collections.abc import Sequence
+
 import msgspec
 
 from serena_central.core.text import Range
@@ -11,7 +13,7 @@ from serena_central.symbols.index import Hit
 from serena_central.symbols.indexing.incompleteness import Gap
 
 
-class SymbolView(msgspec.Struct, frozen=True, kw_only=True):
+class SymbolView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A symbol where it is defined. `path` is root-relative."""
 
     name: str
@@ -21,7 +23,7 @@ class SymbolView(msgspec.Struct, frozen=True, kw_only=True):
     range: Range
     body: str | None = None
     info: str | None = None
-    children: list["SymbolView"] = []
+    children: Sequence["SymbolView"] = ()
     hashes: dict[str, str] = {}
     """Name path → hash of the body, of this symbol and, where `body` is given, of all that it contains."""
     digest: str | None = None
@@ -33,7 +35,7 @@ class SymbolView(msgspec.Struct, frozen=True, kw_only=True):
         return SymbolView(name=self.name, name_path=self.name_path, kind=self.kind, path=self.path, range=self.range)
 
 
-class ReferenceView(msgspec.Struct, frozen=True, kw_only=True):
+class ReferenceView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One use of a symbol: the innermost symbol that holds it (None: top level of the file), and the place."""
 
     path: str
