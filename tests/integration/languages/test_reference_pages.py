@@ -69,7 +69,7 @@ async def test_a_page_after_a_change_is_of_a_new_list_and_says_so(asked: Asker, 
     (asked.root / "uses.py").write_text(text.replace("import price\n", "import price\nfirst = price()\n"))
     lines, _, notes = await page(asked, cursor=cursor)
     assert "new list, because files have changed" in notes
-    assert f"There were {USES + 1} when you started" in notes
+    assert f"{USES + 2} references" in notes
     assert lines == [9, 11, 13, 15, 17]
     assert questions == ["price", "price"]
 
