@@ -59,6 +59,12 @@ PACKAGES = {
         "serde_json 1.0.140", "rust-analyzer", lambda: from_cargo("serde_json", "1.0.140"), ("src/**/*.rs",)
     ),
     "typescript": Package("zod 3.25.76", "typescript", lambda: from_npm("zod", "3.25.76"), ("src/**/*.ts",)),
+    "typescriptreact": Package(
+        "react-aria-components 1.7.1",
+        "typescript",
+        lambda: from_npm("react-aria-components", "1.7.1"),
+        ("src/**/*.tsx",),
+    ),
     "javascript": Package("commander 14.0.0", "typescript", lambda: from_npm("commander", "14.0.0"), ("lib/*.js",)),
     "c": Package(
         "zlib 1.3.1",

@@ -43,6 +43,10 @@ using Callback = void (*)(int);
 typedef struct Pt { int x; } Pt;
 union U { int i; float f; };
 template <> class Scattered<char> { int w; };
+using internal::Env;
+struct Later;
+struct Held { static int count; void (*called)(int); int sum() { struct Local { int a; }; return 0; } };
+int Held::count = 1;
 }
 """
     },
