@@ -174,5 +174,5 @@ async def test_a_rename_says_where_the_old_name_is_left(python: Asker) -> None:
     assert '"changed_places":1' in answer
     code = "select_rows still occurs in code that the language server cannot resolve (check each): uses.py:5"
     assert code in notes
-    assert "select_rows still stands in files of other languages: notes.md" in notes
+    assert "select_rows still occurs in files of other languages: notes.md" in notes
     assert "def choose_rows" in (python.root / "query.py").read_text()
