@@ -264,11 +264,17 @@ def tool(
     return register
 
 
+def tool_of(function: object) -> Tool | None:
+    """The tool that a function was made."""
+    found = getattr(function, _TOOL, None)
+    return found if isinstance(found, Tool) else None
+
+
 def tools_in(module: ModuleType) -> Iterator[Tool]:
     """The tools that a module defines, in their order there."""
     for one in vars(module).values():
-        found = getattr(one, _TOOL, None)
-        if isinstance(found, Tool) and found.function.__module__ == module.__name__:
+        found = tool_of(one)
+        if found and found.function.__module__ == module.__name__:
             yield found
 
 

@@ -219,7 +219,7 @@ async def test_what_can_be_no_project_is_refused(client: RawClient, project: Pat
         ("read_file", {"relative_path": "cart.py", "start_line": 10**30}, "start_line"),
         ("read_file", {"relative_path": "cart.py", "start_line": 99, "end_line": 99}, "past the end of the file"),
         ("read_file", {}, "relative_path"),
-        ("read_file", {"relative_path": "cart.py", "nonsense": 1}, "It takes: relative_path"),
+        ("read_file", {"relative_path": "cart.py", "nonsense": 1}, "Parameters: relative_path"),
         ("find_symbol", {"name_path_pattern": ""}, "name path"),
         ("find_symbol", {"name_path_pattern": "Cart", "include_kinds": ["NoKind"]}, "NoKind"),
         ("find_symbol", {"name_path_pattern": "Cart", "include_kinds": [99]}, "99"),

@@ -171,7 +171,7 @@ async def test_unparseable_answer(tmp_path: Path, garbage: str) -> None:
         before = await seen.server()
         said = await seen.refused(*WHO_USES)
         assert "textDocument/references" in said
-        assert "an answer that" in said
+        assert "a response that" in said
         after = await seen.server()
         assert (after["state"], after["pid"], after["breaker"]["failures"]) == ("idle", before["pid"], 0)
         assert await seen.outcomes("find_referencing_symbols") == ["error"]
@@ -246,7 +246,7 @@ async def test_uncaught_exception_in_a_tool(tmp_path: Path, caplog: pytest.LogCa
         )
         assert (over_api.status_code, over_api.json()["error"]["kind"]) == (500, "internal")
         for text in (said, over_api.json()["error"]["message"]):
-            assert text.rpartition("under ")[2].rstrip(".") in caplog.text
+            assert text.rpartition("log, ")[2].rstrip(".") in caplog.text
         assert caplog.text.count("ZeroDivisionError: a secret of the inside") == 2
         assert await seen.outcomes("list_dir") == ["error", "error"]
         assert "Cart" in await seen.call(*OVERVIEW)

@@ -55,7 +55,7 @@ async def test_what_this_server_has_installed_is_missing_in_a_project_without_an
 ) -> None:
     text, notes = await diagnosed(central, root)
     assert "Cannot resolve imported module `anyio`" in text
-    assert any("no Python environment was found" in note and "setting `python`" in note for note in notes)
+    assert any("no Python environment was found" in note and "set `python`" in note for note in notes)
     assert (await diagnosed(central, root))[1] == []
 
 

@@ -45,7 +45,7 @@ async def test_an_agents_call_opens_no_folder_that_nobody_made_a_project(
     async with central.raw("modern", x_serena_session="elsewhere", x_serena_project=str(tmp_path / "home")) as agent:
         for tool, arguments in calls:
             answer = await told(agent, tool, **arguments)
-            assert "is not opened for an agent" in answer or "is optional" in answer, answer
+            assert "is not opened for an agent" in answer or "is an optional tool" in answer, answer
         async with central.http() as scripts:
             body = {"arguments": {"file_mask": "*", "project": str(plain)}}
             assert (await scripts.post("/api/tools/find_file", json=body)).status_code == 403
@@ -132,8 +132,8 @@ async def test_memories_and_undo_do_not_reach_gits_files(central: RunningCentral
     before = state_of(root)
     async with central.raw("modern", x_serena_session="a") as agent:
         await told(agent, "activate_project", project=str(root))
-        assert "is a link" in await told(agent, "write_memory", memory_name="pre-commit", content="evil")
-        assert "is a link" in await told(agent, "rename_memory", old_name="a", new_name="b")
+        assert "is a symlink" in await told(agent, "write_memory", memory_name="pre-commit", content="evil")
+        assert "is a symlink" in await told(agent, "rename_memory", old_name="a", new_name="b")
         assert "is not a valid memory name" in await told(agent, "write_memory", memory_name=".git/x", content="evil")
         made = await told(agent, "create_text_file", relative_path="moved/x.py", content="x = 1\n")
         edit = json.loads(made)["edit"]

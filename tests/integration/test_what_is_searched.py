@@ -75,7 +75,7 @@ async def test_a_pattern_with_a_line_break_is_found_or_told_how_to_be(tmp_path: 
     async with running_parts(tmp_path) as central:
         for pattern in ("total():\n    return", "total.*\\n    return", "total[\\s\\S]*?return"):
             found, note = await ask(central, root, "search_for_pattern", substring_pattern=pattern)
-            assert (found, "pass multiline: true" in note) == ({}, True), pattern
+            assert (found, "Pass multiline: true" in note) == ({}, True), pattern
         text = "total():\n    return"
         found, note = await ask(central, root, "search_for_pattern", substring_pattern=text, literal=True)
         assert (list(found), note) == (["cart.py"], "")

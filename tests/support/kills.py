@@ -12,7 +12,7 @@ import httpx
 
 from tests.support.mcp import RawClient, messages_in, text_of
 
-ALREADY = "made already"
+ALREADY = "already made"
 
 
 @dataclass

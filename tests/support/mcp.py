@@ -22,31 +22,32 @@ from serena_central.sessions.session import RunningCall, Session
 from serena_central.testing.server import Era
 from serena_central.tools.answer import Answer
 from serena_central.tools.call import ToolCaller
-from serena_central.tools.catalogue import Catalogue, Tool
+from serena_central.tools.catalogue import Catalogue, Tool, tool, tool_of
 
 MODERN = "2026-07-28"
 HANDSHAKE = "2025-11-25"
 ACCEPT = {"accept": "application/json, text/event-stream"}
 
 
+def _scripted(name: str) -> Tool:
+    async def function(call: Any, text: str = "") -> str:
+        """Does what its name says."""
+        return text
+
+    function.__name__ = name
+    made = tool_of(tool(name.title())(function))
+    assert made is not None
+    return made
+
+
 class ScriptedTools(ToolCaller):
     """Tools that do what a test tells them. `started` and `ended` count calls of `wait`."""
 
     def __init__(self) -> None:
-        self.catalogue = Catalogue()
         self.started = anyio.Semaphore(0)
         self.ended: list[str] = []
         self.release = anyio.Event()
-        for name in ("echo", "whoami", "wait", "report", "refuse", "break"):
-            self._declare(name)
-
-    def _declare(self, name: str) -> None:
-        async def function(call: Any, text: str = "") -> str:
-            """Does what its name says."""
-            return text
-
-        function.__name__ = name
-        self.catalogue.tool(name.title())(function)
+        self.catalogue = Catalogue(map(_scripted, ("echo", "whoami", "wait", "report", "refuse", "break")))
 
     def tools_for(self, session: Session | None = None) -> list[Tool]:
         return list(self.catalogue)

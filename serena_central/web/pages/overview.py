@@ -348,7 +348,7 @@ def _problem(event: Event, references: References) -> Problem:
     where = leads[0] if leads else link("/events", kind=event.kind)
     match event:
         case CallFinished():
-            text = f"An edit in {event.project} was refused ({event.tool}): what it was to change had changed."
+            text = f"An edit in {event.project} was refused ({event.tool}) because its symbol had changed."
             advice = "Nothing is lost: the agent received the current text. Two agents may be working on the same code."
         case ServerMoved():
             text = f"{event.server} in {Path(event.project or '').name}: {event.reason}"

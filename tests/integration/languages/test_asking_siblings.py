@@ -97,13 +97,13 @@ async def test_an_answer_of_one_module_names_those_that_were_not_asked_and_may_r
         await warmed(asked, "assets", "scoring", *(["chariot", "scan"] if opened else []))
         for tool in ("find_referencing_symbols", "get_symbol_context"):
             _, says = await answered(asked, tool, name_path="GoTotal", project="assets")
-            assert "Not asked: 'chariot', where GoTotal stands in code that mentions the package of 'assets'" in says
+            assert "Not searched: 'chariot', where GoTotal occurs in code that mentions the package of 'assets'" in says
             _, says = await answered(asked, tool, name_path="Twice", project="assets")
-            assert "Not asked" not in says
+            assert "Not searched: " not in says
         _, says = await answered(asked, "find_referencing_symbols", name_path="py_total", project="scoring,assets")
         assert "'scoring': Not asked: 'scan', where py_total stands" in says
         _, says = await answered(asked, "find_referencing_symbols", name_path="py_total", project="scoring,scan")
-        assert "Not asked" not in says
+        assert "Not searched: " not in says
 
 
 async def test_possible_references_of_the_declaring_project_are_reported_over_several(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ async def test_a_variable_that_is_named_after_a_renamed_member_keeps_its_name(tm
             "rename_symbol", name_path="Result/load", relative_path="src/query.ts", new_name="fetchIt"
         )
     assert not renamed["isError"], text_of(renamed)
-    assert "left out" not in json.dumps(renamed)
+    assert "rename omitted" not in json.dumps(renamed)
     expected = PAGE.replace("{ load } = useQuery", "{ fetchIt: load } = useQuery")
     expected = expected.replace("{ load = ", "{ fetchIt: load = ").replace("({ load }:", "({ fetchIt: load }:")
     assert (root / "src/page.ts").read_text() == expected.replace("data: 2, load }", "data: 2, fetchIt: load }")

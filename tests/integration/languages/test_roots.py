@@ -95,7 +95,7 @@ async def test_uses_in_a_go_module_that_no_go_work_joins_are_missed_aloud_and_ke
         assert "lib/lib.go" in json.loads(answer)
         assert "Shared also occurs in app/app.go of modules that depend on this one by path" in remark
         for tool in ("dependency_graph", "find_unused_symbols"):
-            assert "Shared also stands in app/app.go of modules" in (await asked.result(tool))["content"][-1]["text"]
+            assert "Shared also occurs in app/app.go of modules" in (await asked.result(tool))["content"][-1]["text"]
         renamed = await asked.result("rename_symbol", **place, new_name="Common")
         assert renamed["isError"]
         assert "app/app.go" in renamed["content"][0]["text"]

@@ -99,7 +99,7 @@ async def test_an_exported_variable_that_a_pattern_names_after_a_field_is_rename
         expected = [text.replace(old, new) for text in expected]
     assert texts(root) == expected
     assert "new_errors" not in text_of(result)
-    assert "left out" not in text_of(result)
+    assert "rename omitted" not in text_of(result)
 
 
 async def test_a_field_that_is_written_by_the_name_of_its_value_alone_is_not_taken_for_the_value(

@@ -142,7 +142,7 @@ async def test_how_many_files_were_not_looked_at_is_said(tmp_path: Path) -> None
     async with asker(tmp_path, root) as asked:
         result = await asked.result("check_references", since="HEAD", paths=["pkg/a.py"])
     assert json.loads(result["content"][0]["text"])["checked"] == 1
-    assert "2 files not looked at" in result["content"][1]["text"]
+    assert "2 files not checked" in result["content"][1]["text"]
 
 
 @pytest.mark.parametrize("submodule", [False, True])

@@ -27,7 +27,7 @@ DELETIONS = [
     Case("a.go", GO + "// doc.\ntype dead struct {\n\tA int\n}\n\nfunc Use() {}\n", "dead", GO + "func Use() {}\n"),
     Case("a.go", GO + "var dead = 1 // why\n\nfunc Use() {}\n", "dead", GO + "func Use() {}\n"),
     Case("a.go", GO + "const dead = 1\n", "dead", "package g\n"),
-    Case("a.go", GO + "var p, q = 1, 2\n", "p", None, "q would go with it"),
+    Case("a.go", GO + "var p, q = 1, 2\n", "p", None, "shares one definition with q"),
     Case("a.go", GO + "const (\n\ta = iota\n\tb\n)\n", "a", None, "values from their positions"),
     Case("a.go", GO + "const (\n\ta = iota\n\tb\n)\n", "b", GO + "const (\n\ta = iota\n)\n"),
     Case("a.go", GO + "func one() {}; func Two() {}\n", "one", GO + "func Two() {}\n"),
@@ -45,7 +45,7 @@ DELETIONS = [
     Case("a.c", "static int dead[] = {\n    1,\n};\nint c;\n", "dead", "int c;\n"),
     Case("a.c", "typedef struct point { int x; } point_t;\n", "point", None, "can't be parsed"),
     Case("a.c", "struct point { int x; } origin;\n", "point", None, "would not be the same as before"),
-    Case("a.c", "int a, b = 2;\n", "b", None, "a would go with it"),
+    Case("a.c", "int a, b = 2;\n", "b", None, "shares one definition with a"),
     Case("a.c", "struct p {\n    int x, y;\n};\n", "p/y", None, ""),
     Case(
         "a.cpp",
@@ -84,8 +84,8 @@ DELETIONS = [
     Case("a.py", "class G: z = 1\n", "G/z", "class G: pass\n"),
     Case("a.py", "try:\n    pass\nexcept OSError: x = None\n", "x", "try:\n    pass\nexcept OSError: pass\n"),
     Case("a.py", "one = 1\ntwo = 2  # why\n", "two", "one = 1\n"),
-    Case("a.py", "A, B = 1, 2\n", "A", None, "B would go with it"),
-    Case("a.py", "x = y = 3\n", "x", None, "y would go with it"),
+    Case("a.py", "A, B = 1, 2\n", "A", None, "shares one definition with B"),
+    Case("a.py", "x = y = 3\n", "x", None, "shares one definition with y"),
     Case("a.py", "with open('a') as fh:\n    fh.read()\n", "fh", None, ""),
     Case("a.py", "for i in range(3):\n    print(i)\n", "i", None, ""),
 ]

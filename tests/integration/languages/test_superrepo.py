@@ -136,9 +136,9 @@ async def test_what_only_a_sibling_uses_is_not_unused_and_the_rest_is(client: Ra
         for module, group in groups.items()
     }
     assert found == UNUSED
-    assert [remark.partition(". These names occur in")[0] for remark in remarks] == [
-        "'ui': Not reported as unused: onlyBuilt. In 'web'",
-        "'scoring': Not reported as unused: only_scripts. In 'platform'",
+    assert [remark.partition(", where they")[0] for remark in remarks] == [
+        "'ui': Not reported as unused: onlyBuilt. These names occur in 'web'",
+        "'scoring': Not reported as unused: only_scripts. These names occur in 'platform'",
     ]
 
 

@@ -198,7 +198,7 @@ async def test_what_a_restricted_server_lacks_is_told_once_in_a_session(tmp_path
         _, first = await use(asked)
         assert first.count("is not trusted") == 1
         async with visiting(asked.central) as visitor:
-            assert "restricted, since the project is not trusted: types of" in (
+            assert "restricted, because the project is not trusted: types of" in (
                 await visitor.see(f"/projects/one?root={quote(str(box.root))}")
             )
         _, second = await use(asked)

@@ -635,7 +635,7 @@ async def test_a_call_on_a_server_that_was_stopped_says_so(file: Path, log: Path
 
 async def test_a_start_that_fails_says_why(file: Path) -> None:
     server = fake_server(file.parent, exit_at_start=3)
-    with pytest.raises(ServerStartFailed, match=r"exit code 3.*does not want to start"):
+    with pytest.raises(ServerStartFailed, match=r"exited with code 3.*does not want to start"):
         await server.run()
     assert server.exit_code == 3
     with pytest.raises(ServerStartFailed, match="no licence"):

@@ -95,7 +95,7 @@ async def test_without_a_server_and_without_starting_one_requests_are_told_why(t
     async with bridging(tmp_path, "modern", "--no-start") as client:
         await client.begin("tools/list", as_id="waiting")
         await client.end_input()
-        assert "ending" in (await client.answer("waiting"))["error"]["message"]
+        assert "shutting down" in (await client.answer("waiting"))["error"]["message"]
         assert await client.ended() == 0
 
 
