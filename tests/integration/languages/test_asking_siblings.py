@@ -101,7 +101,7 @@ async def test_an_answer_of_one_module_names_those_that_were_not_asked_and_may_r
             _, says = await answered(asked, tool, name_path="Twice", project="assets")
             assert "Not searched: " not in says
         _, says = await answered(asked, "find_referencing_symbols", name_path="py_total", project="scoring,assets")
-        assert "'scoring': Not asked: 'scan', where py_total stands" in says
+        assert "'scoring': Not searched: 'scan', where py_total occurs" in says
         _, says = await answered(asked, "find_referencing_symbols", name_path="py_total", project="scoring,scan")
         assert "Not searched: " not in says
 

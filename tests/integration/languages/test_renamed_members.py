@@ -250,5 +250,5 @@ async def test_a_joint_rename_says_which_overrides_of_a_sibling_keep_the_old_nam
     declared = {"name_path": "Handler/process", "relative_path": str(base / "a.py")}
     async with session(tmp_path, base) as (client, _):
         _, notes = await asked(client, "rename_symbol", **declared, new_name="handle", project=[str(base), str(user)])
-    assert "process still stands as the name of other symbols, such as overrides: b.py:4" in notes
+    assert "process still occurs as the name of other symbols, such as overrides: b.py:4" in notes
     assert (user / "b.py").read_text() == MINE.replace("handler.process", "handler.handle")
