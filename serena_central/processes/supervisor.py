@@ -138,7 +138,7 @@ def reap_others() -> bool:
 def collect(leader: int) -> int | None:
     """The child's wait status, None while it runs. When it has ended its group is killed before the kernel may give its
     pid, which is the group's id, to another process."""
-    if not hasattr(os, "waitid"):  # macOS, before Python 3.13
+    if sys.platform != "linux":  # macOS has no waitid before Python 3.13
         status = reap(leader)
         if status is not None:
             signal_group(leader, signal.SIGKILL)
