@@ -248,7 +248,7 @@ async def test_an_edit_is_read_line_by_line_and_taken_back(tmp_path: Path, perso
         await page.locator("#edits").get_by_role("link", name="cart.py").click()
         await expect(page.locator("tr.removed")).to_contain_text(["return sum(line.price for line in self.lines)"])
         await expect(page.locator("tr.added")).to_have_count(2)
-        await page.get_by_text("Take back…").click()
+        await page.get_by_text("Undo…").click()
         await page.get_by_role("button", name="Undo").click()
         await expect(page.locator("#said")).to_contain_text("Undone as e-")
         assert (tmp_path / "src" / "shop" / "cart.py").read_text() == CART

@@ -117,7 +117,7 @@ async def test_what_another_process_installs_is_used_and_a_warm_up_waits_for_it(
             with reporting_to(lambda message, _part: said.append(message)):
                 (warmed,) = await opening.warm()
             assert (warmed.language, warmed.success, warmed.error) == ("typescript", True, None)
-            assert any(line.startswith("installing typescript") for line in said)
+            assert any(line.startswith("installing the missing typescript") for line in said)
             symbols, gaps = await opening.symbols_of(["a.ts"])
             assert not gaps
             assert [one.name for one in symbols["a.ts"].symbols] == ["tiny"]

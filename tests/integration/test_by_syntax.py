@@ -67,7 +67,7 @@ async def test_reads_are_answered_by_syntax_with_the_reason_and_what_only_a_serv
         async with running_parts(tmp_path) as central:
             overview, remark = await ask(central, root, "get_symbols_overview", relative_path="shop.go")
             assert overview == {"Struct": ["Shop"]}
-            assert remark.startswith("By syntax only (tree-sitter): 1 Go file, because: The language server gopls for")
+            assert remark.startswith("By syntax only (tree-sitter): 1 Go file. Reason: The language server gopls for")
             assert "To install it: " in remark
             said = remark
             (found,), again = await ask(central, root, "find_symbol", name_path_pattern="Shop/Open", include_body=True)
@@ -119,7 +119,7 @@ async def test_a_server_that_starts_slowly_or_not_at_all_holds_nobody_up(
             monkeypatch.setattr("serena_central.projects.build.INDEXING.patience_s", 50)
             found, remark = await ask(central, other, "find_symbol", name_path_pattern="A")
             assert [one["kind"] for one in found] == ["Function"]
-            assert "exit code 3" in remark
+            assert "exited with code 3" in remark
 
 
 def nested(functions: int) -> str:

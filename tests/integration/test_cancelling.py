@@ -168,7 +168,7 @@ def waiters(central: RunningCentral) -> int:
     (slot,) = central.central.pool._slots.values()
     run = slot.usable_run()
     assert run is not None
-    return sum(pending._waiters for pending in run.server._conversation.connection._pending.values())
+    return sum(pending._waiters for pending in run.server._lsp_session.connection._pending.values())
 
 
 async def test_identical_reads_are_asked_once_and_cancelled_when_the_last_waiter_has_left(

@@ -79,7 +79,7 @@ async def test_an_edit_that_waits_too_long_says_its_place_and_changes_nothing(tm
                 tasks.start_soon(project.edits.change_files, ["cart.py"], plan, AUTHOR)
                 while project.edits.queued("cart.py") < 2:
                     await checkpoint()
-                with pytest.raises(EditNotInTime, match=r"'cart.py' is being edited .* number 3 in the queue"):
+                with pytest.raises(EditNotInTime, match=r"'cart.py' is being edited .* number 3 in the file's queue"):
                     await _insert(central, root, "s", "late")
                 tasks.cancel_scope.cancel()
     assert (root / "cart.py").read_text() == before

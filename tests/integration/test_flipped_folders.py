@@ -85,7 +85,7 @@ def _look(world: World) -> list[str]:
             found.append("")
     found += files_containing(root, paths, CANARY)
     found += [path for path, words in words_of(root, paths, [CANARY]).items() if words.counts]
-    listed = list_folder(root, "", recursive=True)
+    listed = list_folder(root, "", recursive=True, hidden=lambda _path: False)
     found += [path for path in listed.files + listed.folders if CANARY in path]
     outer = OuterRules(root)
     survey = Survey(root, outer, use_git=True)

@@ -138,7 +138,7 @@ async def test_a_projects_own_sessions_get_its_texts_in_a_frame(central: Running
         assert frames(read) == [text]
         assert "The memory 'plan' of the project 'hostile'" in read
         refused = await mine.call("write_memory", memory_name="plan", content="mine")
-        assert "Memory 'plan' is written" in refused  # it was read
+        assert "Memory 'plan' was written" in refused  # it was read
     async with agent(central, "c") as third:
         await third.call("activate_project", project=str(hostile))
         memory(hostile, "plan.md", text)

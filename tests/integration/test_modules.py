@@ -100,7 +100,7 @@ async def test_a_place_in_a_sibling_is_a_use_if_it_leads_to_the_declaration_and_
     ):
         found, remarks = await groups(client, "find_referencing_symbols", name_path="Cart/total")
         assert list(found["web"]) == (["use.py"] if resolves else [])
-        assert ("'web': Possibly incomplete: nobody can tell what total means in 1 place" in remarks) is not resolves
+        assert ("'web': Possibly incomplete: total cannot be resolved in 1 place" in remarks) is not resolves
 
 
 async def test_what_a_sibling_may_use_is_not_unused_where_its_server_can_not_be_asked(tmp_path: Path) -> None:
@@ -126,12 +126,12 @@ async def test_a_sibling_that_chose_another_server_which_is_not_run_for_lack_of_
         central.raw("handshake", x_serena_project=str(tmp_path)) as client,
     ):
         found, _ = await groups(client, "find_referencing_symbols", name_path="Cart/total")
-        assert "basedpyright for python is not run" in found["web"]["error"]
+        assert "basedpyright for python was not started" in found["web"]["error"]
         path = "shop/cart.py"
         refused = await client.call("safe_delete_symbol", name_path_pattern="Cart/total", relative_path=path)
         assert refused["isError"]
-        assert "basedpyright for python is not run" in refused["content"][0]["text"]
+        assert "basedpyright for python was not started" in refused["content"][0]["text"]
         unused = await client.call("find_unused_symbols", project=str(tmp_path / "shop"))
         answer, remarks = (part["text"] for part in unused["content"])
         assert json.loads(answer)["unused"] == []
-        assert "Not reported as unused: Cart, total. In 'web'" in remarks
+        assert "Not reported as unused: Cart, total. These names occur in 'web'" in remarks

@@ -15,7 +15,7 @@ from tests.support.central import running_parts, session_of
 pytestmark = pytest.mark.anyio
 
 CAFE = os.fsdecode(b"caf\xe9.py")
-LEFT_OUT = "Left out: 1 entry whose names are not UTF-8 ('caf\\xe9.py')"
+LEFT_OUT = "Skipped: 1 entry whose names are not UTF-8 ('caf\\xe9.py')"
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ async def test_every_answer_that_lacks_them_says_so_as_long_as_they_are_there(ce
     (root / "deep" / CAFE).touch()
     assert "Skipped: 2 entries" in (await ask(central, root, "find_file", file_mask="*"))[1]
     (root / ".gitignore").write_text("deep/\n")
-    assert "Left out: 1 entry" in (await ask(central, root, "find_file", file_mask="*"))[1]
+    assert "Skipped: 1 entry" in (await ask(central, root, "find_file", file_mask="*"))[1]
 
 
 async def test_they_are_shown_and_read_in_the_form_that_is_shown(central: Central, root: Path) -> None:

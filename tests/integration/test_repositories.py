@@ -100,11 +100,11 @@ async def test_languages_are_named_as_the_files_come_and_go(tmp_path: Path) -> N
 
     with anyio.fail_after(60):
         async with running_parts(tmp_path) as central:
-            assert [await named(central), await named(central)] == ["python.", "python."]
+            assert [await named(central), await named(central)] == ["python).", "python)."]
             (root / "main.go").write_text("package main\n")
-            assert await named(central) == "go, python."
+            assert await named(central) == "go, python)."
             (root / "shop.py").unlink()
-            assert await named(central) == "go."
+            assert await named(central) == "go)."
 
 
 async def test_links_add_nothing_and_lead_nowhere_outside(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def name_programs(root: Path, program: str) -> None:
 async def notes(central: Central, root: Path, tool: str = "list_dir", **facts: Any) -> list[str]:
     arguments = {"project": str(root), **({"relative_path": "."} if tool == "list_dir" else {})}
     answer = await central.caller.call(session_of(central, **facts), tool, arguments)
-    return [line for block in answer.blocks[1:] for line in block.splitlines() if "not trusted; " in line]
+    return [line for block in answer.blocks[1:] for line in block.splitlines() if "not trusted. To trust it" in line]
 
 
 async def test_it_is_said_once_in_a_session_and_again_when_something_else_is_held_back(

@@ -29,7 +29,7 @@ async def test_after_typescript_was_installed_no_find_waits_for_it_and_no_note_i
         async with running_parts(tmp_path) as central:
             found, note = await ask(central, root, "find_symbol", name_path_pattern="shared")
             assert {one["relative_path"] for one in found} == paths
-            assert f"{FILES} TypeScript files, because: The language server typescript for typescript is not" in note
+            assert f"{FILES} TypeScript files. Reason: The language server typescript for typescript is not" in note
             project = central.projects.opened(str(root))
             assert project is not None
             (tmp_path / "home" / "servers").mkdir(exist_ok=True)

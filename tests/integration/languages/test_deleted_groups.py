@@ -49,7 +49,7 @@ int main() { return shop::user(); }
             "tests",
             "tests/works would be deleted with it: It may be referenced from elsewhere: it is decorated",
         ),
-        (CPP, "a.cpp", "shop[0]", "goes with it: It is referenced in a.cpp:4"),
+        (CPP, "a.cpp", "shop[0]", "would be deleted with it: It is referenced in a.cpp:4"),
     ],
     ids=["rust", "cpp"],
 )

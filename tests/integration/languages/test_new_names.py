@@ -78,7 +78,7 @@ async def test_a_taken_name_is_given_by_force_and_told(tmp_path: Path) -> None:
         async with asker(tmp_path, root) as asked:
             made = await asked.result("rename_symbol", name_path="K/m", relative_path="a.py", new_name="n", force=True)
     assert not made["isError"], text_of(made)
-    assert "Renamed despite: K declares n already: a.py:12." in text_of(made)
+    assert "Renamed despite: K already declares n: a.py:12." in text_of(made)
     assert (root / "a.py").read_text().count("def n(") == 2
 
 
@@ -87,11 +87,11 @@ async def test_where_the_new_name_stands_in_code_of_a_changed_file_is_told(tmp_p
     with anyio.fail_after(240):
         async with asker(tmp_path, root) as asked:
             captured = await asked.result("rename_symbol", name_path="foo", relative_path="a.py", new_name="word")
-            assert "check each: b.py:3, b.py:4" in text_of(captured)
+            assert "capture or shadowing: b.py:3, b.py:4" in text_of(captured)
             qualified = await asked.result("rename_symbol", name_path="word", relative_path="a.py", new_name="other")
-            assert "check each" not in text_of(qualified)
+            assert "capture or shadowing" not in text_of(qualified)
             shadowed = await asked.result("rename_symbol", name_path="foo", relative_path="a.ts", new_name="foo2")
-            assert "check each: a.ts:1" in text_of(shadowed)
+            assert "capture or shadowing: a.ts:1" in text_of(shadowed)
             member = await asked.result("rename_symbol", name_path="K/m", relative_path="a.ts", new_name="delete")
             assert not member["isError"], text_of(member)
 

@@ -106,7 +106,7 @@ async def test_what_does_not_run_is_not_installed(tmp_path: Path, places: Places
     broken = msgspec.structs.replace(
         spec, launch=msgspec.structs.replace(spec.launch, command=("{bin:tiny-ls}", "broken"))
     )
-    with pytest.raises(InstallFailed, match="exit code 3"):
+    with pytest.raises(InstallFailed, match="exited with code 3"):
         await install(broken, places, tell=silent)
     assert visible(places) == []
 

@@ -4,6 +4,7 @@ Expected values come from where the facts are (the catalogue, the lock file, the
 """
 
 import json
+import os
 import platform
 import re
 import sys
@@ -205,7 +206,7 @@ async def test_every_setting_with_its_origin_in_its_group(central: Central) -> N
 async def test_a_card_for_each_client(central: Central, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(HOME_VARIABLE, raising=False)
     program = str(Path(sys.executable).with_name("serena-proxy"))
-    machine = Machine(Path.home(), sys.platform, {})
+    machine = Machine(Path.home(), sys.platform, os.environ)
     shown = await connect.connect(visit(central))
     entries = {client.name: card.entry for client, card in zip(CLIENTS.values(), shown.clients, strict=True)}
     assert shown == connect.Connect(
