@@ -35,7 +35,7 @@ PLACES_LISTED = 10
 
 
 class KeepRules:
-    """The rules of `keep_rules` with what they must know of one project. Made anew for each question: files change."""
+    """The rules of `keep_rules` with what they must know of one project. Built for each question: files change."""
 
     def __init__(self, project: Project) -> None:
         self._project = project

@@ -24,6 +24,7 @@ from serena_central.cli.trust import project_root
 from serena_central.config.load import load_server_config
 from serena_central.core.errors import InvalidArguments
 from serena_central.core.places import Places
+from serena_central.core.words import counted
 from serena_central.projects.root_settings import RootSettings
 
 folder_option = click.option(
@@ -98,7 +99,8 @@ def _problem(one: Problem) -> dict[str, Any]:
 
 def _count(problems: tuple[Problem, ...]) -> None:
     if problems:
-        click.echo(f"serena-central: {len(problems)} remarks on these files: serena-central claude check", err=True)
+        found = counted(len(problems), "problem or note", "problems and notes")
+        click.echo(f"serena-central: {found} in these files; list them: serena-central claude check", err=True)
 
 
 @command.command(epilog="Example: serena-central claude check --project ~/src/app")
@@ -115,7 +117,7 @@ def check(*, folder: Path | None, as_json: bool) -> None:
         for one in problems:
             say(str(one))
         read = ", ".join(str(one.file.path) for one in found.files) or "none"
-        say(f"Settings files: {read}. {len(problems)} remarks.")
+        say(f"Settings files: {read}. {counted(len(problems), 'problem or note', 'problems and notes')}.")
     if any(one.severity == "error" for one in problems):
         raise WrongSettings
 

@@ -1,4 +1,4 @@
-"""`serena-central restart`: the server stopped and started anew, at the same address, as after an upgrade."""
+"""`serena-central restart`: the server stopped and started again, at the same address, as after an upgrade."""
 
 import json
 

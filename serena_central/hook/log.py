@@ -9,7 +9,7 @@ LOG_BYTES = 512 * 1024
 
 
 def log(home: Home, text: str) -> None:
-    """Appends to the hooks' log; a full one begins anew. What can't be logged is lost."""
+    """Appends to the hooks' log; a full one is started over. What can't be logged is lost."""
     try:
         file = os.path.join(home.folder, "logs", "hook.log")
         full = os.path.exists(file) and os.path.getsize(file) > LOG_BYTES

@@ -96,7 +96,7 @@ def claim_of(
 
 def request_of(sender: Sender, request_id: str | int | None) -> str | None:
     """What is the same only when the same request is sent again: the proxy's own id, else the JSON-RPC id within one
-    `initialize`. None in the modern era without a proxy: a client that was started anew counts from 1 again."""
+    `initialize`. None in the modern era without a proxy: a client that was restarted counts from 1 again."""
     if sender.call_id is not None:
         return f"call {sender.call_id}"
     if sender.connection is not None and request_id is not None:

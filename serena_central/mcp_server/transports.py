@@ -216,7 +216,7 @@ class HandshakeTransports:
             if event.startswith("r"):
                 await refuse(send, 400, "What was sent after that event is not kept any more. Send the request again.")
                 return
-            # Of the stream outside of calls, or nobody's: that stream begins anew, also after a restart.
+            # Of the stream outside of calls, or nobody's: that stream starts over, also after a restart.
             scope = {**scope, "headers": [pair for pair in scope["headers"] if pair[0] != _LAST_EVENT]}
             event = None
         call = conversation.exchanges.get(transport.resumed_stream(event) or "") if event else None

@@ -312,7 +312,7 @@ class SessionManager:
 
 
 def _is_unused(session: Session) -> bool:
-    """It holds nothing that its client would miss: one that comes back begins anew, or is taken back."""
+    """It holds nothing that its client would miss: one that comes back starts over, or is restored."""
     return not (session.calls or session.running or session.holders or session.termination or session.active_project)
 
 

@@ -37,7 +37,7 @@ class Presence:
         self._stopping.set()
 
     async def hold(self, request: Request) -> Response:
-        """The session counts as there while the answer lasts; one that the server has forgotten begins anew."""
+        """The session counts as there while the answer lasts; one that the server has forgotten starts over."""
         session = self._session(request.path_params["session"], credential_of(request.scope))
         return _Stream(lambda receive, send: self._hold(session, receive, send))
 

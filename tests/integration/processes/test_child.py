@@ -31,13 +31,14 @@ if not os.fork():
     if os.fork():
         os._exit(0)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    print(os.getpid(), flush=True)
+    os.write(1, b"%d\\n" % os.getpid())
     time.sleep(3600)
 os.wait()
-print(os.getpid(), flush=True)
+os.write(1, b"%d\\n" % os.getpid())
 time.sleep(3600)
 """
-"""A program that ignores what it is told, and whose grandchild has left its session and its parent."""
+"""A program that ignores what it is told, and whose grandchild has left its session and its parent. Each line is one
+write: with PYTHONUNBUFFERED, `print` writes the line break by itself, and two processes mix theirs."""
 
 SERVER = """
 import sys, anyio
