@@ -25,12 +25,14 @@ OWN = "/."
 
 class Survey(msgspec.Struct, kw_only=True):
     """`worlds`: root → digest of its files as they were; `at` is when it began, in Unix seconds. `areas` are a
-    super-repo's modules. `remarks` say what may lack, and why."""
+    super-repo's modules. `remarks` say what may lack, and why. `rules`: fingerprint of the rules that
+    closed paths."""
 
     at: float
     worlds: dict[str, str]
     areas: list[Area]
     remarks: list[str]
+    rules: str = ""
 
 
 class GraphSurvey(Survey, kw_only=True):

@@ -7,7 +7,7 @@ after a restart, with its age and whether the code has changed since.
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar, cast
@@ -97,7 +97,12 @@ class Surveys:
         collections: Collections,
         validation: Validation,
         bus: EventBus,
+        *,
+        rules: Callable[[Iterable[str]], str] = lambda _roots: "",
     ) -> None:
+        """`rules` gives a fingerprint of the rules that close paths in some roots: what was found by others is not
+        shown, since it may name what is closed now."""
+        self._rules = rules
         self._projects = projects
         self._super_repos = super_repos
         self._collections = collections
@@ -162,7 +167,9 @@ class Surveys:
 
     async def _graph(self, job: Job) -> GraphSurvey:
         project, parts, remarks = await self._parts(job.root)
-        began, worlds = time.time(), await self._worlds.of_all([project, *(part.project for part in parts)])
+        projects = [project, *(part.project for part in parts)]
+        rules = self._rules(str(one.root) for one in projects)
+        began, worlds = time.time(), await self._worlds.of_all(projects)
         if parts:
             found = await collect_modules(parts, self._collections)
         else:
@@ -171,6 +178,7 @@ class Surveys:
         return GraphSurvey(
             at=began,
             worlds=worlds,
+            rules=rules,
             areas=[part.area for part in parts],
             remarks=[*remarks, *found.remarks, *doubt_remarks(found.definitions)],
             definitions=[one for one in found.definitions if one.uses or one.possible],
@@ -181,11 +189,13 @@ class Surveys:
         project = await self._projects.open(self._projects.check(job.root))
         where = await self._validation.extent(project)
         others, _ = await self._validation.siblings.of(project)
+        rules = self._rules(str(one.root) for one in (project, *others))
         began, worlds = time.time(), await self._worlds.of_all([project, *others])
         unused, broken = await self._validation.unused(where), await self._validation.broken(where)
         return FindingsSurvey(
             at=began,
             worlds=worlds,
+            rules=rules,
             areas=[part.area for part in where.parts if part.area.path],
             remarks=list(dict.fromkeys([*where.missing, *unused.whole.remarks, *broken.whole.remarks])),
             unused=unused.whole.found,
@@ -259,7 +269,7 @@ class Surveys:
             if (root, kind) not in self._kept:  # none was made meanwhile
                 self._hold(root, kind, survey)
         found = self._kept[root, kind]
-        return found if isinstance(found, form) else None
+        return found if isinstance(found, form) and found.rules == self._rules(found.worlds) else None
 
     def _hold(self, root: Path, kind: Kind, survey: Survey | None) -> None:
         self._kept[root, kind] = survey

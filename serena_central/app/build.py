@@ -151,8 +151,8 @@ def _projects(runs: list[Run], base: _Base, applier: Applier) -> _Projects:
     pool = LanguageServerPool(bus=bus, places=places, policy=settings.pool)
     installer = AutoInstaller(places, bus, allowed=settings.auto_install)
     once = Once()
-    history = EditHistory(applier, base.store, bus, recall=once)
     root_settings = RootSettings(base.loaded, places, changed=lambda repo: _tell(repo, registry, bus))
+    history = EditHistory(applier, base.store, bus, recall=once, access=root_settings.claude.access)
     syntax = SyntaxReader()
     watches = Watches()
     shared_trees = SharedTrees(watches)
@@ -199,7 +199,8 @@ def _services(runs: list[Run], base: _Base, built: _Projects, catalogue: Catalog
     settings, bus, projects, repos = base.settings, base.bus, built.registry, built.root_settings.super_repos
     collections = Collections(base.places.cache)
     validation = Validation(projects, repos, collections)
-    surveys = Surveys(projects, repos, collections, validation, bus)
+    claude = built.root_settings.claude
+    surveys = Surveys(projects, repos, collections, validation, bus, rules=claude.path_rules)
     runs.append(surveys.run)
     return Services(
         version=metadata.version("serena-central"),
@@ -212,7 +213,7 @@ def _services(runs: list[Run], base: _Base, built: _Projects, catalogue: Catalog
         projects=projects,
         super_repos=repos,
         trust=built.root_settings.trust,
-        claude=built.root_settings.claude,
+        claude=claude,
         history=built.history,
         warm_up=built.warm_up,
         sessions=SessionManager(bus=bus, interest=projects, policy=settings.sessions, steady=running_time),

@@ -94,9 +94,14 @@ class Permissions:
         return self._first(("allow",), (effect,), lambda rule: self._fits(rule, path))
 
     @cached_property
-    def key(self) -> tuple[object, ...]:
+    def key(self) -> tuple[SourcedRule, ...]:
         """Equal as long as the same paths are closed for the same reasons."""
         return tuple(one for one in self.rules if one.verdict != "allow" and one.rule.effect in ("read", "edit"))
+
+    @property
+    def path_rules(self) -> set[tuple[str, str]]:
+        """The rules that close paths, as texts with their folders, wherever they stand."""
+        return {(one.rule.text, str(one.base)) for one in self.key}
 
     @property
     def protects_files(self) -> bool:

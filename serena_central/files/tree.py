@@ -102,6 +102,10 @@ class FileTree:
         """Folders that are left out because a tool marked them as its output, root-relative."""
         return self._survey.outputs() if self._survey is not None else []
 
+    def hidden(self) -> frozenset[str]:
+        """Files and folders that rules keep out of it, root-relative; some may be gone since."""
+        return frozenset(self._survey.hidden) if self._survey is not None and self._hidden is not None else frozenset()
+
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Calls `listener` with every later batch of changes, one per file, in the event loop's thread and before the
         `fresh()` that found them returns. Files of the first scan are no changes. Returns the way to end it."""

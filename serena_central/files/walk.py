@@ -105,6 +105,8 @@ class Survey:
         self._findings: Findings = {}
         self.folders: dict[str, Folder] = {}
         self._not_utf8: dict[str, set[str]] = {}
+        self.hidden: set[str] = set()
+        """Files and folders that `hidden` told of, root-relative; some may be gone since."""
 
     def take(self) -> Findings:
         """What was found since the last time."""
@@ -278,11 +280,12 @@ class Survey:
             return
 
     def _leaves_out(self, folder: Folder, path: str, name: str, is_folder: bool) -> bool:
-        return (
-            name.startswith(TEMPORARY)
-            or ignores(folder.rules, path, name, is_folder)
-            or (self._hidden is not None and self._hidden(path))
-        )
+        if name.startswith(TEMPORARY):
+            return True
+        if self._hidden is not None and self._hidden(path):
+            self.hidden.add(path)
+            return True
+        return ignores(folder.rules, path, name, is_folder)
 
     def _note_name(self, folder: Folder, name: str, *, there: bool) -> None:
         """Takes note of an entry whose name is not UTF-8."""

@@ -3,7 +3,8 @@
 The package that reads them is imported when the first file is there: nobody else pays for it.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,6 +53,13 @@ class ClaudeSettings:
         """What differs when `access` may."""
         found = self.of(root)
         return found.permissions.key if found is not None else None
+
+    def path_rules(self, roots: Iterable[str]) -> str:
+        """A fingerprint of all rules that close paths in some roots; empty where there are none."""
+        rules = {
+            (root, *one) for root in roots if (found := self.of(Path(root))) for one in found.permissions.path_rules
+        }
+        return blake2b(repr(sorted(rules)).encode(), digest_size=16).hexdigest() if rules else ""
 
 
 def _access(permissions: "Permissions") -> Access:

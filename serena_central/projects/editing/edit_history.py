@@ -9,6 +9,7 @@ import logging
 import time
 import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
 from typing import Any, Protocol
 
 import anyio
@@ -21,6 +22,7 @@ from serena_central.core.event_kinds import EditApplied
 from serena_central.core.events import EventBus
 from serena_central.editing.journal import Entry, Journal, Past
 from serena_central.editing.transaction import Applier
+from serena_central.files.access import OPEN, Access
 from serena_central.projects.editing.applied_edit import AppliedEdit, edits_in, operation_of
 from serena_central.store.query_results import EDIT_PATCHES_KEPT_S, EditAnswer, EditFilter
 from serena_central.store.rows import EditRow
@@ -33,6 +35,9 @@ MAX_PATCH_BYTES = 2_000_000
 
 PATCHES_KEPT_S = EDIT_PATCHES_KEPT_S
 """How long an edit can be undone."""
+
+CLOSED_FILE = "(closed by a permission rule)"
+"""In place of the name of a file that rules close now."""
 
 MOST_RECALLED = 10_000
 """Edits whose calls are recognised when they are sent again, should the journal be lost."""
@@ -56,7 +61,10 @@ class EditHistory:
         *,
         recall: Recall,
         clock: Callable[[], float] = time.time,
+        access: Callable[[Path], Access] = lambda _root: OPEN,
     ) -> None:
+        """`access` gives what rules close in a root now: edits made before are listed without its names."""
+        self._access = access
         self._recall = recall
         self._applier = applier
         self._store = store
@@ -109,7 +117,17 @@ class EditHistory:
     async def edits(self, wanted: EditFilter) -> list[EditRow]:
         """Edits that were made, the newest first. Raises StoreError."""
         await self._store.writer.flush()
-        return await self._store.ask(lambda queries: queries.edits(wanted))
+        rows = await self._store.ask(lambda queries: queries.edits(wanted))
+        return list(map(self._without_closed, rows))
+
+    def _without_closed(self, row: EditRow) -> EditRow:
+        """An edit as people and agents may see it."""
+        hides = self._access(Path(row.project_root)).hides
+        files = [
+            file | {"path": CLOSED_FILE, "moved_to": None} if any(hides(name) for name in _names(file)) else file
+            for file in row.files
+        ]
+        return row if files == row.files else msgspec.structs.replace(row, files=files)
 
     async def edit(self, edit_id: str) -> EditRow | None:
         """One edit, with its patches. Raises StoreError."""
@@ -181,6 +199,10 @@ def _outcomes(past: Iterable[Past]) -> dict[str, str | SerenaCentralError]:
 def _edits_in(past: Iterable[Past], *, without: Collection[str]) -> list[AppliedEdit]:
     made = (one for one in past if one.applied and one.entry.record and one.entry.id not in without)
     return [edit for one in made for edit in reversed(edits_in(one))]
+
+
+def _names(file: Mapping[str, Any]) -> list[str]:
+    return [name for name in (file.get("path"), file.get("moved_to")) if name]
 
 
 def _row(edit: AppliedEdit) -> EditRow:

@@ -33,6 +33,7 @@ from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.documents import MAX_CANDIDATES
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.navigation.candidates import Candidates
+from serena_central.projects.navigation.closed_text import ClosedText
 from serena_central.projects.navigation.common_names import is_common
 from serena_central.projects.navigation.consistency import Steady
 from serena_central.projects.navigation.possible_references import BRIEF, Examined, Limits, Place, Possible
@@ -109,6 +110,9 @@ class Relations:
         access: Access = OPEN,
     ) -> None:
         self._access = access
+        self._closed_text = ClosedText(
+            root, hidden=tree.hidden, is_code=lambda path: languages.language_of(path) is not None
+        )
         self._possible = possible
         self._root = root
         self._prefix = f"{root}/"
@@ -126,7 +130,7 @@ class Relations:
             return await self._languages.ask(hit.path, lambda server: server.hover(path, position)), ()
 
         shown, unsteady = await self._steady.ask(hit, ask)
-        return None if unsteady else shown
+        return None if unsteady or shown is None else await self._closed_text.without(hit.path, shown)
 
     async def references(self, hit: Hit, within: str = "") -> References:
         """Uses of a symbol, its own definition excepted, by file and position; possible ones at or below `within`."""
@@ -436,7 +440,12 @@ class Relations:
         absolute = self._root / path
         found, remark = await self._when_ready(path, lambda server: server.diagnostics(absolute))
         await self._indexer.ensure([path])
-        return [DiagnosticView(diagnostic, self._name_path(path, diagnostic)) for diagnostic in found], remark
+        views: list[DiagnosticView] = []
+        for diagnostic in found:
+            message = await self._closed_text.without(path, diagnostic.message)
+            shown = msgspec.structs.replace(diagnostic, message=message)
+            views.append(DiagnosticView(shown, self._name_path(path, diagnostic)))
+        return views, remark
 
     def _name_path(self, path: str, diagnostic: Diagnostic) -> str | None:
         holder = self.holder(path, diagnostic.range.start)

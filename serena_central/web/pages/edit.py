@@ -2,6 +2,7 @@
 
 import difflib
 import zlib
+from pathlib import Path
 from typing import Literal
 
 import anyio.to_thread
@@ -9,6 +10,7 @@ import msgspec
 
 from serena_central.core.errors import UndoRefused
 from serena_central.core.event_kinds import EditApplied
+from serena_central.core.words import counted
 from serena_central.editing.patch import FilePatch, Hunk
 from serena_central.projects.editing.undo import patches_of
 from serena_central.store.rows import EditRow
@@ -64,10 +66,16 @@ async def edit(visit: Visit) -> Edit:
     if row is None:
         raise NotFound(f"There is no edit {visit.path['edit']!r}: it never existed or is no longer stored.")
     try:
-        files, left_out = await anyio.to_thread.run_sync(lambda: _diffs(patches_of(row)))
+        patches = await anyio.to_thread.run_sync(patches_of, row)
     except (UndoRefused, zlib.error, msgspec.DecodeError) as error:
         return _edit(row, visit, [], 0, str(error))
-    return _edit(row, visit, files, left_out, "")
+    hides = visit.parts.claude.access(Path(row.project_root)).hides
+    shown = [one for one in patches if not (hides(one.path) or (one.moved_to and hides(one.moved_to)))]
+    closed = len(patches) - len(shown)
+    files, left_out = await anyio.to_thread.run_sync(_diffs, shown)
+    return _edit(
+        row, visit, files, left_out, f"{counted(closed, 'file')} closed by permission rules." if closed else ""
+    )
 
 
 def _edit(row: EditRow, visit: Visit, files: list[FileDiff], left_out: int, remark: str) -> Edit:

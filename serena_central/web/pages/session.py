@@ -225,7 +225,7 @@ async def edits(visit: Visit) -> Edits:
     session = _session(visit)
     try:
         wanted = EditFilter(session=session.id, limit=EDITS)
-        rows = await visit.parts.store.ask(lambda queries: queries.edits(wanted))
+        rows = await visit.parts.history.edits(wanted)
     except StoreError as error:
         return Edits([], f"Edits are not available: {error}")
     return Edits([_edit(row) for row in rows], "")
