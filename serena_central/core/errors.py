@@ -496,10 +496,10 @@ class Inapplicable(RequestFailed):
 
 
 class Unsupported(LanguageServerError):
-    """The server does not offer this request."""
+    """The server does not offer this request. `instead` is a sentence that names another way."""
 
-    def __init__(self, server: str, what: str) -> None:
-        super().__init__(server, f"The language server {server} does not offer {what}.")
+    def __init__(self, server: str, what: str, instead: str = "") -> None:
+        super().__init__(server, f"The language server {server} does not offer {what}." + (f" {instead}" if instead else ""))
 
 
 class DeadlineExceeded(SerenaCentralError):

@@ -7,7 +7,7 @@ from msgspec import Meta
 from serena_central.projects.navigation.navigation import NODES_LIMIT, UPWARD, Direction
 from serena_central.projects.navigation.symbol_views import HierarchyNode
 from serena_central.projects.project import Project
-from serena_central.projects.superrepo.sibling_hierarchies import hierarchy_in
+from serena_central.projects.superrepo.sibling_hierarchies import hierarchy_in, is_structural
 from serena_central.projects.superrepo.sibling_references import Declarations
 from serena_central.symbols.kinds import kind_name
 from serena_central.tools.answer import Form, Shaped, shaped
@@ -66,7 +66,7 @@ async def _hierarchy(
         hit = await target.find_one(name_path, relative_path)
         nodes, remark = await target.relations.hierarchy(hit, direction, depth)
         top = {"name_path": hit.name_path, "relative_path": hit.path}
-        if direction in UPWARD:
+        if direction in UPWARD or (direction == "supertypes" and is_structural(target, hit.path)):
             remark_alone(call, target)
     remark_answer(call, remark)
     if _count(nodes) >= NODES_LIMIT:

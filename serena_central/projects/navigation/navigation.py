@@ -88,12 +88,13 @@ class Foreign(NamedTuple):
 
 class _Walk(NamedTuple):
     """One hierarchy: the file whose server is asked, and the root of the project that its symbol belongs to. `budget`
-    holds how many symbols may still be shown."""
+    holds how many symbols may still be shown, `node` makes one of them."""
 
     asked: str
     direction: Direction
     home: Path
     budget: list[int]
+    node: Callable[[HierarchyItem], HierarchyNode]
 
 
 class Relations:
@@ -460,17 +461,19 @@ class Relations:
 
         (prepared, remark), unsteady = await self._steady.ask(hit, prepare)
         remark = _joined(remark, unsteady)
-        nodes = await self._trees(prepared, depth, _Walk(hit.path, direction, self._root, [NODES_LIMIT]))
+        nodes = await self._trees(prepared, depth, _Walk(hit.path, direction, self._root, [NODES_LIMIT], self._node))
         if direction in UPWARD:
             remark = await self._with_blind_spots(hit, remark)
         return nodes, remark
 
     async def hierarchy_of(
-        self, foreign: Foreign, direction: Direction, depth: int
+        self, foreign: Foreign, direction: Direction, depth: int, shown_by: "Relations | None" = None
     ) -> tuple[list[HierarchyNode], str | None]:
-        """As `hierarchy`, of a symbol of another project: what leads to symbols of this one."""
+        """As `hierarchy`, of a symbol of another project: what leads to symbols of this one, or of the project whose
+        relations are given."""
         prepared, remark = await self._prepared(foreign, direction)
-        nodes = await self._trees(prepared, depth, _Walk(foreign.via, direction, foreign.home, [NODES_LIMIT]))
+        node = (shown_by or self)._node
+        nodes = await self._trees(prepared, depth, _Walk(foreign.via, direction, foreign.home, [NODES_LIMIT], node))
         return _leading_inside(nodes), remark
 
     async def _prepared(self, place: Foreign, direction: Direction) -> tuple[list[HierarchyItem], str | None]:
@@ -479,7 +482,12 @@ class Relations:
                 return server.prepare_call_hierarchy(place.path, place.position)
             return server.prepare_type_hierarchy(place.path, place.position)
 
-        return await self._when_ready(place.via, ask)
+        try:
+            return await self._when_ready(place.via, ask)
+        except Unsupported as error:
+            if direction == "subtypes":
+                raise Unsupported(error.server, "type hierarchies", "Use find_implementations.") from error
+            raise
 
     async def _trees(self, prepared: Sequence[HierarchyItem], depth: int, walk: _Walk) -> list[HierarchyNode]:
         return [node for item in prepared for node in await self._below(item, depth, (_key(item),), walk)]
@@ -487,7 +495,7 @@ class Relations:
     async def _below(
         self, item: HierarchyItem, depth: int, above: tuple[object, ...], walk: _Walk
     ) -> list[HierarchyNode]:
-        asked, direction, home, budget = walk
+        asked, direction, home, budget, as_node = walk
         candidates: list[Path] = []
         if direction in UPWARD:
             candidates, _ = await self._candidates(asked, item.name)
@@ -495,7 +503,7 @@ class Relations:
         for next_item in await self._languages.ask(asked, lambda server: _step(server, item, direction, candidates)):
             if budget[0] <= 0:
                 break
-            node, key = self._node(next_item), _key(next_item)
+            node, key = as_node(next_item), _key(next_item)
             # A library's overloads are one to whoever only wants to know what is used of it.
             shown = (node.name, node.path) if node.outside else key
             if shown in nodes:

@@ -50,8 +50,16 @@ async def implementations_in(project: Project, declared: Declarations) -> tuple[
 async def _unmentioned(project: Project, declared: Declarations) -> list[tuple[list[Hit], str | None]]:
     """Symbols of a project that implement what nothing in it mentions, as others of the call say."""
     found: list[tuple[list[Hit], str | None]] = []
+    async for reader, foreign in _third_parties(project, declared):
+        found.append(await _implementing(project, reader, foreign))
+    return found
+
+
+async def _third_parties(project: Project, declared: Declarations) -> AsyncIterator[tuple[Project, Foreign]]:
+    """Who can relate a project's types to declarations that nothing in it mentions: projects of the call that mention
+    these, and the declarations as they are asked about them."""
     for one in declared.found:
-        if one.project is project or one.project.languages.language_of(one.path) not in _STRUCTURAL:
+        if one.project is project or not is_structural(one.project, one.path):
             continue
         if await anyio.to_thread.run_sync(_mentioning, project, one) is not None:
             continue
@@ -59,8 +67,12 @@ async def _unmentioned(project: Project, declared: Declarations) -> list[tuple[l
         for reader in declared.asked:
             via = None if reader in (project, one.project) else await anyio.to_thread.run_sync(_mentioning, reader, one)
             if via is not None:
-                found.append(await _implementing(project, reader, _foreign(hit, one.project, via)))
-    return found
+                yield reader, _foreign(hit, one.project, via)
+
+
+def is_structural(project: Project, path: str) -> bool:
+    """Whether a type of a file's language implements interfaces that it does not name."""
+    return project.languages.language_of(path) in _STRUCTURAL
 
 
 async def _implementing(project: Project, reader: Project, foreign: Foreign) -> tuple[list[Hit], str | None]:
@@ -114,12 +126,17 @@ async def hierarchy_in(
     async for hit, foreign in _asked(project, declared):
         if foreign is None:
             more, remark = await project.relations.hierarchy(hit, direction, depth)
-        elif direction in UPWARD:
+        elif direction in UPWARD or (direction == "supertypes" and is_structural(project, foreign.via)):
             more, remark = await project.relations.hierarchy_of(foreign, direction, depth)
         else:
             continue
         nodes += more
         remarks.append(remark)
+    if direction in ("subtypes", "supertypes"):
+        async for reader, foreign in _third_parties(project, declared):
+            more, remark = await reader.relations.hierarchy_of(foreign, direction, depth, project.relations)
+            nodes += [node for node in more if node not in nodes]  # several readers know the same
+            remarks.append(remark)
     return nodes, "; ".join(dict.fromkeys(filter(None, remarks))) or None
 
 

@@ -219,6 +219,24 @@ BOUND = {
 method."""
 
 
+async def types_are_related(asked: Asker, language: str, one: dict[str, str], other: dict[str, str]) -> None:
+    """Checks the hierarchy of the types, both ways."""
+    for type_, related, direction in ((one, {"disk": "Disk"}, "subtypes"), (other, {"api": "Saver"}, "supertypes")):
+        named = {"relative_path": type_["relative_path"], "direction": direction}
+        named["name_path"] = "Disk" if type_ is other else "Saver"
+        every = await asked.result("get_type_hierarchy", **named, project="*")
+        alone = await asked.result("get_type_hierarchy", **named)
+        if language == "rust":
+            assert alone["isError"], alone
+            assert "does not offer" in text_of(alone)
+            assert ("find_implementations" in text_of(alone)) == (direction == "subtypes")
+            continue
+        assert "Only" in alone["content"][-1]["text"], alone
+        types = {module: answer[direction] for module, answer in json.loads(every["content"][0]["text"]).items()}
+        found = {module: [node["name"] for node in nodes] for module, nodes in types.items() if nodes}
+        assert found == {module: [name] for module, name in related.items()}
+
+
 @pytest.mark.parametrize("language", BOUND)
 async def test_a_method_and_the_interface_of_a_sibling_that_it_implements_keep_one_name(
     tmp_path: Path, language: str
@@ -238,6 +256,7 @@ async def test_a_method_and_the_interface_of_a_sibling_that_it_implements_keep_o
             await opened(asked, root / module).warm()
         found = await asked.result("find_implementations", **one, project="*")
         assert [item["name_path"] for item in json.loads(found["content"][0]["text"])["disk"]] == [method]
+        await types_are_related(asked, language, one, other)
         for said, where in ((one, f"'disk': {implementing.removeprefix('disk/')}:{own}"), (other, "api")):
             for more in ({}, {"project": "*"}):
                 renamed = await asked.result("rename_symbol", **said, **more, new_name=new)
