@@ -19,6 +19,7 @@ from serena_central.lsp.client import LanguageServer
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.projects.project import Project
 from serena_central.symbols.index import Hit
+from serena_central.symbols.name_case import ignores_case
 
 FEW_PLACES = 12
 """In a large project searching all files takes ty 30 ms of a processor, telling where a place leads about one."""
@@ -141,7 +142,8 @@ async def _where_places_lead(
 async def _places_of(project: Project, hit: Hit, holders: Sequence[str]) -> dict[str, list[Range]]:
     """The places in files that hold a symbol's name, its own excepted."""
     own = hit.path, hit.symbol.name_position
-    word = re.compile(rf"\b{re.escape(hit.symbol.name)}\b")
+    ignore_case = ignores_case(project.relations.language_of(hit.path), hit.symbol.kind)
+    word = re.compile(rf"\b{re.escape(hit.symbol.name)}\b", re.IGNORECASE if ignore_case else 0)
     places: dict[str, list[Range]] = {}
     for path, read in (await project.relations.readings(holders)).items():
         spans = (Range(*map(read.text.position, match.span())) for match in word.finditer(read.text.content))

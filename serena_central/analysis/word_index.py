@@ -22,6 +22,7 @@ from serena_central.files.stamp import RACY_NS
 from serena_central.files.words import FileWords, words_of
 from serena_central.projects.project import Project
 from serena_central.symbols.index import Hit
+from serena_central.symbols.name_case import may_ignore_case
 
 _UNNAMED = re.compile(rb"import\s*\*|export\s*\*|export\s+default|export\s*=|module\.exports|::\*|import\s+\.\s")
 """What hands on names without naming them."""
@@ -38,6 +39,7 @@ class Surroundings:
         self._words = words
         self._holders: dict[tuple[str, str], list[str]] = {}
         self._of_name: dict[tuple[str, str], bytes] = {}
+        self._any_case = {path for path in words if _has_names_in_any_case(project, path)}
         specs: dict[str, str] = {path: self._spec(path) for path in words}
         for path, found in words.items():
             for name in found.counts:
@@ -66,6 +68,7 @@ class Surroundings:
                 wanted.union(map(imported_as, paths)),
                 marker=_UNNAMED,
                 lines=lambda path: IMPORTS if _is_python(project, path) else None,
+                any_case=lambda path: _has_names_in_any_case(project, path),
                 stopped=stop.is_set,
             )
             return cls(project, words, words_of(project.root, building, ()))
@@ -78,11 +81,11 @@ class Surroundings:
     def holders(self, hit: Hit) -> Sequence[str]:
         """Files that a server could find uses of a symbol in, its own among them."""
         spec = self._spec(hit.path)
-        found = self._holders.get((spec, hit.symbol.name), [])
+        found = self._holders.get((spec, self._word(hit.path, hit.symbol.name)), [])
         own = self._words.get(hit.path)
         if own is None or not own.marked:
             return found
-        return sorted({*found, *self._holders.get((spec, imported_as(hit.path)), [])})
+        return sorted({*found, *self._holders.get((spec, self._word(hit.path, imported_as(hit.path))), [])})
 
     def may_be_used_elsewhere(self, hit: Hit) -> bool:
         """Whether any other file could use a symbol: one that holds its name, and in Python can get at it."""
@@ -103,6 +106,8 @@ class Surroundings:
     def holds(self, path: str, names: Collection[str]) -> bool:
         """Whether a file holds one of these words."""
         found = self._words.get(path)
+        if path in self._any_case:
+            names = {name.lower() for name in names}
         return found is not None and any(name in names for name in found.counts)
 
     def hands_on(self, path: str) -> bool:
@@ -117,11 +122,11 @@ class Surroundings:
     def count_in(self, path: str, name: str) -> int:
         """How often a word stands in a file."""
         found = self._words.get(path)
-        return found.counts[name] if found else 0
+        return found.counts[self._word(path, name)] if found else 0
 
     def digest(self, hit: Hit) -> bytes:
         """Of all that an answer about a symbol depends on."""
-        key = self._spec(hit.path), hit.symbol.name
+        key = self._spec(hit.path), self._word(hit.path, hit.symbol.name)
         if key not in self._of_name:
             held = self._holders.get(key, ())
             self._of_name[key] = _digest([path.encode() + self._words[path].digest for path in held])
@@ -129,6 +134,10 @@ class Surroundings:
         place = f"{hit.path}\0{hit.symbol.name_line}:{hit.symbol.name_column}"
         own = self._words[hit.path].digest if hit.path in self._words else b""
         return _digest([meaning.encode(), place.encode(), own, self._common, self._built, self._of_name[key]])
+
+    def _word(self, path: str, name: str) -> str:
+        """As what a file's words are counted."""
+        return name.lower() if path in self._any_case else name
 
     def _spec(self, path: str) -> str:
         spec = self._project.languages.spec_for(path)
@@ -157,6 +166,10 @@ async def state_of(project: Project) -> bytes | None:
 
 def _is_python(project: Project, path: str) -> bool:
     return project.languages.language_of(path) == "python"
+
+
+def _has_names_in_any_case(project: Project, path: str) -> bool:
+    return may_ignore_case(project.languages.language_of(path) or "")
 
 
 def imported_as(path: str) -> str:

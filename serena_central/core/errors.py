@@ -499,7 +499,9 @@ class Unsupported(LanguageServerError):
     """The server does not offer this request. `instead` is a sentence that names another way."""
 
     def __init__(self, server: str, what: str, instead: str = "") -> None:
-        super().__init__(server, f"The language server {server} does not offer {what}." + (f" {instead}" if instead else ""))
+        super().__init__(
+            server, f"The language server {server} does not offer {what}." + (f" {instead}" if instead else "")
+        )
 
 
 class DeadlineExceeded(SerenaCentralError):

@@ -36,13 +36,16 @@ def words_of(
     *,
     marker: re.Pattern[bytes] | None = None,
     lines: Callable[[str], re.Pattern[bytes] | None] = lambda _: None,
+    any_case: Callable[[str], bool] = lambda _: False,
     stopped: Callable[[], bool] = lambda: False,
 ) -> dict[str, FileWords]:
     """Path → its words among `wanted`; files that can't be read are missing. Ends early when `stopped`.
 
-    `lines` gives the pattern of what is wanted of a file besides.
+    `lines` gives the pattern of what is wanted of a file besides. Words of files for which `any_case` holds are counted
+    in any case, under their lower-case form.
     """
     known = {word.encode("utf-8", "surrogateescape"): word for word in wanted}
+    lower = {word.lower().encode("utf-8", "surrogateescape"): word.lower() for word in known.values()}
     found: dict[str, FileWords] = {}
     for path, data in read_each(root, paths):
         if stopped():
@@ -53,7 +56,8 @@ def words_of(
                 data = decode(data, path).content.encode("utf-8", "surrogatepass")  # noqa: PLW2901 - the same text
             except PathError:
                 continue
-        counts = Counter([known[word] for word in _WORD.findall(data) if word in known])
+        of, text = (lower, _lower(data)) if any_case(path) else (known, data)
+        counts = Counter([of[word] for word in _WORD.findall(text) if word in of])
         pattern = lines(path)
         found[path] = FileWords(
             digest,
@@ -62,3 +66,9 @@ def words_of(
             pattern.findall(data) if pattern is not None else [],
         )
     return found
+
+
+def _lower(data: bytes) -> bytes:
+    if data.isascii():
+        return data.lower()
+    return data.decode("utf-8", "surrogateescape").lower().encode("utf-8", "surrogateescape")

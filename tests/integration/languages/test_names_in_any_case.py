@@ -1,5 +1,6 @@
 """PHP's functions and classes have the same name in any case, with its real language server where it is installed."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -36,3 +37,20 @@ async def test_references_in_another_case_are_found_listed_and_renamed(tmp_path:
         renamed = await ask.result("rename_symbol", name_path="deploy", relative_path="lib.php", new_name="ship")
         assert "comments: use.php:6" in str(renamed["content"])
     assert (root / "use.php").read_text() == FILES["use.php"].replace("DEPLOY()", "ship()")
+
+
+@pytest.mark.skipif(shutil.which("intelephense") is None, reason="intelephense is not in the PATH")
+async def test_what_is_called_in_another_case_is_not_unused(tmp_path: Path) -> None:
+    root = written(tmp_path / "shop", FILES)
+    (root / "lib.php").write_text(
+        FILES["lib.php"] + "function idle() { return 3; }\nfunction own() { return OWN(); }\n"
+    )
+    async with asker(tmp_path, root) as ask:
+        answer = await ask.result("find_unused_symbols")
+    found = json.loads(answer["content"][0]["text"])["unused"]
+    assert [(one["name_path"], one["confidence"]) for one in found] == [
+        ("idle", "high"),
+        ("own", "medium"),
+        ("f", "high"),
+    ]
+    assert "Cart/spare" in str(answer["content"][1:])
