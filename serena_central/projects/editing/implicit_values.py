@@ -1,4 +1,5 @@
-"""Constants that get their values from their order: members of enums without a value, and Go's `iota`.
+"""Constants that get their values from their order: members of enums without a value, or with Python's `auto()`, and
+Go's `iota`.
 
 Pure, and told from the text alone: what is inserted, moved or deleted before such a constant changes its value without
 any error.
@@ -19,6 +20,27 @@ _TOKEN = re.compile(
 
 _WITH_ENUMS = frozenset({"c", "cpp", "csharp", "cuda", "deno", "rust", "typescript"})
 """Languages in which members of an enum without a value are numbered."""
+
+_PYTHON_TOKEN = re.compile(
+    r"""
+    [#][^\n]*+ | \\\n
+    | (?P<string>\"{3}(?:\\.|[^\\])*?\"{3} | '{3}(?:\\.|[^\\])*?'{3} | "(?:\\.|[^"\\\n])*+" | '(?:\\.|[^'\\\n])*+')
+    | (?P<bracket>[][(){}]) | (?P<end>\n) | (?P<other>[^][(){}#"'\\\n]++|.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+_PYTHON_CLASS = re.compile(r"class\s+(\w+)\s*(?:\(([^()]*)\))?\s*:")
+_PYTHON_MEMBER = re.compile(r"(?!_)(\w+)\s*(?::[^=]*)?=\s*(?!=)(.+)")
+_AUTO = re.compile(r"\b(?:enum\s*\.\s*)?auto\s*\(")
+_NUMBERING = re.compile(r"(?<!Str)(?:Enum|Flag)$")
+"""What base classes of enums with numbers are called: `auto()` in a `StrEnum` is the member's name."""
+
+_OWN_VALUES = "_generate_next_value_"
+"""The function by which an enum gives `auto()` other values than numbers."""
+
+_MARKS = {"go": "iota", "python": "auto"}
+"""Languages in which a word tells that constants are numbered."""
 
 _KEYS = frozenset({"class", "struct"})
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
@@ -45,10 +67,9 @@ def counted(language: str, text: str) -> dict[str, Counted]:
     one name in two places."""
     if not _may_count(language, text):
         return {}
-    words = [match["word"] or match["other"] for match in _TOKEN.finditer(text) if match.lastgroup]
     found: dict[str, Counted] = {}
     twice: set[str] = set()
-    for name, value in _of_iota(words) if language == "go" else _of_enums(words):
+    for name, value in _numbered(language, text):
         if name in found:
             twice.add(name)
         found[name] = value
@@ -56,7 +77,16 @@ def counted(language: str, text: str) -> dict[str, Counted]:
 
 
 def _may_count(language: str, text: str) -> bool:
-    return "iota" in text if language == "go" else language in _WITH_ENUMS and "enum" in text
+    if language in _MARKS:
+        return _MARKS[language] in text
+    return language in _WITH_ENUMS and "enum" in text
+
+
+def _numbered(language: str, text: str) -> Iterator[tuple[str, Counted]]:
+    if language == "python":
+        return _of_auto(text)
+    words = [match["word"] or match["other"] for match in _TOKEN.finditer(text) if match.lastgroup]
+    return _of_iota(words) if language == "go" else _of_enums(words)
 
 
 def _of_enums(words: Sequence[str]) -> Iterator[tuple[str, Counted]]:
@@ -139,3 +169,45 @@ def _items(words: Sequence[str], opening: int, separators: frozenset[str]) -> tu
 def _split(words: Sequence[str]) -> list[list[str]]:
     """Pieces between commas outside of brackets."""
     return _items(["(", *words], 0, frozenset(","))[0]
+
+
+def _of_auto(text: str) -> Iterator[tuple[str, Counted]]:
+    lines = [(len(line) - len(line.lstrip()), line.strip()) for line in _statements(text) if line.strip()]
+    numbering: dict[str, bool] = {}
+    for at, (indent, line) in enumerate(lines):
+        head = _PYTHON_CLASS.match(line)
+        if head is None:
+            continue
+        end = next((end for end in range(at + 1, len(lines)) if lines[end][0] <= indent), len(lines))
+        body = lines[at + 1 : end]
+        bases = [base.strip().rpartition(".")[2] for base in (head[2] or "").split(",")]
+        numbers = any(numbering.get(base, _NUMBERING.search(base) is not None) for base in bases)
+        numbering[head[1]] = numbers and not any(_OWN_VALUES in line for _, line in body)
+        if numbering[head[1]]:
+            yield from _members(f"{head[1]}.", [_member(line) for inner, line in body if inner == body[0][0]])
+
+
+def _member(line: str) -> list[str]:
+    """The name of a member, and its value unless it is `auto()`; nothing if a statement is none."""
+    match = _PYTHON_MEMBER.fullmatch(line)
+    if match is None:
+        return []
+    return [match[1]] if _AUTO.search(match[2]) else [match[1], "=", match[2]]
+
+
+def _statements(text: str) -> Iterator[str]:
+    """The lines of Python, joined where a bracket or a string goes on; without comments, strings as the text that they
+    are written as."""
+    parts: list[str] = []
+    depth = 0
+    for match in _PYTHON_TOKEN.finditer(text):
+        if match["bracket"]:
+            depth += 1 if match["bracket"] in _OPENING else -1
+        if match["end"] and depth <= 0:
+            yield "".join(parts)
+            parts, depth = [], 0
+        elif match["string"]:
+            parts.append(repr(match["string"]))  # in one line, and no keyword
+        elif not match["end"]:
+            parts.append(match["bracket"] or match["other"] or "")
+    yield "".join(parts)

@@ -461,7 +461,7 @@ class Relations:
 
         (prepared, remark), unsteady = await self._steady.ask(hit, prepare)
         remark = _joined(remark, unsteady)
-        nodes = await self._trees(prepared, depth, _Walk(hit.path, direction, self._root, [NODES_LIMIT], self._node))
+        nodes = await self._trees(prepared, depth, _Walk(hit.path, direction, self._root, [NODES_LIMIT], self.node_of))
         if direction in UPWARD:
             remark = await self._with_blind_spots(hit, remark)
         return nodes, remark
@@ -472,7 +472,7 @@ class Relations:
         """As `hierarchy`, of a symbol of another project: what leads to symbols of this one, or of the project whose
         relations are given."""
         prepared, remark = await self._prepared(foreign, direction)
-        node = (shown_by or self)._node
+        node = (shown_by or self).node_of
         nodes = await self._trees(prepared, depth, _Walk(foreign.via, direction, foreign.home, [NODES_LIMIT], node))
         return _leading_inside(nodes), remark
 
@@ -516,7 +516,8 @@ class Relations:
                 node.below = await self._below(next_item, depth - 1, (*above, key), walk)
         return list(nodes.values())
 
-    def _node(self, item: HierarchyItem) -> HierarchyNode:
+    def node_of(self, item: HierarchyItem) -> HierarchyNode:
+        """A symbol of a hierarchy as this project shows it: outside, unless its tree holds the file."""
         inside = self.inside(item.path)
         if inside is None and self.is_closed(item.path):
             return HierarchyNode(name=CLOSED, kind=item.kind, path=CLOSED, line=0, outside=True)

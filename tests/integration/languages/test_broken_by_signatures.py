@@ -232,6 +232,9 @@ NUMBERED = {
     "kinds.h": "enum kind { A, B, C };\n",
     "kinds.ts": "export enum Kind { A, B, C }\n",
     "kinds.rs": "pub enum Kind { A, B, C }\n",
+    "kinds.py": (
+        "import enum\n\n\nclass Kind(enum.Enum):\n    A = enum.auto()\n    B = enum.auto()\n    C = enum.auto()\n"
+    ),
 }
 
 
@@ -240,10 +243,14 @@ async def test_constants_with_other_values_are_told_where_these_follow_from_the_
     root.mkdir()
     for path, text in NUMBERED.items():
         (root / path).write_text(text)
-    told = {"kinds.go": "B, C", "kinds.h": "kind.B, kind.C", "kinds.ts": "Kind.B, Kind.C", "kinds.rs": "Kind.B, Kind.C"}
+    told = {
+        "kinds.go": "B, C",
+        "kinds.h": "kind.B, kind.C",
+        **dict.fromkeys(("kinds.ts", "kinds.rs"), "Kind.B, Kind.C"),
+    }
     with anyio.fail_after(240):
         async with asker(tmp_path, root, {"edit_diagnostics_s": 0}) as asked:
-            for path, names in told.items():
+            for path, names in told.items():  # of Python below, by symbol
                 new = "\tNew\n\tB" if path == "kinds.go" else " New, B"
                 change = {"relative_path": path, "needle": new[-2:], "mode": "literal"}
                 made = await asked.result("replace_content", **change, repl=new)
@@ -251,6 +258,11 @@ async def test_constants_with_other_values_are_told_where_these_follow_from_the_
                 end = ("C\n", "C\n\tD\n") if path == "kinds.go" else ("C }", "C, D }")
                 made = await asked.result("replace_content", **{**change, "needle": end[0]}, repl=end[1])
                 assert "not what they were" not in str(made["content"]), made
+            deleted = await asked.result("safe_delete_symbol", name_path="Kind/B", relative_path="kinds.py", force=True)
+            assert "In kinds.py the values of Kind.C are not what they were" in str(deleted["content"]), deleted
+            member = {"name_path": "Kind/A", "relative_path": "kinds.py", "body": "    Zero = enum.auto()\n"}
+            made = await asked.result("insert_before_symbol", **member)
+            assert "In kinds.py the values of Kind.A, Kind.C are not what they were" in str(made["content"]), made
 
 
 async def test_errors_are_told_where_a_changed_type_is_not_named(

@@ -45,6 +45,47 @@ enum Data { One, Two(i32), Three }
 """
 
 
+PYTHON = '''\
+import enum
+from enum import Enum, IntFlag, StrEnum, auto
+
+
+class Kind(str, Enum):
+    """Kinds: A = auto() is the first."""
+
+    A = auto()  # B = auto()
+    B: int = enum.auto()
+    C = 5
+    D = (
+        auto()
+    )
+
+    def f(self):
+        g = auto()
+
+    class Inner(IntFlag):
+        E = auto(), "text ( with a bracket"
+        F = auto(), "other"
+
+
+class Named(StrEnum):
+    G = auto()
+
+
+class ByName(Enum):
+    def _generate_next_value_(name, start, count, last_values):
+        return name
+
+
+class Also(ByName):
+    H = auto()
+
+
+class Car(Vehicle):
+    wheels = auto()
+'''
+
+
 @pytest.mark.parametrize(
     ("language", "text", "expected"),
     [
@@ -63,6 +104,11 @@ enum Data { One, Two(i32), Three }
         ("typescript", TYPESCRIPT, {"Kind.A": ("", 0), "Kind.D": ("1 << 2", 1)}),
         ("rust", RUST, {"Kind.A": ("", 0), "Kind.C": ("7", 1)}),
         ("python", "enum = iota", {}),
+        (
+            "python",
+            PYTHON,
+            {"Kind.A": ("", 0), "Kind.B": ("", 1), "Kind.D": ("5", 1), "Inner.E": ("", 0), "Inner.F": ("", 1)},
+        ),
     ],
 )
 def test_constants_are_counted_from_the_last_written_value(
@@ -85,6 +131,10 @@ def test_constants_are_counted_from_the_last_written_value(
         ("cpp", C, "ONE, TWO", "TWO, ONE", ["TWO", "ONE"]),
         ("typescript", TYPESCRIPT, "1 << 2", "1 << 3", ["Kind.D"]),
         ("rust", RUST, "B = 7, C", "C, B = 7", ["Kind.C"]),
+        ("python", PYTHON, "    A = auto()", "    New = auto()\n    A = auto()", ["Kind.A", "Kind.B"]),
+        ("python", PYTHON, "    B: int = enum.auto()\n", "", []),
+        ("python", PYTHON, "    C = 5\n", "", ["Kind.D"]),
+        ("python", PYTHON, "    G = auto()", "    New = auto()\n    G = auto()", []),
     ],
 )
 def test_those_with_another_value_are_told(language: str, text: str, old: str, new: str, expected: list[str]) -> None:
@@ -93,5 +143,9 @@ def test_those_with_another_value_are_told(language: str, text: str, old: str, n
 
 
 def test_text_that_never_closes_is_read_to_its_end() -> None:
-    for language, text in (("cpp", "enum x { " * 3_000), ("go", "const ( a = iota\n" * 3_000)):
+    for language, text in (
+        ("cpp", "enum x { " * 3_000),
+        ("go", "const ( a = iota\n" * 3_000),
+        ("python", "auto" + "(('" * 30_000),
+    ):
         assert isinstance(counted(language, text), dict)
