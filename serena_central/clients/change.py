@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from serena_central.clients.forms import Entry, Form, Keys, Malformed, Value, found, members_of, with_entry
+from serena_central.clients.reverting import reverted
 from serena_central.island.private import as_user
 
 LARGEST_BYTES = 64 * 1024 * 1024
@@ -102,7 +103,8 @@ def putting(file: Path, form: Form, keys: Keys, entry: Entry, *, private: bool) 
 
 
 def taking(file: Path, form: Form, keys: Keys, backups: Backups, ours: Callable[[Value], bool]) -> Change:
-    """Plans to take an entry out. Where nothing else changed since one of `ours` came, the file is what it was then.
+    """Plans to take an entry out: where one of `ours` came by a change that is kept, by reverting that, so that the
+    file has its bytes back but for what was edited since.
 
     Raises Unusable.
     """
@@ -112,17 +114,23 @@ def taking(file: Path, form: Form, keys: Keys, backups: Backups, ours: Callable[
     entry = found(said, keys)
     if before is None or entry is None:
         return Change(file, before, before)
+    wanted = _pruned(with_entry(said, keys, None), keys)
+    edited: bytes | None = None
     for kept in backups.of(file):
         old, made = _connected(file, form, keys, entry, kept)
-        if made == before and not ours(old):
+        if ours(old) or made is None:
+            continue
+        if made == before:
             return Change(file, before, kept)
+        edited = edited or reverted(kept, made, before)
     if _connected(file, form, keys, entry, b"")[1] == before:
         return Change(file, before, None)
-    new = _edited(file, lambda: form.take(text, keys))
-    left = _read_back(form, new)
-    if left is None or _pruned(left, keys) != _pruned(with_entry(said, keys, None), keys):
+    if edited is not None and _said_by(form, edited, keys) == wanted:
+        return Change(file, before, edited)
+    new = mark + _encoded(file, _edited(file, lambda: form.take(text, keys)))
+    if _said_by(form, new, keys) != wanted:
         raise Unusable(_by_hand(file, keys))
-    return Change(file, before, mark + _encoded(file, new))
+    return Change(file, before, new)
 
 
 def make(change: Change, backups: Backups) -> Path | None:
@@ -234,6 +242,12 @@ def _pruned(value: Value, keys: Keys) -> Value:
     inner = _pruned(members_of(value).get(keys[0]), keys[1:])
     rest = {key: one for key, one in members_of(value).items() if key != keys[0]}
     return rest if inner in (None, {}) else {**rest, keys[0]: inner}
+
+
+def _said_by(form: Form, data: bytes, keys: Keys) -> Value:
+    """All that a file would say, `_pruned`; None where it could not be read."""
+    said = _read_back(form, data.removeprefix(_MARK).decode("utf-8"))
+    return None if said is None else _pruned(said, keys)
 
 
 def _read_back(form: Form, text: str) -> dict[str, Value] | None:

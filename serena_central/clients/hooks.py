@@ -44,29 +44,55 @@ class HooksForm:
         return {"rest": {**rest, "hooks": kept}, **({"ours": ours} if ours else {})}
 
     def put(self, text: str, keys: Keys, entry: Entry) -> str:
-        """`entry` maps event → our groups; `keys` are always `OURS`."""
-        text = self.take(text, keys)
+        """`entry` maps event → our groups; `keys` are always `OURS`. Ours are renewed where they stand."""
+        del keys
         said = self._base.read(text)
+        hooks = members_of(said.get("hooks"))
         for key, value in self._always.items():
             if key not in said:
                 text = self._base.put(text, (key,), value)
+        for event in [event for event in hooks if event not in entry]:
+            text = self._take_from(text, event)
         for event, groups in entry.items():
-            before = members_of(said.get("hooks")).get(event, [])
-            if not isinstance(before, list):
+            there = hooks.get(event, [])
+            if not isinstance(there, list):
                 raise Malformed(1, f"hooks.{event} is not a list, so nothing can be added to it")
-            text = self._base.put(text, ("hooks", event), [*cast("list[Value]", before), *groups])
+            whole = [place for place, group in enumerate(cast("list[Value]", there)) if _is_all_ours(group)]
+            if len(whole) == len(groups) == len(_parted(there)[0]):
+                for place, group in zip(whole, groups, strict=True):
+                    text = self._base.put(text, ("hooks", event, place), group)
+                continue
+            text = self._take_from(text, event, keep_list=True)
+            for group in groups:
+                text = self._base.append(text, ("hooks", event), group)
         return text
 
     def take(self, text: str, keys: Keys) -> str:
+        del keys
         hooks = members_of(self._base.read(text).get("hooks"))
-        left = len(hooks)
-        for event, groups in hooks.items():
-            mine, theirs = _parted(groups)
-            if mine and theirs:
-                text = self._base.put(text, ("hooks", event), theirs)
-            elif mine:
-                left -= 1
-                text = self._base.take(text, ("hooks", event) if left else ("hooks",))
+        for event in hooks:
+            text = self._take_from(text, event)
+        if hooks and not members_of(self._base.read(text).get("hooks")):
+            text = self._base.take(text, ("hooks",))
+        return text
+
+    def _take_from(self, text: str, event: str, *, keep_list: bool = False) -> str:
+        """Without our hooks in one event's list, and without the list if nothing else was in it."""
+        there = members_of(self._base.read(text).get("hooks")).get(event)
+        ours, others = _parted(there)
+        if not ours:
+            return text
+        if others == [] and not keep_list:
+            return self._base.take(text, ("hooks", event))
+        # From the last to the first: indexes of what is still to go stay as they are.
+        for place, group in reversed(list(enumerate(cast("list[Value]", there)))):
+            if _is_all_ours(group):
+                text = self._base.take(text, ("hooks", event, place))
+                continue
+            inner = members_of(group).get("hooks")
+            for index, hook in reversed(list(enumerate(cast("list[Value]", inner) if isinstance(inner, list) else []))):
+                if _is_ours(hook):
+                    text = self._base.take(text, ("hooks", event, place, "hooks", index))
         return text
 
 
@@ -88,6 +114,11 @@ def _parted(groups: Value) -> tuple[list[Value], Value]:
         if theirs or not hooks:
             others.append({**members_of(group), "hooks": theirs})
     return ours, others
+
+
+def _is_all_ours(group: Value) -> bool:
+    """Whether nothing of a group is left without our hooks."""
+    return _parted([group])[1] == []
 
 
 def _is_ours(hook: Value) -> bool:

@@ -7,7 +7,7 @@ import json
 import re
 from typing import NamedTuple, NoReturn
 
-from serena_central.clients.forms import Keys, Malformed, Value
+from serena_central.clients.forms import Malformed, Value
 
 STEP = "  "
 """One level of indentation in a file that shows none of its own."""
@@ -23,26 +23,31 @@ _NOISE = re.compile(
 )
 _SCALAR = re.compile(r"-?\d[\d.eE+-]*|true|false|null")
 
+Path = tuple[str | int, ...]
+"""The way to a value, from the outermost: keys of objects, 0-based indexes of lists."""
+
 
 class Member(NamedTuple):
-    """Where a member stands: from its key's quote to the end of its value, and the comma after it, if there is one."""
+    """Where a member stands: from its key's quote, in a list from its value, to the end of its value, and the comma
+    after it, if there is one."""
 
-    key: str
+    key: str | int
     start: int
     value: "Span"
     comma: int | None
 
 
 class Span(NamedTuple):
-    """Where a value stands; with members, if it is an object. `tail` is where the last thing in an object ends, a
-    comment or a comma included: what is put behind it comes last."""
+    """Where a value stands; with members, if it is an object or a list. `tail` is where the last thing in it ends, a
+    comment or a comma included: what is put after it comes last."""
 
     start: int
     end: int
     members: tuple[Member, ...] | None = None
     tail: int = 0
+    is_list: bool = False
 
-    def member(self, key: str) -> Member | None:
+    def member(self, key: str | int) -> Member | None:
         """Of several with one key the last counts, as for every reader of JSON."""
         return next((one for one in reversed(self.members or ()) if one.key == key), None)
 
@@ -55,13 +60,14 @@ class JsonForm:
 
     def read(self, text: str) -> dict[str, Value]:
         self._scan(text)
-        return json.loads(_plain(text)) if text.strip() else {}
+        return json.loads(_plain(text)) if self._says_something(text) else {}
 
-    def put(self, text: str, keys: Keys, entry: Value) -> str:
+    def put(self, text: str, keys: Path, entry: Value) -> str:
         root = self._scan(text)
         line_end = "\r\n" if "\r\n" in text else "\n"
-        if not text.strip():
-            return _rendered(_nested(keys, entry), STEP, "").replace("\n", line_end) + line_end
+        if not self._says_something(text):
+            gap = line_end if text.strip() and not text.endswith("\n") else ""
+            return text + gap + _rendered(_nested(keys, entry), STEP, "").replace("\n", line_end) + line_end
         container, depth = root, 0
         while (held := container.member(keys[depth])) is not None:
             if depth + 1 == len(keys):
@@ -69,32 +75,41 @@ class JsonForm:
                 on_lines = "\n" in text[container.start : container.end]
                 new = _rendered(entry, _step(text, root), own) if on_lines else _compact(entry)
                 return text[: held.value.start] + new.replace("\n", line_end) + text[held.value.end :]
-            if held.value.members is None:
-                line = _line(text, held.start)
-                raise Malformed(line, f"{json.dumps(held.key)} is not an object, so nothing can be added to it")
+            if held.value.members is None or held.value.is_list != isinstance(keys[depth + 1], int):
+                kind = "a list" if isinstance(keys[depth + 1], int) else "an object"
+                raise Malformed(_line(text, held.start), f"{json.dumps(held.key)} is not {kind}, so nothing can be added to it")
             container, depth = held.value, depth + 1
         return _added(text, root, container, keys[depth], _nested(keys[depth + 1 :], entry), line_end)
 
-    def take(self, text: str, keys: Keys) -> str:
-        container = self._scan(text)
-        for key in keys[:-1]:
-            held = container.member(key)
-            if held is None:
-                return text
-            container = held.value
-        held = container.member(keys[-1])
+    def append(self, text: str, keys: Path, value: Value) -> str:
+        """The text with one more element at the end of the list at `keys`, which is made where there is none."""
+        held = _at(self._scan(text), keys)
+        if held is None:
+            return self.put(text, keys, [value])
+        return self.put(text, (*keys, len(held.members or ())), value)
+
+    def take(self, text: str, keys: Path) -> str:
+        container = _at(self._scan(text), keys[:-1])
+        held = container and container.member(keys[-1])
+        if container is None or held is None:
+            return text
+        left = _without(text, container, held)
         # Once more: what stood there twice must be gone altogether.
-        return text if held is None else self.take(_without(text, container, held), keys)
+        return left if container.is_list else self.take(left, keys)
+
+    def _says_something(self, text: str) -> bool:
+        """Whether there is more than white space, and comments where they are allowed."""
+        return bool((_plain(text) if self._relaxed else text).strip())
 
     def _scan(self, text: str) -> Span:
-        if not text.strip():
+        if not self._says_something(text):
             return Span(0, 0, ())
         try:
             root = _Scanner(text, relaxed=self._relaxed).document()
             json.loads(_plain(text))
         except json.JSONDecodeError as error:
             raise Malformed(error.lineno, error.msg) from error
-        if root.members is None:
+        if root.members is None or root.is_list:
             raise Malformed(_line(text, root.start), "it is not an object")
         return root
 
@@ -160,13 +175,15 @@ class _Scanner:
         return Span(start, at + 1, tuple(members), tail)
 
     def _list(self, start: int, depth: int) -> Span:
-        at, _ = self._gap(start + 1)
-        comma: int | None = start
+        members: list[Member] = []
+        at, tail = self._gap(start + 1)
         while self._text[at : at + 1] != "]":
-            if comma is None:
+            if members and members[-1].comma is None:
                 self._fail(at, "',' or ']' was expected")
-            comma, at, _ = self._comma(self._value(at, depth + 1).end, "]")
-        return Span(start, at + 1)
+            value = self._value(at, depth + 1)
+            comma, at, tail = self._comma(value.end, "]")
+            members.append(Member(len(members), value.start, value, comma))
+        return Span(start, at + 1, tuple(members), tail, is_list=True)
 
     def _comma(self, at: int, closing: str) -> tuple[int | None, int, int]:
         """Behind a value: where its comma is, where the next thing begins, and where the last content ends."""
@@ -183,17 +200,28 @@ class _Scanner:
         raise Malformed(_line(self._text, at), problem)
 
 
-def _added(text: str, root: Span, container: Span, key: str, value: Value, line_end: str) -> str:
+def _at(span: Span, keys: Path) -> Span | None:
+    """The value at `keys`; None where nothing stands."""
+    for key in keys:
+        held = span.member(key)
+        if held is None:
+            return None
+        span = held.value
+    return span
+
+
+def _added(text: str, root: Span, container: Span, key: str | int, value: Value, line_end: str) -> str:
     """The text with a new last member of `container`."""
+    named = "" if container.is_list else f"{json.dumps(key)}: "
     last = container.members[-1] if container.members else None
     inside = text[container.start + 1 : container.end - 1]
     opened = not inside.strip(" \t") and (container is root or "\n" in text)  # `{}` becomes one of several lines
     if opened or "\n" in inside:
         step = _step(text, root)
         own = _indent_at(text, last.start) if last else _indent_at(text, container.start) + step
-        new = f"\n{own}{json.dumps(key)}: {_rendered(value, step, own)}"
+        new = f"\n{own}{named}{_rendered(value, step, own)}"
     else:
-        new = f"{' ' if inside.strip() else ''}{json.dumps(key)}: {_compact(value)}"
+        new = f"{' ' if inside.strip() else ''}{named}{_compact(value)}"
     head, rest = text[: container.tail], text[container.tail :]
     if last is not None and last.comma is None:
         head = text[: last.value.end] + "," + text[last.value.end : container.tail]
@@ -217,7 +245,7 @@ def _without(text: str, container: Span, held: Member) -> str:
         comma = members[place - 1].comma
         assert comma is not None
         before = before[:comma] + before[comma + 1 :]
-    alone = len(members) == 1 and before.endswith("{") and rest.lstrip().startswith("}")
+    alone = len(members) == 1 and before.endswith(("{", "[")) and rest.lstrip().startswith(("}", "]"))
     return before + (rest.lstrip() if alone else rest)
 
 
@@ -226,7 +254,7 @@ def _ends_in_comment(text: str) -> bool:
     return any(found.end() == len(text) and found[0].startswith("//") for found in _NOISE.finditer(text))
 
 
-def _nested(keys: Keys, value: Value) -> Value:
+def _nested(keys: Path, value: Value) -> Value:
     for key in reversed(keys):
         value = {key: value}
     return value

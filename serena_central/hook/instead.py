@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from serena_central.hook.code import Name, symbols_in
+from serena_central.hook.code import NOISE, Name, symbols_in
 from serena_central.hook.search import Search
 
 CONTEXT_CHARACTERS = 300
@@ -97,11 +97,11 @@ def _one_of(globs: Sequence[str]) -> str:
 
 def semantic_context(search: Search, folder: str) -> str:
     """Words about what is looked for and where: they lead a super-repo's router to a module."""
-    pattern = re.sub(r"\\[A-Za-z]", " ", search.pattern)
-    said = [*re.findall(r"\w+", pattern), *search.globs, *search.paths]
+    said = re.findall(r"\w+", re.sub(r"\\[A-Za-z]", " ", search.pattern))
+    names = [word for word in said if len(word) > 1 and not word.isdigit() and word.lower() not in NOISE]
     place = os.path.basename(os.path.join(folder, search.folder).rstrip("/"))
-    words = dict.fromkeys(word for word in [*said, search.folder, place] if word and word not in (".", "./"))
-    return " ".join(words)[:CONTEXT_CHARACTERS]
+    words = dict.fromkeys([*names, *search.globs, *search.paths, search.folder, place])
+    return " ".join(word for word in words if word.strip("./*"))[:CONTEXT_CHARACTERS]
 
 
 def reason_text(why: str, instead: Instead) -> str:

@@ -11,7 +11,10 @@ LOG_BYTES = 512 * 1024
 def log(home: Home, text: str) -> None:
     """Appends to the hooks' log; a full one is started over. What can't be logged is lost."""
     try:
-        file = os.path.join(home.folder, "logs", "hook.log")
+        folder = os.path.join(home.folder, "logs")
+        if os.path.isdir(home.folder):
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+        file = os.path.join(folder, "hook.log")
         full = os.path.exists(file) and os.path.getsize(file) > LOG_BYTES
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if full else os.O_APPEND), 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as stream:

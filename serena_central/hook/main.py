@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import time
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from serena_central.hook.code import SOURCE_FOLDERS
 from serena_central.hook.enforce import MODES, decide
@@ -20,6 +20,8 @@ from serena_central.island.private import NotPrivate, is_loose, restrict_umask, 
 
 LARGEST_BYTES = 8 * 1024 * 1024
 MODE_VARIABLE = "SERENA_HOOK_MODE"
+SHOWN_CHARACTERS = 200
+"""In the log, of what others wrote."""
 
 DESCRIPTION = "Hooks for coding agents that point them from text search to the tools of serena-central."
 EPILOG = """\
@@ -29,8 +31,17 @@ environment:
   SERENA_CENTRAL_HOME     the server's folder, if not the usual one"""
 
 
+class Misused(Exception):
+    """Arguments that a hook does not have. A client would take argparse's exit code 2 for "block this tool"."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise Misused(f"{message}. {self.format_usage().strip()}")
+
+
 def parser(program: str) -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(
+    made = _Parser(
         prog=program, description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -57,10 +68,10 @@ def main() -> None:
 
 def run(program: str, arguments: list[str]) -> None:
     """Reads the client's JSON from stdin, answers on stdout."""
-    asked = parser(program).parse_args(arguments)
     restrict_umask()
     home = user_home()
     try:
+        asked = parser(program).parse_args(arguments)
         if is_loose(home.folder) and (mended := secure(home.folder)):
             log(home, mended)
         if asked.command == "warm":
@@ -72,6 +83,9 @@ def run(program: str, arguments: list[str]) -> None:
         if answer is not None:
             print(json.dumps(answer), flush=True)
     except NotPrivate as error:
+        print(f"{program}: {error}", file=sys.stderr)
+    except Misused as error:
+        log(home, f"{' '.join(arguments)[:SHOWN_CHARACTERS]}: {error}")
         print(f"{program}: {error}", file=sys.stderr)
     except Exception:  # noqa: BLE001 - the border of a hook: the client's tool must run
         import traceback
@@ -91,6 +105,8 @@ def _answer(asked: argparse.Namespace, home: Home, said: Json) -> Json | None:
     dialect = DIALECTS[asked.client]
     if asked.command == "enforce":
         named = os.environ.get(MODE_VARIABLE, "")
+        if named and named not in MODES:
+            log(home, f"{MODE_VARIABLE}={named[:SHOWN_CHARACTERS]} is not one of {', '.join(MODES)}; {asked.mode} is used")
         mode: str = named if named in MODES else asked.mode
         folders = asked.source_folder or SOURCE_FOLDERS
         verdict = decide(tool_use_of(said), home, mode=mode, now=time.time(), folders=folders)

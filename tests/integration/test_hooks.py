@@ -86,6 +86,7 @@ async def test_a_search_for_a_class_is_stopped_and_the_call_handed_over_finds_it
     assert (tool, arguments["name_path_pattern"], arguments["relative_path"]) == ("find_symbol", "Cart", "src")
     assert arguments["project"] == str(shop)
     assert {"Cart", "*.py", "shop"} <= set(arguments["semantic_context"].split())
+    assert "class" not in arguments["semantic_context"].split()
     (found,) = await child.call(tool, arguments)
     assert found["relative_path"] == "src/cart.py"
 
@@ -203,6 +204,27 @@ async def test_without_a_server_and_with_nonsense_every_tool_runs(tmp_path: Path
         ended = await run_hook(tmp_path, nonsense, "enforce")
         assert (ended.code, ended.out, ended.err) == (0, "", "")
     assert "Error" in (tmp_path / "home" / "logs" / "hook.log").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "mode"),
+    [
+        (("enforce", "--mode", "block"), ""),
+        (("enforce", "--client", "emacs"), ""),
+        (("enforce", "--new-option"), ""),
+        (("before-everything",), ""),
+        ((), ""),
+        (("enforce",), "block"),
+    ],
+)
+async def test_what_a_hook_does_not_know_blocks_nothing_and_is_logged(
+    tmp_path: Path, shop: Path, arguments: tuple[str, ...], mode: str
+) -> None:
+    (tmp_path / "home").mkdir(mode=0o700)
+    ended = await run_hook(tmp_path, grep(shop, pattern="class Cart"), *arguments, SERENA_HOOK_MODE=mode)
+    assert (ended.code, ended.out) == (0, "")
+    logged = (tmp_path / "home" / "logs" / "hook.log").read_text()
+    assert "serena-hook" in logged or "SERENA_HOOK_MODE=block" in logged
 
 
 async def test_a_server_that_says_nothing_is_waited_for_no_longer_than_the_cap(tmp_path: Path, shop: Path) -> None:

@@ -105,3 +105,52 @@ def test_whatever_stands_in_hooks_is_kept_or_refused(hooks: dict[str, Any]) -> N
         return
     assert form.read(new) == {"rest": form.read(text)["rest"], "ours": dict(entry_of("claude-code"))}
     assert "ours" not in form.read(form.take(new, OURS))
+
+
+COMMENTED = """{
+    // hooks of the team
+    "hooks": {
+        "BeforeTool": [
+            /* checks */ { "matcher": "x",   "hooks": [ {"command": "./check.sh"} ] }, // first
+            // last
+        ],
+        "SessionStart": [],
+    },
+    "theme": "dark", // nice
+}
+"""
+
+
+def test_comments_order_and_layout_of_others_hooks_stay() -> None:
+    form = HOOKS["gemini"].form
+    text = form.put(COMMENTED, OURS, entry_of("gemini"))
+    for line in COMMENTED.splitlines():
+        assert line.strip(" {},[]") in text
+    assert text.index("./check.sh") < text.index("// last") < text.index("serena-hook enforce") < text.index("theme")
+    renewed = form.put(text, OURS, HOOKS["gemini"].entry(lambda does: f"serena-hook {does} --mode nudge"))
+    assert renewed.replace("--mode nudge", "--client c || exit 0") == text
+    left = form.take(renewed, OURS)
+    assert form.read(left)["rest"] == form.read(COMMENTED)["rest"]
+
+
+@pytest.mark.parametrize(
+    ("client", "before", "old", "new"),
+    [
+        ("gemini", COMMENTED, '"dark", // nice', '"light"'),
+        ("gemini", COMMENTED, "// hooks of the team\n", "// hooks of all\n    \"more\": {},\n"),
+        ("claude-code", SETTINGS, '"model": "opus"', '"model": "other"'),
+        ("claude-code", SETTINGS, "say done", "say 'all done'"),
+        ("claude-code", '{\n  "hooks": {},\n  "a": 1,\n  "model": "opus"\n}', "opus", "other"),
+        ("claude-code", '{\n  "hooks": {\n    "Stop": [],\n    "PreToolUse": [ ]\n  },\n  "a": 1\n}', '"a": 1', '"a":  2'),
+    ],
+)
+def test_what_was_edited_since_stays_and_all_else_has_its_bytes_back(
+    client: str, before: str, old: str, new: str, tmp_path: Path
+) -> None:
+    file, form, backups = tmp_path / "settings.json", HOOKS[client].form, Backups(tmp_path / "backups")
+    file.write_text(before)
+    make(putting(file, form, OURS, entry_of(client), private=False), backups)
+    file.write_text(file.read_text().replace(old, new))
+    make(taking(file, form, OURS, backups, lambda old: old is not None), backups)
+    assert file.read_text() == before.replace(old, new)
+    assert old not in file.read_text()
