@@ -16,7 +16,7 @@ from serena_central.cli.connecting import (
     server_runs,
 )
 from serena_central.cli.offering import offer_trust
-from serena_central.cli.output import json_option, print_json, print_table
+from serena_central.cli.output import json_option, print_json, print_table, say
 from serena_central.clients.change import Change, Unusable, entry_in, putting
 from serena_central.clients.client import Client, Scope, Transport, is_ours, program_of, renewed
 from serena_central.clients.forms import members_of
@@ -34,6 +34,8 @@ Examples:
 Clients: """
 
 
+NOT_CONNECTED = "not connected"
+
 STARTED_BY: dict[Transport, str | None] = {"stdio": "serena-proxy", "http": None}
 """What starts a server that does not run, by the way that a client is connected."""
 
@@ -46,7 +48,7 @@ class _Options(NamedTuple):
 
 
 @click.command(epilog=EXAMPLES + ", ".join(CLIENTS))
-@clients_argument(required=False)
+@clients_argument(CLIENTS, required=False)
 @click.option("--http", "transport", flag_value="http", help="Connect directly to the server, without serena-proxy.")
 @click.option("--stdio", "transport", flag_value="stdio", help="Connect through serena-proxy.")
 @scope_options
@@ -142,8 +144,19 @@ def _list(here: Here, names: tuple[str, ...], project: Path | None, *, as_json: 
     if as_json:
         print_json(rows)
         return
-    table = [[row[key] or "-" for key in ("client", "scope", "transport", "state", "file")] for row in rows]
+    # A problem may be a sentence: in a column it would push the others away.
+    table = [[row[key] or "-" for key in ("client", "scope", "transport")] + [_brief(row), row["file"]] for row in rows]
     print_table(["CLIENT", "SCOPE", "BY", "STATE", "FILE"], table, empty="")
+    for row in rows:
+        if row["state"] != _brief(row):
+            say(f"{row['client']} ({row['scope']}): {row['state']}")
+
+
+def _brief(row: dict[str, Any]) -> str:
+    """A state in two words."""
+    if row["state"] in (CURRENT, NOT_CONNECTED):
+        return row["state"]
+    return "unreadable" if row["connected"] is False and row["transport"] is None else "see below"
 
 
 def _row(here: Here, client: Client, scope: Scope, project: Path | None) -> dict[str, Any] | None:
@@ -157,7 +170,7 @@ def _row(here: Here, client: Client, scope: Scope, project: Path | None) -> dict
     except Unusable as error:
         return said | {"connected": False, "state": str(error)}
     if entry is None:
-        return said | {"connected": False, "state": "not connected"}
+        return said | {"connected": False, "state": NOT_CONNECTED}
     state = state_of(entry, url=here.url, token=here.token, environment=here.machine.environment)
     return said | {
         "transport": transport_of(entry),

@@ -1,14 +1,16 @@
 """What `connect` and `disconnect` share: which file of which client, and what this machine's entries are made of."""
 
+import difflib
 import json
 import os
 import shlex
 import shutil
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -17,10 +19,10 @@ from serena_central.cli.remote import NoServer, Refused, Remote
 from serena_central.clients.change import Backups, Change, Unusable, make
 from serena_central.clients.client import Client, Machine, Proxy, Scope, Server, Transport
 from serena_central.clients.forms import Entry, Keys
-from serena_central.clients.table import CLIENTS
 from serena_central.config.load import load_server_config
 from serena_central.core.errors import ConfigError, SerenaCentralError
 from serena_central.core.places import HOME_VARIABLE, Places
+from serena_central.core.quoting import quoted
 
 NAME = "serena"
 """Our entry's name in every client."""
@@ -58,8 +60,27 @@ def scope_options(function: Any) -> Any:
     return function
 
 
-def clients_argument(*, required: bool) -> Any:
-    return click.argument("clients", nargs=-1, required=required, type=click.Choice(list(CLIENTS)), metavar="CLIENT…")
+class ClientNames(click.Choice[str]):
+    """Names of clients; one that is unknown is answered with those that are alike."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        names = [str(name) for name in self.choices]
+        if value not in names:
+            self._refuse(str(value), names, param, ctx)
+        return str(value)
+
+    def _refuse(
+        self, value: str, names: list[str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> NoReturn:
+        asked = value.lower()
+        alike = [name for name in names if asked and (name.startswith(asked) or asked.startswith(name))]
+        alike = alike or difflib.get_close_matches(asked, names)
+        meant = f" Did you mean {' or '.join(alike)}?" if alike else ""
+        self.fail(f"{quoted(value)} is not a client.{meant} Clients: {', '.join(names)}.", param, ctx)
+
+
+def clients_argument(names: Iterable[str], *, required: bool) -> Any:
+    return click.argument("clients", nargs=-1, required=required, type=ClientNames(list(names)), metavar="CLIENT…")
 
 
 def keys_of(client: Client) -> Keys:
@@ -140,6 +161,10 @@ class Here:
             return client.stdio(Proxy(scope, self.program(scope), self._environment(scope)))
         if client.http is None:
             raise click.UsageError(f"{client.title} only supports stdio servers. Omit --http.")
+        if client.http_platforms and self.machine.platform not in client.http_platforms:
+            raise click.UsageError(
+                f"Over HTTP {client.title} can't tell the server which project it works in on this system. Omit --http."
+            )
         if scope == "project" and not client.http_by_reference:
             raise click.UsageError(
                 f"{client.title} can't read the token from elsewhere, and a project's file must not contain it. "

@@ -13,7 +13,7 @@ from serena_central.clients.table import CLIENTS
 
 
 @click.command(epilog="Example: serena-central disconnect claude-code --dry-run")
-@clients_argument(required=True)
+@clients_argument(CLIENTS, required=True)
 @scope_options
 @json_option
 def command(*, clients: tuple[str, ...], scope: Scope, project: Path | None, dry_run: bool, as_json: bool) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from serena_central.cli import connecting
 from serena_central.cli.connecting import CantConnect, Here, carry_out, project_root, scope_options
 from serena_central.cli.output import json_option, print_json
 from serena_central.clients.change import Change, Unusable, putting, taking
@@ -32,7 +33,7 @@ Clients: """
 
 RUN_BY_CLIENTS = ("enforce", "session-start", "session-end")
 
-clients_argument = click.argument("clients", nargs=-1, required=True, type=click.Choice(list(HOOKS)), metavar="CLIENT…")
+clients_argument = connecting.clients_argument(HOOKS, required=True)
 
 
 @click.group(epilog=EXAMPLES + ", ".join(HOOKS))

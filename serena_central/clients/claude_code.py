@@ -25,12 +25,16 @@ def http(server: Server) -> Entry:
 CLIENT = Client(
     name="claude-code",
     title="Claude Code",
-    about="Over HTTP it gets its headers from a serena-proxy command at each connection; the token is in no file.",
+    about=(
+        "Over HTTP it gets its headers from a serena-proxy command at each connection; the token is in no file. It runs "
+        "that command in its own folder, so the project is that of the nearest ancestor process (Linux only)."
+    ),
     servers=("mcpServers",),
     user_files=user_files,
     project_files=(".mcp.json",),
     stdio=stdio,
     http=http,
+    http_platforms=("linux",),
     then="Restart it; /mcp shows the connection.",
 )
 

@@ -117,6 +117,8 @@ class Client:
     http: Callable[[Server], Entry] | None = None
     http_by_reference: bool = True
     """Whether `http` can do without the token: by a variable, or by the headers' command."""
+    http_platforms: tuple[str, ...] = ()
+    """Where `http` tells the server the project, as in `sys.platform`; empty for everywhere."""
     about: str = ""
     """What a person should know of it here; for the documentation."""
     then: str = "Restart it."

@@ -77,7 +77,9 @@ class JsonForm:
                 return text[: held.value.start] + new.replace("\n", line_end) + text[held.value.end :]
             if held.value.members is None or held.value.is_list != isinstance(keys[depth + 1], int):
                 kind = "a list" if isinstance(keys[depth + 1], int) else "an object"
-                raise Malformed(_line(text, held.start), f"{json.dumps(held.key)} is not {kind}, so nothing can be added to it")
+                raise Malformed(
+                    _line(text, held.start), f"{json.dumps(held.key)} is not {kind}, so nothing can be added to it"
+                )
             container, depth = held.value, depth + 1
         return _added(text, root, container, keys[depth], _nested(keys[depth + 1 :], entry), line_end)
 

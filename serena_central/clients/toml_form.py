@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import cast
 
 from serena_central.clients.forms import Entry, Keys, Malformed, Value, found, members_of
+from serena_central.clients.toml_inline import Pair, pairs_in, with_value, without_value
 
 _HEADER = re.compile(r"^[ \t]*\[{1,2}[^\[\]\r\n]+\]{1,2}[ \t]*(?:#[^\r\n]*)?\r?$", re.M)
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -30,6 +31,12 @@ class TomlForm:
             raise Malformed(line, _PLACE.sub("", said)) from error
 
     def put(self, text: str, keys: Keys, entry: Entry) -> str:
+        self.read(text)
+        for above, pair in _pairs(text, keys):
+            rest = keys[len(above) :]
+            inside = rest[len(pair.path) :]
+            if (new := with_value(text, pair, inside, _path(inside), _value(dict(entry)))) is not None:
+                return new
         text, entry = self._without_tables_inside(text, keys, entry)
         line_end = "\r\n" if "\r\n" in text else "\n"
         table = "\n".join([f"[{_path(keys)}]", *(f"{_key(key)} = {_value(value)}" for key, value in entry.items()), ""])
@@ -49,6 +56,11 @@ class TomlForm:
             elif before.endswith(("\n\n", "\r\n\r\n")) and not after.split("\n")[0].strip():
                 before = before[: -2 if before.endswith("\r\n") else -1]  # one gap is left of two
             text = before + after
+        for above, pair in _pairs(text, keys):
+            rest = keys[len(above) :]
+            if pair.path != rest:
+                return without_value(text, pair, rest[len(pair.path) :])
+            return text[: pair.key_start] + text[text.find("\n", pair.end) + 1 or len(text) :]
         return text
 
     def _without_tables_inside(self, text: str, keys: Keys, entry: Entry) -> tuple[str, Entry]:
@@ -63,6 +75,18 @@ class TomlForm:
             else:
                 text = self.take(text, (*keys, key))
         return text, entry
+
+
+def _pairs(text: str, keys: Keys) -> Iterator[tuple[Keys, Pair]]:
+    """Keys on the way to `keys` whose values are inline tables, each after the path of the table that it is in."""
+    tables = list(_tables(text))
+    for above, start, end in [((), 0, tables[0][1] if tables else len(text)), *tables]:
+        body = start if not above else text.find("\n", start, end) + 1 or end
+        if above != keys[: len(above)] or len(above) >= len(keys):
+            continue
+        for pair in pairs_in(text, body, end, separator="\n"):
+            if pair.path == keys[len(above) :][: len(pair.path)] and text[pair.start] == "{":
+                yield above, pair
 
 
 def _tables(text: str) -> Iterator[tuple[Keys, int, int]]:

@@ -35,7 +35,9 @@ _KEYWORDS = (
 _ENGLISH = _words("""
     a an and any are as for from has in is not no of on or the this to was with
 """)
-NOISE = _ENGLISH | frozenset(_KEYWORDS.split("|")) | _words("import require use include return extends implements var let")
+NOISE = (
+    _ENGLISH | frozenset(_KEYWORDS.split("|")) | _words("import require use include return extends implements var let")
+)
 """Words of a pattern that are in all code: they say nothing about what is looked for."""
 
 _DECLARED = re.compile(

@@ -106,7 +106,10 @@ def _answer(asked: argparse.Namespace, home: Home, said: Json) -> Json | None:
     if asked.command == "enforce":
         named = os.environ.get(MODE_VARIABLE, "")
         if named and named not in MODES:
-            log(home, f"{MODE_VARIABLE}={named[:SHOWN_CHARACTERS]} is not one of {', '.join(MODES)}; {asked.mode} is used")
+            log(
+                home,
+                f"{MODE_VARIABLE}={named[:SHOWN_CHARACTERS]} is not one of {', '.join(MODES)}; {asked.mode} is used",
+            )
         mode: str = named if named in MODES else asked.mode
         folders = asked.source_folder or SOURCE_FOLDERS
         verdict = decide(tool_use_of(said), home, mode=mode, now=time.time(), folders=folders)

@@ -90,7 +90,12 @@ def print_headers(asked: argparse.Namespace) -> None:
             file=sys.stderr,
         )
         sys.exit(NO_SERVER)
-    said = {name: value.decode("utf-8", "surrogateescape") for name, value in identity_of(options_of(asked)).items()}
+    options = options_of(asked)
+    if not asked.project and _is_of_claude(options.folder):
+        from serena_central.proxy.ancestors import nearest_other_folder
+
+        options = options._replace(folder=_project_or_none(nearest_other_folder(options.folder) or ""))
+    said = {name: value.decode("utf-8", "surrogateescape") for name, value in identity_of(options).items()}
     print(json.dumps({"authorization": f"Bearer {token}", **said}))
 
 
@@ -133,14 +138,25 @@ def options_of(asked: argparse.Namespace) -> Options:
     """What is known about the client, by flags first and by what it sets for its children second."""
     folder = asked.project or os.environ.get("CLAUDE_PROJECT_DIR") or _open_folder() or os.getcwd()
     folder = os.path.abspath(os.path.expanduser(folder))
-    if not asked.project and folder in (os.path.expanduser("~"), os.path.dirname(folder)):
-        folder = ""  # a client on the desktop starts its programs there; the server asks it for its roots
+    if not asked.project:
+        folder = _project_or_none(folder)
     return Options(
         folder=folder,
         context=asked.context,
         modes=tuple(asked.mode),
         conversation=os.environ.get("CLAUDE_CODE_SESSION_ID"),
     )
+
+
+def _project_or_none(folder: str) -> str:
+    """A client on the desktop starts its programs at home or in `/`: then the server asks it for its roots."""
+    return "" if folder in (os.path.expanduser("~"), os.path.dirname(folder)) else folder
+
+
+def _is_of_claude(folder: str) -> bool:
+    """Whether this is Claude Code's own folder, in which it runs a headers' command wherever its user works."""
+    own = os.environ.get("CLAUDE_CONFIG_DIR") or os.path.join(os.path.expanduser("~"), ".claude")
+    return os.path.realpath(folder) == os.path.realpath(own)
 
 
 def _open_folder() -> str | None:

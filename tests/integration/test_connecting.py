@@ -1,6 +1,7 @@
 """What `connect` writes is what leads to the server: by a real proxy, and by real requests."""
 
 import json
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,16 @@ async def test_a_client_that_starts_programs_in_no_folder_is_asked_for_its_own(s
                 found = str((await session.call_tool("find_symbol", {"name_path_pattern": "Cart"})).content)
 
 
+CLAUDE_RUNS_HELPER = [
+    sys.executable,
+    "-c",
+    "import os, pathlib, subprocess; own = pathlib.Path.home() / '.claude'; own.mkdir(exist_ok=True);"
+    "subprocess.run(['/bin/sh', '-c', os.environ['HELPER'] + '; true'], cwd=own, check=True)",
+]
+"""A client in its user's folder, whose command runs in another one."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="offered on Linux alone")
 async def test_the_headers_that_a_command_prints_are_a_session_each(serving: Child, project: Path) -> None:
     done(await run_command(serving.folder, "connect", "claude-code", "--http"))
     file = serving.folder / "user" / ".claude.json"
@@ -72,7 +83,9 @@ async def test_the_headers_that_a_command_prints_are_a_session_each(serving: Chi
     assert token not in file.read_text()
     sessions: list[str] = []
     for _ in range(2):
-        ran = await anyio.run_process(["/bin/sh", "-c", written["headersHelper"]], cwd=project)
+        ran = await anyio.run_process(
+            CLAUDE_RUNS_HELPER, cwd=project, env=environment(serving.folder) | {"HELPER": written["headersHelper"]}
+        )
         sent = json.loads(ran.stdout)
         sessions.append(sent["x-serena-session"])
         async with httpx.AsyncClient(base_url=serving.url, headers=sent, timeout=PATIENCE_S) as http:
@@ -171,7 +184,9 @@ async def test_a_project_s_files_can_be_shared(tmp_path: Path, project: Path) ->
     ("arguments", "code", "says"),
     [
         (["connect"], 2, "Name at least one client: claude-code, codex"),
-        (["connect", "emacs"], 2, "'emacs' is not one of"),
+        (["connect", "emacs"], 2, "'emacs' is not a client. Clients: claude-code, codex"),
+        (["connect", "claude"], 2, "Did you mean claude-code or claude-desktop?"),
+        (["connect", "Codex"], 2, "Did you mean codex?"),
         (["connect", "claude-desktop", "--http"], 2, "only supports stdio servers"),
         (["connect", "windsurf", "--scope", "project"], 2, "no project configuration"),
         (["connect", "zed", "--scope", "project", "--http"], 2, "must not contain it"),

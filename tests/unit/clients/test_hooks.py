@@ -137,11 +137,16 @@ def test_comments_order_and_layout_of_others_hooks_stay() -> None:
     ("client", "before", "old", "new"),
     [
         ("gemini", COMMENTED, '"dark", // nice', '"light"'),
-        ("gemini", COMMENTED, "// hooks of the team\n", "// hooks of all\n    \"more\": {},\n"),
+        ("gemini", COMMENTED, "// hooks of the team\n", '// hooks of all\n    "more": {},\n'),
         ("claude-code", SETTINGS, '"model": "opus"', '"model": "other"'),
         ("claude-code", SETTINGS, "say done", "say 'all done'"),
         ("claude-code", '{\n  "hooks": {},\n  "a": 1,\n  "model": "opus"\n}', "opus", "other"),
-        ("claude-code", '{\n  "hooks": {\n    "Stop": [],\n    "PreToolUse": [ ]\n  },\n  "a": 1\n}', '"a": 1', '"a":  2'),
+        (
+            "claude-code",
+            '{\n  "hooks": {\n    "Stop": [],\n    "PreToolUse": [ ]\n  },\n  "a": 1\n}',
+            '"a": 1',
+            '"a":  2',
+        ),
     ],
 )
 def test_what_was_edited_since_stays_and_all_else_has_its_bytes_back(

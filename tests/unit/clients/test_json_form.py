@@ -56,6 +56,16 @@ def test_an_entry_is_added_in_the_style_of_the_file(before: str, after: str) -> 
         assert STRICT.put(crlf, KEYS, ENTRY) == after.replace("\n", "\r\n")
 
 
+def test_a_file_of_comments_alone_gets_an_object_after_them() -> None:
+    text = "// Settings\n/* none yet */"
+    assert RELAXED.read(text) == {}
+    after = RELAXED.put(text, KEYS, ENTRY)
+    assert after.startswith(text + "\n{\n")
+    assert RELAXED.read(after) == {"mcpServers": {"serena": ENTRY}}
+    with pytest.raises(Malformed):
+        STRICT.read(text)
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -67,6 +67,37 @@ def test_tables_inside_of_ours_go_with_it_and_stay_when_it_is_renewed() -> None:
     assert FORM.take(text, KEYS) == "[z]\na = 1\n"
 
 
+WRITTEN = '{ url = "http://127.0.0.1:24280/mcp", http_headers = { Authorization = "Bearer t" } }'
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("mcp_servers = {}\n", "mcp_servers = { serena = @ }\n"),
+        ("mcp_servers = {  } # none\n", "mcp_servers = { serena = @ } # none\n"),
+        (
+            "mcp_servers = { a = { command = \"}\" }, 'b.c'.x = [1, 2] } # two\n[z]\n",
+            "mcp_servers = { a = { command = \"}\" }, 'b.c'.x = [1, 2], serena = @ } # two\n[z]\n",
+        ),
+        (
+            'model = """\n}=[\n"""\n[mcp_servers]\nserena = { command = "old" } # ours\na = { x = 1 }\n',
+            'model = """\n}=[\n"""\n[mcp_servers]\nserena = @ # ours\na = { x = 1 }\n',
+        ),
+        ('mcp_servers = { serena = { url = "old" }, a = {} }\n', "mcp_servers = { serena = @, a = {} }\n"),
+    ],
+)
+def test_inline_tables_are_edited_as_they_are_written(before: str, after: str) -> None:
+    after = after.replace("@", WRITTEN)
+    assert FORM.put(before, KEYS, ENTRY) == after
+    assert FORM.put(after, KEYS, ENTRY) == after
+    assert FORM.read(after) == with_entry(FORM.read(before), KEYS, ENTRY)
+    taken = FORM.take(after, KEYS)
+    assert "serena" not in taken
+    assert FORM.read(taken) == with_entry(FORM.read(before), KEYS, None)
+    if "serena" not in before and "a =" in before:
+        assert taken == before
+
+
 @pytest.mark.parametrize(
     ("text", "line"), [("a = ", 1), ("a = 1\n[x\n", 2), ("a = 1\n\na = 2\n", 3), ("{}", 1), ("\x00", 1)]
 )
@@ -100,6 +131,8 @@ FRAGMENTS = (
     "  [ mcp_servers . 'serena' . tools ] # spaced\n  t = true\n",
     "[mcp_servers.'serena-2']\nurl = 'u'\n",
     "[b]\n'[c]' = '''\n[d]\n'''\n",
+    "[lists]\nlists = [ # one\n  1,\n]\n",
+    "[mcp_servers]\nserena = { a = 1 }\nother-2 = { x = '}', y = [1, 2] }\n",
     "[dates]\ndate = 2026-01-31\nfloat = inf\n",
 )
 
