@@ -26,8 +26,8 @@ CLIENT = Client(
     name="claude-code",
     title="Claude Code",
     about=(
-        "Over HTTP it gets its headers from a serena-proxy command at each connection; the token is in no file. It runs "
-        "that command in its own folder, so the project is that of the nearest ancestor process (Linux only)."
+        "Over HTTP it gets its headers from a serena-proxy command at each connection; the token is in no file. It "
+        "runs that command in its own folder, so the project is that of the nearest ancestor process (Linux only)."
     ),
     servers=("mcpServers",),
     user_files=user_files,

@@ -68,8 +68,10 @@ async def test_a_client_that_starts_programs_in_no_folder_is_asked_for_its_own(s
 CLAUDE_RUNS_HELPER = [
     sys.executable,
     "-c",
-    "import os, pathlib, subprocess; own = pathlib.Path.home() / '.claude'; own.mkdir(exist_ok=True);"
-    "subprocess.run(['/bin/sh', '-c', os.environ['HELPER'] + '; true'], cwd=own, check=True)",
+    (
+        "import os, pathlib, subprocess; own = pathlib.Path.home() / '.claude'; own.mkdir(exist_ok=True);"
+        "subprocess.run(['/bin/sh', '-c', os.environ['HELPER'] + '; true'], cwd=own, check=True)"
+    ),
 ]
 """A client in its user's folder, whose command runs in another one."""
 
