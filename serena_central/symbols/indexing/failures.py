@@ -49,11 +49,6 @@ class Failures:
         failure = self._files.get(path)
         return failure is not None and failure.reason is not None and self._holds_still(failure.at)
 
-    def is_recent(self, path: str) -> bool:
-        """Whether its server was of no use for a file just now, for whatever reason."""
-        failure = self._files.get(path)
-        return failure is not None and self._holds_still(failure.at)
-
     def gave_up(self, path: str) -> bool:
         """Whether a file failed in every way, and is left alone for now."""
         failure = self._files.get(path)

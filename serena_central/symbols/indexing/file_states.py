@@ -205,7 +205,7 @@ class FileStates:
     def wants(self, path: str, *, by_syntax: bool) -> bool:
         """Whether the syntax, or else a server, is to be asked about a file."""
         if by_syntax:
-            due = self.failures.is_recent(path) or self.is_read_by_syntax(path)
+            due = path in self.failures or self.is_read_by_syntax(path)
             return due and path in self.pending and not self.gave_up(path)
         return (path in self.pending or path in self.by_syntax) and not self.failures.holds(path)
 

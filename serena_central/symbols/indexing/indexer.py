@@ -31,6 +31,9 @@ from serena_central.symbols.indexing.symbol_source import SymbolSource
 MAPPED_AT_ONCE = 10
 """Files: thousands of names each, in generated code."""
 
+IMPROVED_AT_ONCE = 200
+"""Files known by syntax that servers are asked about before the background looks whether others came meanwhile."""
+
 
 class Indexer:
     """Fills one index. Belongs to the event loop's thread."""
@@ -55,6 +58,8 @@ class Indexer:
         self._doubted: dict[str, None] = {}
         """Files of which is not known who answers for them now."""
         self._takes_in = False
+        self._unsettled = anyio.Event()
+        """Set when `_settle_all` has something to do."""
 
     @property
     def is_complete(self) -> bool:
@@ -98,11 +103,13 @@ class Indexer:
         """Has it checked who answers for files now: those of which another server did are asked about again; those
         that are known by syntax stay known, and are asked about in the background."""
         self._doubted.update(dict.fromkeys(paths))
+        self._unsettled.set()
         self.improve()
 
     def take_in(self) -> None:
         """Other files than before may be searched: `run` sees which are."""
         self._takes_in = True
+        self._unsettled.set()
         self.improve()
 
     def improve(self) -> None:
@@ -181,6 +188,27 @@ class Indexer:
 
     async def run(self) -> None:
         """Fills the index for ever; belongs to the project's task group."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._keep_settled)
+            await self._keep_filled()
+
+    async def _keep_settled(self) -> None:
+        """Beside what fills the index, which may wait for servers for minutes: files that nobody reads must not count
+        as pending for so long."""
+        while True:
+            await self._unsettled.wait()
+            self._unsettled = anyio.Event()
+            await self._settle_all()
+            self._states.wakeup.set()
+
+    async def _settle_all(self) -> None:
+        await self.settle()
+        if self._takes_in:
+            self._takes_in = False
+            async for path in paced(list(self._tree.files)):
+                self._states.check_search(path)
+
+    async def _keep_filled(self) -> None:
         await self.map_names(gives_way=True)
         states, policy = self._states, self.policy
         pause_s = policy.failure_holds_s
@@ -188,12 +216,8 @@ class Indexer:
         while True:
             states.wakeup = anyio.Event()
             await self.priority.give_way()  # who changed something asks about it, too
-            await self.settle()
-            if self._takes_in:
-                self._takes_in = False
-                async for path in paced(list(self._tree.files)):
-                    states.check_search(path)
-            new = [path for path in states.pending if not states.failures.is_final(path)]
+            await self._settle_all()
+            new = self._unread()
             await self._fill(new)
             if any(states.failures.is_final(path) for path in new):
                 pause_s = policy.failure_holds_s
@@ -213,6 +237,10 @@ class Indexer:
             if waited.cancelled_caught or not lacking:
                 due = anyio.current_time() + pause_s
 
+    def _unread(self) -> list[str]:
+        """Pending files of which it is not known that nobody can read them."""
+        return [path for path in self._states.pending if not self._states.failures.is_final(path)]
+
     async def _fill(self, paths: Sequence[str]) -> None:
         by_syntax: list[str] = []
         by_servers: list[str] = []
@@ -224,8 +252,9 @@ class Indexer:
         for files in (by_syntax, by_servers):  # what the syntax reads waits for no server
             for start in range(0, len(files), batch):
                 some = files[start : start + batch]
-                unasked = [path for path in some if slow and self._source.server_of(path) in slow]
-                await self._reader.read_by_syntax(unasked)
+                if slow:
+                    unasked = [path async for path in paced(some) if self._source.server_of(path) in slow]
+                    await self._reader.read_by_syntax(unasked)
                 await self._reader.read(some, in_background=True, is_patient=is_patient)
                 if not is_patient:
                     slow |= self._states.unanswered(some)
@@ -235,12 +264,16 @@ class Indexer:
             self._states.ask_servers_soon()
 
     async def _improve(self) -> None:
-        """Has servers say what is known by syntax, where they are not left alone. Nobody waits for that."""
-        paths = self._states.by_syntax.paths(but=self._source.is_left_alone)
-        batch = self.policy.save_every_files
-        for start in range(0, len(paths), batch):
-            await self._reader.ask_servers(paths[start : start + batch], in_background=True)
-            if self._cache_sync.unsaved:
+        """Has servers say what is known by syntax, where they are not left alone. Nobody waits for that, so that files
+        which come meanwhile are read first."""
+        paths, unread = self._states.by_syntax.paths(but=self._source.is_left_alone), set(self._unread())
+        for start in range(0, len(paths), IMPROVED_AT_ONCE):
+            if not unread.issuperset(self._unread()):
+                self._states.ask_servers_soon()
+                return
+            await self._reader.ask_servers(paths[start : start + IMPROVED_AT_ONCE], in_background=True)
+            is_last = start + IMPROVED_AT_ONCE >= len(paths)
+            if self._cache_sync.unsaved >= (1 if is_last else self.policy.save_every_files):
                 await self.save()
 
     async def _save_when_quiet(self) -> None:

@@ -542,6 +542,52 @@ async def test_many_files_are_read_by_syntax_where_their_server_is_slow(tmp_path
             tasks.cancel_scope.cancel()
 
 
+async def test_files_that_nobody_reads_do_not_wait_for_a_server_that_is_slow(tmp_path: Path) -> None:
+    for number in range(12):
+        (tmp_path / f"{number:02}.txt").write_text(f"word{number:02}")
+        (tmp_path / f"{number:02}.json").write_text("{}")
+    async with world(tmp_path) as w:
+        w.indexer.policy.many_files = 10
+        w.indexer.policy.patience_s = w.indexer.policy.answer_s = 0.1
+        w.source.parses = True
+        w.source.hangs = set(w.tree.files)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(w.indexer.run)
+            while w.indexer.pending_paths() or len(w.source.asked) < 3:  # it is asked again
+                await anyio.sleep(0.001)
+            w.indexer.doubt(w.tree.files)
+            await anyio.wait_all_tasks_blocked()
+            assert (w.indexer.progress.indexed, w.indexer.progress.waiting) == (12, 0)
+            assert w.indexer.is_complete
+            tasks.cancel_scope.cancel()
+
+
+async def test_files_that_come_are_read_before_servers_are_asked_about_what_is_known_by_syntax(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serena_central.symbols.indexing.indexer.IMPROVED_AT_ONCE", 2)
+    for number in range(12):
+        (tmp_path / f"{number:02}.txt").write_text(f"word{number:02}")
+    async with world(tmp_path) as w:
+        w.source.parses = True
+        w.source.missing = "not there"
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(w.indexer.run)
+            while w.indexer.pending_paths():
+                await anyio.sleep(0.001)
+            w.source.missing, w.source.gate = "", anyio.Event()
+            w.indexer.improve()
+            while len(w.source.asked) < 2:
+                await anyio.sleep(0.001)
+            (tmp_path / "new.txt").write_text("new")
+            await w.tree.fresh()
+            w.source.gate.set()
+            while w.indexer.pending_paths() or len(set(w.source.asked)) < 13:
+                await anyio.sleep(0.001)
+            assert w.source.asked.index("new.txt") < 5
+            tasks.cancel_scope.cancel()
+
+
 async def test_what_a_cancelled_save_leaves_is_saved_by_the_next(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
