@@ -1,9 +1,10 @@
 """Rows about changes that may break code in silence: 300 random symbols of three real packages are deleted, renamed and
 replaced, and the packages' own suites say whether all still works.
 
-Each kind of change is made by the tools for a hundred symbols of a package in turn. What they refuse is counted.
-Renames that say what they may break are taken back at once, and made again after the others. Where the suite finds
-something after the others that it did not find before, changes are taken back until the guilty ones are known: these
+Each kind of change is made by the tools for a hundred symbols of a package in turn. What they refuse is counted. A
+published package holds hardly anything that may be deleted: among what is deleted are planted symbols, half of which
+nothing uses. Renames that say what they may break are undone at once, and made again after the others. Where the suite
+then finds something that it did not find before, changes are undone until the guilty ones are known: these
 are *silent failures*. In the end every edit is undone, the newest first, and the tree compared.
 """
 
@@ -20,6 +21,7 @@ from benchmarks.client import Refused
 from benchmarks.django import BUILD
 from benchmarks.languages import SERVERS
 from benchmarks.packages import PACKAGES, Package, failures, git, source
+from benchmarks.planted import plant
 from benchmarks.table import Row
 
 SYMBOLS = 100
@@ -27,7 +29,13 @@ SYMBOLS = 100
 
 SEED = 20_260_101
 
+PLANTED = 20
+"""Unused symbols that are planted before the deletions, and as many used ones."""
+
 SUBJECTS = ("flask", "cobra", "zod")
+
+_LOADED = {"flask": r"^src/flask/(?!__main__)", "cobra": r"^\w+\.go$", "zod": r"^src/v4/(core|classic)/\w+\.ts$"}
+"""Files that each suite loads: what is planted there is executed."""
 
 _TEST = re.compile(r"(^|/)(tests?|benchmarks|examples|docs)/|_test\.go$|\.test\.ts$")
 
@@ -64,12 +72,16 @@ class Counts(NamedTuple):
     """`said`: changes that named what they may break; `works`: whether the suite was as before with them.
     `unlike`: files that were not as before after everything was undone."""
 
-    done: int
+    made: list[Symbol]
     refused: int
     silent: list[str]
     said: int
     works: bool
     unlike: list[str]
+
+    @property
+    def done(self) -> int:
+        return len(self.made)
 
 
 class Subject:
@@ -172,14 +184,42 @@ def inject(subject: Subject, symbols: int) -> Iterator[Row]:
     found = sorted(subject.symbols())
     sample = random.Random(SEED).sample(found, min(symbols, len(found)))
     sample.sort(key=lambda one: (-one.name_path.count("/"), one))  # members keep their name paths
-    for kind, change in (("deleted", _delete), ("renamed", _rename), ("replaced", _replace)):
+    yield from _deleting_planted(subject, sample)
+    for kind, change in (("renamed", _rename), ("replaced", _replace)):
         started = time.monotonic()
         counts = _changed(subject, sample, change)
-        note = f"{counts}; {time.monotonic() - started:.0f} s"
+        note = f"done {counts.done}, {counts[1:]}; {time.monotonic() - started:.0f} s"
         print(subject.package.title, kind, note, file=sys.stderr, flush=True)
         name = f"{subject.package.title}: silent failures of {len(sample)} symbols {kind}"
         note = f"done {counts.done}, refused {counts.refused}, said what they may break {counts.said}"
         yield Row(name, "0", len(counts.silent) + len(counts.unlike), unit="", note=note)
+
+
+def _deleting_planted(subject: Subject, sample: Sequence[Symbol]) -> Iterator[Row]:
+    """Deletes planted symbols, and enough others that they are as many as the sample."""
+    title, started = subject.package.title, time.monotonic()
+    loaded = {
+        one.path for one in subject.symbols() if re.search(_LOADED[subject.package.name.rpartition("/")[2]], one.path)
+    }
+    planted = plant(subject.root, loaded, PLANTED, SEED)
+    git(subject.root, "add", "--all")
+    git(subject.root, "commit", "--quiet", "--message", "planted")
+    try:
+        if found := subject.new_failures():
+            raise RuntimeError(f"The suite of {title} fails with what was planted: {sorted(found)[:3]}")
+        chosen = [Symbol(one.path, one.name_path) for one in planted] + list(sample[: len(sample) - len(planted)])
+        counts = _changed(subject, chosen, _delete)
+    finally:
+        git(subject.root, "reset", "--quiet", "--hard", "HEAD~1")
+    deleted = {(one.path, one.name_path) for one in counts.made}
+    unused = [one for one in planted if not one.used]
+    through = sum((one.path, one.name_path) in deleted for one in unused)
+    used = [one for one in planted if one.used and (one.path, one.name_path) in deleted]
+    print(title, "deleted", counts, used, f"{time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
+    note = f"done {counts.done}, refused {counts.refused}; of {len(unused)} planted used symbols {len(used)} deleted"
+    wrong = len(counts.silent) + len(counts.unlike)
+    yield Row(f"{title}: silent failures of {len(chosen)} symbols deleted", "0", wrong, unit="", note=note)
+    yield Row(f"{title}: planted unused symbols that are deleted", str(len(unused)), through, unit="")
 
 
 Change = Callable[[Subject, Symbol], Made]
@@ -197,7 +237,7 @@ def _changed(subject: Subject, sample: Sequence[Symbol], change: Change) -> Coun
             said.append(one)
         else:
             made.append(one)
-    done, silent = len(made) + len(said), list[str]()
+    done, silent = [one.symbol for one in (*made, *said)], list[str]()
     edits = Edits(subject, made)
     while (guilty := edits.first_guilty()) is not None:
         one, later = made[guilty], made[guilty + 1 :]

@@ -133,8 +133,9 @@ PACKAGES = {
         "1.9.1",
         "go",
         "",
-        # These look at a file that may not be written: root may write any.
-        suite=(("go", "test", "-skip", "TestFailGen", "./..."),),
+        # TestFailGen looks at a file that may not be written: root may write any. TestDeadcodeElimination finds
+        # reflection in the binary, which planted symbols bring with them.
+        suite=(("go", "test", "-skip", "TestFailGen|TestDeadcodeElimination", "./..."),),
     ),
     "zod": Package(
         "zod",

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 import anyio
 
@@ -16,6 +17,7 @@ from serena_central.core.progress import report
 from serena_central.core.quoting import quoted
 from serena_central.core.text import Text
 from serena_central.projects.navigation.common_names import is_common, is_unusual
+from serena_central.projects.navigation.same_hierarchy import type_of
 from serena_central.projects.project import Project
 from serena_central.projects.superrepo.sibling_definitions import Place
 from serena_central.projects.superrepo.sibling_hierarchies import counterparts
@@ -86,7 +88,7 @@ async def objections(project: Project, siblings: Siblings, hit: Hit) -> list[str
         against.append(f"Its name occurs in {listed(named)}, in another language, and may mean this symbol.")
     if filled := await filled_by_position(project, hit):
         against.append(filled)
-    against += await used_by_siblings(project, siblings, hit)
+    against += (await used_by_siblings(project, siblings, hit)).sentences
     return against + await bound_to(project, siblings, hit)
 
 
@@ -99,11 +101,18 @@ async def reason_to_keep(project: Project, hit: Hit) -> str | None:
     return found.reason if found else None
 
 
+class UsedBySiblings(NamedTuple):
+    """`sentences` are about the modules of the super-repo that refer to a symbol, or that may. `namesakes`: where
+    modules that mention its package give symbols of their own the name of a type's member, as overrides do."""
+
+    sentences: list[str]
+    namesakes: str = ""
+
+
 async def used_by_siblings(
     project: Project, siblings: Siblings, hit: Hit, *, besides: Collection[Path] = ()
-) -> list[str]:
-    """Sentences about the modules of the super-repo that refer to a symbol, or that may; `besides` those of some
-    roots."""
+) -> UsedBySiblings:
+    """What the modules of the super-repo say, `besides` those of some roots."""
     found, sentences = await _asked(project, siblings, hit, besides)
     common = is_common(project.languages.language_of(hit.path), hit.symbol.name)
     used = {name: places.references for name, places in found.items() if places.references}
@@ -118,7 +127,8 @@ async def used_by_siblings(
         sentences.append(
             f"Its name occurs in {', '.join(untold)}, where it may or may not mean this symbol ({_some(untold)})."
         )
-    return sentences
+    namesakes = {name: places.definitions for name, places in found.items() if places.mentions and places.definitions}
+    return UsedBySiblings(sentences, _some(namesakes) if type_of(hit) else "")
 
 
 async def _asked(

@@ -14,7 +14,7 @@ from serena_central.analysis.breakage import Breakage, broken_by
 from serena_central.analysis.broken_references import Checked, broken_references
 from serena_central.analysis.collector import Collections
 from serena_central.analysis.module_graph import Area, Part, open_modules
-from serena_central.analysis.objections import bound_to, objections, used_by_siblings
+from serena_central.analysis.objections import UsedBySiblings, bound_to, objections, used_by_siblings
 from serena_central.analysis.revision_diff import Revised
 from serena_central.analysis.selection import code_below, dependents
 from serena_central.analysis.sibling_uses import Siblings
@@ -99,8 +99,8 @@ class Validation:
         """Why a symbol that its own project does not refer to may be in use all the same. Raises PathError."""
         return await objections(project, self.siblings, hit)
 
-    async def used_by_siblings(self, project: Project, hit: Hit, *, besides: Collection[Path] = ()) -> list[str]:
-        """Which other modules of the super-repo refer to a symbol, or may, in sentences; `besides` some roots."""
+    async def used_by_siblings(self, project: Project, hit: Hit, *, besides: Collection[Path] = ()) -> UsedBySiblings:
+        """Which other modules of the super-repo refer to a symbol, or may; `besides` some roots."""
         return await used_by_siblings(project, self.siblings, hit, besides=besides)
 
     async def bound_to(self, project: Project, hit: Hit, *, also: Collection[Path] = ()) -> list[str]:

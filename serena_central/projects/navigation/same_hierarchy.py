@@ -43,14 +43,14 @@ class Kinship:
 
     async def related(self, one: Hit, other: Hit) -> bool:
         """Whether one of two members' types stands above the other's, or both have a base in common."""
-        first, second = _type_of(one), _type_of(other)
+        first, second = type_of(one), type_of(other)
         if first is None or second is None:
             return False
         return not (await self._line(first)).isdisjoint(await self._line(second))
 
     async def may_override(self, member: Hit) -> bool:
         """Whether a base of a member's type has a member of its name, or is not known in this project."""
-        own = _type_of(member)
+        own = type_of(member)
         if own is not None and _TRAIT_IMPLEMENTED.match(own.symbol.name):
             return True
         todo, seen = ([own] if own else []), set[str]()
@@ -92,7 +92,7 @@ class Kinship:
         return set(_WORD.findall(_head(hit, text))) - {hit.symbol.name}
 
 
-def _type_of(member: Hit) -> Hit | None:
+def type_of(member: Hit) -> Hit | None:
     """The type that a symbol is a direct part of."""
     container = member.symbol.container
     if container < 0 or member.file.symbols[container].kind not in TYPES:

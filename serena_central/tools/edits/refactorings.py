@@ -69,7 +69,7 @@ async def rename_symbol(
         return await _rename_uses(call, target, renaming.declared, new_name, force=force, dry_run=dry_run)
     hit = await target.find_one(name_path, relative_path)
     roots = renaming.roots if renaming else ()
-    used = await call.services.validation.used_by_siblings(target, hit, besides=roots)
+    used, namesakes = await call.services.validation.used_by_siblings(target, hit, besides=roots)
     if used and not force:
         raise EditRefused(
             f"Nothing was changed: {hit.name_path} would be renamed only in {target.name}. {' '.join(used)} Name "
@@ -100,6 +100,8 @@ async def rename_symbol(
             "The language server's rename omitted references to the symbol; these were renamed as well: "
             f"{_listed(renamed.added)}"
         )
+    if namesakes:
+        _remark_left(call, hit.symbol.name, LeftOver(definitions=[namesakes]))
     if reason:
         call.remark(f"{hit.symbol.name} may still be referenced elsewhere by its old name: {reason}.")
     return await _renamed(call, target, hit.symbol.name, renamed)

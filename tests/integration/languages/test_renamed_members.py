@@ -252,3 +252,19 @@ async def test_a_joint_rename_says_which_overrides_of_a_sibling_keep_the_old_nam
         _, notes = await asked(client, "rename_symbol", **declared, new_name="handle", project=[str(base), str(user)])
     assert "process still occurs as the name of other symbols, such as overrides: b.py:4" in notes
     assert (user / "b.py").read_text() == MINE.replace("handler.process", "handler.handle")
+
+
+async def test_a_rename_in_one_module_says_which_overrides_of_a_sibling_keep_the_old_name(tmp_path: Path) -> None:
+    modules = "".join(f"  {name}: {{path: {name}, languages: [python]}}\n" for name in ("base", "user"))
+    files = {
+        ".serena/project.yml": f"name: both\ntype: super-repo\nmodules:\n{modules}",
+        "base/pyproject.toml": '[project]\nname = "base"\nversion = "1"\n',
+        "base/base/__init__.py": HANDLER,
+        "user/pyproject.toml": '[project]\nname = "user"\nversion = "1"\n',  # where ty does not find the other module
+        "user/user.py": "import base\n\n\nclass Mine(base.Handler):\n    def process(self) -> int:\n        return 2\n",
+    }
+    root = written(tmp_path / "both", files)
+    declared = {"name_path": "Handler/process", "relative_path": "base/base/__init__.py"}
+    async with session(tmp_path, root) as (client, _):
+        _, notes = await asked(client, "rename_symbol", **declared, new_name="handle", project="base")
+    assert "process still occurs as the name of other symbols, such as overrides: 'user': user.py:4" in notes
