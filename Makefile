@@ -71,7 +71,7 @@ types-linux: setup
 types-macos: setup
 	$(BIN)/basedpyright --pythonplatform Darwin $$(grep -lrE "$(SYSTEM)" --include=*.py serena_central)
 types-windows: setup
-	$(BIN)/basedpyright --pythonplatform Windows $(addprefix serena_central/,proxy hook island clients) serena_central/cli/main.py
+	$(BIN)/basedpyright --pythonplatform Windows $(addprefix serena_central/,proxy hook standalone clients) serena_central/cli/main.py
 
 check-sdist: setup
 	scripts/check-sdist

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Iterator
 
 from benchmarks.bench import Bench
-from benchmarks.bridges import bridging
 from benchmarks.certainty import assuring
 from benchmarks.dashboard import viewing
 from benchmarks.edits import guarding, replacing
@@ -21,6 +20,7 @@ from benchmarks.languages import languages
 from benchmarks.latency import editing, finding, protocol, references, renaming, searching
 from benchmarks.load import crowding, idling, weighing
 from benchmarks.modules import modules
+from benchmarks.proxies import proxying
 from benchmarks.recall import recalling
 from benchmarks.scaling import crowded, grown
 from benchmarks.settings import reading_settings
@@ -30,7 +30,7 @@ from benchmarks.table import Row, as_json, as_markdown
 ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "start": starting,
     "protocol": protocol,
-    "bridge": bridging,
+    "proxy": proxying,
     "hook": hooking,
     "settings": reading_settings,
     "find": finding,

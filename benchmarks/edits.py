@@ -14,8 +14,8 @@ from benchmarks.bench import Bench, Server
 from benchmarks.table import Row, row, timed
 from serena_central.core.events import EventBus
 from serena_central.files.text import read_text
-from serena_central.projects.editing.conflicts import Guard
-from serena_central.sessions.claim import Claim, Recognised
+from serena_central.projects.editing.conflicts import ConflictGuard
+from serena_central.sessions.client_identity import ClientIdentity, IdentifiedBy
 from serena_central.sessions.session import Session
 from serena_central.sessions.views import SymbolViews
 from serena_central.store.store import Store
@@ -91,8 +91,8 @@ def guarding(bench: Bench) -> Iterator[Row]:
     """What the conflict guard costs an edit of a symbol of 2,000 lines, by a session that has seen 2,000 symbols."""
     read = read_text(bench.django / "django/db/models/query.py")
     file = FileSymbols((Symbol("QuerySet", 5, -1, None, 100, 0, 2100, 0, 100, 6),))
-    hit, guard = Hit("query.py", file, 0), Guard()
-    session = Session("s", Recognised.EXPLICIT, Claim(credential=""), now=0.0)
+    hit, guard = Hit("query.py", file, 0), ConflictGuard()
+    session = Session("s", IdentifiedBy.EXPLICIT, ClientIdentity(credential=""), now=0.0)
     views = SymbolViews(Store(bench.home("guard") / "unused.db", EventBus()))
     for number in range(2000):
         views.saw(session, "/root", "query.py", {f"name{number}": "0" * 16})

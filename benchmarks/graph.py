@@ -15,7 +15,7 @@ from benchmarks.table import Row, row, timed
 ASKS = 200
 """find_symbol alone, for the factor."""
 
-SURVEY_S = 60.0
+ANALYSIS_S = 60.0
 
 LOOKS = 20
 
@@ -47,10 +47,10 @@ def graphing(bench: Bench) -> Iterator[Row]:
 def _pages(server: Server, root: str) -> Iterator[Row]:
     """The page that draws the graph: the first look at what was not looked at before, and looking again."""
     browser, page = Browser(server), f"/dashboard/projects/one/graph?root={quote(root, safe='')}"
-    browser.act("/dashboard/projects/one/survey", root=root, kind="graph")
-    deadline = time.monotonic() + SURVEY_S
+    browser.act("/dashboard/projects/one/analysis", root=root, kind="graph")
+    deadline = time.monotonic() + ANALYSIS_S
     while 'class="drawing"' not in browser.fetch(page):
-        assert time.monotonic() < deadline, "no survey was made"
+        assert time.monotonic() < deadline, "no analysis_run was made"
         time.sleep(0.2)
     looks = {
         "folded": "",

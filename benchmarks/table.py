@@ -47,7 +47,7 @@ def row(
     return Row(name, budget, middle, percentile(taken, 0.95), peer=peer, ratio=middle / base if base else None, **more)
 
 
-HEAD = ("what", "budget", "p50", "p95", "ratio", "remarks")
+HEAD = ("what", "budget", "p50", "p95", "ratio", "notes")
 
 
 def as_markdown(rows: Iterable[Row]) -> str:

@@ -12,7 +12,7 @@ import pytest
 from coverage import Coverage
 from hypothesis import HealthCheck, settings
 
-from serena_central.island import private
+from serena_central.standalone import private
 
 # On a loaded machine, making inputs is slow through no fault of theirs.
 settings.register_profile("loaded", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])

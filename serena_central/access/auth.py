@@ -28,7 +28,7 @@ _DEFAULT_PORTS = {b"http": b":80", b"https": b":443"}
 
 
 def credential_of(scope: Scope) -> str:
-    """Who sent this request. Only meaningful behind a `Guard`."""
+    """Who sent this request. Only meaningful behind a `AuthGate`."""
     return scope[_CREDENTIAL]
 
 
@@ -68,7 +68,7 @@ def refuse_open_binding(host: str, token: Token | None, allowed_roots: Collectio
         )
 
 
-class BrowserDoor(NamedTuple):
+class BrowserAccess(NamedTuple):
     """Below `path` a cookie lets in and not the token. `open_paths` let everybody in; those that end with / mean all
     below. Whoever may not come in is answered by `strangers`."""
 
@@ -86,7 +86,7 @@ class BrowserDoor(NamedTuple):
         )
 
 
-class Guard:
+class AuthGate:
     """ASGI middleware. `hosts` are further names that this server may be called by: `name` (any port) or `name:port`;
     `origins` are those of pages that something in front of it serves from it (`https://name`).
 
@@ -103,7 +103,7 @@ class Guard:
         hosts: Collection[str] = (),
         origins: Collection[str] = (),
         open_paths: Collection[str] = (),
-        door: BrowserDoor | None = None,
+        door: BrowserAccess | None = None,
         max_body_bytes: int = MAX_BODY_BYTES,
     ) -> None:
         self._app = app

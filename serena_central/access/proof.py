@@ -1,11 +1,11 @@
-"""The server's side of its proof to clients: for which endpoint it speaks. What is proved is in `island/proof.py`."""
+"""The server's side of its proof to clients: for which endpoint it speaks. The proof is `standalone/proof.py`."""
 
 from collections.abc import Collection
 
 from starlette.types import Scope
 
 from serena_central.access.token import Token
-from serena_central.island.proof import address_endpoint, name_endpoint
+from serena_central.standalone.proof import address_endpoint, name_endpoint
 
 
 class Prover:

@@ -13,7 +13,7 @@ import stat
 from pathlib import Path
 
 from serena_central.core.errors import ConfigError
-from serena_central.island.proof import proof_of
+from serena_central.standalone.proof import proof_of
 
 SECRET_BYTES = 32
 """Random bytes in a minted token: 43 characters in the file."""

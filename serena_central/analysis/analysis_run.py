@@ -1,6 +1,6 @@
-"""What a survey of a project found: plain data that is kept, and what people look at of it. Pure.
+"""What an analysis run of a project found: plain data that is kept, and what people look at of it. Pure.
 
-A survey is of a project or, at a super-repo's root, of all its modules; paths are relative to that root.
+An analysis run is of a project or, at a super-repo's root, of all its modules; paths are relative to that root.
 """
 
 from collections import Counter
@@ -23,24 +23,24 @@ OWN = "/."
 """Ends a reach that means the files directly in a folder; no path ends so."""
 
 
-class Survey(msgspec.Struct, kw_only=True):
-    """`worlds`: root → digest of its files as they were; `at` is when it began, in Unix seconds. `areas` are a
-    super-repo's modules. `remarks` say what may lack, and why. `rules`: fingerprint of the rules that
+class AnalysisRun(msgspec.Struct, kw_only=True):
+    """`fingerprints`: root → digest of its files as they were; `at` is when it began, in Unix seconds. `areas` are a
+    super-repo's modules. `notes` say what may lack, and why. `rules`: fingerprint of the rules that
     closed paths."""
 
     at: float
-    worlds: dict[str, str]
+    fingerprints: dict[str, str]
     areas: list[Area]
-    remarks: list[str]
+    notes: list[str]
     rules: str = ""
 
 
-class GraphSurvey(Survey, kw_only=True):
+class GraphRun(AnalysisRun, kw_only=True):
     definitions: list[Definition]
     files: list[str]
 
 
-class FindingsSurvey(Survey, kw_only=True):
+class FindingsRun(AnalysisRun, kw_only=True):
     """`checked`: files whose references were looked at."""
 
     unused: list[Unused]
@@ -72,16 +72,16 @@ class Whole(NamedTuple):
     analysis: Analysis
 
 
-def whole_graph(survey: GraphSurvey, granularity: Granularity, folder: str) -> Whole:
+def whole_graph(analysis_run: GraphRun, granularity: Granularity, folder: str) -> Whole:
     """The graph of a folder, "" for all: uses in other folders are not part of it."""
-    definitions = [one for one in survey.definitions if reaches(folder, one.path)]
-    files = [path for path in survey.files if reaches(folder, path)]
-    graph = graph_of(definitions, files, granularity, node_of=node_namer(granularity, folder, survey.areas))
+    definitions = [one for one in analysis_run.definitions if reaches(folder, one.path)]
+    files = [path for path in analysis_run.files if reaches(folder, path)]
+    graph = graph_of(definitions, files, granularity, node_of=node_namer(granularity, folder, analysis_run.areas))
     return Whole(graph, analyse(graph))
 
 
 def looked_at(
-    survey: GraphSurvey, whole: Whole, folder: str, *, max_nodes: int, opened: tuple[str, ...], shut: tuple[str, ...]
+    analysis_run: GraphRun, whole: Whole, folder: str, *, max_nodes: int, opened: tuple[str, ...], shut: tuple[str, ...]
 ) -> GraphReport:
     """The graph as it is shown."""
     return report_of(
@@ -89,7 +89,7 @@ def looked_at(
         folder,
         whole.graph,
         max_nodes=max_nodes,
-        remarks=survey.remarks,
+        notes=analysis_run.notes,
         analysis=whole.analysis,
         opened=opened,
         shut=shut,
@@ -110,19 +110,19 @@ def reaches(reach: str, path: str) -> bool:
     return not reach or path == reach or path.startswith(reach + "/")
 
 
-def references(survey: GraphSurvey, source: str, target: str) -> list[Reference]:
+def references(analysis_run: GraphRun, source: str, target: str) -> list[Reference]:
     """All uses in one reach of what is defined in another, by file and line."""
     return sorted(
         Reference(path, line, column, definition.name_path, definition.path)
-        for definition, path in _crossing(survey, source, target)
+        for definition, path in _crossing(analysis_run, source, target)
         for line, column in definition.uses[path]
     )
 
 
-def neighbours(survey: GraphSurvey, reach: str) -> Neighbours:
+def neighbours(analysis_run: GraphRun, reach: str) -> Neighbours:
     """Files outside of a reach that use something in it, or are used there."""
     users, used = Counter[str](), Counter[str]()
-    for definition, path in _crossing(survey, "", ""):
+    for definition, path in _crossing(analysis_run, "", ""):
         inside, outside = reaches(reach, definition.path), reaches(reach, path)
         if inside and not outside:
             users[path] += len(definition.uses[path])
@@ -131,8 +131,8 @@ def neighbours(survey: GraphSurvey, reach: str) -> Neighbours:
     return Neighbours(users, used)
 
 
-def _crossing(survey: GraphSurvey, source: str, target: str) -> Iterator[tuple[Definition, str]]:
-    for definition in survey.definitions:
+def _crossing(analysis_run: GraphRun, source: str, target: str) -> Iterator[tuple[Definition, str]]:
+    for definition in analysis_run.definitions:
         if reaches(target, definition.path):
             for path in definition.uses:
                 if path != definition.path and reaches(source, path):

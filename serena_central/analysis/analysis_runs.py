@@ -1,4 +1,4 @@
-"""Surveys that people ask for: made in the background, cancelled or awaited by nobody, and kept until the next one.
+"""Analysis runs that people start: run in the background, can be cancelled, and are kept until the next one.
 
 At most one of a kind and root is on its way. The last of each lies beside the caches, so that it can be shown at once
 after a restart, with its age and whether the code has changed since.
@@ -18,21 +18,21 @@ import msgspec
 from anyio.abc import TaskGroup, TaskStatus
 
 from serena_central.analysis.analysis_run import (
-    FindingsSurvey,
-    GraphSurvey,
+    AnalysisRun,
+    FindingsRun,
+    GraphRun,
     Kind,
-    Survey,
     Whole,
     looked_at,
     whole_graph,
 )
 from serena_central.analysis.blindspots import blind_spots
 from serena_central.analysis.collector import Collections
-from serena_central.analysis.fingerprints import Worlds
+from serena_central.analysis.fingerprints import Fingerprints
 from serena_central.analysis.graph import Granularity
 from serena_central.analysis.module_graph import Part, collect_modules, open_modules
 from serena_central.analysis.report import GraphReport
-from serena_central.analysis.uncertain_places import doubt_remarks
+from serena_central.analysis.uncertain_places import doubt_notes
 from serena_central.analysis.validation import Validation
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.event_kinds import AnalysisEnded
@@ -48,20 +48,20 @@ from serena_central.store.cache_file import name_of
 logger = logging.getLogger(__name__)
 
 MOST_S = 7200.0
-"""How long a survey may take: rust-analyzer needs half an hour for what has 10,000 symbols."""
+"""How long an analysis run may take: rust-analyzer needs half an hour for what has 10,000 symbols."""
 
 LOADED = 6
-"""Surveys held in memory: those of Django take 30 MB."""
+"""AnalysisRuns held in memory: those of Django take 30 MB."""
 
 DERIVED = 40
 """Graphs made of them that are held, for who looks again."""
 
-S = TypeVar("S", bound=Survey)
+S = TypeVar("S", bound=AnalysisRun)
 T = TypeVar("T")
 
 
 class Job:
-    """One survey on its way, or how it ended: `failure` says why there is none. `began` is in Unix seconds."""
+    """One analysis run on its way, or how it ended: `failure` says why there is none. `began` is in Unix seconds."""
 
     def __init__(self, root: Path, kind: Kind) -> None:
         self.root = root
@@ -77,7 +77,7 @@ class Job:
         self.says, self.part = message, part
 
 
-class Look(NamedTuple):
+class GraphRequest(NamedTuple):
     """What somebody wants to see of a graph; folders are relative to the root, "" for the whole."""
 
     granularity: Granularity = "file"
@@ -87,7 +87,7 @@ class Look(NamedTuple):
     max_nodes: int = 60
 
 
-class Surveys:
+class AnalysisRuns:
     """Belongs to the event loop's thread."""
 
     def __init__(
@@ -109,13 +109,13 @@ class Surveys:
         self._validation = validation
         self._bus = bus
         self._jobs: dict[tuple[Path, Kind], Job] = {}
-        self._kept: OrderedDict[tuple[Path, Kind], Survey | None] = OrderedDict()
+        self._kept: OrderedDict[tuple[Path, Kind], AnalysisRun | None] = OrderedDict()
         self._derived: OrderedDict[Hashable, object] = OrderedDict()
-        self._worlds = Worlds()
+        self._fingerprints = Fingerprints()
         self._tasks: TaskGroup | None = None
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Owns the surveys that are on their way until it is cancelled."""
+        """Owns the analysis_runs that are on their way until it is cancelled."""
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             task_status.started()
@@ -124,7 +124,7 @@ class Surveys:
     # --- making ---------------------------------------------------------------------------------------------------
 
     def start(self, root: Path, kind: Kind) -> Job:
-        """Begins a survey of a checked root; the one that is on its way, if there is one."""
+        """Begins an analysis run of a checked root; the one that is on its way, if there is one."""
         assert self._tasks is not None, "it runs before anything is analyzed"
         job = self._jobs.get((root, kind))
         if job is None or job.done:
@@ -133,7 +133,7 @@ class Surveys:
         return job
 
     def cancel(self, root: Path, kind: Kind) -> bool:
-        """Ends a survey that is on its way; what was collected stays, and the next one goes on from there."""
+        """Ends an analysis run that is on its way; what was collected stays, and the next one goes on from there."""
         job = self._jobs.get((root, kind))
         if job is None or job.done:
             return False
@@ -148,10 +148,10 @@ class Surveys:
         job.failure = f"It took longer than {MOST_S / 3600:.0f} hours. Start it again to resume."
         try:
             with reporting_to(job.say), job.scope, anyio.move_on_after(MOST_S):
-                survey = await (self._graph(job) if job.kind == "graph" else self._findings(job))
-                await self.keep(job.root, survey)
-                if isinstance(survey, GraphSurvey):
-                    await self.look(job.root, survey, Look())  # who looks at it finds it drawn
+                analysis_run = await (self._graph(job) if job.kind == "graph" else self._findings(job))
+                await self.keep(job.root, analysis_run)
+                if isinstance(analysis_run, GraphRun):
+                    await self.look(job.root, analysis_run, GraphRequest())  # who looks at it finds it drawn
                 job.failure = ""
             if job.scope.cancelled_caught:
                 job.failure = "It was cancelled. Start it again to resume."
@@ -163,41 +163,41 @@ class Surveys:
             job.failure = str(cause) if told else "Internal error. See the server's log."
         finally:
             job.done = True
-            self._bus.publish(AnalysisEnded(message=job.failure, keep=False, project=job.root.name, survey=job.kind))
+            self._bus.publish(AnalysisEnded(message=job.failure, keep=False, project=job.root.name, analysis=job.kind))
 
-    async def _graph(self, job: Job) -> GraphSurvey:
-        project, parts, remarks = await self._parts(job.root)
+    async def _graph(self, job: Job) -> GraphRun:
+        project, parts, notes = await self._parts(job.root)
         projects = [project, *(part.project for part in parts)]
         rules = self._rules(str(one.root) for one in projects)
-        began, worlds = time.time(), await self._worlds.of_all(projects)
+        began, fingerprints = time.time(), await self._fingerprints.of_all(projects)
         if parts:
             found = await collect_modules(parts, self._collections)
         else:
             found = await self._collections.of(project).collect("")
-            found.remarks += await blind_spots(project, found.definitions)
-        return GraphSurvey(
+            found.notes += await blind_spots(project, found.definitions)
+        return GraphRun(
             at=began,
-            worlds=worlds,
+            fingerprints=fingerprints,
             rules=rules,
             areas=[part.area for part in parts],
-            remarks=[*remarks, *found.remarks, *doubt_remarks(found.definitions)],
+            notes=[*notes, *found.notes, *doubt_notes(found.definitions)],
             definitions=[one for one in found.definitions if one.uses or one.possible],
             files=found.files,
         )
 
-    async def _findings(self, job: Job) -> FindingsSurvey:
+    async def _findings(self, job: Job) -> FindingsRun:
         project = await self._projects.open(self._projects.check(job.root))
         where = await self._validation.extent(project)
         others, _ = await self._validation.siblings.of(project)
         rules = self._rules(str(one.root) for one in (project, *others))
-        began, worlds = time.time(), await self._worlds.of_all([project, *others])
+        began, fingerprints = time.time(), await self._fingerprints.of_all([project, *others])
         unused, broken = await self._validation.unused(where), await self._validation.broken(where)
-        return FindingsSurvey(
+        return FindingsRun(
             at=began,
-            worlds=worlds,
+            fingerprints=fingerprints,
             rules=rules,
             areas=[part.area for part in where.parts if part.area.path],
-            remarks=list(dict.fromkeys([*where.missing, *unused.whole.remarks, *broken.whole.remarks])),
+            notes=list(dict.fromkeys([*where.missing, *unused.whole.notes, *broken.whole.notes])),
             unused=unused.whole.found,
             broken=broken.whole.found,
             checked=broken.whole.checked,
@@ -212,48 +212,48 @@ class Surveys:
 
     # --- what is kept ---------------------------------------------------------------------------------------------
 
-    async def keep(self, root: Path, survey: GraphSurvey | FindingsSurvey) -> None:
-        """Puts a survey in place of the last one of its kind."""
-        kind: Kind = "graph" if isinstance(survey, GraphSurvey) else "findings"
+    async def keep(self, root: Path, analysis_run: GraphRun | FindingsRun) -> None:
+        """Puts an analysis run in place of the last one of its kind."""
+        kind: Kind = "graph" if isinstance(analysis_run, GraphRun) else "findings"
         file = self._file(root, kind)
         try:
-            await anyio.to_thread.run_sync(lambda: write_whole(file, msgspec.msgpack.encode(survey)))
+            await anyio.to_thread.run_sync(lambda: write_whole(file, msgspec.msgpack.encode(analysis_run)))
         except OSError:
             logger.warning("the analysis of %s could not be stored in %s", root, file, exc_info=True)
-        self._hold(root, kind, survey)
+        self._hold(root, kind, analysis_run)
 
-    async def graph(self, root: Path) -> GraphSurvey | None:
+    async def graph(self, root: Path) -> GraphRun | None:
         """The last graph, if there is one."""
-        return await self._last(root, "graph", GraphSurvey)
+        return await self._last(root, "graph", GraphRun)
 
-    async def findings(self, root: Path) -> FindingsSurvey | None:
+    async def findings(self, root: Path) -> FindingsRun | None:
         """The last findings, if there are some."""
-        return await self._last(root, "findings", FindingsSurvey)
+        return await self._last(root, "findings", FindingsRun)
 
-    async def changed_since(self, survey: Survey) -> bool | None:
-        """Whether code has changed since a survey; None where a project is not open, so that nobody knows."""
-        projects = [self._projects.opened(root) for root in survey.worlds]
+    async def changed_since(self, analysis_run: AnalysisRun) -> bool | None:
+        """Whether code has changed since an analysis run; None where a project is not open, so that nobody knows."""
+        projects = [self._projects.opened(root) for root in analysis_run.fingerprints]
         opened = [project for project in projects if project is not None]
-        now = await self._worlds.of_all(opened)
-        if any(survey.worlds[root] != world for root, world in now.items()):
+        now = await self._fingerprints.of_all(opened)
+        if any(analysis_run.fingerprints[root] != fingerprint for root, fingerprint in now.items()):
             return True
         return False if len(opened) == len(projects) else None
 
-    async def look(self, root: Path, survey: GraphSurvey, look: Look) -> GraphReport:
+    async def look(self, root: Path, analysis_run: GraphRun, look: GraphRequest) -> GraphReport:
         """A graph as somebody wants to see it."""
 
         async def whole() -> Whole:
-            return await anyio.to_thread.run_sync(whole_graph, survey, look.granularity, look.folder)
+            return await anyio.to_thread.run_sync(whole_graph, analysis_run, look.granularity, look.folder)
 
         async def report() -> GraphReport:
-            graph = await self.derived((root, survey.at, look.granularity, look.folder), whole)
+            graph = await self.derived((root, analysis_run.at, look.granularity, look.folder), whole)
             shown = partial(looked_at, max_nodes=look.max_nodes, opened=look.opened, shut=look.shut)
-            return await anyio.to_thread.run_sync(shown, survey, graph, look.folder)
+            return await anyio.to_thread.run_sync(shown, analysis_run, graph, look.folder)
 
-        return await self.derived((root, survey.at, look), report)
+        return await self.derived((root, analysis_run.at, look), report)
 
     async def derived(self, key: Hashable, make: Callable[[], Awaitable[T]]) -> T:
-        """What was made of a survey before, or is made now. A key always means one kind of thing."""
+        """What was made of an analysis run before, or is made now. A key always means one kind of thing."""
         if key not in self._derived:
             made = await make()
             self._derived[key] = made
@@ -265,20 +265,20 @@ class Surveys:
 
     async def _last(self, root: Path, kind: Kind, form: type[S]) -> S | None:
         if (root, kind) not in self._kept:
-            survey = await anyio.to_thread.run_sync(_read, self._file(root, kind), form)
+            analysis_run = await anyio.to_thread.run_sync(_read, self._file(root, kind), form)
             if (root, kind) not in self._kept:  # none was made meanwhile
-                self._hold(root, kind, survey)
+                self._hold(root, kind, analysis_run)
         found = self._kept[root, kind]
-        return found if isinstance(found, form) and found.rules == self._rules(found.worlds) else None
+        return found if isinstance(found, form) and found.rules == self._rules(found.fingerprints) else None
 
-    def _hold(self, root: Path, kind: Kind, survey: Survey | None) -> None:
-        self._kept[root, kind] = survey
+    def _hold(self, root: Path, kind: Kind, analysis_run: AnalysisRun | None) -> None:
+        self._kept[root, kind] = analysis_run
         self._kept.move_to_end((root, kind))
         while len(self._kept) > LOADED:
             self._kept.popitem(last=False)
 
     def _file(self, root: Path, kind: Kind) -> Path:
-        return self._collections.folder / f"{name_of(root)}.{kind}.survey"
+        return self._collections.folder / f"{name_of(root)}.{kind}.analysis_run"
 
 
 def _read(file: Path, form: type[S]) -> S | None:

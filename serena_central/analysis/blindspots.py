@@ -14,22 +14,22 @@ from serena_central.projects.project import Project
 
 
 async def blind_spots(project: Project, definitions: Iterable[Definition]) -> list[str]:
-    """Remarks on what the uses of these may lack; those that modules out of sight may use are no longer `known`."""
+    """Notes on what the uses of these may lack; those that modules out of sight may use are no longer `known`."""
     places: dict[Hashable, list[Definition]] = {}
     for definition in definitions:
         places.setdefault(project.languages.workplace_of(definition.path), []).append(definition)
-    remarks = caveats(project, (definition.path for group in places.values() for definition in group))
+    notes = caveats(project, (definition.path for group in places.values() for definition in group))
     for group in places.values():
         try:
-            found = await project.relations.elsewhere(group[0].path, {definition.name for definition in group})
+            found = await project.navigation.elsewhere(group[0].path, {definition.name for definition in group})
         except LanguageServerError:
             continue  # of a server that is not to be had: the collection says so
         for definition in group:
             definition.known = definition.known and definition.name not in found
         if found:
             files = sorted({file for files in found.values() for file in files})
-            remarks.append(f"Possibly incomplete: {unjoined(sorted(found), files)}")
-    return remarks
+            notes.append(f"Possibly incomplete: {unjoined(sorted(found), files)}")
+    return notes
 
 
 def caveats(project: Project, paths: Iterable[str]) -> list[str]:

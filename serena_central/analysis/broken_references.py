@@ -104,10 +104,10 @@ async def broken_references(project: Project, paths: Sequence[str], changed: Col
 
     `changed`, some of which may be gone, is what the caller wants to know the consequences of.
     """
-    result = Checked(found=[], remarks=[])
+    result = Checked(found=[], notes=[])
     silent = {spec.title for path in paths if (spec := project.languages.spec_for(path)) and spec.name not in CODES}
     if silent:
-        result.remarks.append(f"Cannot classify diagnostics from: {', '.join(sorted(silent))}.")
+        result.notes.append(f"Cannot classify diagnostics from: {', '.join(sorted(silent))}.")
     wanted = [path for path in paths if (spec := project.languages.spec_for(path)) and spec.name in CODES]
     queue = deque(wanted)
     again: set[str] = set()
@@ -118,19 +118,19 @@ async def broken_references(project: Project, paths: Sequence[str], changed: Col
             path = queue.popleft()
             await project.indexer.priority.give_way()
             try:
-                views, remark = await project.relations.diagnostics(path)
+                views, note = await project.navigation.diagnostics(path)
             except ServerBusy as error:
                 if path not in again:  # once more, when all others were asked
                     again.add(path)
                     queue.append(path)
                     continue
-                views, remark = [], str(error)
+                views, note = [], str(error)
                 result.failed += 1
             except (LanguageServerError, PathError, DeadlineExceeded) as error:
-                views, remark = [], str(error)
+                views, note = [], str(error)
                 result.failed += 1
-            if remark:
-                problems[remark] = problems.get(remark, 0) + 1
+            if note:
+                problems[note] = problems.get(note, 0) + 1
             spec = project.languages.spec_for(path)
             if spec is not None:
                 result.found += [one for view in views if (one := _broken(path, view, CODES[spec.name]))]
@@ -142,8 +142,8 @@ async def broken_references(project: Project, paths: Sequence[str], changed: Col
             tasks.start_soon(worker)
     result.found = await anyio.to_thread.run_sync(_graded, project, result.found, changed)
     result.found.sort(key=lambda one: (one.path, one.line, one.column, one.code))
-    result.remarks += caveats(project, wanted)
-    result.remarks += [f"{counted(count, 'file')}: possibly incomplete: {text}" for text, count in problems.items()]
+    result.notes += caveats(project, wanted)
+    result.notes += [f"{counted(count, 'file')}: possibly incomplete: {text}" for text, count in problems.items()]
     return result
 
 

@@ -49,7 +49,7 @@ class Definition(msgspec.Struct):
 class Collected(msgspec.Struct):
     """What was found in a folder. `reused`: answers of an earlier run, whose files are as they were.
 
-    `unasked`: symbols that time did not suffice for. `remarks` say what may lack, and why.
+    `unasked`: symbols that time did not suffice for. `notes` say what may lack, and why.
     """
 
     definitions: list[Definition]
@@ -57,7 +57,7 @@ class Collected(msgspec.Struct):
     asked: int = 0
     reused: int = 0
     unasked: int = 0
-    remarks: list[str] = []
+    notes: list[str] = []
 
 
 def is_top_level(file: FileSymbols, place: int) -> bool:

@@ -17,7 +17,7 @@ import msgspec
 
 from serena_central.analysis.collection import Collected, Definition, Place, chosen
 from serena_central.analysis.reference_queries import Answered, Asked, uses_of
-from serena_central.analysis.uncertain_places import Doubtful, Doubts
+from serena_central.analysis.uncertain_places import Doubtful, UncertainPlaces
 from serena_central.analysis.word_index import Surroundings, state_of
 from serena_central.core.errors import LanguageServerError, ServerNotInstalled
 from serena_central.core.progress import report
@@ -98,7 +98,7 @@ class Collector:
                 collected, lasting = await self._anew(hits, code, within=within, until=until)
                 if lasting and state is not None and state == await state_of(self._project):
                     await anyio.to_thread.run_sync(self._keep, question, state, collected)
-            collected.remarks = [*map(str, gaps), *collected.remarks]
+            collected.notes = [*map(str, gaps), *collected.notes]
             return collected
 
     async def _as_before(self, question: str, state: bytes | None) -> Collected | None:
@@ -120,7 +120,7 @@ class Collector:
         around = await Surroundings.of(self._project, {hit.symbol.name for hit in hits})
         run = _Run(self._project, self._cache, around, until)
         found = await run.answer(hits, within=within)
-        return Collected(found, files, run.asked, run.reused, run.unasked, run.remarks()), run.lasting
+        return Collected(found, files, run.asked, run.reused, run.unasked, run.notes()), run.lasting
 
 
 class _Run:
@@ -131,7 +131,7 @@ class _Run:
         self._until = until
         self._cache = cache
         self._around = around
-        self._doubts = Doubts(project)
+        self._doubts = UncertainPlaces(project)
         self._stamps = dict(project.tree.files)
         self.asked = self.reused = self.unasked = 0
         self._begun = 0
@@ -166,7 +166,7 @@ class _Run:
             if row is not None and row.digest == self._around.digest(hit):
                 _restore(definition, _decoder.decode(row.blob))
                 self.reused += 1
-                self._older += row.world != self._around.world
+                self._older += row.fingerprint != self._around.fingerprint
             else:
                 places.setdefault(self._project.languages.workplace_of(hit.path), []).append((hit, definition))
         self._total = sum(map(len, places.values()))
@@ -191,7 +191,7 @@ class _Run:
             await anyio.to_thread.run_sync(lambda: self._cache.save([], gone))
 
     async def _ask_all(self, work: list[tuple[Hit, Definition]]) -> None:
-        """Asks one server, batch by batch; when it is not to be had, its symbols have no uses, and a remark says so."""
+        """Asks one server, batch by batch; when it is not to be had, its symbols have no uses, and a note says so."""
         for start in range(0, len(work), BATCH):
             batch = work[start : start + BATCH]
             if anyio.current_time() >= self._until:
@@ -263,14 +263,14 @@ class _Run:
             uses = answer.uses
             kept = self._uses(hit, uses), uses.outside, _places(answer.possible), answer.unexamined
             _restore(definition, kept)
-            if uses.remark:
-                self._problem(uses.remark, 1, passing=True)
+            if uses.note:
+                self._problem(uses.note, 1, passing=True)
                 definition.known = False
             elif not steady:
                 definition.known = False
             elif self._unchanged(hit, answer):
                 around, blob = self._around, _encoder.encode(kept)
-                rows.append(CachedUses(hit.path, definition.name_path, around.digest(hit), around.world, blob))
+                rows.append(CachedUses(hit.path, definition.name_path, around.digest(hit), around.fingerprint, blob))
         await anyio.to_thread.run_sync(self._cache.save, rows)
 
     def _meaning(self, batch: list[tuple[Hit, Definition]]) -> str | None:
@@ -313,7 +313,7 @@ class _Run:
         """Whether asking again would give the same, as long as nothing changes."""
         return not (self._passing or self._changed or self.unasked)
 
-    def remarks(self) -> list[str]:
+    def notes(self) -> list[str]:
         """What the answer may lack, and why."""
         said = [f"{counted(count, 'symbol')}: possibly incomplete: {text}" for text, count in self._problems.items()]
         if self.unasked:

@@ -12,7 +12,7 @@ from serena_central.analysis.collector import Collections
 from serena_central.analysis.graph import Granularity, folder_of, graph_of
 from serena_central.analysis.module_graph import Area, Part, collect_modules
 from serena_central.analysis.report import GraphReport, report_of
-from serena_central.analysis.uncertain_places import doubt_remarks
+from serena_central.analysis.uncertain_places import doubt_notes
 from serena_central.core.text import Position
 from serena_central.projects.project import Project
 
@@ -40,15 +40,15 @@ async def dependencies(
         collected = await collect_modules(modules, collections, kinds, within=within, until=until)
     else:
         collected = await collections.of(project).collect(path, kinds, within=within, until=until)
-        collected.remarks += await blind_spots(project, collected.definitions)
-    remarks = [*collected.remarks, *doubt_remarks(collected.definitions)]
+        collected.notes += await blind_spots(project, collected.definitions)
+    notes = [*collected.notes, *doubt_notes(collected.definitions)]
     parts = modules or [Part(Area("", ""), project)]
     holder = _holder(parts, collected) if within else None
     node_of = node_namer(granularity, inside, [part.area for part in modules])
     add_up = partial(graph_of, collected.definitions, collected.files, granularity, node_of=node_of, holder=holder)
     # Holders are looked up in the index, which belongs to the loop.
     graph = add_up() if holder else await anyio.to_thread.run_sync(add_up)
-    report = partial(report_of, project.name, inside, graph, max_nodes=max_nodes, remarks=remarks)
+    report = partial(report_of, project.name, inside, graph, max_nodes=max_nodes, notes=notes)
     return await anyio.to_thread.run_sync(report)
 
 
@@ -73,7 +73,7 @@ def _holder(parts: Sequence[Part], collected: Collected) -> Callable[[str, Place
 
     def holder(path: str, place: Place) -> str:
         part = next(part for part in parts if part.area.holds(path))
-        found = part.project.relations.holder(part.area.inner(path), Position(*place))
+        found = part.project.navigation.holder(part.area.inner(path), Position(*place))
         while found is not None:
             if (name := f"{path}:{found.name_path}") in known:
                 return name

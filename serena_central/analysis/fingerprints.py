@@ -12,7 +12,7 @@ from serena_central.files.tree import Change
 from serena_central.projects.project import Project
 
 
-class _World:
+class _Fingerprint:
     """A project's code: its digest, until it changes."""
 
     def __init__(self, project: Project) -> None:
@@ -27,11 +27,11 @@ class _World:
             self.digest = None
 
 
-class Worlds:
+class Fingerprints:
     """Digests of what the code of open projects is, by stamps."""
 
     def __init__(self) -> None:
-        self._known: WeakKeyDictionary[Project, _World] = WeakKeyDictionary()
+        self._known: WeakKeyDictionary[Project, _Fingerprint] = WeakKeyDictionary()
 
     async def of_all(self, projects: Sequence[Project]) -> dict[str, str]:
         """Root → digest."""
@@ -50,7 +50,7 @@ class Worlds:
         await project.tree.fresh()
         known = self._known.get(project)
         if known is None:
-            known = self._known[project] = _World(project)
+            known = self._known[project] = _Fingerprint(project)
         if known.digest is not None:
             return known.digest
         changes, found = known.changes, hashlib.blake2b(digest_size=16)

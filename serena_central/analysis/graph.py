@@ -1,4 +1,4 @@
-"""The dependency graph: what uses what, how often, in which circles, in which layers. Pure.
+"""The dependency graph: what uses what, how often, in which cycles, in which layers. Pure.
 
 An edge leads from the user to what it uses. Nodes are files, folders, modules or symbols, by their ids: paths (`.` is
 the root's own folder), names of modules, `path:name path`; a file's top level is a symbol by the file's path.
@@ -45,7 +45,7 @@ class Edge(msgspec.Struct):
     samples: list[Use] = []
 
 
-class Circle(msgspec.Struct):
+class Cycle(msgspec.Struct):
     """Nodes each of which depends on each other one, directly or not; `edges` are those between them."""
 
     name: str
@@ -70,9 +70,9 @@ class Graph(msgspec.Struct):
 
 
 class Analysis(msgspec.Struct):
-    """`layers`: the first holds what depends on nothing else here; a circle's nodes share one."""
+    """`layers`: the first holds what depends on nothing else here; a cycle's nodes share one."""
 
-    circles: list[Circle]
+    cycles: list[Cycle]
     layers: list[list[str]]
     most_used: list[Ranked]
     most_using: list[Ranked]
@@ -147,7 +147,7 @@ def merged(graph: Graph, into: Callable[[str], str]) -> Graph:
 
 
 def analyse(graph: Graph) -> Analysis:
-    """Circles, the largest first, layers from the bottom up, and the rankings: of what is confirmed.
+    """Cycles, the largest first, layers from the bottom up, and the rankings: of what is confirmed.
 
     To be called in a thread: of thousands of files it takes a second, and the first one imports networkx.
     """
@@ -159,12 +159,12 @@ def analyse(graph: Graph) -> Analysis:
     whole.add_edges_from((edge.target, edge.source) for edge in graph.edges)
     condensed = networkx.condensation(whole)
     members: dict[int, list[str]] = {one: sorted(condensed.nodes[one]["members"]) for one in condensed}
-    circles = [_circle(nodes, graph) for nodes in members.values() if len(nodes) > 1]
+    cycles = [_cycle(nodes, graph) for nodes in members.values() if len(nodes) > 1]
     layers = [
         sorted(node for one in layer for node in members[one]) for layer in networkx.topological_generations(condensed)
     ]
     return Analysis(
-        circles=sorted(circles, key=lambda circle: (-len(circle.nodes), circle.name)),
+        cycles=sorted(cycles, key=lambda cycle: (-len(cycle.nodes), cycle.name)),
         layers=layers,
         most_used=_ranked(graph.edges, lambda edge: edge.target),
         most_using=_ranked(graph.edges, lambda edge: edge.source),
@@ -176,14 +176,14 @@ def confirmed(graph: Graph) -> Graph:
     return Graph(graph.granularity, graph.files, [edge for edge in graph.edges if edge.count])
 
 
-def _circle(nodes: list[str], graph: Graph) -> Circle:
+def _cycle(nodes: list[str], graph: Graph) -> Cycle:
     inside = set(nodes)
     edges = [edge for edge in graph.edges if edge.source in inside and edge.target in inside]
-    return Circle(_name(nodes, edges), nodes, edges)
+    return Cycle(_name(nodes, edges), nodes, edges)
 
 
 def _name(nodes: list[str], edges: list[Edge]) -> str:
-    """What people would call a circle: its nodes, or the one that most of its uses go to, and how many there are."""
+    """What people would call a cycle: its nodes, or the one that most of its uses go to, and how many there are."""
     if len(nodes) <= 3:
         return " ↔ ".join(nodes)
     used = Counter[str]()

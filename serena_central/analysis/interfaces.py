@@ -51,7 +51,7 @@ class Interfaces:
         if hit.symbol.kind != SymbolKind.METHOD:
             return None
         try:
-            inside, outside, _ = await self._project.relations.implementations(hit)
+            inside, outside, _ = await self._project.navigation.implementations(hit)
         except Inapplicable:
             return None
         except LanguageServerError:
@@ -61,7 +61,7 @@ class Interfaces:
     async def _in_protocols(self, paths: Collection[str]) -> set[str]:
         project, names = self._project, set[str]()
         files = [path for path in paths if project.languages.language_of(path) == "python"]
-        for path in await project.relations.holding(files, "Protocol"):
+        for path in await project.navigation.holding(files, "Protocol"):
             try:
                 text = (await project.read(path)).text
             except PathError:

@@ -83,24 +83,24 @@ async def collect_modules(
     within: bool = False,
     until: float = math.inf,
 ) -> Collected:
-    """All modules' symbols and all their uses, also in siblings. Remarks say what one could not tell."""
-    whole = Collected([], [], remarks=[])
+    """All modules' symbols and all their uses, also in siblings. Notes say what one could not tell."""
+    whole = Collected([], [], notes=[])
     own: list[list[Definition]] = []
     for part in parts:
         found = await collections.of(part.project).collect("", kinds, within=within, until=until)
-        remarks = [*found.remarks, *await blind_spots(part.project, found.definitions)]
+        notes = [*found.notes, *await blind_spots(part.project, found.definitions)]
         own.append(found.definitions)
         whole.files += map(part.area.outer, found.files)
         whole.asked += found.asked
         whole.unasked += found.unasked
         whole.reused += found.reused
-        whole.remarks += [f"{quoted(part.area.name)}: {remark}" for remark in remarks]
-    worlds = [await _world(part.project) for part in parts]
-    for part, definitions, world in zip(parts, own, worlds, strict=True):
+        whole.notes += [f"{quoted(part.area.name)}: {note}" for note in notes]
+    fingerprints = [await _fingerprint(part.project) for part in parts]
+    for part, definitions, fingerprint in zip(parts, own, fingerprints, strict=True):
         moved = {(one.path, one.name_path): _moved(one, part) for one in definitions}
-        for other, other_world in zip(parts, worlds, strict=True):
+        for other, other_fingerprint in zip(parts, fingerprints, strict=True):
             if other is not part:
-                pair = _Pair(part, other, collections.folder, world + other_world)
+                pair = _Pair(part, other, collections.folder, fingerprint + other_fingerprint)
                 await pair.add_to(moved, whole)
         whole.definitions += moved.values()
     return whole
@@ -112,7 +112,7 @@ def _moved(definition: Definition, part: Part) -> Definition:
     return msgspec.structs.replace(definition, path=part.area.outer(definition.path), uses=uses, possible=possible)
 
 
-async def _world(project: Project) -> bytes:
+async def _fingerprint(project: Project) -> bytes:
     """A digest of all that a module's answers depend on."""
     languages = project.languages
     environment = languages.environment_of(await project.languages_in_use())
@@ -132,10 +132,10 @@ async def _world(project: Project) -> bytes:
 class _Pair:
     """What one module uses of another."""
 
-    def __init__(self, declaring: Part, using: Part, cache: Path, world: bytes) -> None:
+    def __init__(self, declaring: Part, using: Part, cache: Path, fingerprint: bytes) -> None:
         self._declaring = declaring
         self._using = using
-        self._world = world
+        self._fingerprint = fingerprint
         self._cache = UsesCache(cache, Path(f"{using.project.root} → {declaring.project.root}"))
         self._untold = 0
 
@@ -144,22 +144,22 @@ class _Pair:
         names: dict[str, set[str]] = {}
         for (path, _), definition in definitions.items():
             names.setdefault(path, set()).add(definition.name)
-        remarks: list[str] = []
+        notes: list[str] = []
         for group in await candidates(self._declaring.project, self._using.project, names):
             if group.left_out:
-                remarks.append(f"{counted(len(group.left_out), 'file')} with names of it not examined")
+                notes.append(f"{counted(len(group.left_out), 'file')} with names of it not examined")
             try:
-                await self._add_group(group, definitions, whole, remarks)
+                await self._add_group(group, definitions, whole, notes)
             except LanguageServerError as error:
-                remarks.append(str(error))
+                notes.append(str(error))
         if self._untold:
-            remarks.append(
+            notes.append(
                 f"{counted(self._untold, 'place')} with names of it can't be resolved to a declaration "
                 "(including comments and copies)"
             )
-        whole.remarks += [
-            f"{quoted(self._using.area.name)} → {quoted(self._declaring.area.name)}: possibly incomplete: {remark}"
-            for remark in dict.fromkeys(remarks)
+        whole.notes += [
+            f"{quoted(self._using.area.name)} → {quoted(self._declaring.area.name)}: possibly incomplete: {note}"
+            for note in dict.fromkeys(notes)
         ]
 
     async def _add_group(
@@ -167,9 +167,9 @@ class _Pair:
         group: Candidates,
         definitions: dict[tuple[str, str], Definition],
         whole: Collected,
-        remarks: list[str],
+        notes: list[str],
     ) -> None:
-        digest = hashlib.blake2b(self._world + repr(sorted(group.declared)).encode(), digest_size=16).digest()
+        digest = hashlib.blake2b(self._fingerprint + repr(sorted(group.declared)).encode(), digest_size=16).digest()
         rows = {row.path: row for row in await anyio.to_thread.run_sync(self._cache.load)}
         for done, path in enumerate(group.files, 1):
             row = rows.get(path)
@@ -177,16 +177,16 @@ class _Pair:
                 kept = _decoder.decode(row.blob)
                 whole.reused += 1
             else:
-                kept = await self._ask(path, group, digest, remarks)
+                kept = await self._ask(path, group, digest, notes)
                 whole.asked += 1
             self._add(path, kept, definitions)
             report(f"{self._using.area.name} → {self._declaring.area.name}: {done} of {len(group.files)} files")
 
-    async def _ask(self, path: str, group: Candidates, digest: bytes, remarks: list[str]) -> Kept:
+    async def _ask(self, path: str, group: Candidates, digest: bytes, notes: list[str]) -> Kept:
         found = await crossing(self._declaring.project, self._using.project, path, group.declared)
         kept = [(*use[:2], use[2].line0, use[2].column) for use in found.uses], len(found.untold)
-        if found.remark:
-            remarks.append(found.remark)
+        if found.note:
+            notes.append(found.note)
         else:
             row = CachedUses(path, "", digest, b"", _encoder.encode(kept))
             await anyio.to_thread.run_sync(self._cache.save, [row])

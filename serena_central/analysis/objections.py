@@ -49,7 +49,7 @@ class KeepRules:
     async def kept(self, hit: Hit, text: Text) -> Kept | None:
         """Why a symbol counts as used; None if no rule says so."""
         name = self._project.languages.language_of(hit.path) or ""
-        overrides = await self._project.relations.may_override(hit)
+        overrides = await self._project.navigation.may_override(hit)
         in_interface = await self._interfaces.hold(hit.symbol.name)
         language = Language(name, _below(hit.path, self._libraries), in_interface, overrides)
         found = kept(hit, text, language, self._project.settings.validation)
@@ -147,8 +147,8 @@ async def _asked(
             why = str(error) or f"it took longer than {SIBLING_S:g} s"
             sentences.append(f"Cannot determine whether {quoted(other.name)} references it: {why}")
             continue
-        if places.remark:
-            sentences.append(f"{quoted(other.name)}: {places.remark}.")
+        if places.note:
+            sentences.append(f"{quoted(other.name)}: {places.note}.")
     return found, sentences
 
 

@@ -19,13 +19,13 @@ F = TypeVar("F", bound=Finding)
 
 
 class Outcome(msgspec.Struct, Generic[F]):
-    """`checked` counts what was looked at, `failed` what of it no server answered for. `remarks` say what may lack, and
+    """`checked` counts what was looked at, `failed` what of it no server answered for. `notes` say what may lack, and
     why."""
 
     found: list[F] = []
     checked: int = 0
     failed: int = 0
-    remarks: list[str] = []
+    notes: list[str] = []
 
     def add(self, of_module: "Outcome[F]", area: Area) -> None:
         """Adds what was found in a module, by its place in the super-repo."""
@@ -33,4 +33,4 @@ class Outcome(msgspec.Struct, Generic[F]):
         self.checked += of_module.checked
         self.failed += of_module.failed
         before = f"{quoted(area.name)}: " if area.name else ""
-        self.remarks += dict.fromkeys(before + remark for remark in of_module.remarks)
+        self.notes += dict.fromkeys(before + note for note in of_module.notes)

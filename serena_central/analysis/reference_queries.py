@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import anyio
 
-from serena_central.analysis.uncertain_places import NOWHERE, Doubtful, Doubts
+from serena_central.analysis.uncertain_places import NOWHERE, Doubtful, UncertainPlaces
 from serena_central.core.errors import LanguageServerError, PathError, RequestFailed, ServerBusy
 from serena_central.core.text import Range
 from serena_central.lsp.client import LanguageServer
@@ -43,7 +43,7 @@ class Answered(NamedTuple):
 async def uses_of(
     project: Project,
     asked: Sequence[Asked],
-    doubts: Doubts,
+    doubts: UncertainPlaces,
     found: list[Answered | None],
     *,
     turn: Callable[[], Awaitable[None]],
@@ -58,7 +58,7 @@ async def uses_of(
     """
 
     async def work(server: LanguageServer) -> None:
-        remark = await server.ready()
+        note = await server.ready()
         queue = iter(enumerate(asked))
         failures: list[LanguageServerError] = []
 
@@ -68,7 +68,7 @@ async def uses_of(
                     continue  # before the server crashed
                 await turn()
                 try:
-                    found[number] = await _uses_of(project, server, one, doubts, remark)
+                    found[number] = await _uses_of(project, server, one, doubts, note)
                 except LanguageServerError as error:
                     failures.append(error)
                     tasks.cancel_scope.cancel()
@@ -85,22 +85,22 @@ async def uses_of(
 
 
 async def _uses_of(
-    project: Project, server: LanguageServer, asked: Asked, doubts: Doubts, remark: str | None
+    project: Project, server: LanguageServer, asked: Asked, doubts: UncertainPlaces, note: str | None
 ) -> Answered:
     hit, counts = asked
     try:
         if server.spec.searches_all_files and sum(counts.values()) <= FEW_PLACES:
             found, nowhere = await _where_places_lead(project, server, hit, list(counts))
             possible, unexamined = await doubts.in_code(hit, nowhere)
-            return Answered(Uses(found, remark=remark), possible, unexamined)
-        uses = await project.relations.bare_uses(server, hit, list(counts), remark)
+            return Answered(Uses(found, note=note), possible, unexamined)
+        uses = await project.navigation.bare_uses(server, hit, list(counts), note)
         return await _with_unlisted(project, server, asked, doubts, uses)
     except (RequestFailed, ServerBusy, PathError) as error:
-        return Answered(Uses(remark=str(error), failed=True))
+        return Answered(Uses(note=str(error), failed=True))
 
 
 async def _with_unlisted(
-    project: Project, server: LanguageServer, asked: Asked, doubts: Doubts, uses: Uses
+    project: Project, server: LanguageServer, asked: Asked, doubts: UncertainPlaces, uses: Uses
 ) -> Answered:
     """Adds those of the places that the server did not list which lead nowhere, if they are few."""
     hit, counts = asked
@@ -142,10 +142,10 @@ async def _where_places_lead(
 async def _places_of(project: Project, hit: Hit, holders: Sequence[str]) -> dict[str, list[Range]]:
     """The places in files that hold a symbol's name, its own excepted."""
     own = hit.path, hit.symbol.name_position
-    ignore_case = ignores_case(project.relations.language_of(hit.path), hit.symbol.kind)
+    ignore_case = ignores_case(project.navigation.language_of(hit.path), hit.symbol.kind)
     word = re.compile(rf"\b{re.escape(hit.symbol.name)}\b", re.IGNORECASE if ignore_case else 0)
     places: dict[str, list[Range]] = {}
-    for path, read in (await project.relations.readings(holders)).items():
+    for path, read in (await project.navigation.readings(holders)).items():
         spans = (Range(*map(read.text.position, match.span())) for match in word.finditer(read.text.content))
         places[path] = [span for span in spans if (path, span.start) != own]
     return places

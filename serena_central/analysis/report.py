@@ -23,7 +23,7 @@ class GraphReport(msgspec.Struct):
     drawn: Graph
     drawn_analysis: Analysis
     folders: frozenset[str] = frozenset()
-    remarks: list[str] = []
+    notes: list[str] = []
 
     @property
     def title(self) -> str:
@@ -37,17 +37,17 @@ def report_of(
     graph: Graph,
     *,
     max_nodes: int,
-    remarks: list[str],
+    notes: list[str],
     analysis: Analysis | None = None,
     opened: Collection[str] = (),
     shut: Collection[str] = (),
 ) -> GraphReport:
     """`analysis` is the graph's, if it is known already; folders are folded as `folded` says."""
     drawn, how, folders = folded(graph, max_nodes, opened=opened, shut=shut)
-    remarks = [*([how] if how else []), *remarks]
+    notes = [*([how] if how else []), *notes]
     if (left_out := len(drawn.files) - max_nodes) > 0:
         drawn = _strongest(drawn, max_nodes)
-        remarks = [f"Omitted from the drawing: {counted(left_out, 'node')} with the fewest references.", *remarks]
+        notes = [f"Omitted from the drawing: {counted(left_out, 'node')} with the fewest references.", *notes]
     analysis = analysis or analyse(graph)
     return GraphReport(
         project=project,
@@ -59,7 +59,7 @@ def report_of(
         drawn=drawn,
         drawn_analysis=analysis if drawn is graph else analyse(drawn),
         folders=folders & drawn.files.keys(),
-        remarks=remarks,
+        notes=notes,
     )
 
 

@@ -26,7 +26,7 @@ class Revised:
         """`around`: the root of the super-repo that holds the parts. Raises InvalidArguments."""
         self._root = parts[0].project.root
         self._innermost = sorted(parts, key=lambda part: len(part.area.path), reverse=True)
-        self.remark: str | None = None
+        self.note: str | None = None
         everything = changed_since(self._root, revision, trusted=False)
         if around is not None and around != self._root:
             everything += self._changed_around(around, revision)
@@ -55,7 +55,7 @@ class Revised:
                 return [one for one in found if not Path(one.absolute).is_relative_to(self._root)]
         except InvalidArguments:
             pass
-        self.remark = (
+        self.note = (
             f"Changes since {quoted(revision)} in modules outside {quoted(self._root.name)} were not checked: "
             "they are in another repository. Findings that they cause are not marked as new."
         )

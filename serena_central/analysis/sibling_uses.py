@@ -84,7 +84,7 @@ class Told(NamedTuple):
     used: set[tuple[str, str]]
     held: set[str]
     untold: dict[str, list[str]]
-    remarks: list[str]
+    notes: list[str]
     users: set[str]
 
 
@@ -97,9 +97,9 @@ async def told_by_siblings(project: Project, siblings: Siblings, definitions: Se
     for one in definitions:
         names.setdefault(one.path, set()).add(one.name)
     others, missing = await siblings.of(project)
-    told.remarks.extend(siblings.left_out(project))
+    told.notes.extend(siblings.left_out(project))
     for root, error in missing.items():
-        told.remarks.append(f"{root} can't be searched for references: {error}")
+        told.notes.append(f"{root} can't be searched for references: {error}")
         _note(told, root, set[str]().union(*names.values()))
     for other in others:
         for group in await candidates(project, other, names):
@@ -122,7 +122,7 @@ async def _untold(project: Project, sibling: Project, group: Candidates, told: T
                 found = await crossing(project, sibling, path, group.declared)
         except (LanguageServerError, TimeoutError) as error:
             why = str(error) or f"{quoted(path)} took longer than {FILE_S:g} s"
-            told.remarks.append(f"{quoted(sibling.name)}: {why}")
+            told.notes.append(f"{quoted(sibling.name)}: {why}")
             return untold.union(*group.files.values())
         told.used.update((file, name_path) for file, name_path, _ in found.uses)
         if found.uses:

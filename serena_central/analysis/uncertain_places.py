@@ -23,7 +23,7 @@ Doubtful = Mapping[str, list[Range]]
 NOWHERE: Doubtful = {}
 
 
-class Doubts:
+class UncertainPlaces:
     """Of one collection. Belongs to the event loop's thread."""
 
     def __init__(self, project: Project, most_parsed: int = MOST_PARSED) -> None:
@@ -65,7 +65,7 @@ class Doubts:
         return any(symbol.name_position == position for symbol in self._project.index.file(path).symbols)
 
 
-def doubt_remarks(definitions: Iterable[Definition]) -> list[str]:
+def doubt_notes(definitions: Iterable[Definition]) -> list[str]:
     """What is said of all that may be uses, and of what was not looked at."""
     doubtful = [one for one in definitions if one.possible]
     unexamined = [one for one in definitions if one.unexamined]

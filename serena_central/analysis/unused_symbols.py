@@ -41,7 +41,7 @@ JUDGED_PART = 0.3
 """Of the time, for judging what no reference was found of."""
 
 NAMED = 5
-"""Names in one remark."""
+"""Names in one note."""
 
 Confidence = Literal["high", "medium"]
 
@@ -89,9 +89,9 @@ async def unused_symbols(
     """
     judging_s = JUDGED_PART * (until - anyio.current_time()) if math.isfinite(until) else 0.0
     collected = await collector.collect(path, KINDS, within=True, until=until - judging_s)
-    remarks = [*collected.remarks, *await blind_spots(project, collected.definitions)]
+    notes = [*collected.notes, *await blind_spots(project, collected.definitions)]
     definitions = [one for one in collected.definitions if only is None or one.path in only]
-    result = UnusedFound(found=[], checked=len(definitions), kept={}, remarks=remarks, unasked=collected.unasked)
+    result = UnusedFound(found=[], checked=len(definitions), kept={}, notes=notes, unasked=collected.unasked)
     suspects, unjudged = await _suspects(project, definitions, result.kept, until)
     told = await told_by_siblings(project, siblings, [suspect.definition for suspect in suspects])
     found: list[Hit] = []
@@ -114,15 +114,15 @@ async def unused_symbols(
         result.found.append(_finding(hit, elsewhere=elsewhere, public=public, named=named))
     if unjudged:
         result.unasked += unjudged
-        result.remarks.append(
+        result.notes.append(
             f"Out of time: {counted(unjudged, 'symbol')} without a known reference were not examined and may be "
             "unused. Pass a higher seconds or a smaller folder."
         )
-    result.remarks += told.remarks
+    result.notes += told.notes
     if open_names:
-        result.remarks.append(_left_open(open_names, told))
+        result.notes.append(_left_open(open_names, told))
     if possibly_used:
-        result.remarks.append(
+        result.notes.append(
             "Not reported as unused, because their names occur in code that the language server cannot resolve: "
             f"{_some(possibly_used)}."
         )
@@ -132,7 +132,7 @@ async def unused_symbols(
 async def _may_be_used(project: Project, hit: Hit) -> bool:
     """Whether code outside of a symbol that no reference is known of may refer to it."""
     await project.indexer.priority.give_way()
-    examined = await project.relations.examine(hit, Uses())
+    examined = await project.navigation.examine(hit, Uses())
     places = [*examined.references, *examined.possible, *examined.unexamined]
     return any(place.path != hit.path or not hit.symbol.range.encloses(place.range) for place in places)
 

@@ -131,12 +131,12 @@ class Validation:
             if revised is not None:
                 found.found = await anyio.to_thread.run_sync(revised.marked, part, found.found)
             if note:
-                found.remarks.append(note)
+                found.notes.append(note)
             return found
 
         findings = await _in_all(where, look, Checked())
-        if revised is not None and revised.remark:
-            findings.whole.remarks.append(revised.remark)
+        if revised is not None and revised.note:
+            findings.whole.notes.append(revised.note)
         return findings
 
 

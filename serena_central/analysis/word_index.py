@@ -49,7 +49,7 @@ class Surroundings:
         self._common = _digest([path.encode() + words.digest for path, words in everywhere if words.marked])
         """Of the files that any answer depends on."""
         self._built = _digest([path.encode() + words.digest for path, words in sorted(building.items())])
-        self.world = _digest([path.encode() + words.digest for path, words in everywhere])
+        self.fingerprint = _digest([path.encode() + words.digest for path, words in everywhere])
         """Of all files."""
 
     @classmethod

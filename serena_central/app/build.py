@@ -18,16 +18,16 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from serena_central.access.auth import Guard, refuse_open_binding
+from serena_central.access.auth import AuthGate, refuse_open_binding
 from serena_central.access.browsers import Browsers
 from serena_central.access.connections import Connections
 from serena_central.access.headers import SafePages
 from serena_central.access.proof import Prover
 from serena_central.access.token import Token, obtain_token
-from serena_central.analysis.analysis_runs import Surveys
+from serena_central.analysis.analysis_runs import AnalysisRuns
 from serena_central.analysis.collector import Collections
 from serena_central.analysis.validation import Validation
-from serena_central.app.central import Central
+from serena_central.app.application import Application
 from serena_central.app.lifespan import Run, running_all
 from serena_central.app.names import own_names, own_origins, proven_names
 from serena_central.config.layers import Loaded
@@ -39,20 +39,20 @@ from serena_central.core.event_kinds import ProjectSettingsProblem, ServerSettin
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.logs import log_event
 from serena_central.core.places import Places
-from serena_central.core.running import running_time
+from serena_central.core.running_time import running_time
 from serena_central.editing.journal import Journal
 from serena_central.editing.transaction import Applier
 from serena_central.files.shared_trees import SharedTrees
 from serena_central.files.watch import Watches
 from serena_central.lsp.installers.auto import AutoInstaller
 from serena_central.mcp_server.adapter import Adapter
-from serena_central.mcp_server.asking import TrustQuestions
 from serena_central.mcp_server.endpoint import McpEndpoint
 from serena_central.mcp_server.transports import HandshakeTransports
+from serena_central.mcp_server.trust_questions import TrustQuestions
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.build import ProjectBuilder
 from serena_central.projects.editing.edit_history import EditHistory
-from serena_central.projects.new_servers import Arrivals
+from serena_central.projects.new_servers import NewServers
 from serena_central.projects.registry import KnownProject, ProjectRegistry
 from serena_central.projects.registry_store import ProjectRecorder
 from serena_central.projects.root_settings import RootSettings
@@ -67,20 +67,20 @@ from serena_central.symbols.syntax.reader import SyntaxReader
 from serena_central.tools.call import ToolCaller
 from serena_central.tools.catalogue import Catalogue
 from serena_central.tools.families import CATALOGUE
+from serena_central.tools.idempotency import Idempotency, called_once
 from serena_central.tools.offer import Offer
-from serena_central.tools.once import Once, called_once
 from serena_central.tools.services import Services
 from serena_central.web.api import Api
 from serena_central.web.hooks import Hooks
 from serena_central.web.metrics import Metrics
 from serena_central.web.pages.page import BELOW
 from serena_central.web.pages.table import Dashboard
-from serena_central.web.parts import Parts
 from serena_central.web.presence import Presence
 from serena_central.web.responses import no_such_route
 from serena_central.web.routes import OPEN_PATHS, routes
 from serena_central.web.tally import Tally
 from serena_central.web.warming import Warming
+from serena_central.web.web_services import WebServices
 
 MCP_PATH = "/mcp"
 
@@ -108,7 +108,7 @@ class _Projects:
     root_settings: RootSettings
     history: EditHistory
     warm_up: WarmUp
-    once: Once
+    once: Idempotency
 
 
 def build(
@@ -118,7 +118,7 @@ def build(
     stop: Callable[[], None],
     applier: Applier | None = None,
     catalogue: Catalogue = CATALOGUE,
-) -> Central:
+) -> Application:
     """Builds the server. `stop` begins its stop when somebody asks for that over /api, and must return at once.
     `applier` makes the edits: tests give one that dies on the way; `catalogue` is what can be called.
 
@@ -150,7 +150,7 @@ def _projects(runs: list[Run], base: _Base, applier: Applier) -> _Projects:
     settings, places, bus = base.settings, base.places, base.bus
     pool = LanguageServerPool(bus=bus, places=places, policy=settings.pool)
     installer = AutoInstaller(places, bus, allowed=settings.auto_install)
-    once = Once()
+    once = Idempotency()
     root_settings = RootSettings(base.loaded, places, changed=lambda repo: _tell(repo, registry, bus))
     history = EditHistory(applier, base.store, bus, recall=once, access=root_settings.claude.access)
     syntax = SyntaxReader()
@@ -177,7 +177,7 @@ def _projects(runs: list[Run], base: _Base, applier: Applier) -> _Projects:
         own_folders=[places.home, serena_home()],
         known=[KnownProject(Path(root).name, root) for root in settings.projects],
     )
-    arrivals = Arrivals(registry.open_projects, places, bus)
+    arrivals = NewServers(registry.open_projects, places, bus)
     recorder = ProjectRecorder(registry, base.store, bus)
     warm_up = WarmUp(registry, places, memory_budget_bytes=pool.memory_budget_bytes)
     runs += [
@@ -200,8 +200,8 @@ def _services(runs: list[Run], base: _Base, built: _Projects, catalogue: Catalog
     collections = Collections(base.places.cache)
     validation = Validation(projects, repos, collections)
     claude = built.root_settings.claude
-    surveys = Surveys(projects, repos, collections, validation, bus, rules=claude.path_rules)
-    runs.append(surveys.run)
+    analysis_runs = AnalysisRuns(projects, repos, collections, validation, bus, rules=claude.path_rules)
+    runs.append(analysis_runs.run)
     return Services(
         version=metadata.version("serena-central"),
         started_at=time.time(),
@@ -220,7 +220,7 @@ def _services(runs: list[Run], base: _Base, built: _Projects, catalogue: Catalog
         views=SymbolViews(base.store),
         collections=collections,
         validation=validation,
-        surveys=surveys,
+        analysis_runs=analysis_runs,
         catalogue=catalogue,
         offer=Offer(settings, catalogue, _profiles(bus), projects, repos),
     )
@@ -254,12 +254,12 @@ def _faces(
     endpoint: McpEndpoint,
     token: Token,
     stop: Callable[[], None],
-) -> Central:
+) -> Application:
     """What clients and browsers reach: /mcp, /api, /metrics and the dashboard, behind one guard."""
     settings, projects, repos, sessions = services.settings, services.projects, services.super_repos, services.sessions
     tally = Tally()
     browsers = Browsers(services.places.browsers_file, token.credential)
-    parts = Parts(**_fields_of(services), caller=caller, tally=tally, browsers=browsers)
+    parts = WebServices(**_fields_of(services), caller=caller, tally=tally, browsers=browsers)
     dashboard = Dashboard(parts)
     for tap in (tally.take, log_event, dashboard.live.take):
         services.bus.tap(tap)
@@ -284,7 +284,7 @@ def _faces(
         middleware=[
             Middleware(SafePages, below=BELOW),
             Middleware(
-                Guard,
+                AuthGate,
                 token=token,
                 hosts=own_names(settings),
                 origins=own_origins(settings),
@@ -295,7 +295,7 @@ def _faces(
         exception_handlers={HTTPException: no_such_route},
         lifespan=lambda _app: running_all(stop, runs),
     )
-    return Central(
+    return Application(
         **_fields_of(parts),
         token=token,
         metrics=metrics,

@@ -7,7 +7,7 @@ import uvicorn
 
 from serena_central.access.connections import HEAD_BYTES
 from serena_central.access.protocols import bounded_protocol
-from serena_central.app.central import Central
+from serena_central.app.application import Application
 
 KEEP_ALIVE_S = 120
 """An agent thinks between two calls; it should find its connection again."""
@@ -22,13 +22,13 @@ STOP_S = 5.0
 class CentralServer(uvicorn.Server):
     """uvicorn, stopping in order: streams first, then running calls, each with an answer, within `STOP_S`."""
 
-    def __init__(self, central: Central) -> None:
-        self._central = central
+    def __init__(self, application: Application) -> None:
+        self._application = application
         super().__init__(
             uvicorn.Config(
-                central.app,
+                application.app,
                 loop="uvloop",
-                http=bounded_protocol(central.connections),
+                http=bounded_protocol(application.connections),
                 h11_max_incomplete_event_size=HEAD_BYTES,
                 ws="none",
                 lifespan="on",
@@ -43,12 +43,12 @@ class CentralServer(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         if counter % TICKS_PER_S == 0:
-            self._central.connections.close_late()
-            self._central.descriptors.check()
+            self._application.connections.close_late()
+            self._application.descriptors.check()
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._central.let_go)
+            tasks.start_soon(self._application.let_go)
             await super().shutdown(sockets)
             tasks.cancel_scope.cancel()

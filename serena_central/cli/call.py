@@ -139,12 +139,12 @@ def _call(name: str, arguments: dict[str, Any], *, as_json: bool) -> None:
     answer = Remote().post(f"/api/tools/{name}", {"arguments": arguments})
     blocks: list[str] = answer["blocks"]
     if as_json:
-        print_json({"answer": _parsed(blocks[0]), "remarks": blocks[1].splitlines() if len(blocks) > 1 else []})
+        print_json({"answer": _parsed(blocks[0]), "notes": blocks[1].splitlines() if len(blocks) > 1 else []})
         return
     parsed = _parsed(blocks[0])
     say(parsed if isinstance(parsed, str) else json_text(parsed, indent=2))
-    for remark in blocks[1:]:
-        say(remark, err=True)
+    for note in blocks[1:]:
+        say(note, err=True)
 
 
 def _absolute(project: str) -> str:

@@ -18,8 +18,8 @@ from serena_central.config.load import (
 )
 from serena_central.config.settings import ProjectSettings, ServerSettings, SharedSettings
 from serena_central.core.places import Places
-from serena_central.island.private import as_user
 from serena_central.projects.root_settings import RootSettings
+from serena_central.standalone.private import as_user
 
 
 @click.group(epilog="Example: serena-central config show --origins")

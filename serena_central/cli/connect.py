@@ -15,8 +15,8 @@ from serena_central.cli.connecting import (
     scope_options,
     server_runs,
 )
-from serena_central.cli.offering import offer_trust
 from serena_central.cli.output import json_option, print_json, print_table, say
+from serena_central.cli.trust_offer import offer_trust
 from serena_central.clients.change import Change, Unusable, entry_in, putting
 from serena_central.clients.client import Client, Scope, Transport, is_ours, program_of, renewed
 from serena_central.clients.forms import members_of

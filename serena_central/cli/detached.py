@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import click
 
-from serena_central.cli.endings import ChildFailed
+from serena_central.cli.exits import ChildFailed
 from serena_central.cli.output import print_json
 from serena_central.cli.remote import NoServer, Refused, Remote
 from serena_central.core.places import Places
-from serena_central.island.exit_codes import FAILED
-from serena_central.island.home import Home
 from serena_central.proxy.starting import START_S, last_line, spawn_server
+from serena_central.standalone.exit_codes import FAILED
+from serena_central.standalone.home import Home
 
 POLL_S = 0.05
 

@@ -9,7 +9,7 @@ import click
 from serena_central.cli.checks.languages import check_languages
 from serena_central.cli.checks.machine import check_machine
 from serena_central.cli.checks.server import check_server
-from serena_central.cli.endings import Unsuccessful
+from serena_central.cli.exits import Unsuccessful
 from serena_central.cli.output import json_option, print_json, printable
 from serena_central.core.places import Places
 

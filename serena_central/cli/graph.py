@@ -5,9 +5,9 @@ from pathlib import Path
 
 import click
 
+from serena_central.cli.analysis_requests import ask_about, seconds_option
 from serena_central.cli.output import json_option, print_json, say
-from serena_central.cli.questions import ask_about, seconds_option
-from serena_central.island.private import as_user
+from serena_central.standalone.private import as_user
 
 
 @click.command(
@@ -53,7 +53,7 @@ def command(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Show what uses what in FOLDER: circles, layers, and what most depends on."""
+    """Show what uses what in FOLDER: cycles, layers, and what most depends on."""
     if as_json and (form not in ("markdown", "json") or out is not None):
         raise click.UsageError("--json prints the graph as JSON. Omit --format and --out.")
     if as_json:
@@ -61,11 +61,11 @@ def command(
     arguments = {"granularity": granularity, "format": form, "kinds": list(kinds), "max_nodes": max_nodes}
     blocks = ask_about(folder.resolve(), "dependency_graph", {**arguments, "seconds": seconds})
     if as_json:
-        remarks = [line for block in blocks[1:] for line in block.splitlines()]
-        print_json({"graph": json.loads(blocks[0]), "remarks": remarks})
+        notes = [line for block in blocks[1:] for line in block.splitlines()]
+        print_json({"graph": json.loads(blocks[0]), "notes": notes})
         return
-    for remark in blocks[1:]:
-        say(remark, err=True)
+    for note in blocks[1:]:
+        say(note, err=True)
     if out is None:
         say(blocks[0], nl=False)
     else:

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from serena_central.cli.installing import install_command, uninstall_command
-from serena_central.cli.looking import doctor_command
+from serena_central.cli.language_checks import doctor_command
+from serena_central.cli.language_install import install_command, uninstall_command
 from serena_central.cli.output import json_option, print_json, print_table
 from serena_central.core.errors import ServerNotInstalled
 from serena_central.core.places import Places

@@ -1,4 +1,4 @@
-"""`serena-central logs`: the server's log, the newest records and new ones as they come; the server need not run."""
+"""`serena-central logs`: the newest records of the server's log, and new ones as they come. Needs no running server."""
 
 import time
 

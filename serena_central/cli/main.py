@@ -11,10 +11,10 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from serena_central.cli.endings import EXIT_CODES, end_with_code
+from serena_central.cli.exits import EXIT_CODES, end_with_code
 from serena_central.core.errors import ConfigError
-from serena_central.island.home import user_home
-from serena_central.island.private import NotPrivate, is_loose, restrict_umask, secure
+from serena_central.standalone.home import user_home
+from serena_central.standalone.private import NotPrivate, is_loose, restrict_umask, secure
 
 COMMANDS = {
     "serve": "Run the server in the foreground.",

@@ -11,7 +11,7 @@ from urllib.parse import urlencode, urlsplit
 
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.places import Places
-from serena_central.island.proof import Unproven, authority_of, prove
+from serena_central.standalone.proof import Unproven, authority_of, prove
 
 if TYPE_CHECKING:
     import http.client

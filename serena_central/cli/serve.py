@@ -21,9 +21,9 @@ import click
 
 from serena_central.cli import detached
 from serena_central.cli.dashboard import page_address
-from serena_central.cli.endings import Unsuccessful
-from serena_central.cli.offering import offer_trust
+from serena_central.cli.exits import Unsuccessful
 from serena_central.cli.port import listening
+from serena_central.cli.trust_offer import offer_trust
 from serena_central.config.layers import Loaded
 from serena_central.config.load import load_server_config
 from serena_central.config.settings import ServerSettings
@@ -34,8 +34,8 @@ from serena_central.core.errors import AlreadyRunning, ConfigError, SerenaCentra
 from serena_central.core.logs import log_to
 from serena_central.core.places import Places
 from serena_central.files.atomic import write_whole
-from serena_central.island.exit_codes import INTERRUPTED, TERMINATED
-from serena_central.island.lock import lock_at_once
+from serena_central.standalone.exit_codes import INTERRUPTED, TERMINATED
+from serena_central.standalone.lock import lock_at_once
 
 logger = logging.getLogger(__name__)
 
@@ -159,7 +159,7 @@ async def _serve(
     def stop() -> None:
         server.should_exit = True
 
-    central = build(loaded, places, stop=stop)
+    application = build(loaded, places, stop=stop)
 
     class Announcing(CentralServer):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -168,17 +168,17 @@ async def _serve(
                 return
             _write_announcement(places, url, start.arguments)
             gc.freeze()  # what is there now stays: each full collection would look at it again, for 0.1 s
-            link = page_address(url, central.dashboard.one_time_link())
+            link = page_address(url, application.dashboard.one_time_link())
             _announce(places, url, link)
             if start.open_page:
                 webbrowser.open(link)
             for root in start.projects:
                 try:
-                    await central.projects.open(central.projects.check(root))
+                    await application.projects.open(application.projects.check(root))
                 except SerenaCentralError as error:
                     click.echo(f"serena-central: {error}", err=True)
 
-    server = Announcing(central)
+    server = Announcing(application)
     await server.serve(sockets=[listener])
     if server.lifespan.error_occurred:
         raise Unsuccessful  # the log says of what

@@ -9,7 +9,7 @@ from serena_central.cli.remote import NoServer, Remote
 from serena_central.cli.stop import stop_server
 from serena_central.cli.supervisors import NotSupervised, Program, Supervisor, of_this_machine, run
 from serena_central.core.places import Places
-from serena_central.island.private import as_user
+from serena_central.standalone.private import as_user
 
 
 @click.group(epilog="Example: serena-central service install --dry-run")

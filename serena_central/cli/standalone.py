@@ -1,6 +1,6 @@
-"""`serena-mcp-server --standalone`: server and bridge in one process, over stdio, for one client; nothing stays behind.
+"""`serena-mcp-server --standalone`: server and proxy in one process, over stdio, for one client; nothing stays behind.
 
-The bridge runs in a thread and speaks to the server over a loopback port, so that each call goes the way it always
+The proxy runs in a thread and speaks to the server over a loopback port, so that each call goes the way it always
 goes. The home is a temporary one: two of these, or one beside the user's server, share language servers' installations
 and nothing else.
 """
@@ -14,23 +14,23 @@ from pathlib import Path
 
 import anyio
 
-from serena_central.app import Central, CentralServer, build
-from serena_central.cli.endings import end_with_code
+from serena_central.app import Application, CentralServer, build
+from serena_central.cli.exits import end_with_code
 from serena_central.config.layers import Loaded
 from serena_central.config.load import load_server_config
 from serena_central.config.settings import ServerSettings
 from serena_central.core.descriptors import raise_limit
 from serena_central.core.logs import log_to
 from serena_central.core.places import Places
-from serena_central.island.home import Home
-from serena_central.island.private import restrict_umask
-from serena_central.proxy.bridge import Bridge
 from serena_central.proxy.caller import Caller
-from serena_central.proxy.life import ENDING, end_on_wake
+from serena_central.proxy.event_loop import Loop
+from serena_central.proxy.lifetime import ENDING, end_on_wake
 from serena_central.proxy.link import Link
-from serena_central.proxy.loop import Loop
 from serena_central.proxy.main import options_of, parser
 from serena_central.proxy.pipes import Input, Output
+from serena_central.proxy.stdio_proxy import StdioProxy
+from serena_central.standalone.home import Home
+from serena_central.standalone.private import restrict_umask
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +68,8 @@ def _serve(asked: argparse.Namespace) -> None:
 class _Announcing(CentralServer):
     """Tells when it takes connections."""
 
-    def __init__(self, central: Central, up: anyio.Event) -> None:
-        super().__init__(central)
+    def __init__(self, application: Application, up: anyio.Event) -> None:
+        super().__init__(application)
         self._up = up
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -101,17 +101,17 @@ async def _run(
         await up.wait()
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
         try:
-            await anyio.to_thread.run_sync(_bridge, loop, places, url, asked)
+            await anyio.to_thread.run_sync(_proxy, loop, places, url, asked)
         finally:
             stop()
 
 
-def _bridge(loop: Loop, places: Places, url: str, asked: argparse.Namespace) -> None:
+def _proxy(loop: Loop, places: Places, url: str, asked: argparse.Namespace) -> None:
     """In a thread: until stdin ends, or the server does."""
     link = Link(loop, Home(str(places.home)), url=url, token_file=str(places.token_file), starter=None)
-    bridge = Bridge(loop, link, Caller(link, options_of(asked)), Input(loop, 0), Output(loop, 1))
-    end_on_wake(loop, bridge.end)
-    loop.run(bridge.run())
+    proxy = StdioProxy(loop, link, Caller(link, options_of(asked)), Input(loop, 0), Output(loop, 1))
+    end_on_wake(loop, proxy.end)
+    loop.run(proxy.run())
 
 
 if __name__ == "__main__":

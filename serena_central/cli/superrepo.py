@@ -7,8 +7,8 @@ import msgspec
 
 from serena_central.cli.output import json_option, print_json, say
 from serena_central.config.committed import write_ignore_file
-from serena_central.island.private import as_user
 from serena_central.projects.superrepo.proposal import PROJECT_FILE, propose
+from serena_central.standalone.private import as_user
 
 
 @click.group(name="superrepo", epilog="Example: serena-central superrepo init --dry-run")

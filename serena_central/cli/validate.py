@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from serena_central.cli.endings import Unsuccessful
+from serena_central.cli.analysis_requests import ask_about, seconds_option
+from serena_central.cli.exits import Unsuccessful
 from serena_central.cli.output import json_option, print_json, say
-from serena_central.cli.questions import ask_about, seconds_option
 from serena_central.config.load import load_server_config
 from serena_central.core.places import Places
 from serena_central.core.words import counted
@@ -47,21 +47,21 @@ def command(
     root = project.resolve()
     paths = _changed(root, since) if since else []
     answers: dict[str, Any] = {"unused": [], "broken": []}
-    remarks: list[str] = []
+    notes: list[str] = []
     failed = not_examined = 0
     wanted = {"broken": broken or not unused, "unused": unused or not broken}
     for kind, tool in TOOLS.items():
         if wanted[kind] and (paths or not since):
             more = {"possible": possible, "since": since or ""} if kind == "broken" else {"seconds": seconds}
             arguments = {"paths": paths, **more}
-            answer = _ask(tool, root, arguments, remarks)
+            answer = _ask(tool, root, arguments, notes)
             answers[kind] = answer[kind]
             failed += answer.get("failed", 0)
             not_examined += answer.get("not_examined", 0)
     if as_json:
-        print_json({**answers, "failed": failed, "not_examined": not_examined, "remarks": remarks})
+        print_json({**answers, "failed": failed, "not_examined": not_examined, "notes": notes})
     else:
-        _print(answers, [kind for kind in TOOLS if wanted[kind]], remarks)
+        _print(answers, [kind for kind in TOOLS if wanted[kind]], notes)
     if failed:
         click.echo(f"serena-central: {counted(failed, 'file')} could not be checked.", err=True)
     if not_examined:
@@ -82,16 +82,16 @@ def _changed(root: Path, since: str) -> list[str]:
     return [one.absolute for one in changed_since(root, since, trusted=trusted)]
 
 
-def _ask(tool: str, root: Path, arguments: dict[str, Any], remarks: list[str]) -> dict[str, Any]:
+def _ask(tool: str, root: Path, arguments: dict[str, Any], notes: list[str]) -> dict[str, Any]:
     blocks = ask_about(root, tool, arguments)
-    remarks += [line for block in blocks[1:] for line in block.splitlines() if line not in remarks]
+    notes += [line for block in blocks[1:] for line in block.splitlines() if line not in notes]
     try:
         return json.loads(blocks[0])
     except ValueError as error:
         raise click.ClickException(f"The answer is too long: {blocks[0][:300]}") from error
 
 
-def _print(answers: dict[str, Any], kinds: list[str], remarks: list[str]) -> None:
+def _print(answers: dict[str, Any], kinds: list[str], notes: list[str]) -> None:
     for one in answers["broken"]:
         possible = "" if _counts(one) else "possible "
         say(f"{one['path']}:{one['line'] + 1}: {possible}{one['what']}: {one['message']}")
@@ -100,7 +100,7 @@ def _print(answers: dict[str, Any], kinds: list[str], remarks: list[str]) -> Non
             f"{one['relative_path']}:{one['line'] + 1}: unused {one['kind'].lower()} {one['name_path']} "
             f"({one['confidence']}: {one['reason']})"
         )
-    for remark in remarks:
-        say(remark, err=True)
+    for note in notes:
+        say(note, err=True)
     found = [counted(len(answers[kind]), NOUNS[kind]) for kind in kinds]
     click.echo(", ".join(found), err=True)

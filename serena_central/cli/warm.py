@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from serena_central.cli.endings import Unsuccessful
+from serena_central.cli.exits import Unsuccessful
 from serena_central.cli.output import json_option, print_json, print_table, printable, say
 from serena_central.cli.progress import Progress
 from serena_central.cli.remote import Remote
@@ -51,6 +51,6 @@ def command(project: Path, *, modules: str, background: bool, as_json: bool) -> 
             ]
             for one in warmed
         ]
-        print_table(["PROJECT", "LANGUAGE", "TOOK", "STATE", "REMARK"], rows, empty="Nothing to warm up.")
+        print_table(["PROJECT", "LANGUAGE", "TOOK", "STATE", "NOTE"], rows, empty="Nothing to warm up.")
     if not all(one["success"] for one in warmed):
         raise Unsuccessful

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from serena_central.clients.forms import Entry, Form, Keys, Malformed, Value, found, members_of, with_entry
 from serena_central.clients.reverting import reverted
-from serena_central.island.private import as_user
+from serena_central.standalone.private import as_user
 
 LARGEST_BYTES = 64 * 1024 * 1024
 """Some clients keep their history in the same file; more than this is no configuration."""

@@ -19,7 +19,7 @@ class SessionCreated(SessionEvent, frozen=True, kw_only=True):
     kind: ClassVar[str] = "session.created"
     client: str
     version: str
-    recognised: str
+    identified_by: str
     """By what the caller was known: a value of `sessions.claim.Recognised`."""
     folder: str | None = None
     """Where the client works, if it says so."""
@@ -236,5 +236,5 @@ class StoreReplaced(StoreEvent, frozen=True, kw_only=True):
 class AnalysisEnded(Event, frozen=True, kw_only=True):
     """An analysis run is over, well or with `message`."""
 
-    kind: ClassVar[str] = "survey.ended"
-    survey: str
+    kind: ClassVar[str] = "analysis.ended"
+    analysis: str

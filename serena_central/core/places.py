@@ -11,7 +11,7 @@ from pathlib import Path
 import platformdirs
 
 from serena_central.core.errors import ConfigError
-from serena_central.island.private import NotPrivate, secure
+from serena_central.standalone.private import NotPrivate, secure
 
 HOME_VARIABLE = "SERENA_CENTRAL_HOME"
 

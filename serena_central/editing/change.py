@@ -19,7 +19,7 @@ class Author(msgspec.Struct, frozen=True, kw_only=True):
     tool: str
     call: str
     repeat: str | None = None
-    """By what a repetition of the same call is recognised; None where none can be."""
+    """Identifies a repetition of the same call; None where none can be."""
 
 
 class FileChange(NamedTuple):

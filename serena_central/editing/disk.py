@@ -22,7 +22,7 @@ from serena_central.core.nofollow import NEW, OpenFolder, split
 from serena_central.editing.journal import Step
 from serena_central.files.stamp import Stamp
 from serena_central.files.text import MAX_BYTES, digest_of, read_bytes
-from serena_central.island.private import share
+from serena_central.standalone.private import share
 
 NEW_FILE_MODE = 0o666
 """Of a file that is created, less what the user's umask takes away."""

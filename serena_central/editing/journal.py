@@ -1,7 +1,7 @@
 """The journal: what was begun and how it ended, so that a crash in the middle can be mended by the next start.
 
 One append-only file. An entry is on the disk before the first file changes; that it ended is written without waiting.
-Each record carries its length and a checksum, so that a torn tail is recognised. When it has grown, it is compacted: of
+Each record carries its length and a checksum, so that a torn tail is recognized. When it has grown, it is compacted: of
 older operations remains what tells a repetition of their calls. Blocks; safe from several threads.
 """
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from serena_central.core.nofollow import NEW, OpenFolder
-from serena_central.island.private import share, user_umask
+from serena_central.standalone.private import share, user_umask
 
 
 def write_whole(path: Path, data: bytes, *, shared: bool = False) -> None:

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
-from serena_central.files.walk import Folder, FolderWatch, Survey
+from serena_central.files.walk import Folder, FolderWatch, TreeScan
 
 
 class WatchUnavailable(Exception):
-    """Nothing, or nothing more, can be watched; the message is the reason, for a remark."""
+    """Nothing, or nothing more, can be watched; the message is the reason, for a note."""
 
 
 class Heard(NamedTuple):
@@ -54,14 +54,14 @@ class Queue(Protocol):
         ...
 
 
-def follow(survey: Survey, heard: Iterable[Heard]) -> None:
-    """Makes the survey look wherever something was heard of, once per entry, at what is there now."""
+def follow(scan: TreeScan, heard: Iterable[Heard]) -> None:
+    """Makes the scan look wherever something was heard of, once per entry, at what is there now."""
     entries: dict[tuple[str, str], None] = {}
     for folder, name, _, moved_away in heard:
         if moved_away:
-            survey.forget(f"{folder.path}{name}/")
+            scan.forget(f"{folder.path}{name}/")
         entries[folder.path, name] = None
     for path, name in entries:
-        folder = survey.folders.get(path)
+        folder = scan.folders.get(path)
         if folder is not None:
-            survey.examine(folder, name)
+            scan.examine(folder, name)

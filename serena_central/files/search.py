@@ -1,7 +1,7 @@
 """Searching the contents of files: for a pattern, with lines around each match, and for a word, for candidates.
 
 A search reads the disk as it is now and keeps nothing. It is bounded in time and size whatever the pattern is, and its
-remarks say what is missing from the answer. Binary files hold no text and are passed over. Which files are asked is
+notes say what is missing from the answer. Binary files hold no text and are passed over. Which files are asked is
 the caller's choice.
 """
 
@@ -73,7 +73,7 @@ class SearchResult(msgspec.Struct):
 
     hits: dict[str, list[str]] = {}
     matches: int = 0
-    remarks: list[str] = []
+    notes: list[str] = []
 
 
 async def search(
@@ -195,13 +195,13 @@ def _search(
         try:
             room -= _search_data(path, data, pattern, request, result, room)
         except TimeoutError:
-            result.remarks.append(
+            result.notes.append(
                 f"incomplete: the search was stopped after {deadline_s:g} s in {path}; {number} of {len(chosen)} "
                 "files were searched. Simplify the pattern or name fewer files."
             )
             break
         if room <= 0:
-            result.remarks.append(
+            result.notes.append(
                 f"truncated: the matches exceed {MAX_CHARS / 1e6:g} MB; {number + 1} of {len(chosen)} files were "
                 "searched. Narrow the search."
             )
@@ -220,7 +220,7 @@ def _read(file: str, needed: bytes, result: SearchResult) -> bytes | None:
     except PathNotFound:  # gone since it was listed
         return None
     except PathError as error:
-        result.remarks.append(f"incomplete: {error}")
+        result.notes.append(f"incomplete: {error}")
         return None
 
 

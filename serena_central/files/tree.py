@@ -1,10 +1,10 @@
 """The live list of a root's files, never staler than the call that asks for it.
 
-A `FileTree` owns one survey (what is there) and, where that is possible, one watch (what changed). `fresh()` is the
-barrier: afterwards everything that was on disk before the call has been seen and told. Surveying is done by one task at
+A `FileTree` owns one scan (what is there) and, where that is possible, one watch (what changed). `fresh()` is the
+barrier: afterwards everything that was on disk before the call has been seen and told. Scanning is done by one task at
 a time, in a thread when it may take long; `files` and the listeners are touched in the event loop's thread alone.
 
-Without a watch `fresh()` compares the whole root by stat, and `remark` says why.
+Without a watch `fresh()` compares the whole root by stat, and `note` says why.
 """
 
 import logging
@@ -26,7 +26,7 @@ from serena_central.files.ignore import ignores
 from serena_central.files.notification import Heard, Watch, WatchUnavailable, follow
 from serena_central.files.repository import IGNORE_FILE, OuterRules
 from serena_central.files.stamp import Stamp
-from serena_central.files.walk import Findings, Survey
+from serena_central.files.walk import Findings, TreeScan
 from serena_central.files.watch import STEP_S, Watches
 
 logger = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ Listener = Callable[[Sequence[Change]], None]
 
 
 class FileTree:
-    """See the module. `remark` is a sentence for answers when the root can't be watched, else None."""
+    """See the module. `note` is a sentence for answers when the root can't be watched, else None."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class FileTree:
         self._hidden = hidden
         self.root = root
         self._watches = watches
-        self.remark: str | None = None
+        self.note: str | None = None
         self.not_utf8: list[str] = []
         """Files and folders that are left out for their names, as of the last `fresh()`."""
         self.ignored_by: str | None = None
@@ -90,7 +90,7 @@ class FileTree:
         self._scans_ended = 0
         self._watch: Watch | None = None
         self._watching = anyio.CancelScope()
-        self._survey: Survey | None = None
+        self._scan: TreeScan | None = None
 
     @property
     def files(self) -> Mapping[str, Stamp]:
@@ -100,11 +100,11 @@ class FileTree:
 
     def outputs(self) -> list[str]:
         """Folders that are left out because a tool marked them as its output, root-relative."""
-        return self._survey.outputs() if self._survey is not None else []
+        return self._scan.outputs() if self._scan is not None else []
 
     def hidden(self) -> frozenset[str]:
         """Files and folders that rules keep out of it, root-relative; some may be gone since."""
-        return frozenset(self._survey.hidden) if self._survey is not None and self._hidden is not None else frozenset()
+        return frozenset(self._scan.hidden) if self._scan is not None and self._hidden is not None else frozenset()
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Calls `listener` with every later batch of changes, one per file, in the event loop's thread and before the
@@ -130,10 +130,10 @@ class FileTree:
     def is_ignored(self, path: str) -> bool:
         """Whether a root-relative POSIX path is ignored, or lies in a nested repository or a build tool's folder. It
         need not exist; one that ends in `/` is taken for a folder."""
-        survey = self._survey
-        if survey is None or path in self._files:
+        scan = self._scan
+        if scan is None or path in self._files:
             return False
-        folder = survey.folders.get("")
+        folder = scan.folders.get("")
         names = path.strip("/").split("/")
         inside = ""
         for depth, name in enumerate(names):
@@ -144,14 +144,14 @@ class FileTree:
             if folder.closed or ignores(folder.rules, inside, name, is_folder):
                 return True
             inside += "/"
-            folder = survey.folders.get(inside, folder)
+            folder = scan.folders.get(inside, folder)
         return folder is not None and folder.closed
 
     def holds_others(self, folder: str) -> bool:
         """Whether nested repositories lie below a root-relative folder ("" for the root), hidden folders aside: their
         files are not among these."""
         prefix = f"{folder}/" if folder else ""
-        folders = list(self._survey.folders.values()) if self._survey else []
+        folders = list(self._scan.folders.values()) if self._scan else []
         return any(one.nested and one.path.startswith(prefix) and "/." not in f"/{one.path}" for one in folders)
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
@@ -159,10 +159,10 @@ class FileTree:
         watch = self._begin_watching()
         try:
             outer = await anyio.to_thread.run_sync(self._make_outer)
-            self._survey = Survey(self.root, outer, use_git=self._use_git, watch=watch, hidden=self._hidden)
+            self._scan = TreeScan(self.root, outer, use_git=self._use_git, watch=watch, hidden=self._hidden)
             self._watch = watch
             async with self._turn:
-                await self._scan()
+                await self._rescan()
             self._scanned.set()
             task_status.started()
             with self._watching:
@@ -185,61 +185,61 @@ class FileTree:
             if self._watch is not None:
                 await self._catch_up(self._watch)
             elif self._scans_ended < wanted:
-                await self._scan()
+                await self._rescan()
 
     async def _catch_up(self, watch: Watch) -> None:
         """Follows what the watch heard until there is nothing more."""
-        assert self._survey is not None
-        if self._survey.root_is_another() or self._survey.outer.changed():
-            await self._scan()
+        assert self._scan is not None
+        if self._scan.root_is_another() or self._scan.outer.changed():
+            await self._rescan()
         for _ in range(MOST_ROUNDS):
             heard = watch.read()
             if heard is None:
-                await self._scan()
+                await self._rescan()
             elif heard:
                 await self._follow(heard)
             else:
                 return
 
     async def _follow(self, heard: list[Heard]) -> None:
-        assert self._survey is not None
+        assert self._scan is not None
         try:
             if len(heard) <= MOST_AT_ONCE and not any(_may_take_long(one) for one in heard):
-                follow(self._survey, heard)
+                follow(self._scan, heard)
             else:
-                await _in_thread(partial(follow, self._survey, heard))
+                await _in_thread(partial(follow, self._scan, heard))
         except WatchUnavailable as error:
             self._stop_watching(error)
-            await self._scan()
+            await self._rescan()
         else:
-            await self._tell(self._survey.take(), heard=True)
+            await self._tell(self._scan.take(), heard=True)
 
-    async def _scan(self) -> None:
+    async def _rescan(self) -> None:
         """Looks at the whole root again, without the watch if that gives out."""
-        assert self._survey is not None
+        assert self._scan is not None
         self._scans_begun += 1
         number = self._scans_begun
         try:
-            await _in_thread(partial(_look_everywhere, self._survey, self._make_outer))
+            await _in_thread(partial(_look_everywhere, self._scan, self._make_outer))
         except WatchUnavailable as error:
             self._stop_watching(error)
-            await _in_thread(partial(_look_everywhere, self._survey, self._make_outer))
+            await _in_thread(partial(_look_everywhere, self._scan, self._make_outer))
         self._scans_ended = number
-        await self._tell(self._survey.take())
+        await self._tell(self._scan.take())
 
     def _begin_watching(self) -> Watch | None:
         try:
             return self._watches.open(self.root)
         except WatchUnavailable as error:
-            self.remark = _remark(error)
+            self.note = _note(error)
             return None
 
     def _stop_watching(self, error: WatchUnavailable) -> None:
         """`run` closes the watch, once nothing waits for it."""
-        assert self._survey is not None
-        self.remark = _remark(error)
-        logger.warning("%s: %s", self.root, self.remark)
-        self._survey.stop_watching()
+        assert self._scan is not None
+        self.note = _note(error)
+        logger.warning("%s: %s", self.root, self.note)
+        self._scan.stop_watching()
         self._watch = None
         self._watching.cancel()
 
@@ -249,9 +249,9 @@ class FileTree:
 
         What was `heard` of may have changed although its stamp has not, if that was new when it was taken.
         """
-        assert self._survey is not None
-        self.not_utf8 = self._survey.not_utf8()
-        self.ignored_by = self._survey.ignores_everything()
+        assert self._scan is not None
+        self.not_utf8 = self._scan.not_utf8()
+        self.ignored_by = self._scan.ignores_everything()
         with anyio.CancelScope(shield=True):
             found = iter(findings.items())
             while part := list(islice(found, TOLD_AT_ONCE)):
@@ -284,10 +284,10 @@ class FileTree:
                 logger.exception("a listener failed on %d changes in %s", len(changes), self.root)
 
 
-def _look_everywhere(survey: Survey, make_outer: Callable[[], OuterRules]) -> None:
-    if survey.root_is_another():
-        survey.forget("")
-    survey.look_everywhere(make_outer())
+def _look_everywhere(scan: TreeScan, make_outer: Callable[[], OuterRules]) -> None:
+    if scan.root_is_another():
+        scan.forget("")
+    scan.look_everywhere(make_outer())
 
 
 async def _in_thread(work: Callable[[], None]) -> None:
@@ -301,5 +301,5 @@ def _may_take_long(heard: Heard) -> bool:
     return heard.is_folder or heard.name in (IGNORE_FILE, ".git")
 
 
-def _remark(error: WatchUnavailable) -> str:
+def _note(error: WatchUnavailable) -> str:
     return f"watching is not possible here ({error}); files are compared by stat"

@@ -1,6 +1,6 @@
 """Walking a root: which folders and files belong to it, and what differs from what was known before.
 
-A `Survey` remembers every folder that belongs to the root and collects findings (path → stamp, None for gone) until
+A `TreeScan` remembers every folder that belongs to the root and collects findings (path → stamp, None for gone) until
 somebody takes them. It is the model of one walker at a time: whoever calls it, from whatever thread, calls alone. It
 learns about changes by being told where to look (`examine`, `look`); who tells it is `watch`'s and `tree`'s business.
 
@@ -84,7 +84,7 @@ class FolderWatch(Protocol):
     def remove(self, folder: Folder) -> None: ...
 
 
-class Survey:
+class TreeScan:
     """The folders of one root, and the findings since they were last taken."""
 
     def __init__(

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from serena_central.hook.code import SOURCE_FOLDERS, reason_of
-from serena_central.hook.instead import Instead, calls_instead, masks, reason_text
 from serena_central.hook.payload import ToolUse, searches_of
 from serena_central.hook.search import Search
-from serena_central.island.home import Home
+from serena_central.hook.suggestions import Suggestion, calls_instead, masks, reason_text
+from serena_central.standalone.home import Home
 
 MODES = ("deny", "nudge", "ask", "off")
 MOST_SEARCHES = 3
@@ -39,9 +39,9 @@ def decide(
     reasons = [reason_of(search, folders) for search in searches]
     if not 0 < len(searches) <= MOST_SEARCHES or not all(reasons):
         return None
-    from serena_central.hook.question import place_of
+    from serena_central.hook.server_query import place_of
 
-    instead = Instead([], [])
+    instead = Suggestion([], [])
     for search in searches:
         place = place_of(home, places_meant(search, use.folder), masks(search))
         if place is None:

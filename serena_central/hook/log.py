@@ -3,7 +3,7 @@
 import os
 import time
 
-from serena_central.island.home import Home
+from serena_central.standalone.home import Home
 
 LOG_BYTES = 512 * 1024
 

@@ -15,8 +15,8 @@ from serena_central.hook.code import SOURCE_FOLDERS
 from serena_central.hook.enforce import MODES, decide
 from serena_central.hook.log import log
 from serena_central.hook.payload import DIALECTS, Json, event_of, tool_use_of
-from serena_central.island.home import Home, user_home
-from serena_central.island.private import NotPrivate, is_loose, restrict_umask, secure
+from serena_central.standalone.home import Home, user_home
+from serena_central.standalone.private import NotPrivate, is_loose, restrict_umask, secure
 
 LARGEST_BYTES = 8 * 1024 * 1024
 MODE_VARIABLE = "SERENA_HOOK_MODE"

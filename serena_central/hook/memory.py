@@ -11,8 +11,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, cast
 
-from serena_central.island.home import Home
-from serena_central.island.lock import lock_at_once
+from serena_central.standalone.home import Home
+from serena_central.standalone.lock import lock_at_once
 
 A_MOMENT_S = 180.0
 FORGOTTEN_S = 86400.0

@@ -10,8 +10,8 @@ import time
 
 from serena_central.hook.memory import Memory, Unavailable, digest
 from serena_central.hook.payload import Event
-from serena_central.hook.question import ask
-from serena_central.island.home import Home
+from serena_central.hook.server_query import ask
+from serena_central.standalone.home import Home
 
 GOODBYE_S = 1.0
 """The client waits no longer than it must: it is about to end."""
@@ -47,7 +47,7 @@ def begin(event: Event, home: Home) -> str:
 
 
 def warm_up(folder: str, home: Home) -> None:
-    """Asks the server to warm up what is in a folder, once it runs: a client's bridge may just be starting it."""
+    """Asks the server to warm up what is in a folder, once it runs: a client's proxy may just be starting it."""
     deadline = time.monotonic() + SERVER_STARTS_S
     body: dict[str, object] = {"folder": folder, "modules": [], "background": True}
     while ask(home, "POST", "/api/warm", deadline=min(deadline, time.monotonic() + WARMING_S), body=body) is None:

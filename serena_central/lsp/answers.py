@@ -121,7 +121,7 @@ class Signature(msgspec.Struct):
     documentation: str = ""
 
 
-class FileChange(NamedTuple):
+class FileEvent(NamedTuple):
     """What happened to a file on disk, as the watcher or a stat saw it. `path` is absolute."""
 
     path: Path

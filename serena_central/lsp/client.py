@@ -27,11 +27,11 @@ from serena_central.core.errors import (
 )
 from serena_central.core.quoting import quoted
 from serena_central.core.text import Position, Text
-from serena_central.lsp import shortfalls
+from serena_central.lsp import answer_gaps
 from serena_central.lsp.answers import (
     Diagnostic,
     DocumentSymbol,
-    FileChange,
+    FileEvent,
     HierarchyCall,
     HierarchyItem,
     Location,
@@ -209,7 +209,7 @@ class LanguageServer:
         return self._process.usage() if self._process else Usage()
 
     async def ready(self) -> str | None:
-        """Waits until its answers can be believed; a remark when the wait was cut short, else None."""
+        """Waits until its answers can be believed; a note when the wait was cut short, else None."""
         return await self._lsp_session.readiness.wait() or self.trouble or None
 
     @property
@@ -224,7 +224,7 @@ class LanguageServer:
         except ConnectionLost as error:
             raise await self._end() from error
 
-    def files_changed(self, changes: Sequence[FileChange]) -> None:
+    def files_changed(self, changes: Sequence[FileEvent]) -> None:
         """Takes note of changes on disk; the server hears of them before any later request."""
         self._lsp_session.note(changes)
 
@@ -425,7 +425,7 @@ class LanguageServer:
                 raise await self._end() from error
             found = await ask()
         else:
-            shortfalls.note(f"files in the answer kept changing while {self.spec.title} read them; call again")
+            answer_gaps.note(f"files in the answer kept changing while {self.spec.title} read them; call again")
         return found
 
     def _converter(self) -> Converter:

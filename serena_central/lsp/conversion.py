@@ -28,8 +28,8 @@ from serena_central.lsp.answers import (
     WorkspaceEdit,
 )
 from serena_central.lsp.catalogue import Naming
-from serena_central.lsp.named import ANONYMOUS, named
 from serena_central.lsp.patterns import NamePatterns
+from serena_central.lsp.symbol_filter import ANONYMOUS, named
 from serena_central.lsp.types import (
     LspDiagnostic,
     LspHierarchyItem,

@@ -23,7 +23,7 @@ from serena_central.core.errors import PathError, PathNotFound, PathRefused
 from serena_central.core.nofollow import resolved
 from serena_central.core.text import Encoding, Text
 from serena_central.files.stamp import Stamp
-from serena_central.lsp.answers import FileChange
+from serena_central.lsp.answers import FileEvent
 from serena_central.lsp.catalogue import ServerSpec, catalogue
 from serena_central.lsp.conversion import uri_of
 from serena_central.lsp.links import Links
@@ -88,7 +88,7 @@ class Documents:
         """Files that the server was asked about without opening them: what they were like then."""
         self._importing: set[Path] = set()
         """Folders of files that were open."""
-        self._news: dict[Path, FileChange] = {}
+        self._news: dict[Path, FileEvent] = {}
         self.encoding: Encoding = "utf-16"
         self.sync_kind = 1
 
@@ -96,7 +96,7 @@ class Documents:
         document = self._open.get(path)
         return document.version if document else None
 
-    def note(self, changes: Iterable[FileChange]) -> None:
+    def note(self, changes: Iterable[FileEvent]) -> None:
         """Takes changes to be told before the next request. What cancels out is told as a change."""
         for change in changes:
             if self.is_included(change.path):
@@ -105,7 +105,7 @@ class Documents:
             before = self._news.get(change.path)
             if before is not None and before.kind != change.kind:
                 kind = "deleted" if change.kind == "deleted" else "created" if before.kind == "created" else "changed"
-                change = FileChange(change.path, kind)  # noqa: PLW2901 - the merged change takes its place
+                change = FileEvent(change.path, kind)  # noqa: PLW2901 - the merged change takes its place
             self._news[change.path] = change
 
     def is_included(self, path: Path) -> bool:
@@ -129,19 +129,19 @@ class Documents:
         await self._tell_watched(await self._by_all_names(list(news.values())))
         await self._poke(poked)
 
-    async def _by_all_names(self, changes: list[FileChange]) -> list[FileChange]:
+    async def _by_all_names(self, changes: list[FileEvent]) -> list[FileEvent]:
         """With the names of links, for a server that knows files by those."""
         moved = [change for change in changes if change.kind != "changed"] if self._spec.watch.linked else []
         if not moved:
             return changes
         links = Links(self._importing)
 
-        def find() -> list[FileChange]:
-            return [FileChange(name, change.kind) for change in moved for name in links.names(change.path)]
+        def find() -> list[FileEvent]:
+            return [FileEvent(name, change.kind) for change in moved for name in links.names(change.path)]
 
         return changes + await anyio.to_thread.run_sync(find)
 
-    def _must_be_poked(self, change: FileChange, known: Stamp | None) -> bool:
+    def _must_be_poked(self, change: FileEvent, known: Stamp | None) -> bool:
         """Whether the server would miss a change. `known`: what the file was like when it was asked about it."""
         quirks = self._spec.documents
         missed = (quirks.reads_late and change.kind != "deleted") or (
@@ -182,7 +182,7 @@ class Documents:
             await self._close(path)
             document = await self._did_open(path, version=document.version + 1)
         elif self._may_differ(path, document) and await self._refresh(path, document):
-            await self._tell_watched([FileChange(path, "changed")])
+            await self._tell_watched([FileEvent(path, "changed")])
         self._open.move_to_end(path)
         return Reading(path, document.text, document.stamp, document.version)
 
@@ -236,7 +236,7 @@ class Documents:
             return None
         known = self._unopened.get(str(path))
         if known is not None and known != stamp:
-            await self._tell_watched([FileChange(path, "changed")])
+            await self._tell_watched([FileEvent(path, "changed")])
         self._unopened[str(path)] = stamp
         return Reading(path, text, stamp)
 
@@ -245,7 +245,7 @@ class Documents:
         text, stamp = await self._read(path)
         known = self._unopened.pop(str(path), None)
         if known is not None and known != stamp:
-            await self._tell_watched([FileChange(path, "changed")])
+            await self._tell_watched([FileEvent(path, "changed")])
         document = _Document(uri_of(path), text, stamp, _is_settled(stamp), version)
         item = {
             "uri": document.uri,
@@ -270,7 +270,7 @@ class Documents:
         except (PathError, OSError) as error:
             await self._close(path)
             kind = "deleted" if isinstance(error, PathNotFound) else "changed"
-            await self._tell_watched([FileChange(path, kind)])
+            await self._tell_watched([FileEvent(path, kind)])
             raise
         document.stamp, document.settled = stamp, _is_settled(stamp)
         if text.content == document.text.content:
@@ -306,7 +306,7 @@ class Documents:
                 return  # every open document is in use: bounded by the calls that run
             await self._close(idle)
 
-    async def _tell_watched(self, changes: Sequence[FileChange]) -> None:
+    async def _tell_watched(self, changes: Sequence[FileEvent]) -> None:
         events = self._watchers.events(changes)
         if events:
             await self._connection.notify("workspace/didChangeWatchedFiles", {"changes": events})

@@ -16,15 +16,15 @@ from anyio.abc import ByteReceiveStream, ByteSendStream
 from serena_central.core import tracing
 from serena_central.core.errors import DeadlineExceeded, Inapplicable, RequestFailed, ServerBusy, Unsupported
 from serena_central.core.text import Position, Text
-from serena_central.lsp import shortfalls
-from serena_central.lsp.answers import FileChange
+from serena_central.lsp import answer_gaps
+from serena_central.lsp.answers import FileEvent
 from serena_central.lsp.callbacks import Callbacks
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.catalogue.spec import Feature
 from serena_central.lsp.conversion import lsp_position, path_of, uri_of
+from serena_central.lsp.diagnostics_wait import Patience
 from serena_central.lsp.documents import Documents, Reading
 from serena_central.lsp.handshake import METHODS, Offer, initialize_params, merged, offer_of, workspace_folders
-from serena_central.lsp.patience import Patience
 from serena_central.lsp.readiness import ReadinessTracker
 from serena_central.lsp.settling import Settling
 from serena_central.lsp.types import LspInitializeResult, LspPublishedDiagnostics
@@ -166,7 +166,7 @@ class LspSession:
                 event = {"added": workspace_folders([folder]), "removed": []}
                 await self.connection.notify("workspace/didChangeWorkspaceFolders", {"event": event})
 
-    def note(self, changes: Sequence[FileChange]) -> None:
+    def note(self, changes: Sequence[FileEvent]) -> None:
         self.documents.note(changes)
         if self._settling is not None:
             self._settling.note(changes)
@@ -213,7 +213,7 @@ class LspSession:
                     continue
             if self.documents.still_current(reading):
                 if unready:
-                    shortfalls.note(self.readiness.remark)
+                    answer_gaps.note(self.readiness.note)
                 return reading, answer
         raise ServerBusy(self._spec.name, f"{question.path} keeps changing. Retry when the file no longer changes.")
 
@@ -297,7 +297,7 @@ class LspSession:
         """Makes a server read files that it may know as they were; notes how many it did not get to."""
         unread = await self._settling.read(paths) if self._settling is not None else 0
         if unread:
-            shortfalls.note(f"{self._spec.title} has not read {unread} possibly relevant files yet; call again")
+            answer_gaps.note(f"{self._spec.title} has not read {unread} possibly relevant files yet; call again")
 
     async def _warm_up(self, question: Question) -> None:
         """Opens what an answer from several files needs, and waits for the work that begins in the server then."""

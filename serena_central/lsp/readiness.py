@@ -83,13 +83,13 @@ class ReadinessTracker:
         return not self._ready and self._waits_until is not None
 
     @property
-    def remark(self) -> str:
+    def note(self) -> str:
         """What an answer may lack that comes while it is pending."""
         doing = f" ({self._doing})" if self._doing else ""
         return f"{self._server} was still indexing{doing}; the answer may be incomplete"
 
     async def wait(self) -> str | None:
-        """Waits until the server is ready; a remark when the entry's cap came first, or a project was not loaded."""
+        """Waits until the server is ready; a note when the entry's cap came first, or a project was not loaded."""
         if self._ready or self._waits_until is None:
             return self._complaint()
         with anyio.CancelScope(deadline=self._waits_until):
@@ -97,7 +97,7 @@ class ReadinessTracker:
                 report(f"{self._server}: {self._doing or 'starting'}", self._part)
                 await self._next_move()
             return self._complaint()
-        return self.remark
+        return self.note
 
     def _complaint(self) -> str | None:
         said = " ".join(self._ails.split())

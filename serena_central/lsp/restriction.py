@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from serena_central.core.errors import ServerNotTrusted
-from serena_central.lsp.answers import FileChange
+from serena_central.lsp.answers import FileEvent
 from serena_central.lsp.catalogue import ServerSpec, Untrusted
 from serena_central.processes.environment import outside, search_path
 
@@ -35,7 +35,7 @@ def restriction(spec: ServerSpec, root: Path, untrusted: Path) -> Untrusted:
     return how
 
 
-def forbidden(spec: ServerSpec, changes: Iterable[FileChange]) -> Path | None:
+def forbidden(spec: ServerSpec, changes: Iterable[FileEvent]) -> Path | None:
     """A file that has come or changed, with which the server can't be kept from executing."""
     names = spec.untrusted.unless if spec.untrusted else ()
     return next((change.path for change in changes if change.path.name in names and change.kind != "deleted"), None)

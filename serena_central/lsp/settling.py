@@ -13,7 +13,7 @@ import anyio
 import msgspec
 
 from serena_central.files.stamp import Stamp
-from serena_central.lsp.answers import FileChange
+from serena_central.lsp.answers import FileEvent
 from serena_central.lsp.wire import AnswerUnreadable, ErrorAnswer, Pending
 
 AT_ONCE = 32
@@ -37,7 +37,7 @@ class Settling:
         """Files that it may know as they were before a change."""
         self._lock = anyio.Lock()
 
-    def note(self, changes: Iterable[FileChange]) -> None:
+    def note(self, changes: Iterable[FileEvent]) -> None:
         """Takes note of what happened on disk."""
         for change in changes:
             self._read.pop(change.path, None)

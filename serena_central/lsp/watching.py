@@ -6,7 +6,7 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from serena_central.lsp.answers import FileChange
+from serena_central.lsp.answers import FileEvent
 from serena_central.lsp.catalogue import Watching
 from serena_central.lsp.conversion import path_of, uri_of
 from serena_central.lsp.globs import matches
@@ -66,13 +66,13 @@ class Watchers:
         found = (_folder(watcher) for watchers in self._registered.values() for watcher in watchers)
         self.folders = frozenset(folder for folder in found if folder is not None)
 
-    def events(self, changes: Iterable[FileChange]) -> list[dict[str, Any]]:
+    def events(self, changes: Iterable[FileEvent]) -> list[dict[str, Any]]:
         """The FileEvents for those changes that somebody wants."""
         if self._deaf:
             return []
         return [{"uri": uri_of(change.path), "type": _TYPE[change.kind]} for change in changes if self._wanted(change)]
 
-    def _wanted(self, change: FileChange) -> bool:
+    def _wanted(self, change: FileEvent) -> bool:
         kind_bit = 1 << (_TYPE[change.kind] - 1)
         if any(self._matches(watcher, change.path) for watcher in self._always):
             return True

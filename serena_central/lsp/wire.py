@@ -14,7 +14,7 @@ import anyio
 import msgspec
 from anyio.abc import ByteReceiveStream, ByteSendStream
 
-from serena_central.core.running import running_time
+from serena_central.core.running_time import running_time
 from serena_central.lsp.framing import BrokenFraming, FrameReader, frame
 
 logger = logging.getLogger(__name__)

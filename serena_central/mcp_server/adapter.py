@@ -18,13 +18,13 @@ from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 from serena_central.core import tracing
 from serena_central.core.errors import ToolRefused, UnknownProject
 from serena_central.core.progress import Listener
-from serena_central.mcp_server.asking import AFTER, TrustQuestions
 from serena_central.mcp_server.errors import failed_result, protocol_error, wire
 from serena_central.mcp_server.progress import relaying
 from serena_central.mcp_server.results import call_result
 from serena_central.mcp_server.roots import asking_for_roots, folder_in_answers, learn_folder
-from serena_central.mcp_server.sender import Client, claim_of, request_of, sender_of
+from serena_central.mcp_server.sender import Client, identity_of, request_of, sender_of
 from serena_central.mcp_server.subscriptions import Subscriptions
+from serena_central.mcp_server.trust_questions import AFTER, TrustQuestions
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
 from serena_central.tools.call import ToolCaller
@@ -108,7 +108,7 @@ class Adapter:
         sender = sender_of(context.request)
         meta = _mapping((context.params or {}).get("_meta"))
         session = self._sessions.identify(
-            claim_of(sender, client=_client(context), meta=meta, roots_folder=roots_folder)
+            identity_of(sender, client=_client(context), meta=meta, roots_folder=roots_folder)
         )
         if sender.connection is not None:
             sender.connection.session_id = session.id

@@ -15,7 +15,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from serena_central.access.auth import lend_credential
 from serena_central.core.locks import KeyedLocks
-from serena_central.core.running import running_time
+from serena_central.core.running_time import running_time
 from serena_central.mcp_server.resumption import ResumableTransport
 from serena_central.mcp_server.sender import IN_SCOPE, Connection, Sender
 

@@ -1,4 +1,4 @@
-"""Who sent a message over HTTP, by the request's headers. Which of these facts decides is `sessions/claim.py`'s rule.
+"""Who sent a message over HTTP, by the request's headers. `sessions/client_identity.py` decides which of them count.
 
 Ids that the SDK makes per request are never among them: in the modern era they are new each time.
 """
@@ -9,18 +9,18 @@ from starlette.types import Scope
 
 from serena_central.access.auth import credential_of
 from serena_central.mcp_server.sender import Sender
-from serena_central.sessions.claim import shortened
+from serena_central.sessions.client_identity import shortened
 
 SESSION_HEADER = b"x-serena-session"
 CONVERSATION_HEADER = b"x-serena-conversation"
 FOLDER_HEADER = b"x-serena-project"
 CONTEXT_HEADER = b"x-serena-context"
 CALL_HEADER = b"x-serena-call"
-"""A call's own id, the same when a bridge sends it again after a broken connection."""
+"""A call's own id, the same when a proxy sends it again after a broken connection."""
 MODES_HEADER = b"x-serena-modes"
 """Modes that a new session begins with, separated by commas."""
 PARENT_HEADER = b"x-serena-parent"
-"""The process id of the client behind a bridge."""
+"""The process id of the client behind a proxy."""
 
 _OURS = frozenset(
     (SESSION_HEADER, CONVERSATION_HEADER, FOLDER_HEADER, CONTEXT_HEADER, CALL_HEADER, MODES_HEADER, PARENT_HEADER)

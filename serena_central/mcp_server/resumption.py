@@ -22,7 +22,7 @@ from sse_starlette import EventSourceResponse
 from starlette.requests import Request
 from starlette.types import Send
 
-from serena_central.core.running import running_time
+from serena_central.core.running_time import running_time
 
 MOST_EVENTS = 256
 """Of one session."""

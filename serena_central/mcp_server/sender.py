@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import anyio
 from starlette.requests import Request
 
-from serena_central.sessions.claim import Claim
+from serena_central.sessions.client_identity import ClientIdentity
 
 IN_SCOPE = "serena_central.sender"
 """Where streamable HTTP keeps the sender of a request: the SDK hands on nothing else of it."""
@@ -74,12 +74,12 @@ def sender_of(request: object) -> Sender:
     return request.scope[IN_SCOPE]
 
 
-def claim_of(
+def identity_of(
     sender: Sender, *, client: Client, meta: Mapping[str, Any] | None = None, roots_folder: str | None = None
-) -> Claim:
-    """Builds the claim of one message."""
+) -> ClientIdentity:
+    """Builds the identity of one message."""
     connection = sender.connection
-    return Claim(
+    return ClientIdentity(
         credential=sender.credential,
         era="handshake" if connection else "modern",
         explicit_id=sender.explicit_id,

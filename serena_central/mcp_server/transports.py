@@ -22,10 +22,9 @@ from starlette.types import Receive, Scope, Send
 from serena_central.access.auth import credential_of
 from serena_central.core.errors import SessionNotFound, SessionTerminated, TooManySessions
 from serena_central.core.ids import new_session_id
-from serena_central.core.repeating import repeat
-from serena_central.core.running import running_time
+from serena_central.core.periodic import repeat
+from serena_central.core.running_time import running_time
 from serena_central.mcp_server.batches import serve_batch
-from serena_central.mcp_server.bodies import BAD_ID, MOST_MESSAGES, Body, Head, body_of
 from serena_central.mcp_server.conversation import (
     Conversation,
     Opening,
@@ -35,6 +34,7 @@ from serena_central.mcp_server.conversation import (
     note_stream,
     refuse,
 )
+from serena_central.mcp_server.request_bodies import BAD_ID, MOST_MESSAGES, Body, Head, body_of
 from serena_central.mcp_server.sender import IN_SCOPE
 from serena_central.sessions.manager import SessionManager
 
@@ -244,7 +244,7 @@ class HandshakeTransports:
         self, conversation: Conversation, scope: Scope, content: bytes, receive: Receive, send: Send
     ) -> None:
         """A request that is sent again before it was answered waits until the transport is through with the first: one
-        would take the other's answer away. What they ask for is done once; `tools/once.py` knows that."""
+        would take the other's answer away. What they ask for is done once; `tools/idempotency.py` knows that."""
         head = Head(content)
         if head.has_bad_id:
             await refuse(send, 400, BAD_ID)

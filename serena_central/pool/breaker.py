@@ -9,7 +9,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from serena_central.config.settings import PoolPolicy
-from serena_central.island.backoff import backoff_s
+from serena_central.standalone.backoff import backoff_s
 
 MENDED = "it is restarted (restart_language_server or the dashboard) or its configuration changes"
 """What ends that a server was given up."""

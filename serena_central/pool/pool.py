@@ -25,19 +25,19 @@ from serena_central.config.settings import PoolPolicy
 from serena_central.core.errors import ServerCrashed, ServerUnavailable
 from serena_central.core.event_kinds import ServerLeftover
 from serena_central.core.events import EventBus, Severity
+from serena_central.core.periodic import repeat
 from serena_central.core.places import Places
-from serena_central.core.repeating import repeat
-from serena_central.core.running import running_time
-from serena_central.lsp.answers import FileChange
+from serena_central.core.running_time import running_time
+from serena_central.lsp.answers import FileEvent
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.locate import LEAST_MEMORY_MB, Launch, locate
 from serena_central.lsp.restriction import forbidden
 from serena_central.pool.breaker import BreakerState
 from serena_central.pool.budget import machine_memory_bytes
-from serena_central.pool.chronicle import Chronicle
 from serena_central.pool.interest import Interests
 from serena_central.pool.key import ServerKey, WantedServer
+from serena_central.pool.key_history import KeyHistory
 from serena_central.pool.ledger import OWNER_VARIABLE, Ledger
 from serena_central.pool.reaper import Reaper
 from serena_central.pool.run import Run
@@ -181,7 +181,7 @@ class LanguageServerPool:
                 logger.info("%s: repeating a read: %s", wanted.spec.name, error)
             retries_left -= 1
 
-    def files_changed(self, root: Path, changes: Sequence[FileChange]) -> None:
+    def files_changed(self, root: Path, changes: Sequence[FileEvent]) -> None:
         """Tells every run of that root, those that start or drain too; each hears of it before any later request.
 
         One for a project that is not trusted ends at once when a file comes with which it might execute something.
@@ -194,7 +194,7 @@ class LanguageServerPool:
                 for run in slot.runs:
                     run.files_changed(changes)
 
-    def files_changed_near(self, around: Path, own: Collection[Path], changes: Sequence[FileChange]) -> None:
+    def files_changed_near(self, around: Path, own: Collection[Path], changes: Sequence[FileEvent]) -> None:
         """Tells the runs of all other roots below `around`: of a folder whose projects use each other's files."""
         roots = {slot.key.root for slot in self._slots.values() if slot.key.root.is_relative_to(around)}
         for root in roots.difference(own):
@@ -244,10 +244,10 @@ class LanguageServerPool:
         slot = self._slots.get(key)
         return slot.standing if slot is not None else NOT_RUNNING
 
-    def chronicle(self, key: ServerKey) -> Chronicle:
+    def history(self, key: ServerKey) -> KeyHistory:
         """The key's last moves and measurements; empty when the pool knows no such key."""
         slot = self._slots.get(key)
-        return slot.chronicle if slot is not None else Chronicle()
+        return slot.history if slot is not None else KeyHistory()
 
     async def restart(self, key: ServerKey, reason: str) -> bool:
         """Ends the key's runs, closes its breaker, and waits for a fresh start. False when the pool knows no such key.

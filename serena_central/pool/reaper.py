@@ -91,7 +91,7 @@ class Reaper:
             for (run, _), usage in zip(running, await anyio.to_thread.run_sync(look), strict=True):
                 run.measured(usage)
             for slot in self._slots.values():
-                slot.chronicle.measure(slot.runs)
+                slot.history.measure(slot.runs)
 
     def _end_overdue_drains(self) -> None:
         limit_s = self._policy.drain_timeout_s

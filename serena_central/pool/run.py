@@ -21,8 +21,8 @@ from serena_central.core.errors import (
     ServerUnavailable,
 )
 from serena_central.core.quoting import quoted
-from serena_central.core.running import running_time
-from serena_central.lsp.answers import FileChange
+from serena_central.core.running_time import running_time
+from serena_central.lsp.answers import FileEvent
 from serena_central.lsp.client import LanguageServer
 from serena_central.pool.key import WantedServer
 from serena_central.pool.silence import Silence
@@ -137,7 +137,7 @@ class Run:
         if self.server.alive:
             self.server.stop()
 
-    def files_changed(self, changes: Sequence[FileChange]) -> None:
+    def files_changed(self, changes: Sequence[FileEvent]) -> None:
         """Before the server object exists nothing was read from disk, and there is nobody to tell."""
         if self._server is not None:
             self._server.files_changed(changes)

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 
 import anyio
 
-from serena_central.core import progress, unanswered
+from serena_central.core import pending_waits, progress
 from serena_central.core.errors import ServerSilent
-from serena_central.core.running import running_time
+from serena_central.core.running_time import running_time
 
 PROGRESS_S = 5.0
 """How often a call hears what it waits for."""
@@ -84,8 +84,8 @@ class Silence:
         now, heard_at = running_time(), self._heard_at()
         waited_s, silent_s = now - wait.began, now - max(wait.began, heard_at)
         if silent_s > waited_s / 2:
-            unanswered.note(f"the language server {self._server} has not answered for {silent_s:.0f} s")
+            pending_waits.note(f"the language server {self._server} has not answered for {silent_s:.0f} s")
             if silent_s >= PROGRESS_S:
                 self._given_up_at = now
         else:
-            unanswered.note(f"the language server {self._server} is still working")
+            pending_waits.note(f"the language server {self._server} is still working")

@@ -22,8 +22,8 @@ from serena_central.core.errors import (
 from serena_central.core.event_kinds import ServerBreaker, ServerMoved, ServerPattern, ServerReplacementPostponed
 from serena_central.core.events import EventBus, Severity
 from serena_central.pool.breaker import REFUSING, BreakerState, CircuitBreaker
-from serena_central.pool.chronicle import Chronicle
 from serena_central.pool.key import WantedServer
+from serena_central.pool.key_history import KeyHistory
 from serena_central.pool.run import Run
 from serena_central.pool.state import Cause, Move, RunState
 
@@ -68,7 +68,7 @@ class Slot:
         self.starts = 0
         self.missed = 0
         """Starts for which there was no program."""
-        self.chronicle = Chronicle()
+        self.history = KeyHistory()
         self.breaker = CircuitBreaker(policy, clock=clock, on_change=self._breaker_changed)
         self._policy = policy
         self._bus = bus
@@ -229,7 +229,7 @@ class Slot:
     def _moved(self, run: Run, move: Move) -> None:
         self._publish_move(run, move)
         if move.cause not in _OF_EVERY_CALL:
-            self.chronicle.moved(run.number, move)
+            self.history.moved(run.number, move)
         if move.cause in _FAILURES and not isinstance(run.failure, ServerNotInstalled):
             at_start = move.cause in (Cause.START_FAILED, Cause.START_DEADLINE)
             self.breaker.failure(f"{move.cause}: {move.detail}", at_start=at_start)

@@ -19,12 +19,12 @@ import anyio
 import anyio.to_thread
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
-from serena_central.island.private import OTHERS, user_umask
 from serena_central.processes.environment import inherited
 from serena_central.processes.ladder import AT_ONCE, POLITE, Ladder, stop
 from serena_central.processes.output import Nothing, Sink, Tail, drain
 from serena_central.processes.scratch import Scratch, make
 from serena_central.processes.usage import Usage, usage_of
+from serena_central.standalone.private import OTHERS, user_umask
 
 logger = logging.getLogger(__name__)
 

@@ -12,9 +12,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from serena_central.island.lock import lock_at_once
-from serena_central.island.private import OTHERS
 from serena_central.processes.supervisor import remove_tree
+from serena_central.standalone.lock import lock_at_once
+from serena_central.standalone.private import OTHERS
 
 logger = logging.getLogger(__name__)
 

@@ -18,8 +18,8 @@ from anyio.abc import TaskStatus
 from serena_central.core.errors import LanguageServerError
 from serena_central.core.event_kinds import ServerInstalled
 from serena_central.core.events import EventBus
+from serena_central.core.periodic import repeat
 from serena_central.core.places import Places
-from serena_central.core.repeating import repeat
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.locate import locate, users_folders
 from serena_central.projects.project import Project
@@ -55,7 +55,7 @@ class _Missing(NamedTuple):
         return self.spec.name, self.spec.launch.command, self.untrusted
 
 
-class Arrivals:
+class NewServers:
     """Belongs to the event loop's thread; it looks at the disk in a worker."""
 
     def __init__(self, projects: Callable[[], Sequence[Project]], places: Places, bus: EventBus) -> None:

@@ -31,12 +31,12 @@ from serena_central.files.walk import is_utf8
 from serena_central.files.watch import Watches
 from serena_central.lsp.catalogue import catalogue
 from serena_central.projects.editing.applied_edit import AppliedEdit
-from serena_central.projects.editing.edit_effects import Aftermath
+from serena_central.projects.editing.edit_effects import EditEffects
 from serena_central.projects.editing.edits import Edits
 from serena_central.projects.languages.external_folders import ExternalFolders
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.memories import Memories
-from serena_central.projects.navigation.navigation import Relations
+from serena_central.projects.navigation.navigation import Navigation
 from serena_central.projects.navigation.possible_references import Possible
 from serena_central.projects.navigation.symbol_views import SymbolView, view_of
 from serena_central.projects.refactoring.name_conflicts import Naming
@@ -46,7 +46,7 @@ from serena_central.store.index_cache import IndexCache
 from serena_central.symbols.bodies import below, body_hashes
 from serena_central.symbols.finder import Finder, Found
 from serena_central.symbols.index import Hit, SymbolIndex
-from serena_central.symbols.indexing.incompleteness import PATIENT_S, Gap
+from serena_central.symbols.indexing.incompleteness import PATIENT_S, Incompleteness
 from serena_central.symbols.indexing.indexer import Indexer
 from serena_central.symbols.indexing.policy import IndexingPolicy
 from serena_central.symbols.namepath import parse_pattern
@@ -100,17 +100,17 @@ class Project:
             root, self.tree, self.index, self.indexer, encoding=settings.encoding, rebinds=languages.selection.rebinds
         )
         self._possible = Possible(root, self.tree, self.index, languages)
-        self.relations = Relations(root, self.tree, self.index, self.indexer, languages, self._possible, access)
+        self.navigation = Navigation(root, self.tree, self.index, self.indexer, languages, self._possible, access)
         self.memories = Memories(root, serena_home(), settings, applier, edited, access)
         self.edits = Edits(
             root,
             self.tree,
             applier,
-            Aftermath(
+            EditEffects(
                 root,
                 self.index,
                 self.indexer,
-                self.relations,
+                self.navigation,
                 languages,
                 self.read,
                 diagnostics_s=settings.edit_diagnostics_s,
@@ -126,7 +126,7 @@ class Project:
             access=access,
         )
         naming = Naming(self.tree, self.index, self.indexer, languages, self._possible)
-        self.refactoring = Refactoring(root, self.tree, self.edits, self.relations, naming, self.languages)
+        self.refactoring = Refactoring(root, self.tree, self.edits, self.navigation, naming, self.languages)
         self.restrictions: list[str] = []
         """What is held back since nobody trusts the root: sentences without their end, for notes."""
         self.settings_stamp: object = settings_stamp(root)
@@ -316,7 +316,7 @@ class Project:
 
     async def symbols_of(
         self, paths: Sequence[str], *, most_s: float = math.inf
-    ) -> tuple[dict[str, FileSymbols], list[Gap]]:
+    ) -> tuple[dict[str, FileSymbols], list[Incompleteness]]:
         """Symbols per root-relative file, for those that could be had in time; and what could not."""
         until = anyio.current_time() + most_s
         for _ in range(ATTEMPTS):
@@ -329,7 +329,7 @@ class Project:
         gaps = await self.indexer.ensure(paths, most_s=until - anyio.current_time())
         return {path: self.index.file(path) for path in paths if path in self.index}, gaps
 
-    async def overview(self, path: str) -> tuple[dict[str, FileSymbols], list[Gap]]:
+    async def overview(self, path: str) -> tuple[dict[str, FileSymbols], list[Incompleteness]]:
         """Symbols of a file, or of every file below a folder.
 
         Raises:
@@ -381,7 +381,7 @@ class Project:
     async def view(self, hit: Hit, *, body: bool = False, info: bool = False, depth: int = 0) -> SymbolView:
         """The symbol as it is on disk now; its text and positions belong together."""
         if not body:
-            return view_of(hit, depth, info=await self.relations.hover(hit) if info else None)
+            return view_of(hit, depth, info=await self.navigation.hover(hit) if info else None)
         hit, read = await self.settled(hit.path, hit.name_path)
         hashes = body_hashes(read.text, hit.file, below(hit.file, hit.place))
         return view_of(hit, depth, body=read.text.slice(hit.symbol.range), hashes=hashes, digest=read.digest)

@@ -29,9 +29,9 @@ from serena_central.core.event_kinds import (
 )
 from serena_central.core.events import Event, EventBus, Severity
 from serena_central.core.groups import only_cause
+from serena_central.core.periodic import follow, repeat
 from serena_central.core.quoting import as_name, quoted
-from serena_central.core.repeating import follow, repeat
-from serena_central.core.running import Steps, running_time
+from serena_central.core.running_time import Steps, running_time
 from serena_central.lsp.installers.underway import Underway
 from serena_central.pool.state import Cause
 from serena_central.projects.project import Project
@@ -67,7 +67,7 @@ class ProjectSnapshot(msgspec.Struct, frozen=True):
     """Until all are indexed, by the rate of the last seconds; None where nothing tells."""
     opened_at: float | None = None
     last_used: float | None = None
-    remark: str | None = None
+    note: str | None = None
     installing: list[Underway] = []
     """Language servers that it misses and that are being installed."""
     given_up: dict[str, str] = {}
@@ -345,7 +345,7 @@ class ProjectRegistry:
             seconds_left=progress.seconds_left,
             opened_at=project.opened_at,
             last_used=project.last_used,
-            remark=project.tree.remark,
+            note=project.tree.note,
             installing=project.languages.installing(),
             given_up=project.languages.given_up(),
             side_languages=project.languages.side_languages(),

@@ -9,7 +9,7 @@ from anyio.abc import TaskStatus
 from serena_central.core.errors import StoreError
 from serena_central.core.event_kinds import ProjectOpened, ProjectRemoved
 from serena_central.core.events import Event, EventBus
-from serena_central.core.repeating import follow
+from serena_central.core.periodic import follow
 from serena_central.projects.registry import KnownProject, ProjectRegistry
 from serena_central.store.rows import ProjectRow
 from serena_central.store.store import Store

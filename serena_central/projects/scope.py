@@ -36,7 +36,7 @@ OPENING_S = 20.0
 """How long one of several projects may take to open, before the others' answers are sent without it."""
 
 RUNNERS_UP = 3
-"""How many modules a remark names that scored less."""
+"""How many modules a note names that scored less."""
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +64,7 @@ class Scope(NamedTuple):
 
     `failures` are those of several that could not be opened, by the name that the call used, or by root where another
     one of them has that name. `paths` maps path
-    arguments, as given, to absolute ones, where they were not meant relative to the project. `remark` tells the caller
+    arguments, as given, to absolute ones, where they were not meant relative to the project. `note` tells the caller
     about a choice that it did not make itself.
     """
 
@@ -73,7 +73,7 @@ class Scope(NamedTuple):
     grouped: bool = False
     failures: Mapping[str, SerenaCentralError] = MappingProxyType({})
     paths: Mapping[str, str] = MappingProxyType({})
-    remark: str | None = None
+    note: str | None = None
 
 
 async def resolve_scope(registry: ProjectRegistry, repos: SuperRepos, ask: Ask) -> Scope:
@@ -150,16 +150,16 @@ class _Rules:
         if self._ask.edits:
             return await self._edited(repo)
         scope = await self._several(below | {repo.root: repo.name}, f"all of {repo.name}")
-        scope = scope._replace(paths={path: "."} if path else {}, remark=_left_out(repo))
+        scope = scope._replace(paths={path: "."} if path else {}, note=_left_out(repo))
         own = next((one for one in scope.projects if one.root == repo.root), None)
         if own is not None and (place != repo.root or not self._has_own(own)):
             scope.projects.remove(own)
             if self._has_own(own, f"{place.relative_to(repo.root)}/"):
-                remark = (
+                note = (
                     f"Only modules were searched; {quoted(path)} also contains other files, which must be named "
                     "individually."
                 )
-                return scope._replace(remark=" ".join(filter(None, (remark, scope.remark))))
+                return scope._replace(note=" ".join(filter(None, (note, scope.note))))
         return scope
 
     async def _all_of(self, repo: SuperRepo) -> Scope:
@@ -169,7 +169,7 @@ class _Rules:
         own = next((one for one in scope.projects if one.root == repo.root), None)
         if own is not None and not self._has_own(own):
             scope.projects.remove(own)
-        return scope._replace(remark=_left_out(repo))
+        return scope._replace(note=_left_out(repo))
 
     async def _edited(self, repo: SuperRepo) -> Scope:
         """Raises ToolRefused where words don't tell the module that is to be changed."""
@@ -192,7 +192,7 @@ class _Rules:
         if self._repo is not None and self._repo.modules:
             roots = {module.root: name for name, module in self._repo.modules.items()}
             scope = await self._several({**others, **roots}, f"all modules of {self._repo.name}")
-            return scope._replace(remark=_left_out(self._repo))
+            return scope._replace(note=_left_out(self._repo))
         projects = self._registry.open_projects()
         if others:
             roots = {project.root: str(project.root) for project in projects}  # names need not differ
@@ -297,7 +297,7 @@ class _Rules:
         return Scope(
             [await self._registry.open(routed)],
             f"routed to {best.module} by semantic_context",
-            remark=f"Routed to {quoted(best.module)}, {best.points} points ({listed(best.reasons)}){others}.",
+            note=f"Routed to {quoted(best.module)}, {best.points} points ({listed(best.reasons)}){others}.",
         )
 
     # --- 4 to 6 --------------------------------------------------------------------------------------------------
@@ -337,7 +337,7 @@ class _Rules:
         return Scope(
             [await self._registry.open(module.root)],
             f"the default module of {repo.name}",
-            remark=f"The call does not identify a module of {quoted(repo.name)}, so its default_module "
+            note=f"The call does not identify a module of {quoted(repo.name)}, so its default_module "
             f"{quoted(module.name)} was "
             "used. To use another, pass project=, a path inside it, or semantic_context.",
         )

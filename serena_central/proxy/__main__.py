@@ -1,4 +1,4 @@
-"""`python -I -m serena_central.proxy`: the bridge where no console script can be relied on."""
+"""`python -I -m serena_central.proxy`: the proxy where no console script can be relied on."""
 
 from serena_central.proxy.main import main
 

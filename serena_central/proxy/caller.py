@@ -11,7 +11,7 @@ ACCEPT = b"application/json, text/event-stream"
 
 
 class Options(NamedTuple):
-    """What the command line and the environment say about this bridge's client."""
+    """What the command line and the environment say about this proxy's client."""
 
     folder: str
     """The client's working folder; empty where it says nothing."""

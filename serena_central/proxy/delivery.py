@@ -11,13 +11,12 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from serena_central.island.backoff import Backoff
-from serena_central.island.home import Unusable
+from serena_central.proxy.backpressure import Turn
 from serena_central.proxy.caller import Caller, modern_headers
+from serena_central.proxy.event_loop import Lock, Loop
 from serena_central.proxy.handshake import Handshake, NotTaken
 from serena_central.proxy.http1 import AWAY, Broken, Connection, Head, request
 from serena_central.proxy.link import Link, Unreachable
-from serena_central.proxy.loop import Lock, Loop
 from serena_central.proxy.messages import (
     INTERNAL_ERROR,
     Message,
@@ -27,7 +26,8 @@ from serena_central.proxy.messages import (
     read_object,
 )
 from serena_central.proxy.sse import EventParser
-from serena_central.proxy.turns import Turn
+from serena_central.standalone.backoff import Backoff
+from serena_central.standalone.home import Unusable
 
 ANSWER_BYTES = 64 * 1024 * 1024
 
@@ -73,7 +73,7 @@ class Knowledge(Protocol):
 
 
 class Delivery:
-    """Delivers for one bridge. `pass_on` writes a message of the server to the client."""
+    """Delivers for one proxy. `pass_on` writes a message of the server to the client."""
 
     def __init__(
         self,

@@ -7,9 +7,9 @@ the client never learns of it.
 import time
 
 from serena_central.proxy.caller import Caller
+from serena_central.proxy.event_loop import Loop
 from serena_central.proxy.http1 import AWAY, Broken, Connection, Head, request
 from serena_central.proxy.link import Link, Target
-from serena_central.proxy.loop import Loop
 from serena_central.proxy.messages import read_object
 from serena_central.proxy.sse import EventParser
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
-from serena_central.proxy.loop import READ, WRITE, Loop
+from serena_central.proxy.event_loop import READ, WRITE, Loop
 
 HEAD_BYTES = 64 * 1024
 """More than this before the body is no answer of a sane server."""

@@ -10,11 +10,11 @@ import time
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from serena_central.island.backoff import Backoff
-from serena_central.island.home import Home, read_token
+from serena_central.proxy.event_loop import Loop
 from serena_central.proxy.http1 import AWAY, Broken, Connection, connect
-from serena_central.proxy.loop import Loop
 from serena_central.proxy.starting import Starter
+from serena_central.standalone.backoff import Backoff
+from serena_central.standalone.home import Home, read_token
 
 CONNECT_S = 5.0
 PROOF_S = 30.0
@@ -161,7 +161,7 @@ class Link:
         token = self.token()
         if token is None:
             return  # there is nothing to give away
-        from serena_central.island.proof import BODY_BYTES, Question, Unproven  # brings OpenSSL
+        from serena_central.standalone.proof import BODY_BYTES, Question, Unproven  # brings OpenSSL
 
         question = Question(target.path.removesuffix("/mcp"))
         connection.deadline = time.monotonic() + PROOF_S

@@ -5,16 +5,16 @@ import json
 import os
 import sys
 
-from serena_central.island.exit_codes import NO_SERVER
-from serena_central.island.home import Home, Unusable, read_token, user_home
-from serena_central.island.private import is_loose, restrict_umask
-from serena_central.proxy.bridge import Bridge
 from serena_central.proxy.caller import Caller, Options, identity_of
-from serena_central.proxy.life import end_on_signals, end_with_parent
+from serena_central.proxy.event_loop import Loop
+from serena_central.proxy.lifetime import end_on_signals, end_with_parent
 from serena_central.proxy.link import Link, target_of
-from serena_central.proxy.loop import Loop
 from serena_central.proxy.pipes import Input, Output
 from serena_central.proxy.starting import Starter
+from serena_central.proxy.stdio_proxy import StdioProxy
+from serena_central.standalone.exit_codes import NO_SERVER
+from serena_central.standalone.home import Home, Unusable, read_token, user_home
+from serena_central.standalone.private import is_loose, restrict_umask
 
 DESCRIPTION = """\
 Connects an MCP client over stdio to this user's serena-central server, and starts the server
@@ -35,7 +35,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def parser(program: str) -> argparse.ArgumentParser:
-    """What every way of starting a bridge understands."""
+    """What every way of starting a proxy understands."""
     made = argparse.ArgumentParser(
         prog=program,
         description=DESCRIPTION,
@@ -74,11 +74,11 @@ def main() -> None:
     if asked.print_headers:
         print_headers(asked)
         return
-    bridge_stdio(asked)
+    proxy_stdio(asked)
 
 
 def print_headers(asked: argparse.Namespace) -> None:
-    """The headers that a client sends with each request if it needs no bridge; the session is a new one each time."""
+    """The headers that a client sends with each request if it needs no proxy; the session is a new one each time."""
     home = user_home()
     try:
         token = read_token(_token_file(asked, home) or "")
@@ -106,8 +106,8 @@ def print_config(module: str, arguments: list[str]) -> None:
     print(json.dumps({"mcpServers": {"serena": entry}}, indent=2))
 
 
-def bridge_stdio(asked: argparse.Namespace) -> None:
-    """Bridges stdin and stdout until the client goes."""
+def proxy_stdio(asked: argparse.Namespace) -> None:
+    """Proxies stdin and stdout until the client goes."""
     parent = os.getppid()
     restrict_umask()
     home, loop = user_home(), Loop()
@@ -115,12 +115,12 @@ def bridge_stdio(asked: argparse.Namespace) -> None:
     starter = None if asked.no_start or asked.url else Starter(loop, home)
     link = Link(loop, home, url=asked.url, token_file=_token_file(asked, home), starter=starter)
     caller = Caller(link, options_of(asked))
-    bridge = Bridge(loop, link, caller, Input(loop, 0), Output(loop, 1))
-    end_on_signals(loop, bridge.end, starter.reap if starter else _nothing)
-    end_with_parent(loop, bridge.end, parent)
+    proxy = StdioProxy(loop, link, caller, Input(loop, 0), Output(loop, 1))
+    end_on_signals(loop, proxy.end, starter.reap if starter else _nothing)
+    end_with_parent(loop, proxy.end, parent)
     _report_older_server(home)
     try:
-        loop.run(bridge.run())
+        loop.run(proxy.run())
     finally:
         _leave_blocking()
 
@@ -185,7 +185,7 @@ def _report_older_server(home: Home) -> None:
 
 
 def installed_version() -> str:
-    """Our version, found by its folder's name: `importlib.metadata` takes longer to import than all of the bridge."""
+    """Our version, found by its folder's name: `importlib.metadata` takes longer to import than all of the proxy."""
     for folder in sys.path:
         try:
             names = os.listdir(folder or ".")

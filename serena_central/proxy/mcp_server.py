@@ -1,4 +1,4 @@
-"""`serena-mcp-server`: the command that people's configurations name already. Starts a bridge as `serena-proxy` does.
+"""`serena-mcp-server`: the command that people's configurations name already. Starts a proxy as `serena-proxy` does.
 
 It takes the flags that are usual there, says which of them mean nothing here, and hands `--standalone` over to another
 program: one process, no server beside it.
@@ -8,7 +8,7 @@ import argparse
 import os
 import sys
 
-from serena_central.proxy.main import bridge_stdio, parser, print_config
+from serena_central.proxy.main import parser, print_config, proxy_stdio
 
 DESCRIPTION = """\
 An MCP server over stdio: it connects the client to this user's serena-central server, which
@@ -43,7 +43,7 @@ def main() -> None:
     elif asked.standalone:
         _become_standalone(asked)
     else:
-        bridge_stdio(asked)
+        proxy_stdio(asked)
 
 
 def _become_standalone(asked: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""JSON-RPC messages as far as a bridge must understand them: what kind, whose answer, which headers follow from it.
+"""JSON-RPC messages as far as a proxy must understand them: what kind, whose answer, which headers follow from it.
 
 Messages are passed on as they came. What is written here are the errors for what a client got wrong, and for what the
 server could not answer.
@@ -19,7 +19,7 @@ _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri
 _PLAIN = re.compile(r"[\x20-\x7e]+")
 _WRAPPED = re.compile(r"=\?base64\?.*\?=")
 _ANSWER = re.compile(rb'\{"jsonrpc":"2\.0","id":(-?\d{1,18}|"[^"\\]*"),"(?:result|error)":')
-"""How our server writes an answer: recognised without reading all of it."""
+"""How our server writes an answer: recognized without reading all of it."""
 
 _SAFE_METHODS = ("tools/list", "server/discover", "ping", "initialize", "completion/complete", "logging/setLevel")
 _SAFE_FAMILIES = ("resources/", "prompts/", "subscriptions/")

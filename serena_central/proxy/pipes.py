@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import AsyncGenerator
 
-from serena_central.proxy.loop import READ, WRITE, Lock, Loop
+from serena_central.proxy.event_loop import READ, WRITE, Lock, Loop
 
 LINE_BYTES = 64 * 1024 * 1024
 """Far more than the server takes; what is longer is no message."""

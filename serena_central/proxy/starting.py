@@ -1,6 +1,6 @@
 """Starts this user's server when none runs: detached, one at a time for all who ask at once, with a log that is named.
 
-Everything here can also be used by a command that starts a server in the background: it needs no bridge.
+Everything here can also be used by a command that starts a server in the background: it needs no proxy.
 """
 
 import os
@@ -9,10 +9,10 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
-from serena_central.island.home import Home
-from serena_central.island.lock import lock_at_once
-from serena_central.island.private import user_umask
-from serena_central.proxy.loop import Event, Loop
+from serena_central.proxy.event_loop import Event, Loop
+from serena_central.standalone.home import Home
+from serena_central.standalone.lock import lock_at_once
+from serena_central.standalone.private import user_umask
 
 if TYPE_CHECKING:
     import subprocess
@@ -108,7 +108,7 @@ def spawn_server(home: Home, arguments: Sequence[str] = ()) -> "subprocess.Popen
 
     `arguments` are for `serve`.
     """
-    import subprocess  # most bridges find a server that runs
+    import subprocess  # most proxies find a server that runs
 
     home.create()
     environment = {name: value for name, value in os.environ.items() if name not in NOT_FOR_SERVERS}

@@ -8,16 +8,16 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import cast
 
-from serena_central.island.backoff import Backoff
-from serena_central.island.home import Unusable
 from serena_central.proxy.caller import Caller
 from serena_central.proxy.delivery import ANSWER_BYTES
+from serena_central.proxy.event_loop import Loop
 from serena_central.proxy.handshake import Handshake, NotTaken
 from serena_central.proxy.http1 import Broken, Connection, request
 from serena_central.proxy.link import Link, Target, Unreachable
-from serena_central.proxy.loop import Loop
 from serena_central.proxy.messages import one_line, read_object
 from serena_central.proxy.sse import EventParser
+from serena_central.standalone.backoff import Backoff
+from serena_central.standalone.home import Unusable
 
 PAUSES_S = (0.1, 5.0)
 """Before a stream is opened again. None of them starts a server: only messages do."""
@@ -28,7 +28,7 @@ AWAY = (Broken, Unreachable, Unusable, TimeoutError, OSError)
 
 
 class Streams:
-    """Each is begun once and runs until the bridge ends."""
+    """Each is begun once and runs until the proxy ends."""
 
     def __init__(
         self, loop: Loop, link: Link, caller: Caller, handshake: Handshake, pass_on: Callable[[bytes], Awaitable[None]]

@@ -7,9 +7,9 @@ import socket
 import ssl
 import time
 
-from serena_central.island.home import Unusable
+from serena_central.proxy.event_loop import READ, WRITE, Loop
 from serena_central.proxy.http1 import TlsWants
-from serena_central.proxy.loop import READ, WRITE, Loop
+from serena_central.standalone.home import Unusable
 
 
 class TlsSocket:

@@ -28,9 +28,9 @@ from serena_central.core.event_kinds import (
     SessionRevived,
 )
 from serena_central.core.events import EventBus
-from serena_central.core.repeating import repeat
-from serena_central.core.running import Steps
-from serena_central.sessions.claim import Claim, Recognised
+from serena_central.core.periodic import repeat
+from serena_central.core.running_time import Steps
+from serena_central.sessions.client_identity import ClientIdentity, IdentifiedBy
 from serena_central.sessions.session import (
     ActiveProject,
     Session,
@@ -76,7 +76,7 @@ class SessionManager:
         self._steps = Steps(clock, steady or clock)
         self._sessions: dict[str, Session] = {}
 
-    def identify(self, claim: Claim) -> Session:
+    def identify(self, identity: ClientIdentity) -> Session:
         """The session that a request belongs to, created if it is new, woken if it slept.
 
         Raises:
@@ -85,19 +85,19 @@ class SessionManager:
             TooManySessions: it would be a new one, and all there may be are in use.
             InvalidArguments: its explicit id is no identifier.
         """
-        session_id, recognised = claim.recognise()
+        session_id, identified_by = identity.resolve()
         now = self._now()
         session = self._sessions.get(session_id)
         if session is None:
-            return self._create(session_id, recognised, claim, now)
-        if session.credential != claim.credential:
+            return self._create(session_id, identified_by, identity, now)
+        if session.credential != identity.credential:
             raise SessionNotFound(session_id)
         session.check_alive(now)
         if session.termination is not None:
             session.termination = None
             self._bus.publish(SessionRevived(message="The termination of a shared session expired", session=session.id))
         self._welcome_back(session)
-        session.touch(claim, now)
+        session.touch(identity, now)
         self._sync_interest(session)
         return session
 
@@ -117,17 +117,17 @@ class SessionManager:
             session.disconnected_at = None
             self._bus.publish(SessionReturned(session=session.id))
 
-    def _create(self, session_id: str, recognised: Recognised, claim: Claim, now: float) -> Session:
+    def _create(self, session_id: str, identified_by: IdentifiedBy, identity: ClientIdentity, now: float) -> Session:
         self._make_room()
-        session = Session(session_id, recognised, claim, now=now)
+        session = Session(session_id, identified_by, identity, now=now)
         self._sessions[session_id] = session
         self._bus.publish(
             SessionCreated(
                 session=session_id,
                 client=session.client_name,
                 version=session.client_version,
-                recognised=recognised.value,
-                folder=claim.working_folder,
+                identified_by=identified_by.value,
+                folder=identity.working_folder,
             )
         )
         return session
@@ -271,7 +271,7 @@ class SessionManager:
         if (
             not session.holders
             and now - session.last_activity >= self.policy.modern_disconnect_s
-            and session.recognised is not Recognised.TRANSPORT
+            and session.identified_by is not IdentifiedBy.TRANSPORT
         ):
             self.disconnect(session.id, "it was idle for too long")
         elif not session.seen_idle:

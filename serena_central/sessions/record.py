@@ -14,8 +14,8 @@ from anyio.abc import TaskStatus
 from serena_central.core.errors import SessionNotFound, StoreError
 from serena_central.core.event_kinds import CallFinished, SessionEvent
 from serena_central.core.events import Event, EventBus
-from serena_central.core.repeating import follow
-from serena_central.sessions.claim import Claim, Recognised
+from serena_central.core.periodic import follow
+from serena_central.sessions.client_identity import ClientIdentity, IdentifiedBy
 from serena_central.sessions.manager import TOMBSTONES_KEPT_S, SessionManager
 from serena_central.sessions.session import ActiveProject, Session, SessionState, Termination
 from serena_central.store.rows import SessionRow
@@ -101,7 +101,7 @@ class SessionRecorder:
 
 def _row(session: Session, state: str) -> SessionRow:
     project, killed = session.active_project, session.termination
-    by = session.recognised
+    by = session.identified_by
     return SessionRow(
         id=session.id,
         credential=session.credential,
@@ -114,9 +114,9 @@ def _row(session: Session, state: str) -> SessionRow:
         shared=session.shared,
         context=session.context,
         working_folder=session.working_folder,
-        explicit_id=session.id if by is Recognised.EXPLICIT else None,
-        transport_id=session.id if by is Recognised.TRANSPORT else session.transport_id,
-        conversation_id=session.id if by is Recognised.CONVERSATION else None,
+        explicit_id=session.id if by is IdentifiedBy.EXPLICIT else None,
+        transport_id=session.id if by is IdentifiedBy.TRANSPORT else session.transport_id,
+        conversation_id=session.id if by is IdentifiedBy.CONVERSATION else None,
         project_root=project.root if project else None,
         project_name=project.name if project else None,
         modes=list(session.modes),
@@ -130,7 +130,7 @@ def _row(session: Session, state: str) -> SessionRow:
 
 
 def _session(row: SessionRow, shared_kill_lift_s: float) -> Session:
-    claim = Claim(
+    identity = ClientIdentity(
         credential=row.credential,
         era="handshake" if row.era == "handshake" else "modern",
         client_name=row.client_name,
@@ -138,7 +138,7 @@ def _session(row: SessionRow, shared_kill_lift_s: float) -> Session:
         working_folder=row.working_folder,
         context=row.context,
     )
-    session = Session(row.id, _recognised(row), claim, now=row.created_at)
+    session = Session(row.id, _identified_by(row), identity, now=row.created_at)
     session.last_activity = row.last_activity
     # Who was connected when the server went has as long to come back as one that goes now.
     session.disconnected_at = row.last_activity if row.state == SessionState.DISCONNECTED else None
@@ -156,9 +156,9 @@ def _session(row: SessionRow, shared_kill_lift_s: float) -> Session:
     return session
 
 
-def _recognised(row: SessionRow) -> Recognised:
+def _identified_by(row: SessionRow) -> IdentifiedBy:
     if row.explicit_id:
-        return Recognised.EXPLICIT
+        return IdentifiedBy.EXPLICIT
     if row.transport_id:
-        return Recognised.TRANSPORT
-    return Recognised.CONVERSATION if row.conversation_id else Recognised.SHARED
+        return IdentifiedBy.TRANSPORT
+    return IdentifiedBy.CONVERSATION if row.conversation_id else IdentifiedBy.SHARED

@@ -14,7 +14,7 @@ import msgspec
 
 from serena_central.core.clock import utc
 from serena_central.core.errors import SessionTerminated
-from serena_central.sessions.claim import Claim, Recognised, shortened
+from serena_central.sessions.client_identity import ClientIdentity, IdentifiedBy, shortened
 from serena_central.sessions.minutes import Minutes
 
 LOG_LINES = 200
@@ -86,22 +86,22 @@ class RunningCall:
 class Session:
     """One conversation. Belongs to the event loop's thread."""
 
-    def __init__(self, session_id: str, recognised: Recognised, claim: Claim, *, now: float) -> None:
+    def __init__(self, session_id: str, identified_by: IdentifiedBy, identity: ClientIdentity, *, now: float) -> None:
         self.id = session_id
-        self.recognised = recognised
-        self.credential = claim.credential
-        self.era = claim.era
-        self.client_name = shortened(claim.client_name) or "unknown"
-        self.client_version = shortened(claim.client_version)
-        self.working_folder = claim.working_folder
-        self.context = claim.context
+        self.identified_by = identified_by
+        self.credential = identity.credential
+        self.era = identity.era
+        self.client_name = shortened(identity.client_name) or "unknown"
+        self.client_version = shortened(identity.client_version)
+        self.working_folder = identity.working_folder
+        self.context = identity.context
         self.created_at = now
         self.last_activity = now
         self.active_project: ActiveProject | None = None
         self.attached_root: str | None = None
         """The root that was told of this session's interest; the manager alone changes it."""
-        self.client_pid = claim.client_pid
-        self.modes: tuple[str, ...] = claim.modes
+        self.client_pid = identity.client_pid
+        self.modes: tuple[str, ...] = identity.modes
         self.opening: bytes | None = None
         """The `initialize` request of a handshake client, by which it can be taken back after a restart."""
         self.transport_id: str | None = None
@@ -139,7 +139,7 @@ class Session:
     @property
     def shared(self) -> bool:
         """Two windows may hide behind this session: nothing that one decides may stick for the other."""
-        return self.recognised is Recognised.SHARED
+        return self.identified_by is IdentifiedBy.SHARED
 
     def state(self, now: float, idle_after_s: float) -> SessionState:
         if self.terminated(now):
@@ -169,19 +169,19 @@ class Session:
             by, at, until = self.termination
             self.termination = Termination(by, at + seconds, None if until is None else until + seconds)
 
-    def touch(self, claim: Claim, now: float) -> None:
+    def touch(self, identity: ClientIdentity, now: float) -> None:
         """Takes over what a newer request says, and wakes an idle session."""
         self.last_activity = now
         self.seen_idle = False
-        if claim.client_name and self.client_name == "unknown":
-            self.client_name = shortened(claim.client_name)
-            self.client_version = shortened(claim.client_version)
-        if claim.working_folder:
-            self.working_folder = claim.working_folder
-        if claim.context:
-            self.context = claim.context
-        if claim.client_pid:
-            self.client_pid = claim.client_pid
+        if identity.client_name and self.client_name == "unknown":
+            self.client_name = shortened(identity.client_name)
+            self.client_version = shortened(identity.client_version)
+        if identity.working_folder:
+            self.working_folder = identity.working_folder
+        if identity.context:
+            self.context = identity.context
+        if identity.client_pid:
+            self.client_pid = identity.client_pid
 
     def note(self, text: str, level: str = "info", *, at: float) -> None:
         self.log.append(LogLine(at, level, text))
@@ -205,7 +205,7 @@ class SessionSnapshot(msgspec.Struct, frozen=True):
     client_name: str
     client_version: str
     era: str
-    recognised_by: str
+    identified_by: str
     state: SessionState
     created_at: float
     last_activity: float
@@ -230,7 +230,7 @@ def snapshot(session: Session, now: float, idle_after_s: float) -> SessionSnapsh
         client_name=session.client_name,
         client_version=session.client_version,
         era=session.era,
-        recognised_by=session.recognised.value,
+        identified_by=session.identified_by.value,
         state=session.state(now, idle_after_s),
         created_at=session.created_at,
         last_activity=session.last_activity,

@@ -11,7 +11,7 @@ from anyio.abc import TaskStatus
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.event_kinds import SessionCreated
 from serena_central.core.events import Event, EventBus
-from serena_central.core.repeating import follow
+from serena_central.core.periodic import follow
 from serena_central.projects.warming.warm_up_jobs import WarmUp
 from serena_central.projects.warming.warm_up_roots import Chosen
 

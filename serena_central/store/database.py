@@ -146,11 +146,11 @@ class Database:
                 with suppress(FileNotFoundError):
                     Path(f"{path}{suffix}").rename(f"{aside}{suffix}")
         reason = getattr(error, "orig", None) or error
-        remark = (
+        note = (
             f"The database {path} was corrupt ({reason}). It was set aside as {aside.name}, and a new one was created."
         )
-        self._tell(remark)
-        return remark
+        self._tell(note)
+        return note
 
 
 class _FileReplaced(StoreError):

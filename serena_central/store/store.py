@@ -19,7 +19,7 @@ from serena_central.core.clock import UnhurriedClock
 from serena_central.core.errors import StoreError
 from serena_central.core.event_kinds import StoreFailed, StoreReplaced
 from serena_central.core.events import Event, EventBus, Severity
-from serena_central.core.repeating import follow
+from serena_central.core.periodic import follow
 from serena_central.store.rows import EventRow
 from serena_central.store.writer import Writer
 
@@ -130,9 +130,9 @@ class Store:
             if self._database is not None:
                 self._database.close()
 
-    def _tell(self, remark: str) -> None:
+    def _tell(self, note: str) -> None:
         """Called in a worker thread."""
-        event = StoreReplaced(message=remark, severity=Severity.WARNING)
+        event = StoreReplaced(message=note, severity=Severity.WARNING)
         anyio.from_thread.run_sync(self._bus.publish, event)
 
 

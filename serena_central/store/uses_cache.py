@@ -14,18 +14,18 @@ SCHEMA_VERSION = 2
 
 _CREATE = """
 CREATE TABLE uses (
-    path TEXT, name_path TEXT, digest BLOB, world BLOB, blob BLOB, PRIMARY KEY (path, name_path)
+    path TEXT, name_path TEXT, digest BLOB, fingerprint BLOB, blob BLOB, PRIMARY KEY (path, name_path)
 ) WITHOUT ROWID
 """
 
 
 class CachedUses(NamedTuple):
-    """The uses of one symbol. `digest` covers what the answer depends on, `world` all files when it was asked."""
+    """The uses of one symbol. `digest` covers what the answer depends on, `fingerprint` all files when it was asked."""
 
     path: str
     name_path: str
     digest: bytes
-    world: bytes
+    fingerprint: bytes
     blob: bytes
 
 

@@ -17,7 +17,7 @@ from anyio.abc import TaskStatus
 from serena_central.core.errors import StoreError
 from serena_central.core.event_kinds import StoreDropped, StoreFailed, StoreRecovered
 from serena_central.core.events import EventBus, Severity
-from serena_central.island.backoff import backoff_s
+from serena_central.standalone.backoff import backoff_s
 from serena_central.store.flood import Flood
 from serena_central.store.rows import Removal, Row
 

@@ -20,7 +20,7 @@ from serena_central.files.search import find_containing
 from serena_central.files.tree import Change, FileTree
 from serena_central.symbols.go_packages import of_package
 from serena_central.symbols.index import Hit, SymbolIndex, lies_within
-from serena_central.symbols.indexing.incompleteness import PATIENT_S, Gap
+from serena_central.symbols.indexing.incompleteness import PATIENT_S, Incompleteness
 from serena_central.symbols.indexing.indexer import Indexer
 from serena_central.symbols.namepath import Pattern
 from serena_central.symbols.similar_names import FEW, NAMES_COMPARED, nearest
@@ -51,7 +51,7 @@ class Found(NamedTuple):
     """Symbols that fit, and what the search does not cover."""
 
     hits: list[Hit]
-    gaps: list[Gap]
+    gaps: list[Incompleteness]
 
 
 class Finder:

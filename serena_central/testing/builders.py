@@ -9,7 +9,7 @@ from serena_central.core.text import Position, Range
 from serena_central.projects.navigation.symbol_views import SymbolView
 from serena_central.symbols.kinds import kind_numbers
 from serena_central.tools.answer import MAX_CHARS, Answer
-from serena_central.tools.fitting import fit
+from serena_central.tools.answer_limits import fit
 from serena_central.tools.guidance import onboarding_state
 from serena_central.tools.symbols import as_json
 
@@ -39,14 +39,14 @@ def symbol(
     )
 
 
-def found(*symbols: SymbolView, remarks: Sequence[str] = ()) -> Answer:
+def found(*symbols: SymbolView, notes: Sequence[str] = ()) -> Answer:
     """What find_symbol answers: these symbols, with their bodies where they have one."""
-    return answered([as_json(one) for one in symbols], remarks=remarks)
+    return answered([as_json(one) for one in symbols], notes=notes)
 
 
-def nothing_found(*, remarks: Sequence[str] = ()) -> Answer:
+def nothing_found(*, notes: Sequence[str] = ()) -> Answer:
     """What find_symbol answers when nothing fits."""
-    return found(remarks=remarks)
+    return found(notes=notes)
 
 
 def onboarding_done(*memories: str) -> Answer:
@@ -62,18 +62,18 @@ def onboarding_missing() -> Answer:
 def grouped(by_project: Mapping[str, Answer]) -> Answer:
     """What a tool answers that was called on several projects, by their names."""
     values: dict[str, Any] = {name: _value(answer) for name, answer in by_project.items()}
-    remarks = [line for answer in by_project.values() for block in answer.blocks[1:] for line in block.splitlines()]
-    return _answer(values, remarks, of_several=True)
+    notes = [line for answer in by_project.values() for block in answer.blocks[1:] for line in block.splitlines()]
+    return _answer(values, notes, of_several=True)
 
 
-def answered(value: Any, *, remarks: Sequence[str] = ()) -> Answer:
-    """What a tool answers that returned `value`: a text as it is, anything else as JSON. A remark is one line."""
-    return _answer({"": value}, remarks, of_several=False)
+def answered(value: Any, *, notes: Sequence[str] = ()) -> Answer:
+    """What a tool answers that returned `value`: a text as it is, anything else as JSON. A note is one line."""
+    return _answer({"": value}, notes, of_several=False)
 
 
-def _answer(values: Mapping[str, Any], remarks: Sequence[str], *, of_several: bool) -> Answer:
+def _answer(values: Mapping[str, Any], notes: Sequence[str], *, of_several: bool) -> Answer:
     fitted = fit(values, MAX_CHARS, grouped=of_several)
-    return Answer([fitted.text, "\n".join(remarks)] if remarks else [fitted.text], fitted.shortened, fitted.data)
+    return Answer([fitted.text, "\n".join(notes)] if notes else [fitted.text], fitted.shortened, fitted.data)
 
 
 def _value(answer: Answer) -> Any:

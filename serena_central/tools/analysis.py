@@ -15,7 +15,7 @@ from serena_central.symbols.kinds import kind_numbers
 from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
-from serena_central.tools.symbols import Kinds, remark_tree
+from serena_central.tools.symbols import Kinds, note_tree
 
 LONG_S = 600.0
 """A large project's first collection takes minutes. What was found stays found: a call that is cut short goes on."""
@@ -63,22 +63,22 @@ async def dependency_graph(
         modules=modules,
         until=until,
     )
-    remark_tree(call, target)
+    note_tree(call, target)
     for module in modules:
-        remark_tree(call, module.project)
-    for remark in [*missing, *report.remarks]:
-        call.remark(remark)
+        note_tree(call, module.project)
+    for note in [*missing, *report.notes]:
+        call.note(note)
     render = RENDERERS[format]
 
     def smaller() -> str:
-        return render(report_of(report.project, report.folder, report.drawn, max_nodes=SMALL, remarks=report.remarks))
+        return render(report_of(report.project, report.folder, report.drawn, max_nodes=SMALL, notes=report.notes))
 
     def hot_spots() -> dict[str, Any]:
         found = report.analysis
         return {
             "nodes": report.nodes,
             "uses": report.uses,
-            "circles": [circle.name for circle in found.circles],
+            "cycles": [cycle.name for cycle in found.cycles],
             "most_used": msgspec.to_builtins(found.most_used),
             "most_using": msgspec.to_builtins(found.most_using),
         }

@@ -1,7 +1,7 @@
 """Answers: what a tool function returns.
 
 A tool returns a string, anything that is JSON, a `Listing` (tools/listing.py), or `Shaped`: the same answer in
-progressively shorter forms, of which the first that fits is sent (tools/fitting.py).
+progressively shorter forms, of which the first that fits is sent (tools/answer_limits.py).
 """
 
 from collections.abc import Callable, Sequence

@@ -18,7 +18,7 @@ from typing import Any
 import anyio
 
 from serena_central.config.settings import SharedSettings
-from serena_central.core import tracing, unanswered
+from serena_central.core import pending_waits, tracing
 from serena_central.core.errors import (
     CallCancelled,
     DeadlineExceeded,
@@ -33,20 +33,20 @@ from serena_central.core.groups import told_by
 from serena_central.core.ids import new_call_id
 from serena_central.core.progress import Listener, reporting_to
 from serena_central.core.quoting import escaped, quoted
-from serena_central.core.running import running_time
+from serena_central.core.running_time import running_time
 from serena_central.projects.editing.joint_edits import changing_nothing
 from serena_central.projects.project import Project
 from serena_central.projects.scope import Ask, Scope, resolve_scope
 from serena_central.sessions.session import RunningCall, Session
 from serena_central.store.rows import ToolCallRow
 from serena_central.tools.answer import MAX_CHARS, Answer
+from serena_central.tools.answer_limits import fit
 from serena_central.tools.catalogue import PATH_PARAMETERS, Tool
 from serena_central.tools.context import Services, ToolCall
-from serena_central.tools.fitting import fit
 from serena_central.tools.heartbeat import with_heartbeat
+from serena_central.tools.idempotency import Idempotency, idempotency_key
 from serena_central.tools.joining import edit_all
 from serena_central.tools.listing import Listing, page
-from serena_central.tools.once import Once, repeat_key
 from serena_central.tools.permissions import checked_settings, note_settings
 from serena_central.tools.trust import (
     note_dependencies,
@@ -81,7 +81,7 @@ CALL, SESSION, PROJECTS = "serena.call", "serena.session", "serena.projects"
 class ToolCaller:
     """Runs tool calls for any border."""
 
-    def __init__(self, services: Services, *, record: Callable[[ToolCallRow], None], once: Once) -> None:
+    def __init__(self, services: Services, *, record: Callable[[ToolCallRow], None], once: Idempotency) -> None:
         """`record` keeps a finished call; it must neither wait nor raise."""
         self._services = services
         self._catalogue = services.catalogue
@@ -146,7 +146,7 @@ class ToolCaller:
         session = call.session
         if request is None or tool.read_only or session.shared:
             return await self._call(tool, call, arguments, on_progress)
-        call.repeat = repeat_key(session.id, request, tool.name, arguments)
+        call.repeat = idempotency_key(session.id, request, tool.name, arguments)
         return await self._once.run(
             call.repeat,
             lambda: self._call(tool, call, arguments, on_progress),
@@ -215,8 +215,8 @@ class ToolCaller:
         for name in PATH_PARAMETERS:
             if parsed.get(name) in scope.paths:
                 parsed[name] = scope.paths[parsed[name]]
-        if scope.remark:
-            call.remark(scope.remark)
+        if scope.note:
+            call.note(scope.note)
         return scope
 
     async def _run(self, tool: Tool, call: ToolCall, scope: Scope, parsed: dict[str, Any]) -> Answer:
@@ -233,9 +233,9 @@ class ToolCaller:
             with _until(call, _timeout_of(tool, settings), tool.name):
                 results = {"": await tool.function(call, **parsed)}
         await _help_if_empty(call, results)
-        remarks = "\n".join(call.remarks)
-        fitted = fit(results, max(limit - len(remarks), limit // 2), grouped=scope.grouped)
-        answer = Answer([fitted.text, remarks] if remarks else [fitted.text], fitted.shortened, fitted.data)
+        notes = "\n".join(call.notes)
+        fitted = fit(results, max(limit - len(notes), limit // 2), grouped=scope.grouped)
+        answer = Answer([fitted.text, notes] if notes else [fitted.text], fitted.shortened, fitted.data)
         call.answer_chars = sum(map(len, answer.blocks))
         return answer
 
@@ -257,7 +257,7 @@ class ToolCaller:
             done = await edit_all(
                 parts, scope.failures, lambda label, one: _on_project(tool, calls[label], one, parsed, in_group=True)
             )
-            _gather_remarks(call, calls)
+            _gather_notes(call, calls)
             return {label: _failure(one) if isinstance(one, SerenaCentralError) else one for label, one in done.items()}
         places = anyio.CapacityLimiter(PROJECTS_AT_ONCE)
 
@@ -276,7 +276,7 @@ class ToolCaller:
         async with anyio.create_task_group() as tasks:
             for label, project in zip(calls, scope.projects, strict=True):
                 tasks.start_soon(one, label, project)
-        _gather_remarks(call, calls)
+        _gather_notes(call, calls)
         return results | {name: _failure(error) for name, error in scope.failures.items()}
 
     def _record(
@@ -340,7 +340,7 @@ async def _on_project(
             result = await tool.function(call, project, **parsed)
         except BaseExceptionGroup as group:
             raise told_by(group) from group
-    call.remark_restrictions(project)
+    call.note_restrictions(project)
     note_settings(call, project.root, settings)
     if tool.about == "code":
         note_restrictions(call, project)
@@ -383,7 +383,7 @@ def _timeout_of(tool: Tool, settings: SharedSettings) -> float:
 def _until(call: ToolCall, seconds: float, what: str) -> Generator[None]:
     """Bounds a part of a call: `seconds` after the call came. Raises DeadlineExceeded."""
     with (
-        unanswered.noting() as waited_for,
+        pending_waits.noting() as waited_for,
         anyio.CancelScope(deadline=call.began + seconds) as scope,
         running_time.counting(scope),
     ):
@@ -392,27 +392,27 @@ def _until(call: ToolCall, seconds: float, what: str) -> Generator[None]:
         raise DeadlineExceeded(what, seconds, "; ".join(dict.fromkeys(waited_for)))
 
 
-def _gather_remarks(call: ToolCall, parts: Mapping[str, ToolCall]) -> None:
+def _gather_notes(call: ToolCall, parts: Mapping[str, ToolCall]) -> None:
     for label, part in parts.items():
-        for remark in part.remarks:
-            call.remark(f"{quoted(label)}: {remark}")
+        for note in part.notes:
+            call.note(f"{quoted(label)}: {note}")
         call.if_empty += [partial(_labelled, label, help_) for help_ in part.if_empty]
 
 
 async def _labelled(label: str, help_: Callable[[], Awaitable[str]]) -> str:
-    remark = await help_()
-    return f"{quoted(label)}: {remark}" if remark else ""
+    note = await help_()
+    return f"{quoted(label)}: {note}" if note else ""
 
 
 async def _help_if_empty(call: ToolCall, results: Mapping[str, Any]) -> None:
-    """Adds the remarks for an answer that holds nothing, if it holds nothing."""
+    """Adds the notes for an answer that holds nothing, if it holds nothing."""
     if any(isinstance(result, Listing) and result.total for result in results.values()):
         return
     left = HELPED
     with anyio.move_on_after(HELP_S):
         for help_ in call.if_empty:
-            if left and (remark := await help_()):
-                call.remark(remark)
+            if left and (note := await help_()):
+                call.note(note)
                 left -= 1
 
 

@@ -28,15 +28,15 @@ async def summarize_changes(call: ToolCall) -> Shaped:
 
 
 async def changes_of(call: ToolCall) -> list[EditRow]:
-    """Edits of the session that were not taken back, the oldest first; remarks say what is not counted."""
+    """Edits of the session that were not taken back, the oldest first; notes say what is not counted."""
     rows = await call.services.history.edits(EditFilter(session=call.session.id, limit=MOST_EDITS))
     if len(rows) == MOST_EDITS:
-        call.remark(f"Only the newest {MOST_EDITS} edits are counted.")
+        call.note(f"Only the newest {MOST_EDITS} edits are counted.")
     if call.session.shared:
-        call.remark("Several clients may share this session; their changes are counted together.")
+        call.note("Several clients may share this session; their changes are counted together.")
     undone = await _undone(call, rows)
     for edit, by in undone.items():
-        call.remark(f"{edit} was undone by {by} and is not counted.")
+        call.note(f"{edit} was undone by {by} and is not counted.")
     return [row for row in reversed(rows) if row.id not in undone]
 
 

@@ -1,4 +1,4 @@
-"""What a tool function is handed: the session that called, the services it may use, and a place for remarks."""
+"""What a tool function is handed: the session that called, the services it may use, and a place for notes."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -18,7 +18,7 @@ from serena_central.tools.services import Services
 
 @dataclass
 class ToolCall:
-    """One call while it runs: who called, what may be used, and the remarks that will qualify its answer."""
+    """One call while it runs: who called, what may be used, and the notes that will qualify its answer."""
 
     id: str
     tool: str
@@ -30,13 +30,13 @@ class ToolCall:
     """Runs another tool as a call of its own, for tools that pass a question on."""
     projects: list[Project] = field(default_factory=list[Project])
     """Those it runs on, once that is known."""
-    remarks: list[str] = field(default_factory=list[str])
+    notes: list[str] = field(default_factory=list[str])
     if_empty: list[Callable[[], Awaitable[str]]] = field(default_factory=list[Callable[[], Awaitable[str]]])
-    """Makes a remark each, or an empty one, for an answer that holds nothing; not asked for where a project of the call
+    """Makes a note each, or an empty one, for an answer that holds nothing; not asked for where a project of the call
     has found something."""
     semantic_context: str | None = None
     repeat: str | None = None
-    """By what a repetition of this very call would be recognised; None where none could."""
+    """Identifies a repetition of this very call; None where none could."""
     person: bool = False
     """A person made it: at a command line, or in the dashboard."""
     together: object = None
@@ -65,18 +65,18 @@ class ToolCall:
         return opener_in(self.session.working_folder, person=self.person)
 
     def part(self, label: str) -> "ToolCall":
-        """This call as one of several projects sees it, whose group has this label: with remarks of its own."""
-        return replace(self, remarks=[], if_empty=[], page=self.page._replace(group=label))
+        """This call as one of several projects sees it, whose group has this label: with notes of its own."""
+        return replace(self, notes=[], if_empty=[], page=self.page._replace(group=label))
 
-    def remark(self, text: str) -> None:
+    def note(self, text: str) -> None:
         """Adds a line to the answer's second block, once; it is one line whatever names it repeats."""
         text = escaped(text)
-        if text not in self.remarks:
-            self.remarks.append(text)
+        if text not in self.notes:
+            self.notes.append(text)
 
-    def remark_restrictions(self, project: Project) -> None:
+    def note_restrictions(self, project: Project) -> None:
         """Says what is held back in a project that nobody trusts, once in a session until something else is."""
         restrictions, told, root = tuple(project.restrictions), self.session.held_back_told, str(project.root)
         if restrictions and told.get(root) != restrictions:
             told[root] = restrictions
-            self.remark(note(project.name, project.root, restrictions))
+            self.note(note(project.name, project.root, restrictions))

@@ -10,7 +10,7 @@ from serena_central.projects.project import Project
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.listing import Listing
-from serena_central.tools.symbols import remark_answer, remark_references
+from serena_central.tools.symbols import note_answer, note_references
 
 SEVERITIES = {1: "Error", 2: "Warning", 3: "Information", 4: "Hint"}
 
@@ -61,8 +61,8 @@ async def get_diagnostics_for_symbol(
     hit = await target.find_one(name_path, reference_file)
     spans = {hit.path: [hit.symbol.range]}
     if check_symbol_references:
-        used = await target.relations.references(hit)
-        remark_references(call, used)
+        used = await target.navigation.references(hit)
+        note_references(call, used)
         for use in used.references:
             spans.setdefault(use.path, []).append(use.holder.range if use.holder else use.range)
     answer: dict[str, list[DiagnosticView]] = {}
@@ -73,8 +73,8 @@ async def get_diagnostics_for_symbol(
 
 
 async def _diagnostics(call: ToolCall, target: Project, path: str) -> list[DiagnosticView]:
-    found, remark = await target.relations.diagnostics(path)
-    remark_answer(call, remark)
+    found, note = await target.navigation.diagnostics(path)
+    note_answer(call, note)
     return found
 
 

@@ -22,7 +22,7 @@ from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.listing import Listing
 from serena_central.tools.read_set import ReadSet
-from serena_central.tools.symbols import NAME_CHARS, per_file, remark_ignored, remark_names
+from serena_central.tools.symbols import NAME_CHARS, note_ignored, note_names, per_file
 
 _HAS_LINE_BREAK = re.compile(r"\n|\\n|\\r|\[\\s\\S\]|\[\\S\\s\]")
 
@@ -46,7 +46,7 @@ async def list_dir(
     folder = target.locate_folder(relative_path)
     ignored = target.tree.is_ignored if skip_ignored_files else None
     if skip_ignored_files:
-        remark_ignored(call, target)
+        note_ignored(call, target)
 
     def read() -> tuple[list[str], list[str], bool]:
         listed = list_folder(target.root, folder, recursive=recursive, ignored=ignored, hidden=target.access.hides)
@@ -55,7 +55,7 @@ async def list_dir(
     folders, files, truncated = await anyio.to_thread.run_sync(read)
     entries = [*folders, *files]
     if truncated:
-        call.remark(f"Truncated: only the first {len(entries)} entries are listed.")
+        call.note(f"Truncated: only the first {len(entries)} entries are listed.")
 
     def build(first: int, last: int) -> dict[str, list[str]]:
         return {"dirs": folders[first:last], "files": entries[max(first, len(folders)) : last]}
@@ -83,7 +83,7 @@ async def find_file(
 ) -> Listing:
     """Files whose name or path matches, in a folder and below. Ignored files are skipped."""
     await target.fresh()
-    remark_names(call, target)
+    note_names(call, target)
     folder = target.locate_folder(relative_path)
     prefix = folder + "/" if folder else ""
     fits = _fitting(file_mask, prefix)
@@ -132,7 +132,7 @@ async def read_file(
     if start_line > last:
         raise InvalidArguments(f"start_line {start_line} is after end_line {last}.")
     if read.invalid:
-        call.remark(
+        call.note(
             f"{path} contains bytes that are not valid {read.encoding}; they are shown as replacement characters."
         )
     last = min(last, text.line_count - 1)
@@ -190,11 +190,11 @@ async def search_for_pattern(
     found = await search(target.root, paths, request)
     hits = {shown(path): lines for path, lines in found.hits.items()}
     if skip_ignored_files:
-        remark_names(call, target)
-    for remark in found.remarks:
-        call.remark(remark)
+        note_names(call, target)
+    for note in found.notes:
+        call.note(note)
     if not hits and not request.multiline and _HAS_LINE_BREAK.search(substring_pattern):
-        call.remark("The pattern contains a line break, but lines are matched one by one. Pass multiline: true.")
+        call.note("The pattern contains a line break, but lines are matched one by one. Pass multiline: true.")
     lines = [(path, line) for path, some in hits.items() for line in some]
     return Listing(
         page=call.page,
@@ -217,12 +217,12 @@ async def _paths_to_search(call: ToolCall, target: Project, relative_path: str, 
             lambda: list_folder(target.root, inside, recursive=True, hidden=target.access.hides)
         )
         if listed.truncated:
-            call.remark(f"Truncated: only the first {len(listed.files)} files were searched.")
+            call.note(f"Truncated: only the first {len(listed.files)} files were searched.")
         # What a link leads to below the folder is searched in its own place.
         outside = [link for link in sorted(listed.links) if leads_out(target.root / inside, target.root / link)]
         if outside:
             one = f"{counted(len(outside), 'symlink')} that lead outside the folder, such as {outside[0]!r}"
-            call.remark(f"Not searched: the targets of {one}. Links are not followed out of the folder.")
+            call.note(f"Not searched: the targets of {one}. Links are not followed out of the folder.")
         return [path for path in listed.files if path not in listed.links]
     return paths_below(target, inside)
 

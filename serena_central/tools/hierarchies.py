@@ -13,7 +13,7 @@ from serena_central.symbols.kinds import kind_name
 from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
-from serena_central.tools.symbols import InFile, NamePath, find_declarations, remark_alone, remark_answer
+from serena_central.tools.symbols import InFile, NamePath, find_declarations, note_alone, note_answer
 
 Depth = Annotated[int, Meta(ge=1, le=10, description="Levels to follow")]
 
@@ -60,17 +60,17 @@ async def _hierarchy(
     call: ToolCall, target: Project, name_path: str, relative_path: str, direction: Direction, depth: int
 ) -> Shaped:
     if isinstance(call.together, Declarations):
-        nodes, remark = await hierarchy_in(target, call.together, direction, depth)
+        nodes, note = await hierarchy_in(target, call.together, direction, depth)
         top = {"name_path": name_path}
     else:
         hit = await target.find_one(name_path, relative_path)
-        nodes, remark = await target.relations.hierarchy(hit, direction, depth)
+        nodes, note = await target.navigation.hierarchy(hit, direction, depth)
         top = {"name_path": hit.name_path, "relative_path": hit.path}
         if direction in UPWARD or (direction == "supertypes" and is_structural(target, hit.path)):
-            remark_alone(call, target)
-    remark_answer(call, remark)
+            note_alone(call, target)
+    note_answer(call, note)
     if _count(nodes) >= NODES_LIMIT:
-        call.remark(f"Truncated: more than {NODES_LIMIT} symbols. Use a smaller depth.")
+        call.note(f"Truncated: more than {NODES_LIMIT} symbols. Use a smaller depth.")
     return shaped(
         lambda: {**top, direction: [_as_json(node, direction) for node in nodes]},
         Form("without deeper levels", lambda: {**top, direction: [node.in_short for node in nodes]}),

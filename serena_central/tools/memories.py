@@ -50,10 +50,10 @@ async def list_memories(
     names, left_out = await target.memories.names(topic)
     if left_out:
         entries = counted(left_out, "entry", "entries")
-        call.remark(f"Skipped: {entries} in the memory folders that are links or have names that are not valid.")
+        call.note(f"Skipped: {entries} in the memory folders that are links or have names that are not valid.")
     kept = [name for name in names if not target.memories.changeable(name)]
     for trouble in target.memories.troubles():
-        call.remark(trouble)
+        call.note(trouble)
     return {"memories": names, **({"read_only_memories": kept} if kept else {})}
 
 

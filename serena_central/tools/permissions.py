@@ -64,14 +64,14 @@ def check_command(call: ToolCall, project: Project, command: str, folder: str) -
 
 
 def note_settings(call: ToolCall, root: Path, found: "Effective | None") -> None:
-    """Adds a remark on files of settings that have errors; again if others are wrong."""
+    """Adds a note on files of settings that have errors; again if others are wrong."""
     if found is None:
         return
     note, place = _note(found), (str(root), "claude settings")
     if call.session.dependencies_told.get(place, "") != note:
         call.session.dependencies_told[place] = note
         if note:
-            call.remark(note)
+            call.note(note)
 
 
 def _note(found: "Effective") -> str:

@@ -55,7 +55,7 @@ class ReadSet:
     def _check_editable(self, path: str) -> None:
         self._target.edits.check_editable(path)
         if self._session.shared:
-            self._call.remark(SHARED_SESSION)
+            self._call.note(SHARED_SESSION)
 
     def record(self, edited: Edited, *, about: str | None = None) -> None:
         """After an edit, of the symbol `about` if it was one: what the session wrote it knows; what contains that, it

@@ -73,8 +73,8 @@ async def refactoring_report(call: ToolCall) -> str:
     for kind, title in TITLES.items():
         lines += ["", f"## {title}", "", *_comparison(compared[kind])]
     lines += ["", "## Outcome", "", _outcome(compared)]
-    if call.remarks:
-        lines += ["", "## Possibly incomplete", "", *(f"- {_text(remark)}" for remark in call.remarks)]
+    if call.notes:
+        lines += ["", "## Possibly incomplete", "", *(f"- {_text(note)}" for note in call.notes)]
     return "\n".join(lines) + "\n"
 
 
@@ -90,7 +90,7 @@ async def _parts(call: ToolCall, made: Sequence[EditRow]) -> list[Part]:
         try:
             project = await registry.open(registry.check(root))
         except SerenaCentralError as error:
-            call.remark(f"{quoted(root)} is not included: {error}")
+            call.note(f"{quoted(root)} is not included: {error}")
             continue
         repo = call.services.super_repos.around(root)
         inside = root.relative_to(repo.root).as_posix() if repo and root != repo.root else str(root)[1:]
@@ -101,8 +101,8 @@ async def _parts(call: ToolCall, made: Sequence[EditRow]) -> list[Part]:
 async def _findings(call: ToolCall, area: Area, project: Project) -> dict[Kind, Counter[str]]:
     where, validation = Extent([Part(Area("", ""), project)]), call.services.validation
     broken, unused = (await validation.broken(where)).whole, (await validation.unused(where)).whole
-    for remark in [*broken.remarks, *unused.remarks]:
-        call.remark(f"{quoted(area.name)}: {remark}")
+    for note in [*broken.notes, *unused.notes]:
+        call.note(f"{quoted(area.name)}: {note}")
     return {"broken": broken_keys(broken), "unused": unused_keys(unused)}
 
 
@@ -179,7 +179,7 @@ async def _holders(project: Project, path: str, hunks: list[Hunk]) -> list[str]:
     names: list[str] = []
     for line0 in lines_made(content, hunks):
         line = lines[line0] if line0 < len(lines) else ""
-        holder = project.relations.holder(path, Position(line0, len(line) - len(line.lstrip())))
+        holder = project.navigation.holder(path, Position(line0, len(line) - len(line.lstrip())))
         if line.strip():
             names.append(holder.name_path if holder else "<file>")
     return names

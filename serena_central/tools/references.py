@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import anyio
 from msgspec import Meta
 
-from serena_central.core import unanswered
+from serena_central.core import pending_waits
 from serena_central.core.errors import ReferencesUnknown, ServerBusy, ServerSilent
-from serena_central.core.running import running_time
+from serena_central.core.running_time import running_time
 from serena_central.projects.navigation.navigation import is_below
 from serena_central.projects.navigation.symbol_views import References, ReferenceView
 from serena_central.projects.project import Project
@@ -31,9 +31,9 @@ from serena_central.tools.symbols import (
     find_declarations,
     is_wanted,
     location,
-    remark_references,
+    note_references,
 )
-from serena_central.tools.unasked import remark_others, remark_unasked
+from serena_central.tools.unasked_modules import note_others, note_unasked
 
 PLACES_S = 5.0
 """Of a call's time, kept for what is known without the language server."""
@@ -70,12 +70,12 @@ async def find_referencing_symbols(
     async def ask() -> References:
         if together is not None:
             found = References([]) if below is None else await together.uses_in(target, below)
-            await remark_others(call, target, together)
+            await note_others(call, target, together)
         else:
             hit = await target.find_one(name_path, relative_path)
             found = await _references_to(target, hit, below or "")
-            await remark_unasked(call, target, hit)
-        remark_references(call, found)
+            await note_unasked(call, target, hit)
+        note_references(call, found)
         return found
 
     projects = target, *(together.asked if together is not None else ())
@@ -107,16 +107,16 @@ async def _references_to(target: Project, hit: Hit, below: str) -> References:
     kept_s = min(PLACES_S, (deadline - now) / 4)
     because = ""
     with (
-        unanswered.noting() as waited_for,
+        pending_waits.noting() as waited_for,
         anyio.CancelScope(deadline=deadline - kept_s) as scope,
         running_time.counting(scope),
     ):
         try:
-            return await target.relations.references(hit, below)
+            return await target.navigation.references(hit, below)
         except (ServerBusy, ServerSilent) as error:
             because = str(error).rstrip(".")
     because = because or "; ".join(dict.fromkeys(waited_for)) or "the language server has not answered"
-    examined = await target.relations.in_code(hit)
+    examined = await target.navigation.in_code(hit)
     places = [place for some in examined.code.values() for place in some if is_below(place.path, below)]
     lines = list(dict.fromkeys(f"{place.path}:{place.range.start.line0}" for place in places))
     more = max(len(lines) - PLACES_LISTED, 0) + len(examined.unexamined)
@@ -134,13 +134,13 @@ async def _continued(
         kept = answers.get(question)
         if kept is not None and kept.state == state:
             for note in kept.notes:
-                call.remark(note)
+                call.note(note)
             return kept.value
         why = "the last page's list is not kept any more" if kept is None else "files have changed since the last page"
-        call.remark(f"This page is of a new list, because {why}: some references may be missing or repeated.")
-    before = len(call.remarks)
+        call.note(f"This page is of a new list, because {why}: some references may be missing or repeated.")
+    before = len(call.notes)
     found = await ask()
-    answers.keep(question, state, found, len(found.references), call.remarks[before:])
+    answers.keep(question, state, found, len(found.references), call.notes[before:])
     return found
 
 

@@ -1,11 +1,11 @@
 """Everything that a server has below its faces, as one struct: what tools, pages, the API and MCP work with.
 
-It is declared once. A face that needs more extends it (`web/parts.py`); `app/` builds it.
+It is declared once. A face that needs more extends it (`web/web_services.py`); `app/` builds it.
 """
 
 from dataclasses import dataclass, field
 
-from serena_central.analysis.analysis_runs import Surveys
+from serena_central.analysis.analysis_runs import AnalysisRuns
 from serena_central.analysis.collector import Collections
 from serena_central.analysis.validation import Validation
 from serena_central.config.layers import Loaded
@@ -49,7 +49,7 @@ class Services:
     views: SymbolViews
     collections: Collections
     validation: Validation
-    surveys: Surveys
+    analysis_runs: AnalysisRuns
     catalogue: Catalogue
     offer: Offer
     baselines: Baselines = field(default_factory=Baselines)

@@ -78,7 +78,7 @@ async def execute_shell_command(
     # No deadline but the call's own.
     ended = await run(shell, folder, deadline_s=None, stdout=output, stderr=errors, environment=environment)
     if output.dropped:
-        call.remark(f"Truncated: {output.dropped} bytes of output after the first {OUTPUT_BYTES} were dropped.")
+        call.note(f"Truncated: {output.dropped} bytes of output after the first {OUTPUT_BYTES} were dropped.")
     if capture_stderr and errors.dropped:
-        call.remark(f"Truncated: only the last {STDERR_TAIL_BYTES} bytes of stderr are shown.")
+        call.note(f"Truncated: only the last {STDERR_TAIL_BYTES} bytes of stderr are shown.")
     return CommandResult(output.text, errors.text if capture_stderr else None, ended.exit_code, str(folder))

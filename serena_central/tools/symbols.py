@@ -28,7 +28,7 @@ from serena_central.projects.project import Project
 from serena_central.projects.superrepo.sibling_hierarchies import implementations_in
 from serena_central.projects.superrepo.sibling_references import Declarations, declarations
 from serena_central.symbols.index import Hit
-from serena_central.symbols.indexing.incompleteness import Gap
+from serena_central.symbols.indexing.incompleteness import Incompleteness
 from serena_central.symbols.kinds import kind_name, kind_numbers
 from serena_central.symbols.symbol import FileSymbols
 from serena_central.tools.answer import Form, Shaped, shaped
@@ -37,7 +37,7 @@ from serena_central.tools.context import ToolCall
 from serena_central.tools.listing import Listing
 from serena_central.tools.read_set import ReadSet
 from serena_central.tools.trust import read_by_syntax
-from serena_central.tools.unasked import remark_unasked
+from serena_central.tools.unasked_modules import note_unasked
 
 NESTED_LANGUAGES = frozenset({"java", "kotlin"})
 """Languages where a file's top level says nothing: one class, named like the file."""
@@ -78,41 +78,41 @@ def location(span: Range) -> dict[str, int]:
     return {"start_line": span.start.line0, "end_line": span.end.line0, "start_column": span.start.column}
 
 
-def remark_gaps(call: ToolCall, gaps: Iterable[Gap]) -> None:
+def note_gaps(call: ToolCall, gaps: Iterable[Incompleteness]) -> None:
     for gap in gaps:
-        call.remark(str(gap))
+        call.note(str(gap))
 
 
-def remark_tree(call: ToolCall, project: Project) -> None:
-    if project.tree.remark:
-        call.remark(project.tree.remark)
-    remark_names(call, project)
+def note_tree(call: ToolCall, project: Project) -> None:
+    if project.tree.note:
+        call.note(project.tree.note)
+    note_names(call, project)
 
 
-def remark_ignored(call: ToolCall, project: Project) -> None:
+def note_ignored(call: ToolCall, project: Project) -> None:
     """Says that next to all that there is is left out."""
     if project.tree.ignored_by:
-        call.remark(
+        call.note(
             f"Skipped: all top-level folders, ignored by {project.tree.ignored_by}. To include them, put "
             "`ignored_paths: ['!/*']` into .serena/project.yml."
         )
 
 
-def remark_names(call: ToolCall, project: Project) -> None:
+def note_names(call: ToolCall, project: Project) -> None:
     """Says what is left out: next to all that there is, or files for their names."""
-    remark_ignored(call, project)
+    note_ignored(call, project)
     if names := project.tree.not_utf8:
         entries = counted(len(names), "entry", "entries")
-        call.remark(
+        call.note(
             f"Skipped: {entries} whose names are not UTF-8 ({listed(names[:FEW_NAMES])}). list_dir shows them, and "
             "read_file accepts such names."
         )
 
 
-async def remark_data(call: ToolCall, project: Project, within: str) -> None:
+async def note_data(call: ToolCall, project: Project, within: str) -> None:
     """Says of an empty answer which files were not searched: those of data or markup, and what tools have built."""
     if outputs := project.tree.outputs():
-        call.remark(
+        call.note(
             f"Skipped: {listed(outputs[:FEW_NAMES])}{' and more' if len(outputs) > FEW_NAMES else ''}, marked as "
             "build output (CACHEDIR.TAG, .rustc_info.json, CMakeCache.txt). "
             "`ignored_paths: ['!FOLDER']` includes a folder."
@@ -120,29 +120,29 @@ async def remark_data(call: ToolCall, project: Project, within: str) -> None:
     if found := await project.read_by_name_alone(within):
         files = ", ".join(f"{number} {title}" for title, number in found.most_common(FEW_LANGUAGES))
         more = f" and {len(found) - FEW_LANGUAGES} more languages" if len(found) > FEW_LANGUAGES else ""
-        call.remark(
+        call.note(
             f"Not searched: data, markup and languages with few files: {files}{more}. To search one, set "
             "relative_path to one of its files, or name its language in the project's setting `languages`."
         )
 
 
-def remark_answer(call: ToolCall, remark: str | None, outside: int = 0) -> None:
+def note_answer(call: ToolCall, note: str | None, outside: int = 0) -> None:
     """Says why a language server's answer may lack something, and how much of it is not shown."""
-    if remark:
-        call.remark(f"Possibly incomplete: {remark}")
+    if note:
+        call.note(f"Possibly incomplete: {note}")
     if outside:
-        call.remark(f"{outside} more lie outside the project's files.")
+        call.note(f"{outside} more lie outside the project's files.")
 
 
-def remark_references(call: ToolCall, found: References) -> None:
-    remark_gaps(call, found.gaps)
-    remark_answer(call, found.remark, found.outside)
-    remark_answer(call, found.caveat)
+def note_references(call: ToolCall, found: References) -> None:
+    note_gaps(call, found.gaps)
+    note_answer(call, found.note, found.outside)
+    note_answer(call, found.caveat)
     if found.possible is not None:
-        remark_possible(call, found.possible)
+        note_possible(call, found.possible)
 
 
-def remark_possible(call: ToolCall, possible: PossibleReferences) -> None:
+def note_possible(call: ToolCall, possible: PossibleReferences) -> None:
     """Says what else may refer to a symbol, so that an empty answer is not taken for "unused"."""
     name = possible.name
     if possible.total:
@@ -151,13 +151,13 @@ def remark_possible(call: ToolCall, possible: PossibleReferences) -> None:
         common = (
             f" Built-in types also have a member {name}, so many of these may be unrelated." if possible.common else ""
         )
-        call.remark(
+        call.note(
             f"Possible references, in addition to those above: {counted(possible.total, 'place')} in code where the "
             "language "
             f"server cannot rule out that {name} means this symbol: {', '.join(places)}{more}.{common}"
         )
     if possible.unexamined:
-        call.remark(f"{name} occurs in {counted(possible.unexamined, 'further place')} that were not examined.")
+        call.note(f"{name} occurs in {counted(possible.unexamined, 'further place')} that were not examined.")
 
 
 def as_json(view: SymbolView) -> dict[str, Any]:
@@ -195,8 +195,8 @@ async def get_symbols_overview(
 ) -> Any:
     """Names of the symbols that a file defines, grouped by kind. Start here with an unknown file."""
     files, gaps = await target.overview(relative_path)
-    remark_gaps(call, gaps)
-    remark_tree(call, target)
+    note_gaps(call, gaps)
+    note_tree(call, target)
 
     def overview(path: str, file: FileSymbols) -> dict[str, Any]:
         nested = target.languages.language_of(path) in NESTED_LANGUAGES
@@ -214,7 +214,7 @@ async def get_symbols_overview(
         )
     filled = {path: file for path, file in files.items() if file.symbols}
     if not filled:
-        await remark_data(call, target, relative_path)
+        await note_data(call, target, relative_path)
     return _per_file(
         call,
         filled,
@@ -283,27 +283,27 @@ async def find_symbol(
     if 0 <= max_matches < len(hits):
         counts = Counter(hit.path for hit in hits)
         raise TooManyMatches(len(hits), max_matches, dict(counts.most_common(FILES_LISTED)))
-    remark_gaps(call, found.gaps)
-    remark_tree(call, target)
+    note_gaps(call, found.gaps)
+    note_tree(call, target)
     if not hits:
-        await _remark_nothing(call, target, name_path_pattern, relative_path, found.hits)
+        await _note_nothing(call, target, name_path_pattern, relative_path, found.hits)
     return await _listed(call, target, hits, body=include_body, info=include_info, depth=depth)
 
 
-async def _remark_nothing(
+async def _note_nothing(
     call: ToolCall, target: Project, pattern: str, relative_path: str, of_other_kinds: Sequence[Hit]
 ) -> None:
     """Says of an empty answer why it is empty, or what may be meant."""
     if of_other_kinds:
         kinds = Counter(kind_name(hit.symbol.kind) for hit in of_other_kinds)
-        call.remark(f"Matches of other kinds: {', '.join(f'{number} {kind}' for kind, number in kinds.most_common())}.")
+        call.note(f"Matches of other kinds: {', '.join(f'{number} {kind}' for kind, number in kinds.most_common())}.")
         return
     if relative_path and target.tree.is_ignored(target.locate(relative_path)):
-        call.remark(f"{quoted(relative_path)} is ignored and was not searched for symbols. read_file can read it.")
+        call.note(f"{quoted(relative_path)} is ignored and was not searched for symbols. read_file can read it.")
     if not target.named_file(relative_path):
-        await remark_data(call, target, relative_path)
+        await note_data(call, target, relative_path)
     for note in read_by_syntax(target).values():
-        call.remark(note)
+        call.note(note)
 
     async def near() -> str:
         close = await target.near(pattern, relative_path)
@@ -355,7 +355,7 @@ async def _view(call: ToolCall, target: Project, hit: Hit, *, body: bool, info: 
     try:
         return await target.view(hit, body=body, info=info, depth=depth)
     except LanguageServerError as error:
-        call.remark(f"Without info: {error}")
+        call.note(f"Without info: {error}")
         return await target.view(hit, body=body, depth=depth)
 
 
@@ -364,11 +364,11 @@ async def find_declarations(_call: ToolCall, projects: Sequence[Project], argume
     return await declarations(projects, arguments["name_path"], arguments["relative_path"])
 
 
-def remark_alone(call: ToolCall, target: Project) -> None:
+def note_alone(call: ToolCall, target: Project) -> None:
     """Says that an answer about one module is not about its siblings."""
     repo = call.services.super_repos.of(target.root)
     if repo is not None and any(module.root != target.root for module in repo.modules.values()):
-        call.remark(
+        call.note(
             f'Only {quoted(target.name)} was searched. project="*" also searches the other modules of the super-repo.'
         )
 
@@ -389,13 +389,13 @@ async def find_implementations(
 ) -> Listing:
     """Symbols that implement an interface, abstract class or method; searches all named projects."""
     if isinstance(call.together, Declarations):
-        hits, outside, remark = await implementations_in(target, call.together)
+        hits, outside, note = await implementations_in(target, call.together)
     else:
         hit = await target.find_one(name_path, relative_path)
-        found, outside, remark = await target.relations.implementations(hit)
+        found, outside, note = await target.navigation.implementations(hit)
         hits = [other for other in found if (other.path, other.place) != (hit.path, hit.place)]
-        remark_alone(call, target)
-    remark_answer(call, remark, outside)
+        note_alone(call, target)
+    note_answer(call, note, outside)
     return await _listed(call, target, hits, info=include_info)
 
 
@@ -418,8 +418,8 @@ async def find_declaration(
         holder = await target.find_one(containing_symbol_name_path, path, one_definition=True)
         first, last = text.offset(holder.symbol.range.start), text.offset(holder.symbol.range.end)
     position = text.position(first + await _one_group(regex, text.content[first:last], path))
-    hits, outside, remark = await target.relations.definition(path, position)
-    remark_answer(call, remark)
+    hits, outside, note = await target.navigation.definition(path, position)
+    note_answer(call, note)
     if not hits:
         places = [f"{place.path}:{place.range.start.line0}" for place in outside]
         if places:
@@ -457,10 +457,10 @@ async def get_symbol_context(
     hit = await target.find_one(name_path, relative_path)
     view = await target.view(hit, body=True)
     ReadSet(call, target).record_bodies([view])
-    info = await target.relations.hover(hit)
-    used = await target.relations.references(hit)
-    remark_references(call, used)
-    await remark_unasked(call, target, hit)
+    info = await target.navigation.hover(hit)
+    used = await target.navigation.references(hit)
+    note_references(call, used)
+    await note_unasked(call, target, hit)
     callers = list(dict.fromkeys(f"{use.path}: {use.holder.name_path}" for use in used.references if use.holder))
     context = {
         **as_json(view),
@@ -482,16 +482,16 @@ async def get_symbol_context(
 async def _callees(call: ToolCall, target: Project, hit: Hit) -> list[str]:
     spec = target.languages.spec_for(hit.path)
     try:
-        nodes, remark = await target.relations.hierarchy(hit, "outgoing", 1)
+        nodes, note = await target.navigation.hierarchy(hit, "outgoing", 1)
     except Inapplicable:
         return []
     except Unsupported:
-        call.remark(f"{spec.name if spec else 'The language server'} does not report callees.")
+        call.note(f"{spec.name if spec else 'The language server'} does not report callees.")
         return []
     except LanguageServerError as error:
-        call.remark(f"Without callees: {error}")
+        call.note(f"Without callees: {error}")
         return []
-    remark_answer(call, remark)
+    note_answer(call, note)
     return list(dict.fromkeys(node.in_short for node in sorted(nodes, key=lambda node: node.outside)))[:FEW]
 
 
@@ -505,8 +505,8 @@ async def find_all_symbols(
     """Name paths of all symbols per file."""
     include = kind_numbers(include_kinds)
     files, gaps = await target.overview(relative_path)
-    remark_gaps(call, gaps)
-    remark_tree(call, target)
+    note_gaps(call, gaps)
+    note_tree(call, target)
     names = [
         (path, file.name_path(place))
         for path, file in files.items()
@@ -514,7 +514,7 @@ async def find_all_symbols(
         if is_wanted(symbol.kind, include, frozenset())
     ]
     if not names and not target.named_file(relative_path):
-        await remark_data(call, target, relative_path)
+        await note_data(call, target, relative_path)
     return Listing(
         page=call.page,
         total=len(names),

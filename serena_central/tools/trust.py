@@ -6,33 +6,33 @@ from serena_central.tools.context import ToolCall
 
 
 def note_restrictions(call: ToolCall, project: Project) -> None:
-    """Adds a remark for each server that was asked and is kept from executing what the project brings."""
+    """Adds a note for each server that was asked and is kept from executing what the project brings."""
     root = str(project.root)
     for server, lacks in project.languages.restricted.items():
         if (root, server) not in call.session.restrictions_told:
             call.session.restrictions_told.add((root, server))
-            call.remark(
+            call.note(
                 f"{server} is restricted ({lacks}), because {root} is not trusted. "
                 f"To trust it: serena-central trust {root}"
             )
 
 
 def note_python(call: ToolCall, project: Project) -> None:
-    """Adds a remark on the environment that a server which was asked resolves imports in; again if it is another."""
+    """Adds a note on the environment that a server which was asked resolves imports in; again if it is another."""
     for server, note in project.languages.python.notes.items():
         place = str(project.root), server
         if note and call.session.pythons_told.get(place) != note:
             call.session.pythons_told[place] = note
-            call.remark(note)
+            call.note(note)
 
 
 def note_instead(call: ToolCall, project: Project) -> None:
-    """Adds a remark on servers in whose place, or beside which, files are read by syntax; again if that changes."""
+    """Adds a note on servers in whose place, or beside which, files are read by syntax; again if that changes."""
     for server, note in read_by_syntax(project).items():
         place = str(project.root), f"{server} instead"
         if call.session.dependencies_told.get(place) != note:
             call.session.dependencies_told[place] = note
-            call.remark(note)
+            call.note(note)
 
 
 def read_by_syntax(project: Project) -> dict[str, str]:
@@ -49,22 +49,22 @@ def read_by_syntax(project: Project) -> dict[str, str]:
 
 
 def note_dependencies(call: ToolCall, project: Project) -> None:
-    """Adds a remark on packages that a server which was asked does not find; again if others are missing."""
+    """Adds a note on packages that a server which was asked does not find; again if others are missing."""
     for (server, folder), note in project.languages.lacking().items():
         place = str(folder), server
         if call.session.dependencies_told.get(place) != note:
             call.session.dependencies_told[place] = note
-            call.remark(note)
+            call.note(note)
 
 
 def note_side_languages(call: ToolCall, project: Project) -> None:
-    """Adds a remark on languages whose servers are left alone; again if others are."""
+    """Adds a note on languages whose servers are left alone; again if others are."""
     found = project.languages.side_languages()
     place, names = (str(project.root), "side languages"), ", ".join(sorted(found))
     if names and call.session.dependencies_told.get(place) != names:
         call.session.dependencies_told[place] = names
         files = ", ".join(str(found[title]) for title in sorted(found))
-        call.remark(
+        call.note(
             f"Side languages: {files}. Their language servers are used once a call names such a file as its "
             "relative_path (setting side_language_percent)."
         )

@@ -17,7 +17,7 @@ from serena_central.tools.analysis import LONG_S, SECONDS, Seconds
 from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
-from serena_central.tools.symbols import remark_tree
+from serena_central.tools.symbols import note_tree
 
 NARROW = "Pass a smaller folder, or the paths that changed."
 
@@ -98,7 +98,7 @@ async def check_references(
     counting = [one for one in result.found if one.counts]
     hidden = 0 if possible else len(result.found) - len(counting)
     if hidden:
-        call.remark(
+        call.note(
             f"{counted(hidden, 'possible broken reference')} not listed: the definition may exist where the language "
             "server "
             "cannot see it. `possible: true` lists them (serena-central validate --possible)."
@@ -135,9 +135,9 @@ def _told(
     call: ToolCall, where: Extent, result: UnusedFound | Checked, what: str, in_full: Callable[[], dict[str, Any]]
 ) -> Shaped:
     for part in where.parts:
-        remark_tree(call, part.project)
-    for remark in [*where.missing, *result.remarks]:
-        call.remark(remark)
+        note_tree(call, part.project)
+    for note in [*where.missing, *result.notes]:
+        call.note(note)
     return shaped(
         in_full,
         Form("as counts per file", lambda: Counter(one.path for one in result.found)),

@@ -18,7 +18,7 @@ from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.guidance import project_prompt
 from serena_central.tools.modules import as_json, introduction
-from serena_central.tools.symbols import remark_tree
+from serena_central.tools.symbols import note_tree
 
 
 @tool("Activate project", reads=False, own_session=True, idempotent=True, ignored=("session",))
@@ -38,14 +38,14 @@ async def activate_project(
         )
     call.services.sessions.activate(call.session, ActiveProject(opened.name, str(opened.root)))
     for problem in repos.problems_at(opened.root):
-        call.remark(f"Settings: {problem}")
-    call.remark_restrictions(opened)
+        call.note(f"Settings: {problem}")
+    call.note_restrictions(opened)
     prompt = f"\n{project_prompt(opened)}" if opened.settings.initial_prompt else ""
     repo = repos.at(opened.root)
     if repo is not None:
         return f"{introduction(repo)}{prompt}"
     await opened.fresh()
-    remark_tree(call, opened)
+    note_tree(call, opened)
     languages = ", ".join(sorted(await opened.languages_in_use())) or "none recognized"
     what = f"{quoted(opened.root)}, {len(opened.tree.files)} files, languages: {languages}"
     return f"{quoted(opened.name)} is active ({what}).{prompt}"
@@ -58,7 +58,7 @@ async def get_current_config(call: ToolCall) -> dict[str, Any]:
     active = session.active_project
     repo = offer.super_repo(session)
     for problem in call.services.super_repos.problems_at(repo.root) if repo else ():
-        call.remark(f"Settings: {problem}")
+        call.note(f"Settings: {problem}")
     return {
         "session": session.id,
         "client": f"{session.client_name} {session.client_version}".strip(),
@@ -212,8 +212,8 @@ async def query_project(
         raise InvalidArguments(f"query_project: tool_params_json is not a JSON object: {error}.") from error
     answer = await call.run(call.session, tool_name, {**arguments, "project": project_name})
     for block in answer.blocks[1:]:
-        for remark in block.splitlines():
-            call.remark(remark)
+        for note in block.splitlines():
+            call.note(note)
     return answer.blocks[0]
 
 

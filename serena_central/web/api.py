@@ -21,15 +21,14 @@ from serena_central.core.descriptors import Descriptors, limit
 from serena_central.core.errors import InvalidArguments, SessionNotFound
 from serena_central.core.ids import new_session_id
 from serena_central.core.progress import Listener
-from serena_central.island.proof import NONCE
 from serena_central.projects.editing.undo import undo
 from serena_central.projects.root_policy import PERSON
-from serena_central.sessions.claim import Claim, shortened
+from serena_central.sessions.client_identity import ClientIdentity, shortened
 from serena_central.sessions.session import Session
+from serena_central.standalone.proof import NONCE
 from serena_central.store.query_results import EditFilter
 from serena_central.web.hangup import until_hung_up
 from serena_central.web.lines import Lines
-from serena_central.web.parts import Parts
 from serena_central.web.responses import body_of, number_in
 from serena_central.web.views import (
     edit_view,
@@ -41,6 +40,7 @@ from serena_central.web.views import (
     tool_statistics,
     tool_view,
 )
+from serena_central.web.web_services import WebServices
 
 FOLDER_HEADER = "x-serena-project"
 
@@ -76,7 +76,7 @@ class CallTool(msgspec.Struct):
 class Api:
     """The handlers of the route table, over the parts of the server that they show and steer."""
 
-    parts: Parts
+    parts: WebServices
     prover: Prover
     connections: Connections
     descriptors: Descriptors
@@ -115,7 +115,7 @@ class Api:
     async def open_session(self, request: Request) -> Any:
         asked = await body_of(request, OpenSession)
         session = self.parts.sessions.identify(
-            Claim(
+            ClientIdentity(
                 credential=credential_of(request.scope),
                 explicit_id=new_session_id(),
                 client_name=asked.client_name,
@@ -171,7 +171,7 @@ class Api:
 
     def _session_of(self, request: Request, session_id: str | None) -> Session:
         return self.parts.sessions.identify(
-            Claim(
+            ClientIdentity(
                 credential=credential_of(request.scope),
                 explicit_id=session_id,
                 client_name=request.headers.get("user-agent", "").partition("/")[0],

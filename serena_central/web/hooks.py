@@ -11,7 +11,7 @@ from serena_central.core.errors import InvalidArguments
 from serena_central.projects.coverage import coverage
 from serena_central.projects.registry import ProjectRegistry
 from serena_central.projects.superrepo.lookup import SuperRepos
-from serena_central.sessions.claim import Claim
+from serena_central.sessions.client_identity import ClientIdentity
 from serena_central.sessions.manager import SessionManager
 from serena_central.web.responses import body_of
 
@@ -41,11 +41,11 @@ class Hooks:
         return await coverage(self.projects, self.repos, paths, globs)
 
     async def close_conversation(self, request: Request) -> Any:
-        """The goodbye of a client that is recognised by its conversation's id alone. Raises SessionNotFound."""
+        """The goodbye of a client that is identified by its conversation's id alone. Raises SessionNotFound."""
         asked = await body_of(request, CloseConversation)
         if not asked.conversation:
             raise InvalidArguments("conversation must be the client's conversation id.")
-        claim = Claim(credential=credential_of(request.scope), conversation_id=asked.conversation)
-        session = self.sessions.get(claim.recognise()[0])
+        identity = ClientIdentity(credential=credential_of(request.scope), conversation_id=asked.conversation)
+        session = self.sessions.get(identity.resolve()[0])
         self.sessions.disconnect(session.id, "its client ended the conversation")
         return self.sessions.snapshot(session)

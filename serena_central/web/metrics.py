@@ -19,8 +19,8 @@ from serena_central.pool.breaker import BreakerState
 from serena_central.pool.snapshot import ServerSnapshot
 from serena_central.pool.state import RunState
 from serena_central.sessions.session import SessionState
-from serena_central.web.parts import Parts
 from serena_central.web.tally import BUCKETS_S
+from serena_central.web.web_services import WebServices
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
@@ -32,7 +32,7 @@ PREFIX = "serena_central_"
 class Metrics:
     """Collects from the parts that it was given. `collect` belongs to the event loop's thread and never waits."""
 
-    parts: Parts
+    parts: WebServices
 
     async def answer(self, request: Request) -> Response:
         """One scrape, in the format that the scraper asks for."""

@@ -1,7 +1,7 @@
-"""The stream by which a bridge shows that it lives: it carries one event, and ends when the bridge does.
+"""The stream by which a proxy shows that it lives: it carries one event, and ends when the proxy does.
 
 The kernel closes a dead process's connections, whatever killed it and on whatever machine it ran; so the server sees
-the end of every bridge, in both eras, without asking for processes by ids that may have been given away again.
+the end of every proxy, in both eras, without asking for processes by ids that may have been given away again.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -14,13 +14,13 @@ from starlette.types import Receive, Scope, Send
 
 from serena_central.access.auth import credential_of
 from serena_central.core.errors import SessionNotFound
-from serena_central.core.running import running_time
-from serena_central.sessions.claim import Claim
+from serena_central.core.running_time import running_time
+from serena_central.sessions.client_identity import ClientIdentity
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
 
 GRACE_S = 4.0
-"""A bridge that only lost its connection is back at once."""
+"""A proxy that only lost its connection is back at once."""
 
 
 class Presence:
@@ -45,7 +45,7 @@ class Presence:
         try:
             session = self._sessions.get(session_id)
         except SessionNotFound:
-            return self._sessions.identify(Claim(credential=credential, explicit_id=session_id))
+            return self._sessions.identify(ClientIdentity(credential=credential, explicit_id=session_id))
         if session.credential != credential:
             raise SessionNotFound(session_id)
         self._sessions.check_alive(session)

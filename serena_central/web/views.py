@@ -127,7 +127,7 @@ async def event_pages(store: Store, bus: EventBus, query: Mapping[str, str], lim
         return {
             "events": [event_row(event) for event in events[:limit]],
             "next_before": None,
-            "remark": f"only the newest: {error}",
+            "note": f"only the newest: {error}",
         }
     return {"events": page.events, "next_before": page.next_before}
 

@@ -96,7 +96,7 @@ async def busy_server(home: Path) -> AsyncGenerator[Life]:
         await http.delete(f"/api/sessions/{killed}", params={"by": "a user in the dashboard"})
         edits = (await http.get("/api/edits")).json()["edits"]
         (server, *_) = (await http.get("/api/servers")).json()["servers"]
-        await _survey(central, shop)
+        await _analysis_run(central, shop)
         paths = {"session": claude, "edit": edits[0]["id"], "server": server["id"], "tool": "find_symbol"}
         one = f"?root={quote(str(shop))}"
         pages = ("", "/graph", "/findings")
@@ -104,13 +104,13 @@ async def busy_server(home: Path) -> AsyncGenerator[Life]:
         yield Life(central, paths, queries)
 
 
-async def _survey(central: RunningCentral, root: Path) -> None:
-    surveys = central.central.dashboard.parts.surveys
+async def _analysis_run(central: RunningCentral, root: Path) -> None:
+    analysis_runs = central.central.dashboard.parts.analysis_runs
     for kind in KINDS:
         with central.central.bus.subscribe() as news:
-            surveys.start(root, kind)
+            analysis_runs.start(root, kind)
             async for event in news:
-                if event.kind == "survey.ended":
+                if event.kind == "analysis.ended":
                     break
 
 

@@ -73,15 +73,15 @@ async def test_a_graph_is_drawn_made_larger_folded_and_followed_to_the_uses(
         await expect(page.locator("main")).to_contain_text("from orders.order import Order")
 
 
-async def test_what_a_circle_and_a_node_are_made_of_is_found_by_the_keyboard(
+async def test_what_a_cycle_and_a_node_are_made_of_is_found_by_the_keyboard(
     central: RunningCentral, person: OpenPage
 ) -> None:
     async with person(central) as page:
         await drawn(page)
-        circles = page.locator("#circles")
-        await expect(circles).to_contain_text("orders/customer.py ↔ orders/order.py")
+        cycles = page.locator("#cycles")
+        await expect(cycles).to_contain_text("orders/customer.py ↔ orders/order.py")
         await expect(page.locator(".drawing .node.c1")).to_have_count(2)
-        await circles.get_by_role("link", name="orders/customer.py → orders/order.py").press("Enter")
+        await cycles.get_by_role("link", name="orders/customer.py → orders/order.py").press("Enter")
         await expect(page.locator(".uses tbody tr")).to_have_count(1)
         await page.go_back()
         await page.locator(".drawing").get_by_role("link", name="cart.py").press("Enter")
@@ -99,7 +99,7 @@ async def test_a_graph_is_there_without_a_script(central: RunningCentral, person
         with central.central.bus.subscribe() as news, anyio.fail_after(60):
             await page.get_by_role("button", name="Analyze: findings").click()
             async for event in news:
-                if event.kind == "survey.ended":
+                if event.kind == "analysis.ended":
                     break
         await page.goto(address)
         await page.get_by_role("link", name="1 broken reference").click()

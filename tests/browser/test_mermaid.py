@@ -27,7 +27,7 @@ async def test_a_graph_with_any_names_is_drawn_with_all_its_nodes_and_edges(chro
     files = dict(zip(NAMES, [*NAMES[1:], NAMES[0]], strict=True))
     definitions = [Definition(name, "x", 12, 0, {user: [(0, 0)]}) for name, user in files.items()]
     graph = graph_of(definitions, NAMES, "file", node_of=str)
-    drawn = RENDERERS["mermaid"](report_of("shop", "", graph, max_nodes=50, remarks=[]))
+    drawn = RENDERERS["mermaid"](report_of("shop", "", graph, max_nodes=50, notes=[]))
     page = await chromium.new_page()
     await page.set_content("<body></body>")
     await page.add_script_tag(path=MERMAID)
@@ -42,6 +42,6 @@ async def test_a_graph_with_any_names_is_drawn_with_all_its_nodes_and_edges(chro
     await page.set_content(picture)
     assert await page.locator(".node").count() == len(NAMES)
     assert await page.locator(".edgePaths path").count() == len(NAMES)
-    assert await page.locator(".node.circle").count() == len(NAMES)
+    assert await page.locator(".node.cycle").count() == len(NAMES)
     assert "größe 📏.py" in (await page.locator(".nodes").text_content() or "")
     await page.close()

@@ -8,7 +8,7 @@ import anyio
 import pytest
 from playwright.async_api import Page, Route, expect
 
-from serena_central.web.pages.acting import BY
+from serena_central.web.pages.actions import BY
 from tests.browser.conftest import OpenPage
 from tests.browser.life import CART, busy_server
 from tests.support.central import RunningCentral, running_central

@@ -166,7 +166,7 @@ async def test_what_is_only_possible_counts_since_a_revision_if_the_revision_did
     assert [(one["path"], one["line"], one["certainty"], one["new"]) for one in ended.json["broken"]] == [
         ("ring.py", 4, "possible", True)
     ]
-    assert "1 possible broken reference not listed" in ended.err + "".join(ended.json["remarks"])
+    assert "1 possible broken reference not listed" in ended.err + "".join(ended.json["notes"])
 
 
 async def test_a_folder_of_a_project_is_asked_about_with_what_all_of_the_project_uses(
@@ -237,7 +237,7 @@ async def test_validate_ends_in_its_seconds_with_what_it_found_and_says_what_it_
         serving.folder, "validate", "--unused", "--json", "--seconds", "2", "--project", str(root)
     )
     assert short.json["not_examined"] > 0
-    assert any("Out of time: " in remark for remark in short.json["remarks"])
+    assert any("Out of time: " in note for note in short.json["notes"])
     # What nobody could look at is no finding: the last file's functions are the only ones that nothing uses.
     assert {one["relative_path"] for one in short.json["unused"]} <= {"file_149.py"}
     assert short.code == 1

@@ -11,7 +11,7 @@ import anyio
 import msgspec.structs
 import pytest
 
-from serena_central.app import Central
+from serena_central.app import Application
 from serena_central.core.errors import ServerNotInstalled
 from serena_central.core.places import Places
 from serena_central.core.progress import reporting_to
@@ -48,7 +48,7 @@ def only_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GOBIN", raising=False)
 
 
-async def until_said(central: Central, root: Path, paths: list[str]) -> None:
+async def until_said(central: Application, root: Path, paths: list[str]) -> None:
     """Asks until the scripted server's symbol is found in all these files, and no note stands beside it."""
     found, note = await ask(central, root, "find_symbol", name_path_pattern="Said")
     while sorted(one["relative_path"] for one in found) != paths or note:

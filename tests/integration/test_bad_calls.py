@@ -302,5 +302,5 @@ async def test_a_catastrophic_regex_ends_and_holds_nobody_up(
                 answered += 1
     assert answered > 2
     assert said["find_declaration"]["isError"]
-    remarks = " ".join(block["text"] for block in said["search_for_pattern"]["content"])
-    assert said["search_for_pattern"]["isError"] or "evil.py" in remarks, remarks
+    notes = " ".join(block["text"] for block in said["search_for_pattern"]["content"])
+    assert said["search_for_pattern"]["isError"] or "evil.py" in notes, notes

@@ -14,8 +14,8 @@ import pytest
 from serena_central.tools.catalogue import PATH_PARAMETERS, Tool
 from serena_central.tools.families import CATALOGUE
 from tests.support.central import RunningCentral, running_central
+from tests.support.generated_arguments import HUGE, OPTIONAL, huge_file, odd_project, plausible, takes
 from tests.support.mcp import RawClient, messages_in
-from tests.support.odd import HUGE, OPTIONAL, huge_file, odd_project, plausible, takes
 from tests.support.scripted import CART
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from serena_central.app import Central
+from serena_central.app import Application
 from serena_central.core.errors import ServerNotInstalled
 from tests.support.central import running_parts, session_of
 from tests.support.fakes import FAKE_SERVER
@@ -41,8 +41,8 @@ def symbol(name: str, kind: int, line: int) -> dict[str, Any]:
     return {"name": name, "kind": kind, "range": span, "selectionRange": span, "children": []}
 
 
-async def ask(central: Central, root: Path, tool: str, **arguments: Any) -> tuple[Any, str]:
-    """The answer and its remarks."""
+async def ask(central: Application, root: Path, tool: str, **arguments: Any) -> tuple[Any, str]:
+    """The answer and its notes."""
     answer = await central.caller.call(session_of(central), tool, {"project": str(root), **arguments})
     return json.loads(answer.blocks[0].rpartition("\n")[2]), "\n".join(answer.blocks[1:])
 
@@ -65,18 +65,18 @@ async def test_reads_are_answered_by_syntax_with_the_reason_and_what_only_a_serv
 ) -> None:
     with anyio.fail_after(60):
         async with running_parts(tmp_path) as central:
-            overview, remark = await ask(central, root, "get_symbols_overview", relative_path="shop.go")
+            overview, note = await ask(central, root, "get_symbols_overview", relative_path="shop.go")
             assert overview == {"Struct": ["Shop"]}
-            assert remark.startswith("By syntax only (tree-sitter): 1 Go file. Reason: The language server gopls for")
-            assert "To install it: " in remark
-            said = remark
+            assert note.startswith("By syntax only (tree-sitter): 1 Go file. Reason: The language server gopls for")
+            assert "To install it: " in note
+            said = note
             (found,), again = await ask(central, root, "find_symbol", name_path_pattern="Shop/Open", include_body=True)
             assert found["body"] == "func (s *Shop) Open(at int) bool {\r\n\treturn at > s.größe\r\n}"
             assert found["body_location"] == {"start_line": 5, "end_line": 7, "start_column": 0}
-            assert remark in again.splitlines()
-            (found,), remark = await ask(central, root, "find_symbol", name_path_pattern="Shop", include_info=True)
+            assert note in again.splitlines()
+            (found,), note = await ask(central, root, "find_symbol", name_path_pattern="Shop", include_info=True)
             assert "info" not in found
-            assert "Without info: The language server gopls for" in remark
+            assert "Without info: The language server gopls for" in note
             found, again = await ask(central, root, "find_all_symbols", relative_path="shop.go")
             assert (found, again) == ({"shop.go": ["Shop", "Shop/größe", "Shop/Open"]}, said)
             with pytest.raises(ServerNotInstalled):
@@ -91,14 +91,14 @@ async def test_reads_are_answered_by_syntax_with_the_reason_and_what_only_a_serv
 async def test_a_server_that_arrives_later_replaces_what_syntax_said(tmp_path: Path, root: Path) -> None:
     with anyio.fail_after(60):
         async with running_parts(tmp_path) as central:
-            _, remark = await ask(central, root, "find_symbol", name_path_pattern="Shop")
-            assert "By syntax only" in remark
+            _, note = await ask(central, root, "find_symbol", name_path_pattern="Shop")
+            assert "By syntax only" in note
             write_server(tmp_path / "bin", "gopls", answers={"textDocument/documentSymbol": [symbol("Said", 5, 2)]})
             said = {"name_path_pattern": "Said", "relative_path": "shop.go"}
             while not (await ask(central, root, "find_symbol", **said))[0]:
                 await anyio.sleep(0.01)
-            overview, remark = await ask(central, root, "get_symbols_overview", relative_path="shop.go")
-            assert (overview, remark) == ({"Class": ["Said"]}, "")
+            overview, note = await ask(central, root, "get_symbols_overview", relative_path="shop.go")
+            assert (overview, note) == ({"Class": ["Said"]}, "")
 
 
 async def test_a_server_that_starts_slowly_or_not_at_all_holds_nobody_up(
@@ -112,14 +112,14 @@ async def test_a_server_that_starts_slowly_or_not_at_all_holds_nobody_up(
     (other / "a.go").write_text("package other\nfunc A() {}\n")
     with anyio.fail_after(60):
         async with running_parts(tmp_path) as central:
-            found, remark = await ask(central, root, "find_symbol", name_path_pattern="Shop")
+            found, note = await ask(central, root, "find_symbol", name_path_pattern="Shop")
             assert [one["kind"] for one in found] == ["Struct"]
-            assert "its language server gopls is starting; it is asked in the background" in remark
+            assert "its language server gopls is starting; it is asked in the background" in note
             write_server(tmp_path / "bin", "gopls", exit_at_start=3)
             monkeypatch.setattr("serena_central.projects.build.INDEXING.patience_s", 50)
-            found, remark = await ask(central, other, "find_symbol", name_path_pattern="A")
+            found, note = await ask(central, other, "find_symbol", name_path_pattern="A")
             assert [one["kind"] for one in found] == ["Function"]
-            assert "exited with code 3" in remark
+            assert "exited with code 3" in note
 
 
 def nested(functions: int) -> str:
@@ -139,15 +139,13 @@ async def test_a_file_that_nests_deeper_than_is_looked_at_says_so_also_after_a_r
                 ("find_symbol", {"name_path_pattern": "f1499", "relative_path": "deep.py"}),
                 ("find_all_symbols", {"relative_path": ""}),
             ):
-                _, remarks = await ask(central, root, tool, **arguments)
-                assert "deeper than 256 levels of syntax; some of its symbols may be missing" in remarks, (
+                _, notes = await ask(central, root, tool, **arguments)
+                assert "deeper than 256 levels of syntax; some of its symbols may be missing" in notes, (
                     tool,
-                    remarks,
+                    notes,
                 )
-            found, remarks = await ask(
-                central, root, "find_symbol", name_path_pattern="total", relative_path="plain.py"
-            )
-            assert (len(found), remarks) == (1, "")
+            found, notes = await ask(central, root, "find_symbol", name_path_pattern="total", relative_path="plain.py")
+            assert (len(found), notes) == (1, "")
 
 
 async def test_four_hundred_nested_functions_are_all_there(tmp_path: Path) -> None:
@@ -155,5 +153,5 @@ async def test_four_hundred_nested_functions_are_all_there(tmp_path: Path) -> No
     (root / ".git").mkdir(parents=True)
     (root / "deep.py").write_text(nested(400))
     async with running_parts(tmp_path) as central:
-        found, remarks = await ask(central, root, "find_symbol", name_path_pattern="f399")
-    assert (len(found), remarks) == (1, "")
+        found, notes = await ask(central, root, "find_symbol", name_path_pattern="f399")
+    assert (len(found), notes) == (1, "")

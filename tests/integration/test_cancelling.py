@@ -12,10 +12,10 @@ import anyio
 import pytest
 
 from serena_central.mcp_server import conversation
-from tests.support.bridge import bridging
 from tests.support.central import RunningCentral, running_central
 from tests.support.fakes import logged, methods_of
 from tests.support.mcp import Era, RawClient, sdk_client
+from tests.support.proxy import proxying
 from tests.support.scripted import REFERENCES, SYMBOLS, log_in, scripted_project, scripted_ty
 
 pytestmark = pytest.mark.anyio
@@ -76,9 +76,9 @@ async def by_hanging_up_on_the_api(central: RunningCentral, root: Path, era: Era
 
 
 @asynccontextmanager
-async def by_a_client_of_the_bridge(central: RunningCentral, root: Path, era: Era) -> AsyncGenerator[GiveUp]:
+async def by_a_client_of_the_proxy(central: RunningCentral, root: Path, era: Era) -> AsyncGenerator[GiveUp]:
     """Whose request is not answered any more."""
-    async with bridging(root.parent, era, "--url", f"{central.url}/mcp") as client:
+    async with proxying(root.parent, era, "--url", f"{central.url}/mcp") as client:
         await client.open()
         await client.call("activate_project", project=str(root))
         params = {"name": "find_referencing_symbols", "arguments": WHO_USES}
@@ -89,8 +89,8 @@ async def by_a_client_of_the_bridge(central: RunningCentral, root: Path, era: Er
 
 
 @asynccontextmanager
-async def by_killing_the_bridge(central: RunningCentral, root: Path, era: Era) -> AsyncGenerator[GiveUp]:
-    async with bridging(root.parent, era, "--url", f"{central.url}/mcp") as client:
+async def by_killing_the_proxy(central: RunningCentral, root: Path, era: Era) -> AsyncGenerator[GiveUp]:
+    async with proxying(root.parent, era, "--url", f"{central.url}/mcp") as client:
         await client.open()
         await client.call("activate_project", project=str(root))
         await client.begin("tools/call", {"name": "find_referencing_symbols", "arguments": WHO_USES})
@@ -121,8 +121,8 @@ async def by_killing_the_session(central: RunningCentral, root: Path, era: Era) 
 WAYS = (
     by_official_client,
     by_hanging_up,
-    by_a_client_of_the_bridge,
-    by_killing_the_bridge,
+    by_a_client_of_the_proxy,
+    by_killing_the_proxy,
     by_killing_the_session,
 )
 

@@ -31,7 +31,7 @@ async def test_calls_by_options_by_json_and_by_the_folder_one_stands_in(serving:
     arguments = json.dumps({"name_path_pattern": "Cart/total", "include_body": True, "project": str(project)})
     assert found(await run_command(serving.folder, "call", "find_symbol", "--arguments", arguments)) == by_options
     here = await run_command(serving.folder, "call", "find_symbol", *wanted, "--json", cwd=project)
-    assert found(here) == {"answer": by_options, "remarks": []}
+    assert found(here) == {"answer": by_options, "notes": []}
     by_kind = await run_command(
         serving.folder,
         *("call", "find_symbol", "--name-path-pattern", "Cart"),

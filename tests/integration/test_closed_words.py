@@ -82,7 +82,7 @@ async def test_what_was_kept_before_a_rule_is_not_shown_after_it(running: Runnin
     change: dict[str, Any] = {"relative_path": "app/hidden.py", "needle": "return 1", "repl": "return 3"}
     made = await call(running, root, "replace_content", **change, mode="literal")
     edit = json.loads(made)["edit"]
-    job = running.central.surveys.start(root, "graph")
+    job = running.central.analysis_runs.start(root, "graph")
     with anyio.fail_after(60):
         while not job.done:
             await anyio.sleep(0.02)

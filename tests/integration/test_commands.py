@@ -11,7 +11,7 @@ import anyio
 import click
 import pytest
 
-from serena_central.cli.endings import EXIT_CODES
+from serena_central.cli.exits import EXIT_CODES
 from serena_central.cli.main import cli, main
 from tests.support.child import PATIENCE_S, PROGRAM, Child, environment, run_command
 from tests.support.scripted_http import answer, scripted_http

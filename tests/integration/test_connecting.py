@@ -14,9 +14,9 @@ from mcp.client.stdio import stdio_client
 from mcp.types import ListRootsResult, Root
 
 from serena_central.clients.table import CLIENTS
-from tests.support.bridge import PROXY
 from tests.support.child import PATIENCE_S, Child, Ended, environment, run_command
 from tests.support.mcp import RawClient, text_of
+from tests.support.proxy import PROXY
 
 pytestmark = pytest.mark.anyio
 

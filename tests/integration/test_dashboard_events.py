@@ -138,7 +138,7 @@ async def test_the_export_has_every_event_that_matches_as_json_lines(
     monkeypatch.setattr(events, "MOST_EXPORTED", 10)
     *lines, last = (await visitor.http.get("/dashboard/events/export?kind=edit")).text.splitlines()
     assert len(lines) == 10
-    assert "only the newest 10" in json.loads(last)["remark"]
+    assert "only the newest 10" in json.loads(last)["note"]
     visitor.http.cookies.clear()
     assert (await visitor.http.get("/dashboard/events/export")).status_code == 401
 

@@ -9,12 +9,12 @@ from urllib.parse import quote
 import anyio
 import pytest
 
-from serena_central.analysis.analysis_run import GraphSurvey, Kind
+from serena_central.analysis.analysis_run import GraphRun, Kind
 from serena_central.analysis.collection import Definition
 from serena_central.core.errors import PathRefused
 from serena_central.core.progress import report
-from serena_central.web.pages import findings, graph, surveying, uses
-from serena_central.web.pages.drawing import Drawing, Edge, Node
+from serena_central.web.pages import analysis_status, findings, graph, uses
+from serena_central.web.pages.graph_drawing import Drawing, Edge, Node
 from serena_central.web.pages.listing import Option, Pager
 from serena_central.web.pages.page import Visit, link
 from tests.support.browser import Visitor, visiting
@@ -57,43 +57,45 @@ def visit(central: RunningCentral, root: Path, **query: str) -> Visit:
     return Visit(central.central.dashboard.parts, {}, {"root": str(root), **query}, 0.0)
 
 
-async def survey(central: RunningCentral, visitor: Visitor, root: Path, kind: Kind) -> None:
+async def analysis_run(central: RunningCentral, visitor: Visitor, root: Path, kind: Kind) -> None:
     """Presses the button, and waits for the end."""
     with central.central.bus.subscribe() as news, anyio.fail_after(60):
-        said = await visitor.act("/projects/one/survey", {"root": str(root), "kind": kind}, {"hx-request": "true"})
+        said = await visitor.act("/projects/one/analysis", {"root": str(root), "kind": kind}, {"hx-request": "true"})
         assert "running. Other callers" in said.text, said.text
         async for event in news:
-            if event.kind == "survey.ended":
+            if event.kind == "analysis.ended":
                 assert event.message == ""
                 return
 
 
-async def task(central: RunningCentral, root: Path, number: int = 0) -> surveying.Task:
-    return (await surveying.work(visit(central, root))).tasks[number]
+async def task(central: RunningCentral, root: Path, number: int = 0) -> analysis_status.Task:
+    return (await analysis_status.work(visit(central, root))).tasks[number]
 
 
 async def test_the_page_says_that_nobody_has_looked_yet(central: RunningCentral, root: Path) -> None:
     asked = visit(central, root)
     unknown: dict[str, Any] = {"found": "", "at": None, "changed": None, "running": False, "began": None}
     rest: dict[str, Any] = {"says": "", "share": None, "failure": ""}
-    assert await surveying.work(asked) == surveying.Work(
+    assert await analysis_status.work(asked) == analysis_status.Work(
         str(root),
         [
-            surveying.Task(kind="graph", title="Graph", url=link("/projects/one/graph", root=root), **unknown, **rest),
-            surveying.Task(
+            analysis_status.Task(
+                kind="graph", title="Graph", url=link("/projects/one/graph", root=root), **unknown, **rest
+            ),
+            analysis_status.Task(
                 kind="findings", title="Findings", url=link("/projects/one/findings", root=root), **unknown, **rest
             ),
         ],
     )
     assert await graph.shown(asked) == graph.Shown(False, None, "", 0, 0, [], "", [])
-    assert await graph.circles(asked) == graph.Circles(False, [], 0)
+    assert await graph.cycles(asked) == graph.Cycles(False, [], 0)
     assert await graph.spots(asked) == graph.Spots(False, [], [])
     empty = Pager(0, 0, 0, "", "")
     assert await findings.table(asked) == findings.Table(False, [], empty, 0, 0, 0, 0, [])
 
 
 async def test_what_uses_what_is_shown_exactly(central: RunningCentral, visitor: Visitor, root: Path) -> None:
-    await survey(central, visitor, root, "graph")
+    await analysis_run(central, visitor, root, "graph")
     asked = visit(central, root)
 
     def of(node: str) -> str:
@@ -106,7 +108,7 @@ async def test_what_uses_what_is_shown_exactly(central: RunningCentral, visitor:
         ]
 
     assert await graph.shown(asked) == graph.Shown(
-        surveyed=True,
+        analyzed=True,
         drawing=Drawing(
             width=323,
             height=142,
@@ -130,17 +132,17 @@ async def test_what_uses_what_is_shown_exactly(central: RunningCentral, visitor:
         uses=5,
         open_folders=[graph.Step("shop", link("/projects/one/graph", root=root, shut="shop"))],
         reset="",
-        remarks=[],
+        notes=[],
     )
 
     def edge(source: str, target: str, count: int, sample: str) -> graph.EdgeLink:
         url = link("/projects/one/uses", root=root, source=source, target=target)
         return graph.EdgeLink(source, target, count, url, sample)
 
-    assert await graph.circles(asked) == graph.Circles(
+    assert await graph.cycles(asked) == graph.Cycles(
         True,
         [
-            graph.CircleRow(
+            graph.CycleRow(
                 "shop/cart.py ↔ shop/line.py",
                 2,
                 1,
@@ -164,7 +166,7 @@ async def test_what_uses_what_is_shown_exactly(central: RunningCentral, visitor:
 async def test_folders_are_folded_and_looked_at_by_the_address_alone(
     central: RunningCentral, visitor: Visitor, root: Path
 ) -> None:
-    await survey(central, visitor, root, "graph")
+    await analysis_run(central, visitor, root, "graph")
     shut = await graph.shown(visit(central, root, shut="shop"))
     assert shut.drawing
     assert [(node.id, node.label) for node in shut.drawing.nodes] == [("shop", "shop (3)"), ("main.py", "main.py")]
@@ -195,9 +197,9 @@ async def test_folders_are_folded_and_looked_at_by_the_address_alone(
 async def test_an_edge_leads_to_its_uses_with_their_lines(
     central: RunningCentral, visitor: Visitor, root: Path
 ) -> None:
-    await survey(central, visitor, root, "graph")
+    await analysis_run(central, visitor, root, "graph")
     graph_url = link("/projects/one/graph", root=root)
-    around: dict[str, Any] = {"name": "till", "graph_url": graph_url, "surveyed": True, "changed": False}
+    around: dict[str, Any] = {"name": "till", "graph_url": graph_url, "analyzed": True, "changed": False}
     shown = await uses.uses(visit(central, root, source="main.py", target="shop"))
     assert shown == uses.Uses(
         **around,
@@ -226,7 +228,7 @@ async def test_an_edge_leads_to_its_uses_with_their_lines(
 
 
 async def test_findings_are_listed_with_their_confidence(central: RunningCentral, visitor: Visitor, root: Path) -> None:
-    await survey(central, visitor, root, "findings")
+    await analysis_run(central, visitor, root, "findings")
     broken = findings.Finding(
         "broken reference", "main.py", 3, "undefined name", "Name `nowhere` used when not defined", "certain"
     )
@@ -244,7 +246,7 @@ async def test_the_last_graph_is_there_after_a_restart_and_tells_when_code_has_c
 ) -> None:
     settings = {"projects": [str(root)]}
     async with running_central(tmp_path, settings) as central, visiting(central) as visitor:
-        await survey(central, visitor, root, "graph")
+        await analysis_run(central, visitor, root, "graph")
         (root / "notes.txt").write_text("no code\n")
         assert (await task(central, root)).changed is False
         (root / "main.py").write_text("print(1)\n")
@@ -257,7 +259,7 @@ async def test_the_last_graph_is_there_after_a_restart_and_tells_when_code_has_c
         assert (await task(central, root)).changed is True
 
 
-async def test_a_survey_is_watched_and_cancelled(
+async def test_an_analysis_run_is_watched_and_cancelled(
     central: RunningCentral, visitor: Visitor, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reached, fields = anyio.Event(), {"root": str(root), "kind": "graph"}
@@ -269,22 +271,22 @@ async def test_a_survey_is_watched_and_cancelled(
 
     monkeypatch.setattr("serena_central.analysis.collector.Collector.collect", collect)
     await central.central.projects.open(root)
-    await visitor.act("/projects/one/survey", fields)
+    await visitor.act("/projects/one/analysis", fields)
     with anyio.fail_after(60), central.central.bus.subscribe() as news:
         await reached.wait()
         running = await task(central, root)
         assert (running.running, running.says, running.share) == (True, "asking", 25.0)
         assert "Cancel graph" in await visitor.see(f"/projects/one/graph?root={quote(str(root))}")
-        await visitor.act("/projects/one/survey/cancel", fields)
+        await visitor.act("/projects/one/analysis/cancel", fields)
         async for event in news:
-            if event.kind == "survey.ended":
+            if event.kind == "analysis.ended":
                 break
     assert (await task(central, root)).failure.startswith("It was cancelled")
-    again = await visitor.act("/projects/one/survey/cancel", fields, {"hx-request": "true"})
+    again = await visitor.act("/projects/one/analysis/cancel", fields, {"hx-request": "true"})
     assert "already ended" in again.text
 
 
-async def test_why_a_survey_failed_is_said(
+async def test_why_an_analysis_run_failed_is_said(
     central: RunningCentral, visitor: Visitor, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def collect(*_: object, **__: object) -> None:
@@ -292,15 +294,17 @@ async def test_why_a_survey_failed_is_said(
 
     monkeypatch.setattr("serena_central.analysis.collector.Collector.collect", collect)
     with anyio.fail_after(60), central.central.bus.subscribe() as news:
-        await visitor.act("/projects/one/survey", {"root": str(root), "kind": "graph"})
+        await visitor.act("/projects/one/analysis", {"root": str(root), "kind": "graph"})
         async for event in news:
-            if event.kind == "survey.ended":
+            if event.kind == "analysis.ended":
                 break
     assert (await task(central, root)).failure == "Not this one."
 
 
-@pytest.mark.parametrize("action", ["survey", "survey/cancel"])
-async def test_surveys_need_the_browsers_token_and_a_known_kind(visitor: Visitor, root: Path, action: str) -> None:
+@pytest.mark.parametrize("action", ["analysis_run", "analysis_run/cancel"])
+async def test_analysis_runs_need_the_browsers_token_and_a_known_kind(
+    visitor: Visitor, root: Path, action: str
+) -> None:
     fields = {"root": str(root), "kind": "graph"}
     assert (await visitor.act(f"/projects/one/{action}", fields | {"csrf": "0" * 64})).status_code == 403
     assert (await visitor.act(f"/projects/one/{action}", fields | {"kind": "planet"})).status_code == 404
@@ -314,7 +318,7 @@ async def test_surveys_need_the_browsers_token_and_a_known_kind(visitor: Visitor
 async def test_pages_stay_small_for_large_graphs_with_long_names(
     central: RunningCentral, visitor: Visitor, root: Path, query: str, flat: bool
 ) -> None:
-    await central.central.dashboard.parts.surveys.keep(root, large(flat=flat))
+    await central.central.dashboard.parts.analysis_runs.keep(root, large(flat=flat))
     html = await visitor.see(f"/projects/one/graph?root={quote(str(root))}{query}")
     assert len(html.encode()) <= 50_000
     assert len(re.findall('class="node', html)) >= 1
@@ -331,4 +335,4 @@ def large(*, flat: bool) -> Any:
         Definition(name, f"Symbol{number}", 5, 0, {names[(number * 7 + step) % 1000]: [(1, 1)] for step in range(12)})
         for number, name in enumerate(names)
     ]
-    return GraphSurvey(at=1.0, worlds={}, areas=[], remarks=["x" * 5000] * 20, definitions=used, files=names)
+    return GraphRun(at=1.0, fingerprints={}, areas=[], notes=["x" * 5000] * 20, definitions=used, files=names)

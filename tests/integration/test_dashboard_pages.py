@@ -12,14 +12,14 @@ import anyio
 import httpx
 import pytest
 
-from serena_central.analysis.analysis_run import FindingsSurvey, GraphSurvey
+from serena_central.analysis.analysis_run import FindingsRun, GraphRun
 from serena_central.analysis.broken_references import Broken
 from serena_central.analysis.collection import Definition
 from serena_central.analysis.unused_symbols import Unused
 from serena_central.core.quoting import is_visible
 from serena_central.projects.registry import KnownProject
 from serena_central.sessions.session import ActiveProject
-from serena_central.web.pages.acting import BY
+from serena_central.web.pages.actions import BY
 from serena_central.web.pages.table import PAGES
 from tests.support.browser import Visitor, shown
 from tests.support.central import RunningCentral, running_central, session_of
@@ -241,8 +241,8 @@ async def test_words_of_clients_files_and_logs_stay_words_on_every_page(
         edits = (await http.get("/api/edits")).json()["edits"]
         assert edits
         (server, *_) = (await http.get("/api/servers")).json()["servers"]
-    await central.central.dashboard.parts.surveys.keep(root, GRAPH)
-    await central.central.dashboard.parts.surveys.keep(root, FINDINGS)
+    await central.central.dashboard.parts.analysis_runs.keep(root, GRAPH)
+    await central.central.dashboard.parts.analysis_runs.keep(root, FINDINGS)
     named = {"session": one.session, "edit": edits[0]["id"], "server": server["id"], "tool": "find_symbol"}
     for page in PAGES:
         path = page.path.format_map(named)
@@ -263,21 +263,21 @@ PATHS = [f"{HOSTILE}/{number}.py" for number in range(3)]
 
 USES = {user: [(0, 0)] for user in PATHS}
 
-GRAPH = GraphSurvey(
+GRAPH = GraphRun(
     at=0.0,
-    worlds={},
+    fingerprints={},
     areas=[],
-    remarks=[HOSTILE],
+    notes=[HOSTILE],
     definitions=[Definition(path, HOSTILE, 12, 0, dict(USES)) for path in PATHS],
     files=PATHS,
 )
-"""A circle of files whose names, and whose symbols' names, are hostile."""
+"""A cycle of files whose names, and whose symbols' names, are hostile."""
 
-FINDINGS = FindingsSurvey(
+FINDINGS = FindingsRun(
     at=0.0,
-    worlds={},
+    fingerprints={},
     areas=[],
-    remarks=[HOSTILE],
+    notes=[HOSTILE],
     unused=[Unused(HOSTILE, 0, HOSTILE, 12, "high", HOSTILE)],
     broken=[Broken(HOSTILE, 0, 0, "missing member", HOSTILE, HOSTILE, HOSTILE)],
     checked=1,
@@ -285,7 +285,7 @@ FINDINGS = FindingsSurvey(
 
 AIMED = urlencode({"opened": HOSTILE, "shut": f"{HOSTILE}//x", "folder": HOSTILE, "of": HOSTILE, "source": HOSTILE})
 
-PLAIN = """a b body button caption circle code dd defs details div dl dt figcaption figure form g h1 h2 h3 head header
+PLAIN = """a b body button caption cycle code dd defs details div dl dt figcaption figure form g h1 h2 h3 head header
 html img input label legend li line link main marker meta nav ol option p path pre rect script section select span
 summary svg table tbody td text textarea th thead time title tr ul wbr"""
 """Elements that pages are made of; whatever else is seen came from outside."""

@@ -77,7 +77,7 @@ async def body(central: Any, root: Path, name_path: str, path: str) -> str:
 async def test_headings_are_a_tree_of_sections_that_are_read_and_replaced(tmp_path: Path, root: Path) -> None:
     with anyio.fail_after(60):
         async with running_parts(tmp_path) as central:
-            listed, remark = await ask(central, root, "find_all_symbols", relative_path="guide.md")
+            listed, note = await ask(central, root, "find_all_symbols", relative_path="guide.md")
             assert listed == {
                 "guide.md": [
                     "Guide",
@@ -87,7 +87,7 @@ async def test_headings_are_a_tree_of_sections_that_are_read_and_replaced(tmp_pa
                     "Guide/Later",
                 ]
             }
-            assert "By syntax only (tree-sitter): 1 Markdown file" in remark
+            assert "By syntax only (tree-sitter): 1 Markdown file" in note
             overview, _ = await ask(central, root, "get_symbols_overview", relative_path="guide.md", depth=1)
             assert overview == {"String": [{"Guide": {"String": ["Usage[0]", "Usage[1]", "Later"]}}]}
             assert await body(central, root, "Guide/Later", "guide.md") == "Later\n-----\n\n> # quoted\n\nEnd."

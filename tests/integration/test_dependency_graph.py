@@ -15,7 +15,7 @@ import starlette
 from serena_central.analysis import collector
 from serena_central.analysis.collector import Collections
 from serena_central.analysis.reference_queries import Answered, Asked, uses_of
-from serena_central.analysis.uncertain_places import Doubts
+from serena_central.analysis.uncertain_places import UncertainPlaces
 from serena_central.core.text import Range
 from tests.support.central import running_central
 from tests.support.mcp import RawClient
@@ -93,7 +93,7 @@ async def test_a_second_graph_asks_the_language_server_nothing(package: Path, tm
         status.write_text(status.read_text() + "\nHTTP_999 = 999\n")
         changed = await collector.collect("starlette")
         assert 0 < changed.asked < first.asked
-        assert any("reused although other files changed" in remark for remark in changed.remarks)
+        assert any("reused although other files changed" in note for note in changed.notes)
 
 
 async def test_a_graph_tells_how_far_it_is_ends_when_its_caller_hangs_up_and_then_goes_on_where_it_was(
@@ -213,5 +213,5 @@ async def test_what_possible_references_cost_is_bounded(doubtful: Path, tmp_path
         text = (await project.read("other.py")).text
         start = text.content.index("select_rows")
         span = Range(text.position(start), text.position(start + len("select_rows")))
-        assert await Doubts(project).in_code(hit, {"other.py": [span]}) == ({"other.py": [span]}, 0)
-        assert await Doubts(project, most_parsed=0).in_code(hit, {"other.py": [span]}) == ({}, 1)
+        assert await UncertainPlaces(project).in_code(hit, {"other.py": [span]}) == ({"other.py": [span]}, 0)
+        assert await UncertainPlaces(project, most_parsed=0).in_code(hit, {"other.py": [span]}) == ({}, 1)

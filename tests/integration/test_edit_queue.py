@@ -8,7 +8,7 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from serena_central.app import Central
+from serena_central.app import Application
 from serena_central.core.errors import EditConflict, EditNotInTime
 from serena_central.editing.change import Author, FileChange
 from tests.support.central import running_parts, session_of
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 AUTHOR = Author(session="s", client="c", tool="t", call="c-1")
 
 
-async def _insert(central: Central, root: Path, who: str, name: str) -> None:
+async def _insert(central: Application, root: Path, who: str, name: str) -> None:
     arguments = {"name_path": "Cart", "relative_path": "cart.py", "body": f"{name} = 0", "project": str(root)}
     await central.caller.call(session_of(central, explicit_id=who), "insert_after_symbol", arguments)
 

@@ -19,7 +19,7 @@ from serena_central.files.listing import list_folder
 from serena_central.files.repository import OuterRules
 from serena_central.files.search import SearchRequest, files_containing, search
 from serena_central.files.text import digest_of, read_text
-from serena_central.files.walk import TEMPORARY, Survey
+from serena_central.files.walk import TEMPORARY, TreeScan
 from serena_central.files.words import words_of
 from tests.support.central import RunningCentral, running_central
 from tests.support.editing import applier_in, contents, operation, replacing
@@ -88,9 +88,9 @@ def _look(world: World) -> list[str]:
     listed = list_folder(root, "", recursive=True, hidden=lambda _path: False)
     found += [path for path in listed.files + listed.folders if CANARY in path]
     outer = OuterRules(root)
-    survey = Survey(root, outer, use_git=True)
-    survey.look_everywhere(outer)
-    found += [path for path in survey.take() if CANARY in path]
+    analysis_run = TreeScan(root, outer, use_git=True)
+    analysis_run.look_everywhere(outer)
+    found += [path for path in analysis_run.take() if CANARY in path]
     return found
 
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from serena_central.tools.catalogue import Tool
 from serena_central.tools.families import CATALOGUE
 from tests.support.central import RunningCentral, running_central
+from tests.support.generated_arguments import OPTIONAL, huge_file, odd_arguments, odd_project
 from tests.support.mcp import ACCEPT, HANDSHAKE, MODERN, Era, RawClient, messages_in
-from tests.support.odd import OPTIONAL, huge_file, odd_arguments, odd_project
 from tests.support.scripted import behave, scripted_ty
 
 pytestmark = pytest.mark.anyio

@@ -130,10 +130,10 @@ async def test_a_session_is_told_what_it_changed_and_nothing_else(http: httpx.As
     await http.post("/api/tools/read_file", json={"session": "mine", "arguments": {"relative_path": str(file)}})
     kept = await edit(http, file, "first", "def first():\n    return 100", "mine")
     await edit(http, file, "second", "def second():\n    return 200", "others")
-    told, remarks = await summary("mine")
+    told, notes = await summary("mine")
     summed = json.loads(told)
 
     assert summed["files"] == {str(file.parent): {"mod.py": {"edits": 1, "lines_added": 1, "lines_removed": 1}}}
     assert [one["edit"] for one in summed["edits"]] == [kept]
-    assert f"{undone} was undone by ada" in remarks
+    assert f"{undone} was undone by ada" in notes
     assert (await summary("nobody"))[0] == "This session has made no changes."

@@ -69,7 +69,7 @@ class Renaming:
         for file in self.files:
             file.write_text("from home import name0\n\nprint(name0())\n")
         self._client = RawClient(httpx.AsyncClient(base_url="http://nowhere"), "modern")
-        self._headers = {"x-serena-session": "bridge"}
+        self._headers = {"x-serena-session": "proxy"}
         self.number = 0
         self._sent: httpx.Request | None = None
 

@@ -45,7 +45,7 @@ class Repeating:
         """`files`: one of each project that is edited, of one name."""
         self.files = files
         self.sent: list[tuple[bytes, dict[str, str]]] = []
-        self._bridge = {"x-serena-session": "bridge"} if call_header else {}
+        self._proxy = {"x-serena-session": "proxy"} if call_header else {}
         self._client = RawClient(httpx.AsyncClient(base_url="http://nowhere"), "modern" if call_header else "handshake")
 
     async def open(self, http: httpx.AsyncClient) -> None:
@@ -65,8 +65,8 @@ class Repeating:
         number = len(self.sent)
         request = self._client.request("tools/call", {"name": tool, "arguments": arguments})
         headers = {name: value for name, value in request.headers.items() if name not in ("host", "authorization")}
-        if self._bridge:
-            headers |= self._bridge | {"x-serena-call": f"c-{number}"}
+        if self._proxy:
+            headers |= self._proxy | {"x-serena-call": f"c-{number}"}
         self.sent.append((request.content, headers))
         return number
 

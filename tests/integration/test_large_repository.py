@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from benchmarks.repository import IGNORED, OTHER, changed_by_other, checkout, generate, is_gone, path_of, successor_of
-from serena_central.app import Central
+from serena_central.app import Application
 from serena_central.files.stamp import RACY_NS
 from serena_central.projects.project import Project
 from tests.support.central import running_parts, session_of
@@ -34,15 +34,15 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-async def places(central: Central, root: Path, name: str) -> tuple[list[str], str]:
-    """Files that define a name, and the remarks of that answer."""
+async def places(central: Application, root: Path, name: str) -> tuple[list[str], str]:
+    """Files that define a name, and the notes of that answer."""
     asked = {"project": str(root), "name_path_pattern": name}
     answer = await central.caller.call(session_of(central), "find_symbol", asked)
     hits: list[dict[str, Any]] = json.loads(answer.blocks[0])
     return [hit["relative_path"] for hit in hits], "\n".join(answer.blocks[1:])
 
 
-async def opened(central: Central, root: Path) -> Project:
+async def opened(central: Application, root: Path) -> Project:
     return await central.projects.open(central.projects.check(root))
 
 
@@ -85,9 +85,9 @@ async def test_every_answer_is_right_before_the_index_is_complete_after_a_checko
             project = await opened(central, root)
             with project.indexer.priority.caller():  # the fill gives way, so that this is asked before it ends
                 assert (await places(central, root, f"only_{BY_SERVER}_3"))[0] == [path_of(BY_SERVER)]
-                found, remark = await places(central, root, f"only_{BY_SYNTAX}_3")
+                found, note = await places(central, root, f"only_{BY_SYNTAX}_3")
                 assert found == [path_of(BY_SYNTAX)]
-                assert "By syntax only (tree-sitter): " in remark
+                assert "By syntax only (tree-sitter): " in note
                 (shown,) = central.projects.snapshots()
                 assert shown.indexed + shown.pending >= FILES
                 assert 0 < shown.indexed < FILES

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from serena_central.app import Central
+from serena_central.app import Application
 from serena_central.core.errors import EditConflict, SerenaCentralError
 from serena_central.files.walk import TEMPORARY
 from tests.support.central import running_parts, session_of
@@ -29,7 +29,7 @@ SETTINGS = {"edit_diagnostics_s": 0}
 
 
 @pytest.fixture(scope="module")
-async def central(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Central]:
+async def central(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Application]:
     async with running_parts(tmp_path_factory.mktemp("home"), SETTINGS) as running:
         yield running
 
@@ -92,7 +92,7 @@ _numbers = itertools.count(1)
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=STEPS)
 async def test_any_edits_by_any_sessions_leave_what_the_model_says(
-    central: Central, tmp_path: Path, steps: list[tuple[str, str, int, int]]
+    central: Application, tmp_path: Path, steps: list[tuple[str, str, int, int]]
 ) -> None:
     root = tmp_path / f"root{next(_roots)}"
     root.mkdir()
@@ -103,7 +103,7 @@ async def test_any_edits_by_any_sessions_leave_what_the_model_says(
     assert sorted(path.name for path in root.iterdir()) == ["dos.py", "unix.py"]
 
 
-async def _step(central: Central, root: Path, model: Model, what: str, who: str, at: int) -> None:
+async def _step(central: Application, root: Path, model: Model, what: str, who: str, at: int) -> None:
     place, number = at % len(model.functions), next(_numbers)
     name, value, _ = model.functions[place]
     body = f"def {name}():\n    return {number}"
@@ -136,7 +136,7 @@ async def _step(central: Central, root: Path, model: Model, what: str, who: str,
 # --- at the same time ------------------------------------------------------------------------------
 
 
-async def _edit_at_once(central: Central, root: Path, *, sessions: int, files: int, edits: int) -> None:
+async def _edit_at_once(central: Application, root: Path, *, sessions: int, files: int, edits: int) -> None:
     """Each session changes its own function in files that all change; an outside writer adds lines meanwhile."""
     for number in range(files):
         text = "\n\n\n".join(f"def of_{who}():\n    return -1" for who in range(sessions))
@@ -195,17 +195,19 @@ async def _edit_at_once(central: Central, root: Path, *, sessions: int, files: i
     assert not [path for path in root.iterdir() if path.name.startswith(TEMPORARY)]
 
 
-async def test_every_accepted_edit_of_many_sessions_is_in_the_files(central: Central, tmp_path: Path) -> None:
+async def test_every_accepted_edit_of_many_sessions_is_in_the_files(central: Application, tmp_path: Path) -> None:
     await _edit_at_once(central, tmp_path, sessions=8, files=4, edits=8)
 
 
 @pytest.mark.slow
-async def test_sixteen_hundred_edits_of_eight_sessions_are_in_twenty_files(central: Central, tmp_path: Path) -> None:
+async def test_sixteen_hundred_edits_of_eight_sessions_are_in_twenty_files(
+    central: Application, tmp_path: Path
+) -> None:
     await _edit_at_once(central, tmp_path, sessions=8, files=20, edits=200)
 
 
 async def test_references_name_the_right_symbols_while_others_insert_before_them(
-    central: Central, tmp_path: Path
+    central: Application, tmp_path: Path
 ) -> None:
     """Each insertion moves all uses below it: places of the old text, shown in the new one, would name others."""
     (tmp_path / "base.py").write_text("class Base:\n    pass\n")

@@ -15,7 +15,7 @@ from mcp.client import Client
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from serena_central.access.auth import Guard
+from serena_central.access.auth import AuthGate
 from serena_central.access.token import Token
 from serena_central.core.events import EventBus
 from serena_central.mcp_server import conversation
@@ -96,7 +96,7 @@ async def a_face(*, openings: Remembered | None = None, policy: TransportPolicy 
 
     app = Starlette(routes=[Route("/mcp", endpoint)], lifespan=lifespan)
     with anyio.fail_after(60):
-        config = uvicorn.Config(Guard(app, token=TOKEN), log_config=None, access_log=False, lifespan="on")
+        config = uvicorn.Config(AuthGate(app, token=TOKEN), log_config=None, access_log=False, lifespan="on")
         async with serving(uvicorn.Server(config)) as url:
             yield Face(url, tools, sessions, endpoint, transports)
 
@@ -180,7 +180,7 @@ class TestBothEras:
             known = json.loads(text_of(await client.call("whoami")))
         assert known == {
             "session": "proxy-1",
-            "recognised": "explicit",
+            "identified_by": "explicit",
             "client": "codex",
             "folder": "/tmp/bücher",
             "context": "codex",
@@ -278,7 +278,7 @@ class TestHandshakeEra:
         async with face.raw("handshake", name="opencode") as client:
             assert client.session_id is not None
             assert face.sessions.get(client.session_id).client_name == "opencode"
-            assert json.loads(text_of(await client.call("whoami")))["recognised"] == "transport"
+            assert json.loads(text_of(await client.call("whoami")))["identified_by"] == "transport"
 
     @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
     async def test_every_revision_of_the_era_is_spoken(self, face: Face, version: str) -> None:
@@ -412,7 +412,7 @@ class TestModernEra:
         async with face.raw("modern", x_serena_project="/a") as a, face.raw("modern", x_serena_project="/b") as b:
             first = json.loads(text_of(await a.call("whoami")))
             assert first == json.loads(text_of(await a.call("whoami")))
-            assert first["recognised"] == "shared"
+            assert first["identified_by"] == "shared"
             assert first["session"] != json.loads(text_of(await b.call("whoami")))["session"]
 
     @pytest.mark.parametrize("key", ["sessionId", "threadId"])
@@ -420,12 +420,12 @@ class TestModernEra:
         async with face.raw("modern") as client:
             one = json.loads(text_of(await client.call("whoami", {key: "1"})))
             two = json.loads(text_of(await client.call("whoami", {key: "2"})))
-        assert one["recognised"] == two["recognised"] == "conversation"
+        assert one["identified_by"] == two["identified_by"] == "conversation"
         assert one["session"] != two["session"]
 
     async def test_a_session_id_of_the_other_era_means_nothing(self, face: Face) -> None:
         async with face.raw("modern", mcp_session_id="stolen") as client:
-            assert json.loads(text_of(await client.call("whoami")))["recognised"] == "shared"
+            assert json.loads(text_of(await client.call("whoami")))["identified_by"] == "shared"
 
     async def test_an_unfilled_folder_is_no_folder(self, face: Face) -> None:
         async with face.raw("modern", x_serena_project="${PWD}") as client:

@@ -44,19 +44,19 @@ async def modules(folder: Path) -> AsyncGenerator[RawClient]:
 
 async def groups(client: RawClient, tool: str, **arguments: Any) -> tuple[dict[str, Any], str]:
     result = await client.call(tool, project="*", **arguments)
-    answer, *remarks = (part["text"] for part in result["content"])
+    answer, *notes = (part["text"] for part in result["content"])
     assert not result["isError"], answer
-    return json.loads(answer), "\n".join(remarks)
+    return json.loads(answer), "\n".join(notes)
 
 
 async def test_a_find_answers_for_all_by_syntax_where_a_server_says_nothing(tmp_path: Path) -> None:
     async with modules(tmp_path) as client:
-        found, remarks = await groups(client, "find_symbol", name_path_pattern="Cart/total")
+        found, notes = await groups(client, "find_symbol", name_path_pattern="Cart/total")
         assert sorted(found) == ["broken", "hung", "shop"]
         assert [one["name_path"] for group in found.values() for one in group] == ["Cart/total"] * 3
-        assert "'hung': By syntax only" in remarks
-        assert "'broken': By syntax only" in remarks
-        assert "shop':" not in remarks
+        assert "'hung': By syntax only" in notes
+        assert "'broken': By syntax only" in notes
+        assert "shop':" not in notes
 
 
 async def test_a_search_needs_no_server(tmp_path: Path) -> None:
@@ -98,9 +98,9 @@ async def test_a_place_in_a_sibling_is_a_use_if_it_leads_to_the_declaration_and_
         running_central(tmp_path) as central,
         central.raw("handshake", x_serena_project=str(tmp_path)) as client,
     ):
-        found, remarks = await groups(client, "find_referencing_symbols", name_path="Cart/total")
+        found, notes = await groups(client, "find_referencing_symbols", name_path="Cart/total")
         assert list(found["web"]) == (["use.py"] if resolves else [])
-        assert ("'web': Possibly incomplete: total cannot be resolved in 1 place" in remarks) is not resolves
+        assert ("'web': Possibly incomplete: total cannot be resolved in 1 place" in notes) is not resolves
 
 
 async def test_what_a_sibling_may_use_is_not_unused_where_its_server_can_not_be_asked(tmp_path: Path) -> None:
@@ -108,10 +108,10 @@ async def test_what_a_sibling_may_use_is_not_unused_where_its_server_can_not_be_
     (tmp_path / "scripts/web").write_text("no script\n")
     async with running_central(tmp_path) as central, central.raw("handshake") as client:
         result = await client.call("find_unused_symbols", project=str(tmp_path / "shop"))
-        answer, remarks = (part["text"] for part in result["content"])
+        answer, notes = (part["text"] for part in result["content"])
         assert json.loads(answer)["unused"] == []
-        assert "'web': The language server ty did not start" in remarks
-        assert "Not reported as unused: Cart, total. These names occur in 'web', where" in remarks
+        assert "'web': The language server ty did not start" in notes
+        assert "Not reported as unused: Cart, total. These names occur in 'web', where" in notes
 
 
 async def test_a_sibling_that_chose_another_server_which_is_not_run_for_lack_of_trust_is_not_left_out(
@@ -132,6 +132,6 @@ async def test_a_sibling_that_chose_another_server_which_is_not_run_for_lack_of_
         assert refused["isError"]
         assert "basedpyright for python was not started" in refused["content"][0]["text"]
         unused = await client.call("find_unused_symbols", project=str(tmp_path / "shop"))
-        answer, remarks = (part["text"] for part in unused["content"])
+        answer, notes = (part["text"] for part in unused["content"])
         assert json.loads(answer)["unused"] == []
-        assert "Not reported as unused: Cart, total. These names occur in 'web'" in remarks
+        assert "Not reported as unused: Cart, total. These names occur in 'web'" in notes

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from serena_central.app import Central
+from serena_central.app import Application
 from serena_central.core.errors import PathError
 from tests.support.central import running_parts, session_of
 
@@ -28,19 +28,19 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def central(tmp_path: Path) -> AsyncGenerator[Central]:
+async def central(tmp_path: Path) -> AsyncGenerator[Application]:
     settings = {"included_optional_tools": ["replace_in_files", "delete_lines"]}
     async with running_parts(tmp_path, settings) as running:
         yield running
 
 
-async def ask(central: Central, root: Path, tool: str, **arguments: Any) -> tuple[str, str]:
+async def ask(central: Application, root: Path, tool: str, **arguments: Any) -> tuple[str, str]:
     """The answer and its notes."""
     answer = await central.caller.call(session_of(central), tool, {"project": str(root), **arguments})
     return answer.blocks[0], "\n".join(answer.blocks[1:])
 
 
-async def test_every_answer_that_lacks_them_says_so_as_long_as_they_are_there(central: Central, root: Path) -> None:
+async def test_every_answer_that_lacks_them_says_so_as_long_as_they_are_there(central: Application, root: Path) -> None:
     calls: list[tuple[str, dict[str, Any]]] = [
         ("find_file", {"file_mask": "*.py"}),
         ("search_for_pattern", {"substring_pattern": "total"}),
@@ -64,7 +64,7 @@ async def test_every_answer_that_lacks_them_says_so_as_long_as_they_are_there(ce
     assert "Skipped: 1 entry" in (await ask(central, root, "find_file", file_mask="*"))[1]
 
 
-async def test_they_are_shown_and_read_in_the_form_that_is_shown(central: Central, root: Path) -> None:
+async def test_they_are_shown_and_read_in_the_form_that_is_shown(central: Application, root: Path) -> None:
     listed, _ = await ask(central, root, "list_dir", relative_path=".")
     assert json.loads(listed)["files"] == ["caf\\xe9.py", "plain.py"]
     read, _ = await ask(central, root, "read_file", relative_path="caf\\xe9.py")
@@ -87,7 +87,7 @@ async def test_they_are_shown_and_read_in_the_form_that_is_shown(central: Centra
     ],
 )
 async def test_what_can_not_be_done_with_them_is_refused(
-    central: Central, root: Path, tool: str, arguments: dict[str, Any]
+    central: Application, root: Path, tool: str, arguments: dict[str, Any]
 ) -> None:
     with pytest.raises(PathError, match="not UTF-8"):
         await ask(central, root, tool, relative_path="caf\\xe9.py", **arguments)

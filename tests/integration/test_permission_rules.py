@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from serena_central.app import Central
+from serena_central.app import Application
 from serena_central.core.errors import EditRefused, PathDenied, SerenaCentralError, ToolRefused
 from serena_central.tools.families import CATALOGUE
 from serena_central.tools.permissions import stands_for
@@ -61,11 +61,11 @@ async def running(tmp_path: Path) -> AsyncGenerator[RunningCentral]:
 
 
 @pytest.fixture
-def central(running: RunningCentral) -> Central:
+def central(running: RunningCentral) -> Application:
     return running.central
 
 
-async def call(central: Central, root: Path, tool: str, **arguments: Any) -> str:
+async def call(central: Application, root: Path, tool: str, **arguments: Any) -> str:
     answer = await central.caller.call(session_of(central), tool, {"project": str(root), **arguments})
     return "\n".join(answer.blocks)
 
@@ -73,7 +73,7 @@ async def call(central: Central, root: Path, tool: str, **arguments: Any) -> str
 @pytest.mark.parametrize(
     "path", [".env", "./.env", "app/../.env", "link.txt", "app/hidden.py", "keys/a/one.pem", ".en"]
 )
-async def test_what_is_closed_is_not_read_by_any_name(central: Central, root: Path, path: str) -> None:
+async def test_what_is_closed_is_not_read_by_any_name(central: Application, root: Path, path: str) -> None:
     with pytest.raises(SerenaCentralError) as refused:
         await call(central, root, "read_file", relative_path=path)
     assert SECRET not in str(refused.value)
@@ -84,7 +84,7 @@ async def test_what_is_closed_is_not_read_by_any_name(central: Central, root: Pa
         assert ".claude/settings.json:1:" in str(refused.value)
 
 
-async def test_it_is_neither_listed_nor_found_nor_searched(central: Central, root: Path) -> None:
+async def test_it_is_neither_listed_nor_found_nor_searched(central: Application, root: Path) -> None:
     said = [
         await call(central, root, "list_dir", relative_path=".", recursive=True),
         await call(central, root, "list_dir", relative_path=".", recursive=True, skip_ignored_files=True),
@@ -101,7 +101,7 @@ async def test_it_is_neither_listed_nor_found_nor_searched(central: Central, roo
     assert "open-name.txt" in said[0]
 
 
-async def test_references_into_a_closed_file_are_counted_and_not_shown(central: Central, root: Path) -> None:
+async def test_references_into_a_closed_file_are_counted_and_not_shown(central: Application, root: Path) -> None:
     said = await call(central, root, "find_referencing_symbols", name_path="Cart/total", relative_path="app/cart.py")
     assert "app/shop.py" in said
     assert "hidden" not in said
@@ -113,14 +113,14 @@ async def test_references_into_a_closed_file_are_counted_and_not_shown(central: 
         await call(central, root, "find_declaration", relative_path="app/shop.py", regex=r"\n    (spend)\(\)")
 
 
-async def test_nothing_that_only_a_closed_file_uses_is_deleted(central: Central, root: Path) -> None:
+async def test_nothing_that_only_a_closed_file_uses_is_deleted(central: Application, root: Path) -> None:
     (root / "app/shop.py").write_text("")
     with pytest.raises(EditRefused, match="in files that permission rules close"):
         await call(central, root, "safe_delete_symbol", name_path_pattern="Cart", relative_path="app/cart.py")
     assert (root / "app/cart.py").read_text() == FILES["app/cart.py"]
 
 
-async def test_a_rename_that_would_change_a_closed_file_changes_nothing(central: Central, root: Path) -> None:
+async def test_a_rename_that_would_change_a_closed_file_changes_nothing(central: Application, root: Path) -> None:
     before = {name: (root / name).read_text() for name in FILES if name != "link.txt"}
     with pytest.raises(SerenaCentralError) as refused:
         await call(central, root, "rename_symbol", name_path="Cart/total", relative_path="app/cart.py", new_name="sum")
@@ -141,7 +141,7 @@ async def test_a_rename_that_would_change_a_closed_file_changes_nothing(central:
     ],
 )
 async def test_what_may_not_be_edited_is_not(
-    central: Central, root: Path, tool: str, arguments: dict[str, Any]
+    central: Application, root: Path, tool: str, arguments: dict[str, Any]
 ) -> None:
     path = root / arguments["relative_path"]
     before = path.read_text() if path.exists() else None
@@ -150,12 +150,12 @@ async def test_what_may_not_be_edited_is_not(
     assert (path.read_text() if path.exists() else None) == before
 
 
-async def test_what_may_only_not_be_edited_can_be_read(central: Central, root: Path) -> None:
+async def test_what_may_only_not_be_edited_can_be_read(central: Application, root: Path) -> None:
     assert "return 1" in await call(central, root, "read_file", relative_path="fixed/kept.py")
     assert "kept" in await call(central, root, "find_symbol", name_path_pattern="kept")
 
 
-async def test_a_changed_rule_counts_at_the_next_call(central: Central, root: Path) -> None:
+async def test_a_changed_rule_counts_at_the_next_call(central: Application, root: Path) -> None:
     assert "0 " not in await call(central, root, "find_file", file_mask="open-name.txt")
     rules(root, deny=["Read(open-name.txt)"])
     assert SECRET in await call(central, root, "read_file", relative_path=".env")
@@ -166,7 +166,7 @@ async def test_a_changed_rule_counts_at_the_next_call(central: Central, root: Pa
     assert "open" in await call(central, root, "read_file", relative_path="open-name.txt")
 
 
-async def test_a_broken_file_lifts_no_rule_and_is_told_once(central: Central, root: Path) -> None:
+async def test_a_broken_file_lifts_no_rule_and_is_told_once(central: Application, root: Path) -> None:
     await call(central, root, "list_dir", relative_path=".")
     (root / ".claude" / "settings.json").write_text('{"permissions": {"deny": [')
     with pytest.raises(PathDenied):
@@ -177,7 +177,7 @@ async def test_a_broken_file_lifts_no_rule_and_is_told_once(central: Central, ro
     assert "error in settings" not in await call(central, root, "list_dir", relative_path=".")
 
 
-async def test_rules_of_a_folder_above_hold_in_a_project_below(central: Central, root: Path) -> None:
+async def test_rules_of_a_folder_above_hold_in_a_project_below(central: Application, root: Path) -> None:
     rules(root, deny=["Read(app/hidden.py)"])
     (root / "app" / ".git").mkdir()
     with pytest.raises(PathDenied):
@@ -185,7 +185,7 @@ async def test_rules_of_a_folder_above_hold_in_a_project_below(central: Central,
     assert "hidden" not in await call(central, root / "app", "list_dir", relative_path=".")
 
 
-async def test_a_bare_rule_switches_tools_off(central: Central, root: Path) -> None:
+async def test_a_bare_rule_switches_tools_off(central: Application, root: Path) -> None:
     rules(root, deny=["Edit", "Grep", "mcp__serena-central__find_file"])
     for tool, arguments in (
         ("create_text_file", {"relative_path": "x", "content": "x"}),
@@ -197,7 +197,7 @@ async def test_a_bare_rule_switches_tools_off(central: Central, root: Path) -> N
     assert "total" in await call(central, root, "find_symbol", name_path_pattern="total")
 
 
-async def test_ask_refuses_with_who_can_allow_it(central: Central, root: Path) -> None:
+async def test_ask_refuses_with_who_can_allow_it(central: Application, root: Path) -> None:
     rules(root, ask=["Read(.env)", "Bash(git push:*)"])
     with pytest.raises(PathDenied, match="not done without a person's consent"):
         await call(central, root, "read_file", relative_path=".env")
@@ -205,7 +205,7 @@ async def test_ask_refuses_with_who_can_allow_it(central: Central, root: Path) -
         await call(central, root, "execute_shell_command", command="true && git push")
 
 
-async def test_commands_follow_rules_for_each_command_of_a_line(central: Central, root: Path) -> None:
+async def test_commands_follow_rules_for_each_command_of_a_line(central: Application, root: Path) -> None:
     rules(root, deny=["Bash(git push:*)", "Read(.env)"])
     for command in ("git push", "true; FOO=1 git -C . push", "bash -c 'git push'", "cat .env", "cat < app/../.env"):
         with pytest.raises(ToolRefused, match="permission rule"):
@@ -226,7 +226,7 @@ async def test_every_way_in_is_held_to_the_rules(running: RunningCentral, root: 
             assert "permission rule" in said
 
 
-async def test_memories_are_held_to_the_rules(central: Central, root: Path) -> None:
+async def test_memories_are_held_to_the_rules(central: Application, root: Path) -> None:
     rules(root, deny=["Read(.serena/memories/private/**)", "Edit(.serena/memories/fixed.md)"])
     for name in ("private/keys", "fixed"):
         (root / f".serena/memories/{name}.md").parent.mkdir(parents=True, exist_ok=True)

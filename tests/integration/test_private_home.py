@@ -11,9 +11,9 @@ from subprocess import DEVNULL
 import anyio
 import pytest
 
-from tests.support.bridge import bridging
 from tests.support.child import PATIENCE_S, PROGRAM, environment, run_command, serving_child
 from tests.support.mcp import text_of
+from tests.support.proxy import proxying
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")]
 
@@ -63,13 +63,13 @@ async def daemon(folder: Path) -> None:
 
 
 async def proxy(folder: Path) -> None:
-    async with bridging(folder, "modern", SERENA_CENTRAL_PORT="0") as client:
+    async with proxying(folder, "modern", SERENA_CENTRAL_PORT="0") as client:
         await client.session()
     assert (await run_command(folder, "stop")).code == 0
 
 
 async def lonely_proxy(folder: Path) -> None:
-    async with bridging(folder, "modern", "--no-start") as client:
+    async with proxying(folder, "modern", "--no-start") as client:
         await client.end_input()
         assert await client.ended() == 0
 
@@ -77,7 +77,7 @@ async def lonely_proxy(folder: Path) -> None:
 async def standalone(folder: Path) -> None:
     flags = ["--standalone", "--project", str(folder)]
     command = [sys.executable, "-m", "serena_central.proxy.mcp_server"]
-    async with bridging(folder, "handshake", *flags, command=command) as client:
+    async with proxying(folder, "handshake", *flags, command=command) as client:
         await client.open()
         await client.end_input()
         assert await client.ended() == 0
@@ -193,7 +193,7 @@ async def test_what_agents_make_in_a_project_is_as_the_users_umask_says(tmp_path
             command, env=environment(tmp_path, **settings), cwd=tmp_path, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL
         )
     try:
-        async with bridging(tmp_path, "modern", "--project", str(project), **settings) as client:
+        async with proxying(tmp_path, "modern", "--project", str(project), **settings) as client:
             await client.call("activate_project", project=str(project))
             await client.call("create_text_file", relative_path="new/made.py", content="y = 1\n")
             await client.call("create_text_file", relative_path="cart.py", content="x = 2\n")

@@ -10,10 +10,10 @@ import anyio
 import httpx
 import pytest
 
-from serena_central.island.proof import address_endpoint, name_endpoint, proof_of
-from tests.support.bridge import bridging
+from serena_central.standalone.proof import address_endpoint, name_endpoint, proof_of
 from tests.support.central import running_central
 from tests.support.child import Child, environment, run_command, serving_child
+from tests.support.proxy import proxying
 from tests.support.stranger import Stranger, a_stranger
 
 pytestmark = pytest.mark.anyio
@@ -59,7 +59,7 @@ class TestWhoListensAtTheServersOldPort:
     async def test_gets_no_token_from_a_proxy(self, serving: Child, tmp_path: Path, *, relaying: bool) -> None:
         async with (
             instead_of(serving, tmp_path, relaying=relaying) as (stranger, token),
-            bridging(tmp_path, "modern", "--no-start") as client,
+            proxying(tmp_path, "modern", "--no-start") as client,
         ):
             await client.begin("tools/list")
             with anyio.fail_after(60):

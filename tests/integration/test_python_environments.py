@@ -13,15 +13,15 @@ from typing import Any
 import anyio
 import pytest
 
-from serena_central.analysis.analysis_runs import Job, Surveys
-from serena_central.app import Central
+from serena_central.analysis.analysis_runs import AnalysisRuns, Job
+from serena_central.app import Application
 from tests.support.central import running_parts, session_of
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def central(tmp_path: Path) -> AsyncGenerator[Central]:
+async def central(tmp_path: Path) -> AsyncGenerator[Application]:
     async with running_parts(tmp_path / "home", {"trusted_roots": [str(tmp_path)]}) as central:
         yield central
 
@@ -43,7 +43,7 @@ def make_environment(folder: Path) -> None:
     (packages / "anyio.py").write_text("only_here = 1\n")
 
 
-async def diagnosed(central: Central, root: Path) -> tuple[str, list[str]]:
+async def diagnosed(central: Application, root: Path) -> tuple[str, list[str]]:
     arguments = {"project": str(root), "relative_path": "cart.py"}
     answer = await central.caller.call(session_of(central), "get_diagnostics_for_file", arguments)
     text, *notes = answer.blocks
@@ -51,7 +51,7 @@ async def diagnosed(central: Central, root: Path) -> tuple[str, list[str]]:
 
 
 async def test_what_this_server_has_installed_is_missing_in_a_project_without_an_environment(
-    central: Central, root: Path
+    central: Application, root: Path
 ) -> None:
     text, notes = await diagnosed(central, root)
     assert "Cannot resolve imported module `anyio`" in text
@@ -60,7 +60,7 @@ async def test_what_this_server_has_installed_is_missing_in_a_project_without_an
 
 
 @pytest.mark.parametrize("name", [".venv", "venv"])
-async def test_an_environment_counts_as_soon_as_it_is_made(central: Central, root: Path, name: str) -> None:
+async def test_an_environment_counts_as_soon_as_it_is_made(central: Application, root: Path, name: str) -> None:
     await diagnosed(central, root)
     make_environment(root / name)
     text, notes = await diagnosed(central, root)
@@ -69,7 +69,7 @@ async def test_an_environment_counts_as_soon_as_it_is_made(central: Central, roo
 
 
 async def test_the_setting_names_an_environment_by_its_interpreter(
-    central: Central, root: Path, tmp_path: Path
+    central: Application, root: Path, tmp_path: Path
 ) -> None:
     make_environment(tmp_path / "elsewhere")
     (tmp_path / "elsewhere" / "bin").mkdir()
@@ -105,14 +105,14 @@ def make_usable(folder: Path) -> None:
     (folder / "bin" / "python").chmod(0o755)
 
 
-async def unresolved(central: Central, root: Path) -> tuple[set[str], list[str]]:
+async def unresolved(central: Application, root: Path) -> tuple[set[str], list[str]]:
     text, notes = await diagnosed(central, root)
     return {name for match in UNRESOLVED.findall(text) for name in match if name}, notes
 
 
 @pytest.mark.parametrize("server", SERVERS)
 async def test_what_happens_to_an_environment_counts_at_the_next_call(
-    central: Central, root: Path, server: str
+    central: Application, root: Path, server: str
 ) -> None:
     """It is made, gets a package, loses one, and is deleted, as by `uv sync`, while its server runs."""
     (root / ".serena").mkdir()
@@ -144,7 +144,7 @@ def uv(*arguments: str) -> None:
 
 
 async def test_an_upgraded_package_and_an_editable_install_count_at_the_next_call(
-    central: Central, root: Path, tmp_path: Path
+    central: Application, root: Path, tmp_path: Path
 ) -> None:
     (root / "cart.py").write_text("import gears\n\nprint(gears.first, gears.second, gears.third)\n")
     uv("venv", "--python", sys._base_executable, str(root / ".venv"))
@@ -173,7 +173,7 @@ def write_wheel(folder: Path, version: str, text: str) -> None:
         wheel.writestr(f"{about}/RECORD", "")
 
 
-async def test_servers_of_the_environment_that_was_do_not_stay(central: Central, root: Path) -> None:
+async def test_servers_of_the_environment_that_was_do_not_stay(central: Application, root: Path) -> None:
     await diagnosed(central, root)
     make_environment(root / ".venv")
     await diagnosed(central, root)
@@ -183,7 +183,7 @@ async def test_servers_of_the_environment_that_was_do_not_stay(central: Central,
 
 @pytest.mark.parametrize("server", ["basedpyright", "pyrefly"])
 async def test_an_environment_without_an_interpreter_is_said_to_be_of_no_use(
-    central: Central, root: Path, server: str
+    central: Application, root: Path, server: str
 ) -> None:
     (root / ".serena").mkdir()
     (root / ".serena" / "project.yml").write_text(f"language_servers: {{python: {server}}}\n")
@@ -204,7 +204,7 @@ def shop(root: Path) -> Path:
     return root
 
 
-async def uses_of_pay(central: Central, root: Path) -> int:
+async def uses_of_pay(central: Application, root: Path) -> int:
     arguments = {"project": str(root), "granularity": "symbol", "kinds": ["Method"], "format": "json"}
     answer = await central.caller.call(session_of(central), "dependency_graph", arguments)
     edges: list[dict[str, Any]] = json.loads(answer.blocks[0])["drawn"]["edges"]
@@ -216,7 +216,7 @@ def install(folder: Path) -> None:
     (packages_in(folder) / "plugin.py").write_text(PLUGIN)
 
 
-async def test_a_graph_of_before_the_environment_changed_is_not_handed_out(central: Central, shop: Path) -> None:
+async def test_a_graph_of_before_the_environment_changed_is_not_handed_out(central: Application, shop: Path) -> None:
     assert await uses_of_pay(central, shop) == 0
     install(shop / ".venv")
     assert await uses_of_pay(central, shop) == 1
@@ -239,8 +239,8 @@ async def test_a_graph_is_kept_over_a_restart_unless_the_environment_changed_mea
         assert await uses_of_pay(central, shop) == 0
 
 
-async def surveyed(surveys: Surveys, root: Path) -> Job:
-    job = surveys.start(root, "graph")
+async def analyzed(analysis_runs: AnalysisRuns, root: Path) -> Job:
+    job = analysis_runs.start(root, "graph")
     with anyio.fail_after(60):
         while not job.done:
             await anyio.sleep(0.01)
@@ -248,19 +248,21 @@ async def surveyed(surveys: Surveys, root: Path) -> Job:
     return job
 
 
-async def test_a_survey_is_older_than_the_environment_that_is_there_now(central: Central, shop: Path) -> None:
-    surveys = central.dashboard.parts.surveys
-    await surveyed(surveys, shop)
-    before = await surveys.graph(shop)
+async def test_an_analysis_run_is_older_than_the_environment_that_is_there_now(
+    central: Application, shop: Path
+) -> None:
+    analysis_runs = central.dashboard.parts.analysis_runs
+    await analyzed(analysis_runs, shop)
+    before = await analysis_runs.graph(shop)
     assert before is not None
-    assert await surveys.changed_since(before) is False
+    assert await analysis_runs.changed_since(before) is False
     install(shop / ".venv")
-    assert await surveys.changed_since(before) is True
+    assert await analysis_runs.changed_since(before) is True
 
 
 @pytest.mark.parametrize("server", SERVERS)
 async def test_the_symbols_of_a_file_do_not_depend_on_the_environment(
-    central: Central, root: Path, server: str
+    central: Application, root: Path, server: str
 ) -> None:
     """Which is why the index is kept when it changes."""
     (root / ".serena").mkdir()

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from serena_central.app import Central
+from serena_central.app import Application
 from serena_central.core.errors import PathOutsideProject
 from tests.support.central import running_parts, session_of
 
@@ -36,7 +36,7 @@ def write(root: Path, **files: str) -> None:
         (root / f"{name}.py").write_text(text, encoding="utf-8")
 
 
-async def ask(central: Central, root: Path, tool: str, **arguments: Any) -> Any:
+async def ask(central: Application, root: Path, tool: str, **arguments: Any) -> Any:
     answer = await central.caller.call(session_of(central), tool, {"project": str(root), **arguments})
     try:
         return json.loads(answer.blocks[0])
@@ -44,7 +44,7 @@ async def ask(central: Central, root: Path, tool: str, **arguments: Any) -> Any:
         return answer.blocks[0]
 
 
-async def places(central: Central, root: Path, name: str) -> list[str]:
+async def places(central: Application, root: Path, name: str) -> list[str]:
     return [hit["relative_path"] for hit in await ask(central, root, "find_symbol", name_path_pattern=name)]
 
 
@@ -94,7 +94,7 @@ async def test_a_checkout_of_another_branch_is_seen_whole_by_the_next_call(tmp_p
 async def test_languages_are_named_as_the_files_come_and_go(tmp_path: Path) -> None:
     root = repository(tmp_path / "repo", shop="class Shop: pass\n")
 
-    async def named(central: Central) -> str:
+    async def named(central: Application) -> str:
         answer = await central.caller.call(session_of(central), "activate_project", {"project": str(root)})
         return answer.blocks[0].rpartition("languages: ")[2]
 

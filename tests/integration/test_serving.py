@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from serena_central.app import central as app_central
+from serena_central.app import application as application_module
 from serena_central.tools.catalogue import Catalogue
 from serena_central.tools.families import CATALOGUE
 from tests.support.central import running_central
@@ -77,7 +77,11 @@ async def test_a_client_that_said_goodbye_is_not_taken_back(tmp_path: Path) -> N
 
 
 async def test_what_a_new_session_is_told_of_tools_fits_into_30_kb(tmp_path: Path) -> None:
-    async with running_central(tmp_path) as central, central.raw("handshake") as older, central.raw("modern") as modern:
+    async with (
+        running_central(tmp_path) as central,
+        central.raw("handshake") as older,
+        central.raw("modern") as modern,
+    ):
         for client in (older, modern):
             answer = await client.send("tools/list")
             assert "find_symbol" in answer.text
@@ -116,7 +120,7 @@ async def test_a_stop_lets_running_calls_finish(tmp_path: Path, held_tools: Cata
 async def test_a_stop_answers_calls_that_take_too_long(
     tmp_path: Path, held_tools: Catalogue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(app_central, "CALLS_END_S", 0.3)
+    monkeypatch.setattr(application_module, "CALLS_END_S", 0.3)
     async with running_central(tmp_path, catalogue=held_tools) as central:
         results: dict[str, Any] = {}
 

@@ -10,7 +10,7 @@ import anyio
 import psutil
 import pytest
 
-from serena_central.app import Central
+from serena_central.app import Application
 from serena_central.core.errors import DeadlineExceeded, InvalidArguments, PathOutsideProject, ToolRefused
 from serena_central.tools import shell
 from tests.support.central import running_parts, session_of
@@ -26,16 +26,16 @@ def project(tmp_path: Path) -> Path:
 
 
 @asynccontextmanager
-async def allowing(folder: Path, **settings: Any) -> AsyncGenerator[Central]:
+async def allowing(folder: Path, **settings: Any) -> AsyncGenerator[Application]:
     with anyio.fail_after(60):
         async with running_parts(folder, {"execute_shell": True, **settings}) as central:
             yield central
 
 
-async def run(central: Central, project: Path, command: str, **arguments: Any) -> dict[str, Any]:
+async def run(central: Application, project: Path, command: str, **arguments: Any) -> dict[str, Any]:
     asked = {"command": command, "project": str(project), **arguments}
     answer = await central.caller.call(session_of(central), "execute_shell_command", asked)
-    return {**json.loads(answer.blocks[0]), "remarks": answer.blocks[1:]}
+    return {**json.loads(answer.blocks[0]), "notes": answer.blocks[1:]}
 
 
 async def test_it_is_off_unless_the_person_allows_it(tmp_path: Path, project: Path) -> None:
@@ -61,7 +61,7 @@ async def test_output_code_and_folder_are_answered(tmp_path: Path, project: Path
             "stderr": "wrong",
             "return_code": 3,
             "cwd": str(project / "sub"),
-            "remarks": [],
+            "notes": [],
         }
         assert (await run(central, project, "echo wrong >&2", capture_stderr=False))["stderr"] is None
 
@@ -86,7 +86,7 @@ async def test_long_output_is_cut_and_says_so(tmp_path: Path, project: Path) -> 
         ran = await run(central, project, f"head -c {shell.OUTPUT_BYTES + 10} /dev/zero | tr '\\0' x; echo end >&2")
         assert len(ran["stdout"]) == shell.OUTPUT_BYTES
         assert (ran["stderr"], ran["return_code"]) == ("end", 0)
-        assert ran["remarks"] == [f"Truncated: 10 bytes of output after the first {shell.OUTPUT_BYTES} were dropped."]
+        assert ran["notes"] == [f"Truncated: 10 bytes of output after the first {shell.OUTPUT_BYTES} were dropped."]
 
 
 async def test_a_command_ends_at_its_deadline_with_all_that_it_started(tmp_path: Path, project: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from serena_central.app import Central
+from serena_central.app import Application
 from serena_central.projects.trust.approvals import Approvals
 from serena_central.projects.trust.trust_decisions import Configuration, Trust
 from tests.support.central import running_parts, session_of
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def central(tmp_path: Path) -> AsyncGenerator[Central]:
+async def central(tmp_path: Path) -> AsyncGenerator[Application]:
     scripted_ty(tmp_path)
     async with running_parts(tmp_path, {"trusted_roots": []}) as central:
         yield central
@@ -36,14 +36,14 @@ def name_programs(root: Path, program: str) -> None:
     )
 
 
-async def notes(central: Central, root: Path, tool: str = "list_dir", **facts: Any) -> list[str]:
+async def notes(central: Application, root: Path, tool: str = "list_dir", **facts: Any) -> list[str]:
     arguments = {"project": str(root), **({"relative_path": "."} if tool == "list_dir" else {})}
     answer = await central.caller.call(session_of(central, **facts), tool, arguments)
     return [line for block in answer.blocks[1:] for line in block.splitlines() if "not trusted. To trust it" in line]
 
 
 async def test_it_is_said_once_in_a_session_and_again_when_something_else_is_held_back(
-    central: Central, root: Path
+    central: Application, root: Path
 ) -> None:
     (said,) = await notes(central, root)
     assert said == (
@@ -58,12 +58,12 @@ async def test_it_is_said_once_in_a_session_and_again_when_something_else_is_hel
     assert await notes(central, root) == []
 
 
-async def test_activating_says_it_too(central: Central, root: Path) -> None:
+async def test_activating_says_it_too(central: Application, root: Path) -> None:
     assert len(await notes(central, root, "activate_project")) == 1
     assert await notes(central, root) == []
 
 
-async def test_nothing_is_said_of_what_is_trusted(central: Central, root: Path, tmp_path: Path) -> None:
+async def test_nothing_is_said_of_what_is_trusted(central: Application, root: Path, tmp_path: Path) -> None:
     trust = Trust(Approvals(tmp_path / "home" / "trust.json"), [], [Configuration(lambda _root: None)])
     trust.approve(root, trust.standing(root).digest, by="me")
     assert await notes(central, root) == []

@@ -44,9 +44,9 @@ async def test_a_file_that_a_busy_server_gave_up_is_asked_about_again(tmp_path: 
     )
     async with running_central(tmp_path) as central, central.raw("handshake") as client:
         result = await client.call("check_references", project=str(root), possible=True)
-        answer, *remarks = (part["text"] for part in result["content"])
+        answer, *notes = (part["text"] for part in result["content"])
         assert [one["path"] for one in json.loads(answer)["broken"]] == ["cart.py"]
-        assert remarks == []
+        assert notes == []
     assert methods_of(log_in(tmp_path)).count(DIAGNOSTIC) == 5
 
 

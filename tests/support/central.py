@@ -11,10 +11,10 @@ from typing import Any
 import anyio
 import httpx
 
-from serena_central.app import Central, CentralServer, build
+from serena_central.app import Application, CentralServer, build
 from serena_central.config.load import Sources, load_server_config
 from serena_central.core.places import Places
-from serena_central.sessions.claim import Claim
+from serena_central.sessions.client_identity import ClientIdentity
 from serena_central.sessions.session import Session
 from serena_central.tools.catalogue import Catalogue
 from serena_central.tools.families import CATALOGUE
@@ -37,7 +37,7 @@ class RunningCentral:
     """A server that runs, and how to reach it."""
 
     url: str
-    central: Central
+    central: Application
     server: CentralServer
 
     @property
@@ -94,7 +94,7 @@ async def running_central(
 @asynccontextmanager
 async def running_parts(
     home: Path, settings: Mapping[str, Any] | None = None, *, catalogue: Catalogue = CATALOGUE
-) -> AsyncGenerator[Central]:
+) -> AsyncGenerator[Application]:
     """All parts of a server below `home`, running, with no HTTP before them."""
     loaded = load_server_config(_defaults(home) | dict(settings or {}), sources_in(home))
     central = build(loaded, Places(home / "home"), stop=lambda: None, catalogue=catalogue)
@@ -102,6 +102,8 @@ async def running_parts(
         yield central
 
 
-def session_of(central: Central, **facts: Any) -> Session:
+def session_of(central: Application, **facts: Any) -> Session:
     """The session of a client that names itself, as a border would find it."""
-    return central.sessions.identify(Claim(**{"credential": "me", "client_name": "test", "explicit_id": "s"} | facts))
+    return central.sessions.identify(
+        ClientIdentity(**{"credential": "me", "client_name": "test", "explicit_id": "s"} | facts)
+    )

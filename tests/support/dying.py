@@ -85,7 +85,7 @@ class DyingAnswers:
         await self._app(scope, receive, counted)
 
 
-def _build(loaded: Any, places: Any, **options: Any) -> app.Central:
+def _build(loaded: Any, places: Any, **options: Any) -> app.Application:
     central = _real_build(loaded, places, applier=Applier(DyingJournal(places.journal), disk=DyingDisk()), **options)
     central.app.add_middleware(DyingAnswers)
     return central

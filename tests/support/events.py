@@ -45,4 +45,4 @@ def server_moved(**otherwise: Any) -> ServerMoved:
 
 
 def session_created(**otherwise: Any) -> SessionCreated:
-    return SessionCreated(**{"client": "test", "version": "1", "recognised": "explicit", **otherwise})
+    return SessionCreated(**{"client": "test", "version": "1", "identified_by": "explicit", **otherwise})

@@ -88,7 +88,7 @@ class ScriptedTools(ToolCaller):
                 return msgspec.json.encode(
                     {
                         "session": session.id,
-                        "recognised": session.recognised.value,
+                        "identified_by": session.identified_by.value,
                         "client": session.client_name,
                         "folder": session.working_folder,
                         "context": session.context,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from serena_central.island.proof import address_endpoint, proof_of
+from serena_central.standalone.proof import address_endpoint, proof_of
 
 
 @dataclass

@@ -77,6 +77,6 @@ def label(node: str, files: int) -> str:
     return f"{text} ({files})" if files > 1 else text
 
 
-def circle_of(analysis: Analysis) -> dict[str, int]:
-    """Node → the number of its circle."""
-    return {node: number for number, circle in enumerate(analysis.circles) for node in circle.nodes}
+def cycle_of(analysis: Analysis) -> dict[str, int]:
+    """Node → the number of its cycle."""
+    return {node: number for number, cycle in enumerate(analysis.cycles) for node in cycle.nodes}

@@ -1,19 +1,19 @@
-"""A graph report as a Markdown page: diagram, circles with the uses that make them, and the analysis."""
+"""A graph report as a Markdown page: diagram, cycles with the uses that make them, and the analysis."""
 
 from collections.abc import Sequence
 
-from serena_central.analysis.graph import Circle, Edge, Ranked
+from serena_central.analysis.graph import Cycle, Edge, Ranked
 from serena_central.analysis.render.mermaid import mermaid
 from serena_central.analysis.report import GraphReport
 from serena_central.core.quoting import escaped
 from serena_central.core.words import counted
 
-MOST_CIRCLES = 20
+MOST_CYCLES = 20
 MOST_EDGES = 30
-"""Of one circle, the weakest first: where it is cut most easily."""
+"""Of one cycle, the weakest first: where it is cut most easily."""
 
 MOST_NODES = 60
-"""Named of one circle, and of one layer."""
+"""Named of one cycle, and of one layer."""
 
 
 def markdown(report: GraphReport) -> str:
@@ -25,23 +25,23 @@ def markdown(report: GraphReport) -> str:
         (
             f"{counted(report.nodes, 'node')} ({drawn.granularity}), {counted(report.uses, 'reference')}, "
             f"{_possible(report)}"
-            f"{counted(len(found.circles), 'cycle')}, {counted(len(found.layers), 'layer')}. "
+            f"{counted(len(found.cycles), 'cycle')}, {counted(len(found.layers), 'layer')}. "
             "An arrow points from the referencing node to the referenced one; its number counts references."
         ),
-        *(f"\n> {_text(remark)}" for remark in report.remarks),
+        *(f"\n> {_text(note)}" for note in report.notes),
         "",
         "```mermaid",
         mermaid(drawn, report.drawn_analysis).rstrip(),
         "```",
         "",
-        "## Circles",
+        "## Cycles",
         "",
     ]
-    lines += ["No dependency cycles."] if not found.circles else []
-    for number, circle in enumerate(found.circles[:MOST_CIRCLES], 1):
-        lines += _circle(number, circle)
-    if len(found.circles) > MOST_CIRCLES:
-        lines.append(f"{counted(len(found.circles) - MOST_CIRCLES, 'smaller cycle')} omitted.")
+    lines += ["No dependency cycles."] if not found.cycles else []
+    for number, cycle in enumerate(found.cycles[:MOST_CYCLES], 1):
+        lines += _cycle(number, cycle)
+    if len(found.cycles) > MOST_CYCLES:
+        lines.append(f"{counted(len(found.cycles) - MOST_CYCLES, 'smaller cycle')} omitted.")
     lines += [
         "",
         "## Layers",
@@ -59,9 +59,9 @@ def _possible(report: GraphReport) -> str:
     return f"{counted(report.possible, 'possible reference')} (dashed), " if report.possible else ""
 
 
-def _circle(number: int, circle: Circle) -> list[str]:
-    weakest = sorted(circle.edges, key=lambda edge: (edge.count, edge.source, edge.target))
-    lines = [f"### {number}. {_text(circle.name)}", "", f"{len(circle.nodes)} nodes: {_named(circle.nodes)}.", ""]
+def _cycle(number: int, cycle: Cycle) -> list[str]:
+    weakest = sorted(cycle.edges, key=lambda edge: (edge.count, edge.source, edge.target))
+    lines = [f"### {number}. {_text(cycle.name)}", "", f"{len(cycle.nodes)} nodes: {_named(cycle.nodes)}.", ""]
     lines += [
         f"- {_code(edge.source)} → {_code(edge.target)}: {counted(edge.count, 'reference')}, {_samples(edge)}"
         for edge in weakest[:MOST_EDGES]

@@ -8,15 +8,15 @@ MOST_EDGES = 450
 
 
 def mermaid(graph: Graph, analysis: Analysis) -> str:
-    """The flowchart; nodes of a circle have the class of their circle."""
+    """The flowchart; nodes of a cycle have the class of their cycle."""
     ids = {node: f"n{number}" for number, node in enumerate(sorted(graph.files))}
     lines = ["flowchart LR"]
     lines += [f'    {ids[node]}["{_label(node, graph.files[node])}"]' for node in ids]
     lines += [f"    {ids[edge.source]} {_arrow(edge)} {ids[edge.target]}" for edge in graph.edges[:MOST_EDGES]]
-    if analysis.circles:
-        lines.append("    classDef circle fill:#fde2e2,stroke:#c0392b,color:#222")
-        circled = ",".join(ids[node] for circle in analysis.circles for node in circle.nodes)
-        lines.append(f"    class {circled} circle")
+    if analysis.cycles:
+        lines.append("    classDef cycle fill:#fde2e2,stroke:#c0392b,color:#222")
+        cyclic = ",".join(ids[node] for cycle in analysis.cycles for node in cycle.nodes)
+        lines.append(f"    class {cyclic} cycle")
     left_out = len(graph.edges) - MOST_EDGES
     if left_out > 0:
         lines.append(f"    %% the {left_out} weakest edges are omitted")

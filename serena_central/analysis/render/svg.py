@@ -1,4 +1,4 @@
-"""A graph as a picture that needs no program: a document, circles in colour.
+"""A graph as a picture that needs no program: a document, cycles in colour.
 
 Each node is a group of class `node` with its id in `data-node`, each edge a path with `data-source` and `data-target`,
 so that a page can fold, mark and follow them.
@@ -7,11 +7,11 @@ so that a page can fold, mark and follow them.
 from html import escape
 
 from serena_central.analysis.graph import Analysis, Edge, Graph
-from serena_central.analysis.render.layout import BOX, Box, circle_of, label, layout
+from serena_central.analysis.render.layout import BOX, Box, cycle_of, label, layout
 from serena_central.core.words import counted
 
 COLOURS = ("#c0392b", "#8e44ad", "#d35400", "#2471a3", "#117a65", "#7d6608")
-"""Of circles, in turn."""
+"""Of cycles, in turn."""
 
 STYLE = (
     "text{font:12px sans-serif;fill:#222}.node rect{fill:#f4f6f8;stroke:#8a97a6}"
@@ -28,7 +28,7 @@ def svg(graph: Graph, analysis: Analysis) -> str:
     """A whole SVG document."""
     drawn = layout(graph, analysis)
     width, height, boxes = drawn
-    colours = {node: COLOURS[number % len(COLOURS)] for node, number in circle_of(analysis).items()}
+    colours = {node: COLOURS[number % len(COLOURS)] for node, number in cycle_of(analysis).items()}
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">',
         f"<style>{STYLE}</style>{TIP}",
@@ -57,7 +57,7 @@ def _uses(edge: Edge) -> str:
 def _node(node: str, files: int, box: Box, colour: str | None) -> str:
     style = f' style="stroke:{colour};stroke-width:2"' if colour else ""
     return (
-        f'<g class="node{" circle" if colour else ""}" data-node="{_attribute(node)}"><title>{escape(_clean(node))}'
+        f'<g class="node{" cycle" if colour else ""}" data-node="{_attribute(node)}"><title>{escape(_clean(node))}'
         f'</title><rect x="{box.x}" y="{box.y}" width="{box.width}" height="{BOX}" rx="4"{style}/>'
         f'<text x="{box.x + 8}" y="{box.y + 16}">{escape(label(_clean(node), files))}</text></g>'
     )

@@ -18,10 +18,10 @@ from serena_central.config.load import load_server_config
 from serena_central.config.settings import ServerSettings
 from serena_central.core.errors import ConfigError, StoreError
 from serena_central.core.places import Places
-from serena_central.island.home import Home
-from serena_central.island.lock import lock_at_once
 from serena_central.pool.ledger import Ledger
 from serena_central.projects.root_settings import RootSettings
+from serena_central.standalone.home import Home
+from serena_central.standalone.lock import lock_at_once
 
 PRIVATE = 0o077
 """Permission bits that others must not have on our folder."""

@@ -59,7 +59,7 @@ def _language(known: Catalogue, name: str) -> str:
 
 
 def _server(spec: ServerSpec) -> str:
-    remarks = [f"recognized, not supported yet: requires {spec.undriven}" if spec.undriven else "", spec.note]
+    notes = [f"recognized, not supported yet: requires {spec.undriven}" if spec.undriven else "", spec.note]
     return _row(
         f"{spec.title} (`{spec.name}`)",
         ", ".join(spec.languages),
@@ -67,7 +67,7 @@ def _server(spec: ServerSpec) -> str:
         spec.executed or "nothing",
         _without_trust(spec),
         "; or ".join(_code(recipe.text) if recipe.packages else recipe.text for recipe in spec.install),
-        "; ".join(filter(None, remarks)),
+        "; ".join(filter(None, notes)),
     )
 
 

@@ -143,7 +143,7 @@ class Readiness(Part, frozen=True):
     cap_s: float = 60.0
     trouble: str = ""
     """A regex for log lines, and for the status notification as JSON, which say that a project could not be loaded: it
-    stands as a remark on every answer until a line matches `cured`, or a status no longer matches."""
+    stands as a note on every answer until a line matches `cured`, or a status no longer matches."""
     cured: str = ""
     after_open: bool = False
     """The server starts the work only once a document is open, so the clock starts there."""

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from serena_central.core.errors import InstallFailed
 from serena_central.lsp.catalogue import InstallRecipe
-from serena_central.lsp.installers.workshop import Workshop
+from serena_central.lsp.installers.staging import Staging
 
 NEEDS = ("apt-get", "dpkg-deb")
 TIMEOUT_S = 900.0
 
 
-async def build(recipe: InstallRecipe, shop: Workshop) -> dict[str, str]:
+async def build(recipe: InstallRecipe, shop: Staging) -> dict[str, str]:
     own = shop.prefix / ".apt"
     own.mkdir()
     # apt gives up root for a user that may not write here.

@@ -22,8 +22,8 @@ from serena_central.core.places import Places
 from serena_central.core.progress import report
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.installers.install import Installed, install, recipes_of, sweep_all
+from serena_central.lsp.installers.install_methods import OUTSIDE, WAYS
 from serena_central.lsp.installers.underway import underway_of
-from serena_central.lsp.installers.ways import OUTSIDE, WAYS
 
 logger = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """cargo: compiles a pinned crate with the crate's own lock."""
 
 from serena_central.lsp.catalogue import InstallRecipe
-from serena_central.lsp.installers.workshop import Workshop
+from serena_central.lsp.installers.staging import Staging
 
 NEEDS = ("cargo",)
 TIMEOUT_S = 5400.0
@@ -12,6 +12,6 @@ KEPT = frozenset({
 })  # fmt: skip
 
 
-async def build(recipe: InstallRecipe, shop: Workshop) -> dict[str, str]:
+async def build(recipe: InstallRecipe, shop: Staging) -> dict[str, str]:
     await shop.run("cargo", "install", "--locked", "--root", shop.prefix, *recipe.packages, keep=KEPT)
     return {}

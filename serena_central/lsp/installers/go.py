@@ -5,7 +5,7 @@ smaller, and no C compiler is needed. Its traces name functions and lines as bef
 """
 
 from serena_central.lsp.catalogue import InstallRecipe
-from serena_central.lsp.installers.workshop import Workshop
+from serena_central.lsp.installers.staging import Staging
 
 NEEDS = ("go",)
 TIMEOUT_S = 1800.0
@@ -16,7 +16,7 @@ KEPT = frozenset({
 })  # fmt: skip
 
 
-async def build(recipe: InstallRecipe, shop: Workshop) -> dict[str, str]:
+async def build(recipe: InstallRecipe, shop: Staging) -> dict[str, str]:
     await shop.run(
         "go",
         "install",

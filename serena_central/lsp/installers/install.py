@@ -19,16 +19,16 @@ import msgspec
 
 from serena_central.core.errors import InstallFailed, LanguageServerError
 from serena_central.core.places import Places
-from serena_central.island.lock import lock_at_once
-from serena_central.island.private import close
 from serena_central.lsp.catalogue import InstallRecipe, ServerSpec
+from serena_central.lsp.installers.install_methods import OUTSIDE, WAYS
 from serena_central.lsp.installers.needs import check_needs
 from serena_central.lsp.installers.record import UNFINISHED, Installation, installation_in
+from serena_central.lsp.installers.staging import Staging, Tell
 from serena_central.lsp.installers.underway import LOCK, Notes
-from serena_central.lsp.installers.ways import OUTSIDE, WAYS
-from serena_central.lsp.installers.workshop import Tell, Workshop
 from serena_central.lsp.locate import Launch, locate, newest_first
 from serena_central.lsp.trial import try_out
+from serena_central.standalone.lock import lock_at_once
+from serena_central.standalone.private import close
 
 KEPT_VERSIONS = 2
 """The one just installed, and the one before it."""
@@ -131,7 +131,7 @@ async def _build(
     building = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=home))
     try:
         with anyio.move_on_after(way.TIMEOUT_S) as limit:
-            shop = Workshop(spec.name, building, tell, temporary=places.temporary)
+            shop = Staging(spec.name, building, tell, temporary=places.temporary)
             await check_needs((*way.NEEDS, *recipe.needs), shop)
             env = await way.build(recipe, shop)
             if folder is not None:

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterable
 
 from serena_central.core.errors import InstallFailed
-from serena_central.lsp.installers.workshop import Workshop
+from serena_central.lsp.installers.staging import Staging
 from serena_central.processes.environment import search_path
 
 _NEED = re.compile(r"([^<>=]+)(?:>=(.+))?")
@@ -24,7 +24,7 @@ _FROM = {
 }
 
 
-async def check_needs(needs: Iterable[str], shop: Workshop) -> None:
+async def check_needs(needs: Iterable[str], shop: Staging) -> None:
     """Raises: InstallFailed that says what is missing, or too old."""
     for need in needs:
         parts = _NEED.fullmatch(need)

@@ -3,7 +3,7 @@
 import json
 
 from serena_central.lsp.catalogue import InstallRecipe
-from serena_central.lsp.installers.workshop import Workshop
+from serena_central.lsp.installers.staging import Staging
 
 NEEDS = ("npm",)
 TIMEOUT_S = 900.0
@@ -19,7 +19,7 @@ _OPTIONS = (
 )  # fmt: skip
 
 
-async def build(recipe: InstallRecipe, shop: Workshop) -> dict[str, str]:
+async def build(recipe: InstallRecipe, shop: Staging) -> dict[str, str]:
     # Without a manifest npm would look for one in the folders above.
     manifest = {"name": "language-server", "version": "0.0.0", "private": True}
     (shop.prefix / "package.json").write_text(json.dumps(manifest), encoding="utf-8")

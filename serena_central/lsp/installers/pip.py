@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from serena_central.lsp.catalogue import InstallRecipe
-from serena_central.lsp.installers.workshop import Workshop
+from serena_central.lsp.installers.staging import Staging
 
 NEEDS: tuple[str, ...] = ()
 TIMEOUT_S = 900.0
@@ -24,7 +24,7 @@ _RELOCATABLE = b"""#!/bin/sh
 """First lines of a Python script that finds its interpreter beside itself, for sh and Python both."""
 
 
-async def build(recipe: InstallRecipe, shop: Workshop) -> dict[str, str]:
+async def build(recipe: InstallRecipe, shop: Staging) -> dict[str, str]:
     await shop.run(sys.executable, "-m", "venv", shop.prefix)
     # Building from source runs a package's own code, as npm's install scripts do.
     wheels = () if recipe.scripts else ("--only-binary=:all:",)

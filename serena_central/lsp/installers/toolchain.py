@@ -4,13 +4,13 @@ This changes the user's toolchain, so it is only done for those who ask for the 
 """
 
 from serena_central.lsp.catalogue import InstallRecipe
-from serena_central.lsp.installers.workshop import Workshop
+from serena_central.lsp.installers.staging import Staging
 
 NEEDS = ("rustup",)
 TIMEOUT_S = 600.0
 KEPT = frozenset({"CARGO_HOME", "RUSTUP_DIST_SERVER", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN"})
 
 
-async def build(recipe: InstallRecipe, shop: Workshop) -> dict[str, str]:
+async def build(recipe: InstallRecipe, shop: Staging) -> dict[str, str]:
     await shop.run("rustup", "component", "add", *recipe.components, keep=KEPT)
     return {}

@@ -14,7 +14,7 @@ import msgspec
 
 from serena_central.core.places import Places
 from serena_central.core.words import counted
-from serena_central.island.lock import lock_at_once
+from serena_central.standalone.lock import lock_at_once
 
 LOCK = ".lock"
 

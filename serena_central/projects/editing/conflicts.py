@@ -53,7 +53,7 @@ class _Change(NamedTuple):
     at: float
 
 
-class Guard:
+class ConflictGuard:
     """Belongs to the event loop's thread."""
 
     def __init__(self) -> None:

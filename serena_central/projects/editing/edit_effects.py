@@ -27,7 +27,7 @@ from serena_central.projects.editing.conflicts import WHOLE_FILE, BodyChange
 from serena_central.projects.editing.declaration_changes import Redeclared, all_gone, redeclared
 from serena_central.projects.editing.implicit_values import renumbered
 from serena_central.projects.languages.project_languages import ProjectLanguages
-from serena_central.projects.navigation.navigation import Relations
+from serena_central.projects.navigation.navigation import Navigation
 from serena_central.projects.navigation.symbol_views import DiagnosticView
 from serena_central.symbols.bodies import body_hashes
 from serena_central.symbols.index import SymbolIndex
@@ -57,13 +57,13 @@ ERROR = 1
 class Consequences(msgspec.Struct, frozen=True, kw_only=True):
     """`bodies`: symbols that the edit touched, as far as they are known. `unknown`: files whose symbols are not.
     `errors`: those that the edit brought, by root-relative path. `redeclared`: what it did to the names that its files
-    declare, by old path. `remarks`: what may be missing."""
+    declare, by old path. `notes`: what may be missing."""
 
     bodies: list[BodyChange] = []
     unknown: list[str] = []
     errors: dict[str, list[DiagnosticView]] = {}
     redeclared: dict[str, Redeclared] = {}
-    remarks: list[str] = []
+    notes: list[str] = []
 
 
 class Before(NamedTuple):
@@ -94,7 +94,7 @@ _Key = tuple[str, str, str]
 """What two reports of one error have in common, wherever it moved: message, code, source."""
 
 
-class Aftermath:
+class EditEffects:
     """Belongs to the event loop's thread."""
 
     def __init__(
@@ -102,7 +102,7 @@ class Aftermath:
         root: Path,
         index: SymbolIndex,
         indexer: Indexer,
-        relations: Relations,
+        navigation: Navigation,
         languages: ProjectLanguages,
         read: Callable[[str], Awaitable[FileText]],
         *,
@@ -112,7 +112,7 @@ class Aftermath:
         self._root = root
         self._index = index
         self._indexer = indexer
-        self._relations = relations
+        self._navigation = navigation
         self._languages = languages
         self._read = read
         self._diagnostics_s = diagnostics_s
@@ -201,15 +201,15 @@ class Aftermath:
         be this edit's alone, and are left out."""
         news = _News({}, list(effect.renumbered))
         if self._diagnostics_s:
-            news.remarks.extend(self._uncompared(effect))
+            news.notes.extend(self._uncompared(effect))
             with anyio.move_on_after(self._diagnostics_s) as scope:
                 async with anyio.create_task_group() as tasks:
                     for path, change in effect.followed.items():
                         tasks.start_soon(self._look_for_errors, path, change, effect.before, news, edited_again)
             if scope.cancelled_caught:
-                news.remarks.append(f"Diagnostics for this edit did not arrive within {self._diagnostics_s:g} s.")
+                news.notes.append(f"Diagnostics for this edit did not arrive within {self._diagnostics_s:g} s.")
             if effect.code > len(effect.followed):
-                news.remarks.append(
+                news.notes.append(
                     f"Diagnostics were checked in {len(effect.followed)} of the {effect.code} edited files."
                 )
         return Consequences(
@@ -217,7 +217,7 @@ class Aftermath:
             unknown=effect.unknown,
             errors=news.errors,
             redeclared=effect.redeclared,
-            remarks=news.remarks,
+            notes=news.notes,
         )
 
     def _uncompared(self, effect: Effect) -> list[str]:
@@ -252,13 +252,13 @@ class Aftermath:
         try:
             found = None if edited_again(path) else await self._errors(path)
         except DeadlineExceeded as error:
-            news.remarks.append(f"No diagnostics for {path} after this edit: {error}")
+            news.notes.append(f"No diagnostics for {path} after this edit: {error}")
         try:
             read = await self._read(path)
         except PathError:
             return
         if read.text.content != change.after or edited_again(path):
-            news.remarks.append(
+            news.notes.append(
                 f"{path} was edited again immediately, so this edit's errors cannot be separated from the next one's. "
                 "get_diagnostics_for_file lists all."
             )
@@ -279,7 +279,7 @@ class Aftermath:
         """None where there are none to be had. Raises DeadlineExceeded: the server sends none in the time that is
         left to it."""
         try:
-            found, _ = await self._relations.diagnostics(path)
+            found, _ = await self._navigation.diagnostics(path)
         except (LanguageServerError, PathError) as error:
             logger.debug("no diagnostics of %s after an edit: %s", path, error)
             return None
@@ -293,7 +293,7 @@ class _News(NamedTuple):
     """What the followed files' errors tell."""
 
     errors: dict[str, list[DiagnosticView]]
-    remarks: list[str]
+    notes: list[str]
     """What may lack."""
 
     def add(self, path: str, found: list[DiagnosticView], before: "Counter[_Key] | None", changed: range) -> None:

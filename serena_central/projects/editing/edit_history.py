@@ -40,7 +40,7 @@ CLOSED_FILE = "(closed by a permission rule)"
 """In place of the name of a file that rules close now."""
 
 MOST_RECALLED = 10_000
-"""Edits whose calls are recognised when they are sent again, should the journal be lost."""
+"""Edits whose calls are recognized when they are sent again, should the journal be lost."""
 
 
 class Recall(Protocol):

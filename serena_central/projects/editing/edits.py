@@ -33,8 +33,8 @@ from serena_central.files.tree import FileTree
 from serena_central.projects.editing.applied_edit import AppliedEdit, ChangedFile
 from serena_central.projects.editing.blame import Blame, edits_of
 from serena_central.projects.editing.bulk_replacement import Found, Occurrence, changes_of, check_count, find
-from serena_central.projects.editing.conflicts import WHOLE_FILE, Guard
-from serena_central.projects.editing.edit_effects import NO_EFFECT, Aftermath, Consequences, Effect
+from serena_central.projects.editing.conflicts import WHOLE_FILE, ConflictGuard
+from serena_central.projects.editing.edit_effects import NO_EFFECT, Consequences, EditEffects, Effect
 from serena_central.projects.editing.edit_queue import EditQueue
 from serena_central.projects.editing.edit_records import Recorded, check_targets, differs
 from serena_central.projects.editing.joint_edits import check_allowed, write_edit
@@ -127,7 +127,7 @@ class Edits:
         root: Path,
         tree: FileTree,
         applier: Applier,
-        aftermath: Aftermath,
+        effects: EditEffects,
         *,
         refuses_conflicts: bool,
         encoding: str | None,
@@ -146,7 +146,7 @@ class Edits:
         self._root = root
         self._tree = tree
         self._applier = applier
-        self._aftermath = aftermath
+        self._effects = effects
         self._read = read
         self._settled = settled
         self._declared = declared
@@ -156,7 +156,7 @@ class Edits:
         self._access = access
         self._refuses = refuses_conflicts
         self._encoding = encoding or DEFAULT_ENCODING
-        self._guard = Guard()
+        self._guard = ConflictGuard()
         self._queue = EditQueue()
 
     async def change_symbol(
@@ -344,7 +344,7 @@ class Edits:
         before the plan: nobody else in this server changes them meanwhile. `undoes` names an edit that this one takes
         back; `wrote` tells, after the plan, which symbol the author writes as a whole ("": the file)."""
         if not dry_run:
-            await self._aftermath.learn_errors([path for path in paths if not self.queued(path)])
+            await self._effects.learn_errors([path for path in paths if not self.queued(path)])
         needed = frozenset(paths)
         intent = _Intent(author, dry_run=dry_run, undoes=undoes, wrote=wrote)
         while True:
@@ -375,7 +375,7 @@ class Edits:
                     return self._planned(changes)
                 files = self._files_of(changes)
                 if not holder.names:  # all that is edited was unknown before the plan: nobody is kept waiting
-                    await self._aftermath.learn_errors(files)
+                    await self._effects.learn_errors(files)
                 if not holder.add_free(files):
                     return files
                 return await self._make(changes, intent)
@@ -421,12 +421,12 @@ class Edits:
             undoes=intent.undoes,
             wrote=intent.wrote(),
         )
-        before, effect = self._aftermath.before(changes), NO_EFFECT
+        before, effect = self._effects.before(changes), NO_EFFECT
         with anyio.CancelScope(shield=True):  # from the first file on, until it is known what became of it
             edit, written = await write_edit(self._applier, self._applied, changes, edit)
             self._written_outside([path for path in written if not path.is_relative_to(self._root)])
             await self._tree.fresh()
-            effect = await self._aftermath.effect(changes, before, written)
+            effect = await self._effects.effect(changes, before, written)
             self._guard.note(author, edit.at, effect.bodies)
         return _Made(edit, effect)
 
@@ -434,7 +434,7 @@ class Edits:
         """The answer of an edit that was made. Nobody waits for it but its author."""
         consequences = Consequences()
         with anyio.CancelScope(shield=True):  # bounded by the wait for diagnostics
-            consequences = await self._aftermath.consequences(made.effect, lambda path: self.queued(path) > 0)
+            consequences = await self._effects.consequences(made.effect, lambda path: self.queued(path) > 0)
         return Edited(id=made.edit.id, files=made.edit.files, consequences=consequences)
 
     def _shown(self, path: Path) -> str:

@@ -14,7 +14,7 @@ import anyio.to_thread
 
 from serena_central.files.shared_trees import Following, SharedTrees
 from serena_central.files.tree import Change, FileTree, Kind
-from serena_central.lsp.answers import FileChange
+from serena_central.lsp.answers import FileEvent
 from serena_central.projects.languages.project_languages import ProjectLanguages
 
 MOST = 64
@@ -83,7 +83,7 @@ class ExternalFolders:
             )
 
     def _changed(self, folder: Path, changes: Sequence[Change]) -> None:
-        told = [FileChange(folder / change.path, change.kind) for change in changes]
+        told = [FileEvent(folder / change.path, change.kind) for change in changes]
         self._languages.changed_outside([change for change in told if not self._is_own(change.path)])
 
     def _to_follow(self, named: set[Path]) -> tuple[set[Path], set[Path]]:

@@ -35,7 +35,7 @@ from serena_central.files.access import OPEN, Access
 from serena_central.files.recent import RecentTexts
 from serena_central.files.text import FileText
 from serena_central.files.tree import Change
-from serena_central.lsp.answers import DocumentSymbol, FileChange
+from serena_central.lsp.answers import DocumentSymbol, FileEvent
 from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.installers.underway import Underway, underway_of
@@ -338,7 +338,7 @@ class ProjectLanguages:
     def _dependencies_arrived(self, manifest: Path) -> None:
         """They lie where no tree looks: servers read the manifest again."""
         for root in self._roots:
-            self._pool.files_changed(root, [FileChange(manifest, "changed")])
+            self._pool.files_changed(root, [FileEvent(manifest, "changed")])
 
     def _wanted_for(self, path: str) -> WantedServer:
         spec = self.spec_for(path)
@@ -541,7 +541,7 @@ class ProjectLanguages:
             for root in self._roots:
                 self._pool.may_start(root, "the project's configuration has changed")
         moved = self.selection.changed(changes)
-        told = [FileChange(self._root / change.path, change.kind) for change in changes]
+        told = [FileEvent(self._root / change.path, change.kind) for change in changes]
         for root in self._roots:
             self._pool.files_changed(root, told)
         if self._around is not None:
@@ -556,7 +556,7 @@ class ProjectLanguages:
         """Returns when servers may read other folders than before."""
         await self._pool.watching_moved()
 
-    def changed_outside(self, changes: Sequence[FileChange]) -> None:
+    def changed_outside(self, changes: Sequence[FileEvent]) -> None:
         """Tells every server of this project what happened to files that are not the project's."""
         self.changes += 1
         if any(self.is_marker(change.path.name) for change in changes):
@@ -567,7 +567,7 @@ class ProjectLanguages:
     def written_outside(self, paths: Sequence[Path]) -> None:
         """Tells every server of this project of files of others that this server wrote."""
         if paths:
-            self.changed_outside([FileChange(path, "changed") for path in paths])
+            self.changed_outside([FileEvent(path, "changed") for path in paths])
 
     def asked_since_ns(self) -> int | None:
         """Since when servers may have read files; None while there is none."""

@@ -30,7 +30,7 @@ class Steady:
     async def ask(
         self, hit: Hit, question: Callable[[Hit], Awaitable[tuple[T, Collection[str]]]]
     ) -> tuple[T, str | None]:
-        """What `question` answers of a symbol that was just found, and a remark if its files never held still.
+        """What `question` answers of a symbol that was just found, and a note if its files never held still.
 
         `question` also tells which files its answer is about, beside the symbol's own. Raises SymbolNotFound when the
         symbol is gone meanwhile.
@@ -43,7 +43,7 @@ class Steady:
                 await self._tree.fresh()
             changed = sorted(noted.intersection((hit.path, *files)))
             if not changed or not tries_left:
-                return answer, _remark(changed)
+                return answer, _note(changed)
             hit = await self._found_again(hit)
 
     async def _found_again(self, hit: Hit) -> Hit:
@@ -58,7 +58,7 @@ class Steady:
         return Hit(hit.path, file, place)
 
 
-def _remark(changed: Collection[str]) -> str | None:
+def _note(changed: Collection[str]) -> str | None:
     if not changed:
         return None
     files = ", ".join(list(changed)[:3]) + (", …" if len(changed) > 3 else "")

@@ -27,7 +27,7 @@ from serena_central.files.search import find_containing
 from serena_central.files.text import FileText
 from serena_central.files.tree import FileTree
 from serena_central.files.words import words_of
-from serena_central.lsp import shortfalls
+from serena_central.lsp import answer_gaps
 from serena_central.lsp.answers import Diagnostic, HierarchyItem, Location, WorkspaceEdit
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.documents import MAX_CANDIDATES
@@ -49,7 +49,7 @@ from serena_central.projects.navigation.symbol_views import (
 )
 from serena_central.symbols.bodies import body_hash
 from serena_central.symbols.index import Hit, SymbolIndex
-from serena_central.symbols.indexing.incompleteness import Gap
+from serena_central.symbols.indexing.incompleteness import Incompleteness
 from serena_central.symbols.indexing.indexer import Indexer
 
 T = TypeVar("T")
@@ -97,7 +97,7 @@ class _Walk(NamedTuple):
     node: Callable[[HierarchyItem], HierarchyNode]
 
 
-class Relations:
+class Navigation:
     """Questions about one project's symbols. Belongs to the event loop's thread."""
 
     def __init__(
@@ -144,11 +144,11 @@ class Relations:
             found_in = sorted({*places, *examined.references})
             references, gaps = await self.views([place for place in found_in if not is_definition(hit, *place)])
             possible = await self._possible_references(hit, examined, within)
-            found = References(references, uses.outside, gaps, uses.remark, self.caveat(hit), possible)
+            found = References(references, uses.outside, gaps, uses.note, self.caveat(hit), possible)
             return found, {*uses.places, *(place.path for place in (*examined.references, *examined.possible))}
 
         found, unsteady = await self._steady.ask(hit, ask)
-        return msgspec.structs.replace(found, remark=_joined(found.remark, unsteady))
+        return msgspec.structs.replace(found, note=_joined(found.note, unsteady))
 
     async def uses(self, hit: Hit) -> Uses:
         """The bare places of a symbol's uses, its own definition excepted."""
@@ -158,7 +158,7 @@ class Relations:
             return uses, uses.places
 
         found, unsteady = await self._steady.ask(hit, ask)
-        return msgspec.structs.replace(found, remark=_joined(found.remark, unsteady))
+        return msgspec.structs.replace(found, note=_joined(found.note, unsteady))
 
     async def may_override(self, hit: Hit) -> bool:
         """Whether a base of a member's type has a member of its name, or is not known in this project."""
@@ -241,13 +241,11 @@ class Relations:
 
     async def _named(self, hit: Hit, candidates: Sequence[Path], unopened: str | None) -> Uses:
         path, position = self._root / hit.path, hit.symbol.name_position
-        locations, remark = await self._when_ready(
+        locations, note = await self._when_ready(
             hit.path, lambda server: server.references(path, position, candidates=candidates)
         )
         uses = self._uses(locations)
-        return msgspec.structs.replace(
-            uses, remark=_joined(uses.remark, remark or unopened, await self._elsewhere(hit))
-        )
+        return msgspec.structs.replace(uses, note=_joined(uses.note, note or unopened, await self._elsewhere(hit)))
 
     async def _named_and_candidates(
         self, hit: Hit, shown: Sequence[Path], unopened: str | None
@@ -289,7 +287,7 @@ class Relations:
             return WorkspaceEdit()
         return edit
 
-    async def views(self, places: Iterable[tuple[str, Range]]) -> tuple[list[ReferenceView], list[Gap]]:
+    async def views(self, places: Iterable[tuple[str, Range]]) -> tuple[list[ReferenceView], list[Incompleteness]]:
         """Places in this project's files as uses, without those of files that are gone; what symbols lack."""
         places = list(places)
         texts = await self.readings({path for path, _ in places})
@@ -307,20 +305,20 @@ class Relations:
         return views, gaps
 
     async def leads(self, path: str, position: Position) -> tuple[list[Location], str | None]:
-        """Where the name at a position leads, in this project or elsewhere; a remark. Raises LanguageServerError."""
+        """Where the name at a position leads, in this project or elsewhere; a note. Raises LanguageServerError."""
         absolute = self._root / path
         return await self._when_ready(path, lambda server: server.definition(absolute, position))
 
-    async def bare_uses(self, server: LanguageServer, hit: Hit, holders: Sequence[str], remark: str | None) -> Uses:
+    async def bare_uses(self, server: LanguageServer, hit: Hit, holders: Sequence[str], note: str | None) -> Uses:
         """Uses of a symbol as places alone, from a server that is lent; `holders` are the files that hold its name.
 
-        `remark` is what the server's answers lack in any case. Raises LanguageServerError, PathError.
+        `note` is what the server's answers lack in any case. Raises LanguageServerError, PathError.
         """
         shown, unopened = self._shown(hit.path, hit.symbol.name, holders)
-        with shortfalls.noting() as lacks:
+        with answer_gaps.noting() as lacks:
             locations = await server.references(self._root / hit.path, hit.symbol.name_position, candidates=shown)
         uses = self._uses(locations)
-        return msgspec.structs.replace(uses, remark=_joined(uses.remark, remark or unopened or lacks()))
+        return msgspec.structs.replace(uses, note=_joined(uses.note, note or unopened or lacks()))
 
     def _uses(self, locations: Sequence[Location]) -> Uses:
         inside, outside = self._split(locations)
@@ -328,12 +326,12 @@ class Relations:
         for path, span in inside:
             places.setdefault(path, []).append(span)
         closed = sum(self.is_closed(place.path) for place in outside)
-        remark = (
+        note = (
             f"{_places(closed)} in files that permission rules close, and {_is(closed)} counted alone"
             if closed
             else None
         )
-        return Uses(places, len(outside), remark)
+        return Uses(places, len(outside), note)
 
     async def readings(self, paths: Iterable[str]) -> dict[str, FileText]:
         """Files by path; without those that were deleted while they were asked about. Raises PathError.
@@ -354,7 +352,7 @@ class Relations:
     async def _candidates(self, path: str, name: str) -> tuple[list[Path], str | None]:
         """Files to show the server for `path` first, for those whose answers cover only what they were shown.
 
-        And a remark when the server takes fewer at once.
+        And a note when the server takes fewer at once.
         """
         spec = self._languages.spec_for(path)
         if spec is None or not spec.documents.open_candidates:
@@ -368,10 +366,10 @@ class Relations:
         spec = self._languages.spec_for(path)
         if spec is None or not spec.documents.open_candidates:
             return [], None
-        remark = None
+        note = None
         if len(found) > MAX_CANDIDATES and not spec.documents.settle_candidates:
-            remark = f"{name} occurs in {len(found)} files, of which {spec.title} loaded {MAX_CANDIDATES}"
-        return [self._root / other for other in found], remark
+            note = f"{name} occurs in {len(found)} files, of which {spec.title} loaded {MAX_CANDIDATES}"
+        return [self._root / other for other in found], note
 
     def _reference(
         self, path: str, span: Range, read: FileText, known: dict[tuple[str, int], dict[str, str]]
@@ -393,42 +391,42 @@ class Relations:
         )
 
     async def implementations(self, hit: Hit) -> tuple[list[Hit], int, str | None]:
-        """Symbols that implement one; how many lie outside the project; a remark."""
+        """Symbols that implement one; how many lie outside the project; a note."""
 
         async def ask(hit: Hit) -> tuple[tuple[list[Hit], int, str | None], Collection[str]]:
             path, position = self._root / hit.path, hit.symbol.name_position
             candidates, unopened = await self._candidates(hit.path, hit.symbol.name)
-            locations, remark = await self._when_ready(
+            locations, note = await self._when_ready(
                 hit.path, lambda server: server.implementation(path, position, candidates=candidates)
             )
             hits, outside = await self._defined_at(locations)
-            return (hits, outside, remark or unopened), {found.path for found in hits}
+            return (hits, outside, note or unopened), {found.path for found in hits}
 
-        (hits, outside, remark), unsteady = await self._steady.ask(hit, ask)
-        return hits, outside, await self._with_blind_spots(hit, _joined(remark, unsteady))
+        (hits, outside, note), unsteady = await self._steady.ask(hit, ask)
+        return hits, outside, await self._with_blind_spots(hit, _joined(note, unsteady))
 
     async def implementations_of(self, foreign: Foreign) -> tuple[list[Location], str | None]:
         """Where a symbol of another project is implemented, in all that this project's server reads; a note."""
         candidates, unopened = await self._candidates(foreign.via, foreign.name)
-        locations, remark = await self._when_ready(
+        locations, note = await self._when_ready(
             foreign.via,
             lambda server: server.implementation(foreign.path, foreign.position, candidates=candidates),
         )
-        return locations, remark or unopened
+        return locations, note or unopened
 
     async def defined_at(self, locations: Sequence[Location]) -> list[Hit]:
         """Symbols of this project that stand at places."""
         return (await self._defined_at(locations))[0]
 
     async def definition(self, path: str, position: Position) -> tuple[list[Hit], list[Location], str | None]:
-        """Symbols that are defined where the name at `position` leads; places outside the project; a remark."""
-        locations, remark = await self.leads(path, position)
+        """Symbols that are defined where the name at `position` leads; places outside the project; a note."""
+        locations, note = await self.leads(path, position)
         inside, outside = self._split(locations)
         hits, _ = await self._defined_at([Location(self._root / file, span) for file, span in inside])
         shown = [place for place in outside if not self.is_closed(place.path)]
         if outside and not shown and not hits:
             raise PathDenied("What is named there is defined in a file that a permission rule closes.")
-        return hits, shown, remark
+        return hits, shown, note
 
     async def _defined_at(self, locations: Sequence[Location]) -> tuple[list[Hit], int]:
         inside, outside = self._split(locations)
@@ -437,44 +435,44 @@ class Relations:
         return list({(hit.path, hit.place): hit for hit in hits}.values()), len(outside)
 
     async def diagnostics(self, path: str) -> tuple[list[DiagnosticView], str | None]:
-        """What the server complains about in a file, each with the symbol it lies in; a remark."""
+        """What the server complains about in a file, each with the symbol it lies in; a note."""
         absolute = self._root / path
-        found, remark = await self._when_ready(path, lambda server: server.diagnostics(absolute))
+        found, note = await self._when_ready(path, lambda server: server.diagnostics(absolute))
         await self._indexer.ensure([path])
         views: list[DiagnosticView] = []
         for diagnostic in found:
             message = await self._closed_text.without(path, diagnostic.message)
             shown = msgspec.structs.replace(diagnostic, message=message)
             views.append(DiagnosticView(shown, self._name_path(path, diagnostic)))
-        return views, remark
+        return views, note
 
     def _name_path(self, path: str, diagnostic: Diagnostic) -> str | None:
         holder = self.holder(path, diagnostic.range.start)
         return holder.name_path if holder else None
 
     async def hierarchy(self, hit: Hit, direction: Direction, depth: int) -> tuple[list[HierarchyNode], str | None]:
-        """Callers, callees, super- or subtypes of a symbol, `depth` levels deep; a remark."""
+        """Callers, callees, super- or subtypes of a symbol, `depth` levels deep; a note."""
 
         async def prepare(hit: Hit) -> tuple[tuple[list[HierarchyItem], str | None], Collection[str]]:
             place = Foreign(hit.path, self._root / hit.path, hit.symbol.name_position, hit.symbol.name, self._root)
             return await self._prepared(place, direction), ()
 
-        (prepared, remark), unsteady = await self._steady.ask(hit, prepare)
-        remark = _joined(remark, unsteady)
+        (prepared, note), unsteady = await self._steady.ask(hit, prepare)
+        note = _joined(note, unsteady)
         nodes = await self._trees(prepared, depth, _Walk(hit.path, direction, self._root, [NODES_LIMIT], self.node_of))
         if direction in UPWARD:
-            remark = await self._with_blind_spots(hit, remark)
-        return nodes, remark
+            note = await self._with_blind_spots(hit, note)
+        return nodes, note
 
     async def hierarchy_of(
-        self, foreign: Foreign, direction: Direction, depth: int, shown_by: "Relations | None" = None
+        self, foreign: Foreign, direction: Direction, depth: int, shown_by: "Navigation | None" = None
     ) -> tuple[list[HierarchyNode], str | None]:
         """As `hierarchy`, of a symbol of another project: what leads to symbols of this one, or of the project whose
-        relations are given."""
-        prepared, remark = await self._prepared(foreign, direction)
+        navigation are given."""
+        prepared, note = await self._prepared(foreign, direction)
         node = (shown_by or self).node_of
         nodes = await self._trees(prepared, depth, _Walk(foreign.via, direction, foreign.home, [NODES_LIMIT], node))
-        return _leading_inside(nodes), remark
+        return _leading_inside(nodes), note
 
     async def _prepared(self, place: Foreign, direction: Direction) -> tuple[list[HierarchyItem], str | None]:
         def ask(server: LanguageServer) -> Awaitable[list[HierarchyItem]]:
@@ -557,23 +555,23 @@ class Relations:
         found = await self.elsewhere(hit.path, {hit.symbol.name})
         return unjoined([hit.symbol.name], found[hit.symbol.name]) if found else None
 
-    async def _with_blind_spots(self, hit: Hit, remark: str | None) -> str | None:
-        return _joined(remark, await self._elsewhere(hit), self.caveat(hit))
+    async def _with_blind_spots(self, hit: Hit, note: str | None) -> str | None:
+        return _joined(note, await self._elsewhere(hit), self.caveat(hit))
 
     async def _when_ready(self, path: str, question: Callable[[LanguageServer], Awaitable[T]]) -> tuple[T, str | None]:
-        """Asks once the server can be believed; a remark when that wait was cut short."""
+        """Asks once the server can be believed; a note when that wait was cut short."""
 
         async def ask(server: LanguageServer) -> tuple[T, str | None]:
-            remark = await server.ready()
+            note = await server.ready()
             try:
-                with shortfalls.noting() as lacks:
+                with answer_gaps.noting() as lacks:
                     answer = await question(server)
             except RequestFailed as error:
-                if remark is None or isinstance(error, Inapplicable):
+                if note is None or isinstance(error, Inapplicable):
                     raise
                 # Likely the cause, and what can be done about.
-                raise RequestFailed(error.server, error.method, error.code, f"{error.message}; {remark}") from error
-            return answer, remark or lacks()
+                raise RequestFailed(error.server, error.method, error.code, f"{error.message}; {note}") from error
+            return answer, note or lacks()
 
         return await self._languages.ask(path, ask)
 
@@ -638,8 +636,8 @@ def _counted(files: Sequence[str]) -> str:
     return files[0] if len(files) == 1 else f"{len(files)} files ({files[0]}, …)"
 
 
-def _joined(*remarks: str | None) -> str | None:
-    return "; ".join(remark for remark in remarks if remark) or None
+def _joined(*notes: str | None) -> str | None:
+    return "; ".join(note for note in notes if note) or None
 
 
 def _key(item: HierarchyItem) -> object:

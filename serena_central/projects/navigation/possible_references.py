@@ -23,7 +23,7 @@ from serena_central.lsp.answers import Location
 from serena_central.lsp.client import LanguageServer
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.navigation.candidates import Candidate, Candidates, CandidateSearch
-from serena_central.projects.navigation.same_hierarchy import Kinship
+from serena_central.projects.navigation.same_hierarchy import SameHierarchy
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.symbols.index import Hit, SymbolIndex
 from serena_central.symbols.syntax.messages import Occurrence
@@ -141,9 +141,9 @@ class Possible:
             found.possible = dict.fromkeys(unasked, "not asked")
         settled = {*answers, *found.strings, *found.comments, *found.definitions, *found.possible}
         found.unexamined = [place for place in todo if place not in settled]
-        kinship = Kinship(self._root, self._index, self._languages)
+        same_hierarchy = SameHierarchy(self._root, self._index, self._languages)
         for place, locations in answers.items():
-            await self._judge(hit, place, locations, kinship, found)
+            await self._judge(hit, place, locations, same_hierarchy, found)
         return found
 
     async def in_code(self, hit: Hit) -> Examined:
@@ -160,7 +160,7 @@ class Possible:
 
     async def may_override(self, hit: Hit) -> bool:
         """Whether a base of a member's type has a member of its name, or is not known in this project."""
-        return await Kinship(self._root, self._index, self._languages).may_override(hit)
+        return await SameHierarchy(self._root, self._index, self._languages).may_override(hit)
 
     async def files_elsewhere(self, hit: Hit) -> list[str]:
         """Files that another language server, or none, reads, and that hold the name of `hit` as a word."""
@@ -265,7 +265,12 @@ class Possible:
             raise failures[0]
 
     async def _judge(
-        self, hit: Hit, place: Place, locations: Sequence[Location] | None, kinship: Kinship, found: Examined
+        self,
+        hit: Hit,
+        place: Place,
+        locations: Sequence[Location] | None,
+        same_hierarchy: SameHierarchy,
+        found: Examined,
     ) -> None:
         own = self._root / hit.path, hit.symbol.name_position
         if locations is None:
@@ -274,7 +279,7 @@ class Possible:
             found.possible[place] = "unresolved"
         elif any((location.path, location.range.start) == own for location in locations):
             found.references.append(place)
-        elif await self._among_kin(hit, place, locations, kinship):
+        elif await self._among_kin(hit, place, locations, same_hierarchy):
             found.possible[place] = "same hierarchy"
         else:
             found.elsewhere[place] = locations
@@ -288,10 +293,16 @@ class Possible:
         to_itself = all((location.path, location.range.start) == here for location in locations)
         return to_itself and (place in found.patterns or self._languages.instead(place.path) is not None)
 
-    async def _among_kin(self, hit: Hit, place: Place, locations: Sequence[Location], kinship: Kinship) -> bool:
+    async def _among_kin(
+        self, hit: Hit, place: Place, locations: Sequence[Location], same_hierarchy: SameHierarchy
+    ) -> bool:
         for location in locations:
             target = self._defined_at(location)
-            if target is not None and target.symbol.name == hit.symbol.name and await kinship.related(hit, target):
+            if (
+                target is not None
+                and target.symbol.name == hit.symbol.name
+                and await same_hierarchy.related(hit, target)
+            ):
                 return True
         return False
 

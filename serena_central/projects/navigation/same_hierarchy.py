@@ -32,7 +32,7 @@ _WORD = re.compile(r"[^\W\d]\w*")
 _HEAD_END = re.compile(r"[{]|:\s*(?:#.*)?$", re.MULTILINE)
 
 
-class Kinship:
+class SameHierarchy:
     """Of the types of one project; remembers what it looked up. Belongs to the event loop's thread."""
 
     def __init__(self, root: Path, index: SymbolIndex, languages: ProjectLanguages) -> None:

@@ -10,7 +10,7 @@ import msgspec
 from serena_central.core.text import Range
 from serena_central.lsp.answers import Diagnostic
 from serena_central.symbols.index import Hit
-from serena_central.symbols.indexing.incompleteness import Gap
+from serena_central.symbols.indexing.incompleteness import Incompleteness
 
 
 class SymbolView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -73,8 +73,8 @@ class References(msgspec.Struct, frozen=True):
     references: list[ReferenceView]
     outside: int = 0
     """Uses in files outside the project (libraries, other projects)."""
-    gaps: list[Gap] = []
-    remark: str | None = None
+    gaps: list[Incompleteness] = []
+    note: str | None = None
     """Why the language server's answer may be incomplete."""
     caveat: str | None = None
     """What it may lack as long as the project doesn't say how it is built."""
@@ -84,12 +84,12 @@ class References(msgspec.Struct, frozen=True):
 class Uses(msgspec.Struct, frozen=True):
     """Where a symbol is named besides its own definition: path → ranges. `outside`: how many lie in other projects.
 
-    `remark` says why the answer may lack something; `failed` that there is none.
+    `note` says why the answer may lack something; `failed` that there is none.
     """
 
     places: dict[str, list[Range]] = {}
     outside: int = 0
-    remark: str | None = None
+    note: str | None = None
     failed: bool = False
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from serena_central.core.text import Position
 from serena_central.editing.rename import Rename
 from serena_central.lsp.answers import Location
-from serena_central.projects.navigation.navigation import Relations
+from serena_central.projects.navigation.navigation import Navigation
 from serena_central.projects.navigation.possible_references import Place
 
 Named = tuple[str, Position]
@@ -30,8 +30,8 @@ class LeftOut(NamedTuple):
 class KeptNames:
     """Places that a server's rename of the symbol `declared` leaves out, by what they lead to, as the server says."""
 
-    def __init__(self, relations: Relations, rename: Rename, declared: Named) -> None:
-        self._relations = relations
+    def __init__(self, navigation: Navigation, rename: Rename, declared: Named) -> None:
+        self._navigation = navigation
         self._rename = rename
         added = {(path, span.start) for path, span in rename.added}
         edited = {(path, edit.range.start) for path, edits in rename.edits.items() for edit in edits}
@@ -45,7 +45,7 @@ class KeptNames:
         for place in (Place(*added) for added in self._rename.added):
             named = place.path, place.range.start
             if not await self._is_kept(named):
-                locations, _ = await self._relations.leads(*named)
+                locations, _ = await self._navigation.leads(*named)
                 if self._is_own(named, locations):
                     found.declaring.append(place)
                 elif locations and all(self._named(location) in self._renamed for location in locations):
@@ -58,7 +58,7 @@ class KeptNames:
         """Whether it leads to what keeps the old name, by itself or over others that do."""
         if place not in self._known:
             self._known[place] = False  # a cycle leads nowhere
-            locations, _ = await self._relations.leads(*place)
+            locations, _ = await self._navigation.leads(*place)
             for location in locations:
                 target = self._named(location)
                 if target[0] and target not in self._renamed and await self._is_kept(target):
@@ -71,4 +71,4 @@ class KeptNames:
 
     def _named(self, location: Location) -> Named:
         """Without a path if it lies outside."""
-        return self._relations.inside(location.path) or "", location.range.start
+        return self._navigation.inside(location.path) or "", location.range.start

@@ -21,13 +21,13 @@ from serena_central.lsp.answers import WorkspaceEdit
 from serena_central.projects.editing.edits import NOTHING_SEEN, Edited, Edits, Meant, Site
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.navigation.common_names import is_unusual
-from serena_central.projects.navigation.navigation import Relations
+from serena_central.projects.navigation.navigation import Navigation
 from serena_central.projects.navigation.possible_references import THOROUGH, Examined, Place
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.projects.refactoring.deletion import deletion
-from serena_central.projects.refactoring.handed_on import Patterns, handed_on
 from serena_central.projects.refactoring.kept_names import KeptNames
 from serena_central.projects.refactoring.name_conflicts import Naming
+from serena_central.projects.refactoring.re_exports import Patterns, handed_on
 from serena_central.projects.refactoring.shorthands import are_patterns, both_written, check_meant
 from serena_central.symbols.index import Hit
 from serena_central.symbols.kinds import GROUPS
@@ -72,14 +72,14 @@ class Refactoring:
         root: Path,
         tree: FileTree,
         edits: Edits,
-        relations: Relations,
+        navigation: Navigation,
         naming: Naming,
         languages: ProjectLanguages,
     ) -> None:
         self._root = root
         self._tree = tree
         self._edits = edits
-        self._relations = relations
+        self._navigation = navigation
         self._naming = naming
         self._languages = languages
 
@@ -118,14 +118,14 @@ class Refactoring:
             objections[:] = await self._naming.objections(site.hit, new_name)
             _check_free(site.hit, objections, force=force)
             conflicts[:] = await self._edits.conflicts(site, seen, author)
-            known, proposal, candidates = await self._relations.renaming(site.hit, new_name)
+            known, proposal, candidates = await self._navigation.renaming(site.hit, new_name)
             if every:
                 known, proposal = await self._with_others(site.hit, new_name, known, proposal)
             _check_complete(site.hit, known)
             _check_usable(site.hit, proposal)
             moves = {self._inside(old): new for old, new in proposal.moves}
             proposed = {self._inside(path): edits for path, edits in proposal.replacements.items() if edits}
-            examined = await self._relations.examine(site.hit, known, THOROUGH, candidates)
+            examined = await self._navigation.examine(site.hit, known, THOROUGH, candidates)
             places = _places(site.hit, known, examined.references)
             texts = await self._texts({*proposed, *places, *moves}, stamps)
             rename = completed(
@@ -134,18 +134,18 @@ class Refactoring:
                 {path: read.text for path, read in texts.items()},
                 site.hit.symbol.name,
                 new_name,
-                ignore_case=ignores_case(self._relations.language_of(site.hit.path), site.hit.symbol.kind),
+                ignore_case=ignores_case(self._navigation.language_of(site.hit.path), site.hit.symbol.kind),
             )
             rename, left_out = await self._without_kept(site.hit, rename)
             contents = {path: read.text for path, read in texts.items()}
             rename = await both_written(self._languages, rename, contents, site.hit, new_name)
-            while places := handed_on(rename, examined.elsewhere, self._relations, new_name):
+            while places := handed_on(rename, examined.elsewhere, self._navigation, new_name):
                 texts |= await self._texts({place.path for place in places} - texts.keys(), stamps)
                 contents |= {path: read.text for path, read in texts.items()}
                 rename = await both_written(
                     self._languages, rename.with_places(places, new_name), contents, site.hit, new_name
                 )
-            patterns = Patterns(self._relations, contents, site.hit.symbol.name, new_name)
+            patterns = Patterns(self._navigation, contents, site.hit.symbol.name, new_name)
             rename = await patterns.without_variables(rename)
             plans[:] = [rename]
             changes = [
@@ -195,7 +195,7 @@ class Refactoring:
             raise EditRefused(
                 f"{hit.name_path} was not deleted. {' '.join(against)} Pass force=true to delete it anyway."
             )
-        language, meant = self._relations.language_of(hit.path), Meant(hit.path, hit.name_path, seen)
+        language, meant = self._navigation.language_of(hit.path), Meant(hit.path, hit.name_path, seen)
 
         async def find() -> Meant:
             return meant
@@ -203,8 +203,8 @@ class Refactoring:
         _, edited = await self._edits.change_symbol(
             hit.path, find, lambda site: deletion(site, language, force=force), author, way="delete", dry_run=dry_run
         )
-        remarks = [f"Deleted despite: {' '.join(against)}"] if against else []
-        return _with_remarks(self._with_caveat(edited, hit), remarks)
+        notes = [f"Deleted despite: {' '.join(against)}"] if against else []
+        return _with_notes(self._with_caveat(edited, hit), notes)
 
     async def _against_deleting(self, hit: Hit) -> list[str]:
         """Sentences about the places that would break, or might: in this project, outside of the symbol itself."""
@@ -223,8 +223,8 @@ class Refactoring:
 
     async def _against_losing(self, hit: Hit, whole: Hit) -> list[str]:
         """The same about one symbol that goes with the `whole`."""
-        known = await self._relations.uses(hit)
-        examined = await self._relations.examine(hit, known, THOROUGH)
+        known = await self._navigation.uses(hit)
+        examined = await self._navigation.examine(hit, known, THOROUGH)
         listed = [Place(path, span) for path, spans in known.places.items() for span in spans]
         found = {
             "It is referenced in": [*listed, *examined.references],
@@ -232,7 +232,7 @@ class Refactoring:
             "Not examined for lack of time: occurrences of its name in": examined.unexamined,
             "Its name occurs in a string in": examined.strings if is_unusual(hit.symbol.name) else [],
         }
-        texts = await self._relations.readings([hit.path])
+        texts = await self._navigation.readings([hit.path])
         against = [known_sentence] if (known_sentence := _incomplete(hit, known)) else []
         if hit.path in texts and texts[hit.path].text.slice(_name_range(hit)) != hit.symbol.name:
             against.append(
@@ -243,14 +243,14 @@ class Refactoring:
             outside = [place for place in places if not _is_within(place, whole)]
             if outside:
                 against.append(
-                    f"{sentence} {_listed(await self._relations.named(outside[:PLACES_LISTED]), len(outside))}."
+                    f"{sentence} {_listed(await self._navigation.named(outside[:PLACES_LISTED]), len(outside))}."
                 )
         return against
 
     def _with_caveat(self, edited: Edited, hit: Hit) -> Edited:
         """Tells with an edit what the uses that it relied on may lack."""
-        caveat = self._relations.caveat(hit)
-        return _with_remarks(edited, [f"References may be missing: {caveat}"] if caveat else [])
+        caveat = self._navigation.caveat(hit)
+        return _with_notes(edited, [f"References may be missing: {caveat}"] if caveat else [])
 
     async def _with_others(
         self, hit: Hit, new_name: str, known: Uses, proposal: WorkspaceEdit
@@ -262,7 +262,7 @@ class Refactoring:
             path, at = self._root / hit.path, other.symbol.name_position
             if any(edit.range.contains(at) for edit in proposal.replacements.get(path, ())):
                 continue
-            uses, more, _ = await self._relations.renaming(other, new_name)
+            uses, more, _ = await self._navigation.renaming(other, new_name)
             _check_complete(other, uses)
             _check_usable(other, more)
             named = {path: [*known.places.get(path, ()), *spans] for path, spans in uses.places.items()}
@@ -277,7 +277,7 @@ class Refactoring:
         if not rename.kept:
             return rename, Examined()
         await check_meant(self._languages, hit, rename)
-        found = await KeptNames(self._relations, rename, (hit.path, hit.symbol.name_position)).left_out()
+        found = await KeptNames(self._navigation, rename, (hit.path, hit.symbol.name_position)).left_out()
         meant = found.meant if await are_patterns(self._languages, rename, hit.symbol.name) else []
         others = [place for place in rename.added if place not in meant]
         unknown = [place for place in (*found.unknown, *found.meant) if place not in meant]
@@ -296,12 +296,12 @@ class Refactoring:
             lines([*examined.definitions, *left_out.definitions]),
             lines(examined.strings),
             lines(examined.comments),
-            await self._relations.files_elsewhere(hit),
+            await self._navigation.files_elsewhere(hit),
         )
 
     def _inside(self, path: Path) -> str:
-        inside = self._relations.inside(path)
-        if inside is None and self._relations.is_closed(path):
+        inside = self._navigation.inside(path)
+        if inside is None and self._navigation.is_closed(path):
             raise EditRefused("Nothing was changed: the rename would also change a file that a permission rule closes.")
         if inside is None:
             raise EditRefused(
@@ -312,7 +312,7 @@ class Refactoring:
     async def _texts(self, paths: Iterable[str], stamps: Mapping[str, Stamp]) -> dict[str, FileText]:
         """The texts that the answers were about: those of files that are still as they were before the questions."""
         asked = list(paths)
-        texts = await self._relations.readings(asked)
+        texts = await self._navigation.readings(asked)
         for path in asked:
             if path not in texts or texts[path].stamp != stamps.get(path):
                 raise FileChanged(str(self._root / path))
@@ -327,9 +327,9 @@ def parts_of(hit: Hit) -> list[Hit]:
     return [hit, *members]
 
 
-def _with_remarks(edited: Edited, remarks: Sequence[str]) -> Edited:
+def _with_notes(edited: Edited, notes: Sequence[str]) -> Edited:
     told = edited.consequences
-    both = msgspec.structs.replace(told, remarks=[*told.remarks, *remarks])
+    both = msgspec.structs.replace(told, notes=[*told.notes, *notes])
     return msgspec.structs.replace(edited, consequences=both)
 
 
@@ -339,8 +339,8 @@ def _is_within(place: Place, hit: Hit) -> bool:
 
 def _incomplete(hit: Hit, known: Uses) -> str | None:
     """Why the uses are not known completely, or lie where nothing can be changed."""
-    if known.remark:
-        return f"The references to {hit.name_path} may be incomplete: {known.remark}."
+    if known.note:
+        return f"The references to {hit.name_path} may be incomplete: {known.note}."
     if known.outside:
         return f"{hit.name_path} is referenced in {known.outside} places outside this project."
     return None

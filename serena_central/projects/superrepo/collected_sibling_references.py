@@ -31,7 +31,7 @@ class Crossing(NamedTuple):
 
     uses: list[tuple[str, str, Position]]
     untold: list[str]
-    remark: str | None
+    note: str | None
 
 
 class Candidates(NamedTuple):
@@ -104,12 +104,12 @@ async def crossing(declaring: Project, using: Project, path: str, declared: Mapp
         uses.update((hit.path, hit.name_path, place.position) for hit in meant)
         if not meant and any(is_copy(declaring, using, location, declared[place.name]) for location in locations):
             untold.append(place.name)
-    return Crossing(sorted(uses), untold, leads.remark)
+    return Crossing(sorted(uses), untold, leads.note)
 
 
 def is_copy(declaring: Project, using: Project, location: Location, files: Collection[str]) -> bool:
     """Whether a place that is in neither project lies in a file that is named as one of these."""
-    if declaring.relations.inside(location.path) or using.relations.inside(location.path):
+    if declaring.navigation.inside(location.path) or using.navigation.inside(location.path):
         return False
     return _stem(location.path) in {_stem(PurePosixPath(file)) for file in files}
 

@@ -17,7 +17,7 @@ import yaml
 from serena_central.core.words import counted
 from serena_central.files.repository import OuterRules
 from serena_central.files.text import read_quickly
-from serena_central.files.walk import Survey
+from serena_central.files.walk import TreeScan
 from serena_central.lsp.catalogue import catalogue
 from serena_central.lsp.roots.go import used_modules
 
@@ -63,8 +63,8 @@ class Discovered(NamedTuple):
 
 def discover(root: Path) -> Discovered:
     """Modules in a real folder, by path, and what looks like one. What can't be read counts as not there."""
-    survey = _survey(root)
-    files = sorted(survey.take())
+    analysis_run = _analysis_run(root)
+    files = sorted(analysis_run.take())
     found: dict[str, str] = {}
     left_out: dict[str, str] = {}
     for name, paths in _LISTS.items():
@@ -74,16 +74,16 @@ def discover(root: Path) -> Discovered:
                 found.setdefault(inside, name)
             elif (named := _named(root, path)) is not None:
                 left_out[named] = f"{name} names it, but the folder does not exist"
-    _nested(root, survey, found, left_out)
+    _nested(root, analysis_run, found, left_out)
     _by_manifests(root, files, found, left_out)
     modules = _outermost(root, found, files, left_out)
     _rest(files, modules, left_out)
     return Discovered(modules, [LeftOut(path, left_out[path]) for path in sorted(left_out)])
 
 
-def _nested(root: Path, survey: Survey, found: dict[str, str], left_out: dict[str, str]) -> None:
+def _nested(root: Path, analysis_run: TreeScan, found: dict[str, str], left_out: dict[str, str]) -> None:
     """Repositories inside this one: submodules that are checked out, others, and worktrees, which are copies."""
-    for folder in survey.folders.values():
+    for folder in analysis_run.folders.values():
         path = folder.path.rstrip("/")
         if folder.nested and "/worktrees/" in _text(root / path / ".git"):
             left_out[path] = "a worktree: a copy of a repository"
@@ -165,16 +165,16 @@ def _is_code(file: str) -> bool:
     return any(not known.languages[claim.language].data for claim in claims)
 
 
-def _survey(root: Path) -> Survey:
+def _analysis_run(root: Path) -> TreeScan:
     outer = OuterRules(root)
-    survey = Survey(root, outer, use_git=True)
-    survey.look_everywhere(outer)
-    return survey
+    analysis_run = TreeScan(root, outer, use_git=True)
+    analysis_run.look_everywhere(outer)
+    return analysis_run
 
 
 def files_of(root: Path) -> list[str]:
     """Files of one root as the server will see them: neither ignored ones nor those of nested repositories."""
-    return sorted(_survey(root).take())
+    return sorted(_analysis_run(root).take())
 
 
 def _inside(root: Path, path: str | Path) -> str | None:

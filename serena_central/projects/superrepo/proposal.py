@@ -105,14 +105,16 @@ def propose(root: Path) -> Proposal:
     """The proposal for a real folder; without modules where nothing in it says that there are any."""
     found, left_out = discover(root)
     names = _names([candidate.path for candidate in found])
-    surveys = [(root / candidate.path, files_of(root / candidate.path)) for candidate in found]
-    concerns = _telling([_concerns(place, files, name) for (place, files), name in zip(surveys, names, strict=True)])
+    analysis_runs = [(root / candidate.path, files_of(root / candidate.path)) for candidate in found]
+    concerns = _telling(
+        [_concerns(place, files, name) for (place, files), name in zip(analysis_runs, names, strict=True)]
+    )
     modules = [
         ProposedModule(name, candidate.path, candidate.found_by, len(files), _languages(place, files), said)
-        for candidate, name, (place, files), said in zip(found, names, surveys, concerns, strict=True)
+        for candidate, name, (place, files), said in zip(found, names, analysis_runs, concerns, strict=True)
     ]
     largest = max(modules, key=lambda module: module.files, default=None)
-    manifests = [_manifests(place, files) for place, files in surveys]
+    manifests = [_manifests(place, files) for place, files in analysis_runs]
     return Proposal(root.name, modules, _hints(names, manifests), largest.name if largest else None, left_out)
 
 

@@ -25,11 +25,11 @@ class Place(NamedTuple):
 
 
 class Leads(NamedTuple):
-    """What was asked, with where it leads. `unresolved` places lead nowhere; `remark`: why something may lack."""
+    """What was asked, with where it leads. `unresolved` places lead nowhere; `note`: why something may lack."""
 
     found: list[tuple[Place, Sequence[Location]]]
     unresolved: list[Place]
-    remark: str | None
+    note: str | None
 
 
 async def places_of(
@@ -56,7 +56,7 @@ async def leads_of(
     queue = iter(places)
     found: list[tuple[Place, Sequence[Location]]] = []
     unresolved: list[Place] = []
-    remarks: dict[str, None] = {}
+    notes: dict[str, None] = {}
     failures: list[LanguageServerError] = []
 
     async def worker() -> None:
@@ -64,13 +64,13 @@ async def leads_of(
             if turn is not None:
                 await turn()
             try:
-                locations, remark = await project.relations.leads(place.path, place.position)
+                locations, note = await project.navigation.leads(place.path, place.position)
             except LanguageServerError as error:
                 failures.append(error)
                 tasks.cancel_scope.cancel()
                 return
-            if remark:
-                remarks[remark] = None
+            if note:
+                notes[note] = None
             if locations:
                 found.append((place, locations))
             else:
@@ -81,16 +81,16 @@ async def leads_of(
             tasks.start_soon(worker)
     if failures:
         raise failures[0]
-    return Leads(found, unresolved, next(iter(remarks), None))
+    return Leads(found, unresolved, next(iter(notes), None))
 
 
 async def declared_at(project: Project, location: Location) -> Hit | None:
     """The symbol of a project that a place lies in, if it lies in one."""
-    path = project.relations.inside(_real(location.path))
+    path = project.navigation.inside(_real(location.path))
     if path is None:
         return None
     await project.indexer.ensure([path])
-    return project.relations.holder(path, location.range.start)
+    return project.navigation.holder(path, location.range.start)
 
 
 def _real(path: Path) -> Path:

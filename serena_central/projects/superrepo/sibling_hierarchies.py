@@ -25,26 +25,26 @@ _STRUCTURAL = frozenset({"go"})
 
 
 async def implementations_in(project: Project, declared: Declarations) -> tuple[list[Hit], int, str | None]:
-    """Symbols of one of the projects that implement a symbol; how many lie outside of all; a remark.
+    """Symbols of one of the projects that implement a symbol; how many lie outside of all; a note.
 
     Raises SerenaCentralError.
     """
     found: dict[tuple[str, int], Hit] = {}
-    remarks: list[str | None] = []
+    notes: list[str | None] = []
     far = 0
     async for hit, foreign in _asked(project, declared):
         if foreign is None:
-            hits, outside, remark = await project.relations.implementations(hit)
+            hits, outside, note = await project.navigation.implementations(hit)
             hits = [other for other in hits if (other.path, other.place) != (hit.path, hit.place)]
             far += outside
         else:
-            hits, remark = await _implementing(project, project, foreign)
+            hits, note = await _implementing(project, project, foreign)
         found.update({(other.path, other.place): other for other in hits})
-        remarks.append(remark)
-    for hits, remark in await _unmentioned(project, declared):
+        notes.append(note)
+    for hits, note in await _unmentioned(project, declared):
         found.update({(other.path, other.place): other for other in hits})
-        remarks.append(remark)
-    return list(found.values()), far, "; ".join(dict.fromkeys(filter(None, remarks))) or None
+        notes.append(note)
+    return list(found.values()), far, "; ".join(dict.fromkeys(filter(None, notes))) or None
 
 
 async def _unmentioned(project: Project, declared: Declarations) -> list[tuple[list[Hit], str | None]]:
@@ -78,10 +78,10 @@ def is_structural(project: Project, path: str) -> bool:
 async def _implementing(project: Project, reader: Project, foreign: Foreign) -> tuple[list[Hit], str | None]:
     """Symbols of a project that implement one of another, as a third one's server says, or its own."""
     try:
-        locations, remark = await reader.relations.implementations_of(foreign)
+        locations, note = await reader.navigation.implementations_of(foreign)
     except Inapplicable:
         return [], None
-    return await project.relations.defined_at(locations), remark
+    return await project.navigation.defined_at(locations), note
 
 
 async def counterparts(
@@ -92,22 +92,22 @@ async def counterparts(
 
     Raises LanguageServerError.
     """
-    declared, found, remarks = Declaration(project, hit.name_path, hit.path), set[tuple[Path, int]](), list[str]()
+    declared, found, notes = Declaration(project, hit.name_path, hit.path), set[tuple[Path, int]](), list[str]()
     for reader in readers:
         via = await anyio.to_thread.run_sync(_mentioning, reader, declared)
         if via is None:
             continue
         await reader.fresh()
         try:
-            locations, remark = await reader.relations.implementations_of(_foreign(hit, project, via))
+            locations, note = await reader.navigation.implementations_of(_foreign(hit, project, via))
         except (Inapplicable, Unsupported):
             continue
         found.update(
             (one.path, one.range.start.line0) for one in locations if not one.path.is_relative_to(project.root)
         )
-        if remark:
-            remarks.append(f"{quoted(reader.name)}: {remark}.")
-    return sorted(found), remarks
+        if note:
+            notes.append(f"{quoted(reader.name)}: {note}.")
+    return sorted(found), notes
 
 
 def _foreign(hit: Hit, home: Project, via: str) -> Foreign:
@@ -122,22 +122,22 @@ async def hierarchy_in(
     Raises SerenaCentralError.
     """
     nodes: list[HierarchyNode] = []
-    remarks: list[str | None] = []
+    notes: list[str | None] = []
     async for hit, foreign in _asked(project, declared):
         if foreign is None:
-            more, remark = await project.relations.hierarchy(hit, direction, depth)
+            more, note = await project.navigation.hierarchy(hit, direction, depth)
         elif direction in UPWARD or (direction == "supertypes" and is_structural(project, foreign.via)):
-            more, remark = await project.relations.hierarchy_of(foreign, direction, depth)
+            more, note = await project.navigation.hierarchy_of(foreign, direction, depth)
         else:
             continue
         nodes += more
-        remarks.append(remark)
+        notes.append(note)
     if direction in ("subtypes", "supertypes"):
         async for reader, foreign in _third_parties(project, declared):
-            more, remark = await reader.relations.hierarchy_of(foreign, direction, depth, project.relations)
+            more, note = await reader.navigation.hierarchy_of(foreign, direction, depth, project.navigation)
             nodes += [node for node in more if node not in nodes]  # several readers know the same
-            remarks.append(remark)
-    return nodes, "; ".join(dict.fromkeys(filter(None, remarks))) or None
+            notes.append(note)
+    return nodes, "; ".join(dict.fromkeys(filter(None, notes))) or None
 
 
 async def _asked(project: Project, declared: Declarations) -> AsyncIterator[tuple[Hit, Foreign | None]]:

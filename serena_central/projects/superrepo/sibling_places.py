@@ -32,7 +32,7 @@ class SiblingPlaces(NamedTuple):
     """`references` lead to the declaration; `possible` may. `strings` and `comments` hold the name, too.
 
     `unasked` places are beyond what is asked about. `mentions`: whether anything in the sibling names the declaring
-    package, as far as a rule is known for that. `remark`: why something may lack. `definitions`: where the sibling
+    package, as far as a rule is known for that. `note`: why something may lack. `definitions`: where the sibling
     gives symbols of its own that name, overrides and implementations among them.
     """
 
@@ -42,7 +42,7 @@ class SiblingPlaces(NamedTuple):
     comments: Sequence[Place] = ()
     unasked: Sequence[Place] = ()
     mentions: bool = True
-    remark: str | None = None
+    note: str | None = None
     definitions: Sequence[Place] = ()
 
 
@@ -75,7 +75,7 @@ async def places_in(sibling: Project, declared: Declaration) -> SiblingPlaces:
         by_kind["comment"],
         code[MOST_PLACES:],
         mentioned,
-        leads.remark,
+        leads.note,
         await _defined(sibling, [place for place in code if place not in meant]),
     )
 

@@ -77,13 +77,13 @@ class Declarations(NamedTuple):
             for one in self.found
         ]
         uses = {(use.path, use.range): use for part in parts for use in part.references}
-        remarks = dict.fromkeys(part.remark for part in parts if part.remark)
+        notes = dict.fromkeys(part.note for part in parts if part.note)
         caveats = dict.fromkeys(part.caveat for part in parts if part.caveat)
         return References(
             [uses[place] for place in sorted(uses)],
             sum(part.outside for part in parts),
             [gap for part in parts for gap in part.gaps],
-            "; ".join(remarks) or None,
+            "; ".join(notes) or None,
             "; ".join(caveats) or None,
             next((part.possible for part in parts if part.possible is not None), None),  # a project's server knows one
         )
@@ -125,7 +125,7 @@ async def declarations(projects: Sequence[Project], name_path: str, within: str)
 
 async def _own(declared: Declaration, within: str) -> References:
     hit = await declared.project.find_one(declared.name_path, declared.path)
-    return await declared.project.relations.references(hit, within)
+    return await declared.project.navigation.references(hit, within)
 
 
 async def _in_sibling(sibling: Project, declared: Declaration, within: str) -> References:
@@ -143,14 +143,14 @@ async def _in_sibling(sibling: Project, declared: Declaration, within: str) -> R
                 left += 1
     leads = await leads_of(sibling, asked)
     unknown = " or ".join(sorted({place.name for place in leads.unresolved}))
-    remarks = [
-        leads.remark,
+    notes = [
+        leads.note,
         f"{declared.name} occurs in {left + len(asked)} places, of which {len(asked)} were examined" if left else None,
         f"{unknown} cannot be resolved in {counted(len(leads.unresolved), 'place')}" if leads.unresolved else None,
     ]
     uses = [_range(place) for place, locations in leads.found if await _means(declared, locations)]
-    views, gaps = await sibling.relations.views(sorted(set(uses)))
-    return References(views, 0, gaps, "; ".join(filter(None, remarks)) or None)
+    views, gaps = await sibling.navigation.views(sorted(set(uses)))
+    return References(views, 0, gaps, "; ".join(filter(None, notes)) or None)
 
 
 async def _naming(declared: Declaration) -> list[str]:

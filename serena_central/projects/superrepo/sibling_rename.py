@@ -66,20 +66,20 @@ async def rename_uses(
 
 def _check_known(sibling: Project, declared: Declaration, found: SiblingPlaces) -> None:
     unknown = [*found.possible, *found.unasked]
-    if found.remark or unknown:
+    if found.note or unknown:
         where = ", ".join(shown(unknown)[:LISTED])
         more = f" and {len(unknown) - LISTED} more places" if len(unknown) > LISTED else ""
         why = f"in {where}{more} of {sibling.name}, {declared.name} cannot be resolved" if unknown else ""
         raise EditRefused(
             f"Not all references to {declared.name_path} could be determined: "
-            f"{'; '.join(filter(None, [why, found.remark]))}. "
+            f"{'; '.join(filter(None, [why, found.note]))}. "
             "Pass force=true to leave those places unchanged."
         )
 
 
 async def _texts(sibling: Project, paths: set[str], stamps: Mapping[str, Stamp]) -> dict[str, FileText]:
     """The texts that the answers were about. Raises FileChanged for one that is not as it was before the questions."""
-    texts = await sibling.relations.readings(sorted(paths))
+    texts = await sibling.navigation.readings(sorted(paths))
     for path in sorted(paths):
         if path not in texts or texts[path].stamp != stamps.get(path):
             raise FileChanged(str(sibling.root / path))

@@ -18,7 +18,7 @@ import msgspec
 
 from serena_central.core.errors import TrustRefused
 from serena_central.files.atomic import write_whole
-from serena_central.island.lock import lock_at_once
+from serena_central.standalone.lock import lock_at_once
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ LOCK_S = 5.0
 Stamp = tuple[int, int, int] | None
 
 
-class Part(msgspec.Struct, frozen=True):
+class ExecutablePart(msgspec.Struct, frozen=True):
     """Something of a repository that can execute. `place` is a file in it, or another place that `source` knows."""
 
     source: str
@@ -43,7 +43,7 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
 
     root: str
     digest: str
-    parts: tuple[Part, ...]
+    parts: tuple[ExecutablePart, ...]
     at: float
     by: str
 
@@ -53,7 +53,7 @@ class _Content(msgspec.Struct):
     version: int = 1
 
 
-def digest_of(parts: Iterable[Part]) -> str:
+def digest_of(parts: Iterable[ExecutablePart]) -> str:
     """SHA-256 over the parts in their order."""
     return hashlib.sha256(msgspec.json.encode([msgspec.structs.astuple(part) for part in parts])).hexdigest()
 
@@ -93,7 +93,7 @@ class Approvals:
                 self._known = stamp, {}
         return self._known[1]
 
-    def put(self, root: Path, parts: Iterable[Part], by: str) -> Approval:
+    def put(self, root: Path, parts: Iterable[ExecutablePart], by: str) -> Approval:
         """Approves a root with these parts, in place of what was approved of it. Raises TrustRefused."""
         kept = tuple(parts)
         approval = Approval(root=str(root), digest=digest_of(kept), parts=kept, at=self._clock(), by=by)

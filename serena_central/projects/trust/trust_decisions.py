@@ -28,7 +28,7 @@ from serena_central.config.trust import named_in_settings
 from serena_central.core.errors import TrustRefused
 from serena_central.core.lru import Lru
 from serena_central.projects.superrepo.configuration import SuperRepo
-from serena_central.projects.trust.approvals import Approval, Approvals, Part, Stamp, digest_of
+from serena_central.projects.trust.approvals import Approval, Approvals, ExecutablePart, Stamp, digest_of
 
 MOST_KEPT = 1000
 """Roots whose standing is remembered; a box has fewer."""
@@ -91,7 +91,7 @@ class Standing(NamedTuple):
 
     root: Path
     state: State
-    parts: tuple[Part, ...]
+    parts: tuple[ExecutablePart, ...]
     approval: Approval | None
 
     @property
@@ -115,7 +115,7 @@ class Standing(NamedTuple):
         return "\n".join(difflib.unified_diff(before, now, "approved", "now", lineterm=""))
 
 
-def _lines(parts: Iterable[Part]) -> list[str]:
+def _lines(parts: Iterable[ExecutablePart]) -> list[str]:
     return [line for part in parts for line in (f"# {part.place} ({part.source})", *part.text.splitlines())]
 
 
@@ -194,7 +194,7 @@ class Trust:
 
     def _standing(self, root: Path) -> Standing:
         parts = tuple(
-            Part(source.name, place, text)
+            ExecutablePart(source.name, place, text)
             for source in self._sources
             for place, text in source.parts(root).items()
             if text
@@ -202,7 +202,7 @@ class Trust:
         approval = self._approvals.of(root)
         return Standing(root, self._state(root, parts, approval), parts, approval)
 
-    def _state(self, root: Path, parts: Iterable[Part], approval: Approval | None) -> State:
+    def _state(self, root: Path, parts: Iterable[ExecutablePart], approval: Approval | None) -> State:
         if named_in_settings(root, self._trusted_roots):
             return State.SETTINGS
         if approval is None:

@@ -65,10 +65,10 @@ async def _ready(files: Iterable[str], languages: ProjectLanguages) -> tuple[boo
     ready, said = False, list[str]()
     for path in files:
         try:
-            remark = await languages.ask(path, lambda server: server.ready())
+            note = await languages.ask(path, lambda server: server.ready())
             ready = True
         except LanguageServerError as failure:
-            remark = str(failure)
-        if remark:
-            said.append(remark)
+            note = str(failure)
+        if note:
+            said.append(note)
     return ready, said

@@ -14,7 +14,7 @@ from serena_central.symbols.index import SymbolIndex
 from serena_central.symbols.indexing import source_identity
 from serena_central.symbols.indexing.cache_sync import CacheSync
 from serena_central.symbols.indexing.failures import Failures
-from serena_central.symbols.indexing.incompleteness import KEEPS_CHANGING, NOT_READ_YET, BySyntax, Gap
+from serena_central.symbols.indexing.incompleteness import KEEPS_CHANGING, NOT_READ_YET, BySyntax, Incompleteness
 from serena_central.symbols.indexing.index_progress import Rate
 from serena_central.symbols.indexing.policy import IndexingPolicy
 from serena_central.symbols.indexing.symbol_source import SymbolSource
@@ -220,12 +220,12 @@ class FileStates:
 
     # --- what answers lack ---------------------------------------------------------------------------------------
 
-    def gaps(self, paths: Iterable[str]) -> list[Gap]:
+    def gaps(self, paths: Iterable[str]) -> list[Incompleteness]:
         """Those of `paths` whose symbols are not known, or by syntax only. True of what was asked for."""
         asked = list(paths)
         standing: dict[Hashable, str] = {}
         reasons = Counter(self._reason(path, standing) for path in asked if path in self.pending)
-        return [*(Gap(reason, files) for reason, files in reasons.items()), *self.by_syntax.gaps(asked)]
+        return [*(Incompleteness(reason, files) for reason, files in reasons.items()), *self.by_syntax.gaps(asked)]
 
     def _reason(self, path: str, standing: dict[Hashable, str]) -> str:
         """Why the symbols of a pending file are not known. `standing`: what was said of servers in this answer."""
@@ -239,7 +239,7 @@ class FileStates:
             standing[server] = self._source.standing(path)
         return standing[server]
 
-    def gaps_within(self, within: str | None, asked: Iterable[str]) -> list[Gap]:
+    def gaps_within(self, within: str | None, asked: Iterable[str]) -> list[Incompleteness]:
         """What `gaps` says of the files that were `asked` about, and of all in a file or folder known by syntax; not of
         files in a folder whose server is left alone, nor of side languages in the whole project."""
         unknown = self.gaps(path for path in asked if path not in self.by_syntax)

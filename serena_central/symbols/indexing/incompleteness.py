@@ -17,7 +17,7 @@ CUT = f"It is nested deeper than {DEEPEST} levels of syntax; some of its symbols
 KEEPS_CHANGING = "it keeps changing; retry when the file no longer changes"
 
 
-class Gap(NamedTuple):
+class Incompleteness(NamedTuple):
     """Files that an answer does not cover, and why; with a `language`, files that it covers by syntax only."""
 
     reason: str
@@ -74,7 +74,7 @@ class BySyntax:
             if not alike:
                 del self._alike[why]
 
-    def gaps(self, paths: Iterable[str]) -> list[Gap]:
+    def gaps(self, paths: Iterable[str]) -> list[Incompleteness]:
         """Those of `paths`, by reason."""
         found: dict[_Why, tuple[str, int]] = {}
         for path in paths:
@@ -84,16 +84,16 @@ class BySyntax:
                 found[why] = first, files + 1
         return [self._gap(why, first, files) for why, (first, files) in found.items()]
 
-    def all_gaps(self, *, but: Callable[[str], bool]) -> list[Gap]:
+    def all_gaps(self, *, but: Callable[[str], bool]) -> list[Incompleteness]:
         """All of them, by reason, without languages of which a file is `but`."""
         firsts = [(why, next(iter(alike)), len(alike)) for why, alike in self._alike.items()]
         return [self._gap(why, first, files) for why, first, files in firsts if why.cut or not but(first)]
 
-    def _gap(self, why: _Why, first: str, files: int) -> Gap:
+    def _gap(self, why: _Why, first: str, files: int) -> Incompleteness:
         reason = why.reason or self._standing(first)
-        return Gap(f"{reason} {CUT}" if why.cut else reason, files, why.language)
+        return Incompleteness(f"{reason} {CUT}" if why.cut else reason, files, why.language)
 
-    def gaps_below(self, folder: str, *, but: Callable[[str], bool]) -> list[Gap]:
+    def gaps_below(self, folder: str, *, but: Callable[[str], bool]) -> list[Incompleteness]:
         """Those in a folder (root-relative) or right at this path; of a folder, without languages that are `but`."""
         below = folder + "/"
         return self.gaps(

@@ -21,7 +21,7 @@ from serena_central.symbols.index import SymbolIndex
 from serena_central.symbols.indexing import source_identity
 from serena_central.symbols.indexing.cache_sync import CacheSync
 from serena_central.symbols.indexing.file_states import FileStates
-from serena_central.symbols.indexing.incompleteness import Gap
+from serena_central.symbols.indexing.incompleteness import Incompleteness
 from serena_central.symbols.indexing.index_progress import IndexProgress, telling
 from serena_central.symbols.indexing.policy import IndexingPolicy
 from serena_central.symbols.indexing.priority import Priority
@@ -134,7 +134,7 @@ class Indexer:
 
     # --- for callers ---------------------------------------------------------------------------------------------
 
-    async def ensure(self, paths: Iterable[str], *, most_s: float = math.inf) -> list[Gap]:
+    async def ensure(self, paths: Iterable[str], *, most_s: float = math.inf) -> list[Incompleteness]:
         """Indexes those of `paths` that are not; returns what could not be, not in `most_s`, or by syntax only."""
         wanted = list(paths)
         with anyio.move_on_after(most_s) as bound:
@@ -143,7 +143,7 @@ class Indexer:
             self._states.waited_in_vain(wanted)
         return self.gaps(wanted)
 
-    async def complete(self, paths: Iterable[str]) -> list[Gap]:
+    async def complete(self, paths: Iterable[str]) -> list[Incompleteness]:
         """The same with time: asks servers at once, and as long as they take, about files known by syntax, too."""
         wanted = list(paths)
         await self._ensure(wanted)
@@ -164,11 +164,11 @@ class Indexer:
             async with telling(len(wanted), lambda: sum(path in pending for path in wanted)):
                 await self._reader.read(waiting)
 
-    def gaps(self, paths: Iterable[str]) -> list[Gap]:
+    def gaps(self, paths: Iterable[str]) -> list[Incompleteness]:
         """Those of `paths` whose symbols are not known, or by syntax only. True of what `ensure` was asked for."""
         return self._states.gaps(paths)
 
-    def gaps_within(self, within: str | None, asked: Iterable[str]) -> list[Gap]:
+    def gaps_within(self, within: str | None, asked: Iterable[str]) -> list[Incompleteness]:
         """What `gaps` says of the files that were `asked` about, and of all in a file or folder known by syntax; not of
         files in a folder whose server is left alone."""
         return self._states.gaps_within(within, asked)

@@ -12,9 +12,9 @@ from tree_sitter import Node, Query, QueryCursor
 
 from serena_central.core.text import Position, Range, Text
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
-from serena_central.lsp.named import ANONYMOUS, CODE, named
+from serena_central.lsp.symbol_filter import ANONYMOUS, CODE, named
 from serena_central.symbols.indexing.incompleteness import DEEPEST
-from serena_central.symbols.syntax import lost
+from serena_central.symbols.syntax import unparsed_variables
 from serena_central.symbols.syntax.jsdoc import declared_types
 from serena_central.symbols.syntax.macros import without_macros
 from serena_central.symbols.syntax.names import Name, name_of
@@ -109,7 +109,7 @@ def _symbols(
     cursor.set_max_start_depth(DEEPEST)
     if within is not None and identifier not in OF_SECTIONS:
         cursor.set_byte_range(*within)
-    may_be_lost = root.has_error and identifier in lost.LANGUAGES
+    may_be_lost = root.has_error and identifier in unparsed_variables.LANGUAGES
     marks = _marks(cursor.matches(root), query, source, may_be_lost=may_be_lost)
     return named(_nested(marks, _Places(source, marks), _namespaces(marks) if identifier in OF_CLASSES else None))
 
@@ -156,9 +156,9 @@ def _marks(
             kind = next(kind for kind in captures if kind in KINDS)
             node = captures[kind][0]
             if may_be_lost and KINDS[kind] in _VALUES:
-                if lost.is_of_lost_body(node, source) or lost.is_invented(node):
+                if unparsed_variables.is_of_lost_body(node, source) or unparsed_variables.is_invented(node):
                     continue
-                captures = {**captures, "name": [lost.variable_name(node, name, source)]}  # noqa: PLW2901 - the same match
+                captures = {**captures, "name": [unparsed_variables.variable_name(node, name, source)]}  # noqa: PLW2901 - the same match
             settings = query.pattern_settings(pattern)
             given = settings.get("name")
             text, at, scope = Name(given, name.start_byte) if given else name_of(captures, source)

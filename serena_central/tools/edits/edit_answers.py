@@ -22,9 +22,9 @@ async def answer(call: ToolCall, target: Project, edited: Edited, *, about: str 
     """The answer of an edit: a dry run's diff, or what changed by file, the errors that this caused, and what it may
     have broken elsewhere. `about` is the name path of the symbol that the author wrote."""
     for conflict in edited.conflicts:
-        call.remark(f"Conflict, allowed by the setting edit_conflicts: {str(conflict).splitlines()[0]}")
-    for remark in edited.consequences.remarks:
-        call.remark(remark)
+        call.note(f"Conflict, allowed by the setting edit_conflicts: {str(conflict).splitlines()[0]}")
+    for note in edited.consequences.notes:
+        call.note(note)
     if edited.id is None:
         return edited.diff or "Nothing to change: the text is already identical."
     call.session.edits += 1
@@ -54,7 +54,7 @@ async def _broken(call: ToolCall, target: Project, edited: Edited) -> dict[str, 
         return {}
     breakage = await call.services.validation.broken_by(target, names, seconds)
     for note in breakage.notes:
-        call.remark(note)
+        call.note(note)
     broken: dict[str, Any] = {}
     for one in breakage.found:
         places, errors = _shown(one.unresolved), grouped(one.errors)

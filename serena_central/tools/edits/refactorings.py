@@ -21,7 +21,7 @@ from serena_central.tools.read_set import ReadSet
 from serena_central.tools.symbols import InFile, NamePath
 
 LISTED = 20
-"""Places that one remark names."""
+"""Places that one note names."""
 
 
 class Renaming(NamedTuple):
@@ -83,7 +83,7 @@ async def rename_symbol(
             f"are not renamed with it: pass force=true to rename {hit.name_path} alone, and rename each of them, too."
         )
     if used or bound:
-        call.remark(f"Not renamed in all modules: {' '.join([*used, *bound])}")
+        call.note(f"Not renamed in all modules: {' '.join([*used, *bound])}")
     reason = await reason_to_keep(target, hit)
     renamed = await target.refactoring.rename(
         hit,
@@ -94,16 +94,16 @@ async def rename_symbol(
         force=force,
         dry_run=dry_run,
     )
-    _remark_taken(call, new_name, renamed)
+    _note_taken(call, new_name, renamed)
     if renamed.added:
-        call.remark(
+        call.note(
             "The language server's rename omitted references to the symbol; these were renamed as well: "
             f"{_listed(renamed.added)}"
         )
     if namesakes:
         _remark_left(call, hit.symbol.name, LeftOver(definitions=[namesakes]))
     if reason:
-        call.remark(f"{hit.symbol.name} may still be referenced elsewhere by its old name: {reason}.")
+        call.note(f"{hit.symbol.name} may still be referenced elsewhere by its old name: {reason}.")
     return await _renamed(call, target, hit.symbol.name, renamed)
 
 
@@ -115,24 +115,24 @@ async def _rename_uses(
 
 
 async def _renamed(call: ToolCall, target: Project, name: str, renamed: Renamed) -> Any:
-    _remark_left(call, name, renamed.left)
+    _note_left(call, name, renamed.left)
     told: dict[str, Any] | str = await answer(call, target, renamed.edited)
     if not renamed.places:
         return {"changed_places": 0}
     return told if isinstance(told, str) else {"changed_places": renamed.places, **told}
 
 
-def _remark_taken(call: ToolCall, new_name: str, renamed: Renamed) -> None:
+def _note_taken(call: ToolCall, new_name: str, renamed: Renamed) -> None:
     if renamed.objections:
-        call.remark(f"Renamed despite: {' '.join(renamed.objections)}")
+        call.note(f"Renamed despite: {' '.join(renamed.objections)}")
     if renamed.standing:
-        call.remark(
+        call.note(
             f"{new_name} already occurred in the changed files. Check each occurrence for capture or shadowing: "
             f"{_listed(renamed.standing)}"
         )
 
 
-def _remark_left(call: ToolCall, name: str, left: LeftOver) -> None:
+def _note_left(call: ToolCall, name: str, left: LeftOver) -> None:
     for what, places in (
         ("in code that the language server cannot resolve (check each)", left.code),
         ("as the name of other symbols, such as overrides", left.definitions),
@@ -141,7 +141,7 @@ def _remark_left(call: ToolCall, name: str, left: LeftOver) -> None:
         ("in files of other languages", left.files),
     ):
         if places:
-            call.remark(f"{name} still occurs {what}: {_listed(places)}")
+            call.note(f"{name} still occurs {what}: {_listed(places)}")
 
 
 @tool(

@@ -25,7 +25,7 @@ from serena_central.tools.edits.edit_answers import EDIT_ANSWER, answer
 from serena_central.tools.edits.symbol_edits import DryRun
 from serena_central.tools.files import paths_below
 from serena_central.tools.read_set import ReadSet
-from serena_central.tools.symbols import remark_names
+from serena_central.tools.symbols import note_names
 
 FilePath = Annotated[str, Meta(description="File in the project")]
 Needle = Annotated[str, Meta(description="Text or pattern to replace")]
@@ -158,9 +158,9 @@ async def replace_in_files(
         expected=expected_count,
         dry_run=dry_run,
     )
-    remark_names(call, target)
+    note_names(call, target)
     if done.skipped:
-        call.remark(f"Not searched: {len(done.skipped)} files that cannot be read as text.")
+        call.note(f"Not searched: {len(done.skipped)} files that cannot be read as text.")
     told = await answer(call, target, done.edited)
     if not isinstance(told, str):
         return {"count": done.count, **told}

@@ -40,7 +40,7 @@ class Setting(msgspec.Struct, frozen=True):
     shadowed: list[str]
 
 
-class Remark(msgspec.Struct, frozen=True):
+class Note(msgspec.Struct, frozen=True):
     severity: str
     text: str
 
@@ -73,7 +73,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     files: list[str] = []
     settings: list[Setting] = []
     more_settings: int = 0
-    remarks: list[Remark] = []
+    notes: list[Note] = []
     servers: list[ServerRow] = []
     memory: list[MemoryRow] = []
     memory_size: int = 0
@@ -84,7 +84,7 @@ class _Read(msgspec.Struct, frozen=True):
 
     files: list[str]
     settings: list[Setting]
-    remarks: list[Remark]
+    notes: list[Note]
     servers: list[ServerRow]
     memory: list[MemoryRow]
 
@@ -109,7 +109,7 @@ async def configuration(visit: Visit) -> Configuration:
         files=read.files,
         settings=read.settings[:MOST_ROWS],
         more_settings=max(len(read.settings) - MOST_ROWS, 0),
-        remarks=read.remarks,
+        notes=read.notes,
         servers=read.servers,
         memory=read.memory,
         memory_size=sum(part.size for part in read.memory),
@@ -128,7 +128,7 @@ def _read(root: Path, claude: ClaudeSettings, trusted: bool) -> _Read:
     return _Read(
         files=[str(one.file.path) for one in found.files],
         settings=_settings(found),
-        remarks=[Remark(str(one.severity), str(one)) for one in (*found.problems, *servers.problems, *memory.problems)],
+        notes=[Note(str(one.severity), str(one)) for one in (*found.problems, *servers.problems, *memory.problems)],
         servers=[
             ServerRow(one.name, str(one.source), str(one.state), one.why, one.kind, one.target, str(one.place))
             for one in servers.found

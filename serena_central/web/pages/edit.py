@@ -45,7 +45,7 @@ class FileDiff(msgspec.Struct, frozen=True):
 
 
 class Edit(msgspec.Struct, frozen=True, kw_only=True):
-    """An edit with its diff. `left_out`: lines beyond what is shown; `remark` says why there is no diff."""
+    """An edit with its diff. `left_out`: lines beyond what is shown; `note` says why there is no diff."""
 
     id: str
     at: float
@@ -58,7 +58,7 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
     left_out: int
     undoes: str
     can_undo: bool
-    remark: str
+    note: str
 
 
 async def edit(visit: Visit) -> Edit:
@@ -78,7 +78,7 @@ async def edit(visit: Visit) -> Edit:
     )
 
 
-def _edit(row: EditRow, visit: Visit, files: list[FileDiff], left_out: int, remark: str) -> Edit:
+def _edit(row: EditRow, visit: Visit, files: list[FileDiff], left_out: int, note: str) -> Edit:
     known = any(session.id == row.session for session in visit.parts.sessions.sessions())
     return Edit(
         id=row.id,
@@ -91,8 +91,8 @@ def _edit(row: EditRow, visit: Visit, files: list[FileDiff], left_out: int, rema
         files=files,
         left_out=left_out,
         undoes=row.undoes or "",
-        can_undo=not remark,
-        remark=remark,
+        can_undo=not note,
+        note=note,
     )
 
 

@@ -19,8 +19,8 @@ from serena_central.web.pages.forms import ForeignRequest, Form, login_required,
 from serena_central.web.pages.live import Live
 from serena_central.web.pages.page import BELOW, Frame, Link, Page, Visit
 from serena_central.web.pages.rendering import render
-from serena_central.web.parts import Parts
 from serena_central.web.responses import HUNG_UP, status_of
+from serena_central.web.web_services import WebServices
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 class Endpoints:
     """Endpoints for pages, streams and actions. `navigation` are the pages that every page leads to."""
 
-    parts: Parts
+    parts: WebServices
     live: Live
     navigation: Sequence[Page]
     digest: str

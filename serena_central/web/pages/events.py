@@ -63,13 +63,13 @@ class EventLine(msgspec.Struct, frozen=True):
 class Table(msgspec.Struct, frozen=True):
     """The newest that match, or those before an id; `older` and `newest` lead on, "" for nowhere.
 
-    `remark` says why some may lack; `filtered`: the query chooses.
+    `note` says why some may lack; `filtered`: the query chooses.
     """
 
     rows: list[EventLine]
     older: str
     newest: str
-    remark: str
+    note: str
     filtered: bool
 
 
@@ -96,7 +96,7 @@ async def table(visit: Visit) -> Table:
         rows=[_line(row, references) for row in found["events"]],
         older=link(PATH, **chosen, before=before) if before else "",
         newest=link(PATH, **chosen) if "before" in visit.query else "",
-        remark=found.get("remark", ""),
+        note=found.get("note", ""),
         filtered=bool(chosen),
     )
 
@@ -137,17 +137,17 @@ async def _lines(visit: Visit) -> AsyncIterator[bytes]:
         try:
             found = await event_pages(visit.parts.store, visit.parts.bus, query, min(PART, left))
         except StoreError as error:
-            yield msgspec.json.encode({"remark": f"the rest could not be read: {error}"}) + b"\n"
+            yield msgspec.json.encode({"note": f"the rest could not be read: {error}"}) + b"\n"
             return
         yield msgspec.json.Encoder().encode_lines(found["events"])
-        if remark := found.get("remark"):
-            yield msgspec.json.encode({"remark": remark}) + b"\n"
+        if note := found.get("note"):
+            yield msgspec.json.encode({"note": note}) + b"\n"
         if found["next_before"] is None:
             return
         left -= len(found["events"])
         query["before"] = str(found["next_before"])
     yield (
-        msgspec.json.encode({"remark": f"only the newest {MOST_EXPORTED}; continue with before={query['before']}"})
+        msgspec.json.encode({"note": f"only the newest {MOST_EXPORTED}; continue with before={query['before']}"})
         + b"\n"
     )
 

@@ -1,19 +1,19 @@
-"""What a survey of a project found wrong: names that lead nowhere, and symbols that nothing uses."""
+"""What an analysis run of a project found wrong: names that lead nowhere, and symbols that nothing uses."""
 
 import msgspec
 
-from serena_central.analysis.analysis_run import FindingsSurvey
+from serena_central.analysis.analysis_run import FindingsRun
 from serena_central.core.event_kinds import AnalysisEnded
 from serena_central.symbols.kinds import kind_name
+from serena_central.web.pages.analysis_status import FINDINGS, GRAPH, WORK, root_of, told
 from serena_central.web.pages.listing import Option, Pager, has_words, options, paged
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.projects import known
 from serena_central.web.pages.rendering import bounded
-from serena_central.web.pages.surveying import FINDINGS, GRAPH, WORK, root_of, told
 
 KINDS = ("broken reference", "unused symbol")
 
-REMARKS, MESSAGE_CHARS = 8, 200
+NOTES, MESSAGE_CHARS = 8, 200
 
 
 class Filters(msgspec.Struct, frozen=True):
@@ -41,14 +41,14 @@ class Finding(msgspec.Struct, frozen=True):
 class Table(msgspec.Struct, frozen=True):
     """One page of what matches. `broken` counts what is certain, `possible` the others; `checked`: files looked at."""
 
-    surveyed: bool
+    analyzed: bool
     rows: list[Finding]
     pager: Pager
     broken: int
     possible: int
     unused: int
     checked: int
-    remarks: list[str]
+    notes: list[str]
 
 
 async def filters(visit: Visit) -> Filters:
@@ -58,33 +58,33 @@ async def filters(visit: Visit) -> Filters:
 
 
 async def table(visit: Visit) -> Table:
-    survey = await visit.parts.surveys.findings(root_of(visit))
+    analysis_run = await visit.parts.analysis_runs.findings(root_of(visit))
     kind, words = visit.query.get("kind", ""), visit.query.get("q", "")
     found = [
         one
-        for one in (_findings(survey) if survey else [])
+        for one in (_findings(analysis_run) if analysis_run else [])
         if kind in ("", one.kind) and has_words(words, one.path, one.what, one.says)
     ]
-    certain = sum(one.certainty == "certain" for one in survey.broken) if survey else 0
+    certain = sum(one.certainty == "certain" for one in analysis_run.broken) if analysis_run else 0
     rows, pager = paged(found, visit, FINDINGS)
     return Table(
-        surveyed=survey is not None,
+        analyzed=analysis_run is not None,
         rows=list(rows),
         pager=pager,
         broken=certain,
-        possible=len(survey.broken) - certain if survey else 0,
-        unused=len(survey.unused) if survey else 0,
-        checked=survey.checked if survey else 0,
-        remarks=told(survey.remarks, REMARKS, "serena-central validate") if survey else [],
+        possible=len(analysis_run.broken) - certain if analysis_run else 0,
+        unused=len(analysis_run.unused) if analysis_run else 0,
+        checked=analysis_run.checked if analysis_run else 0,
+        notes=told(analysis_run.notes, NOTES, "serena-central validate") if analysis_run else [],
     )
 
 
-def _findings(survey: FindingsSurvey) -> list[Finding]:
+def _findings(analysis_run: FindingsRun) -> list[Finding]:
     broken, unused = KINDS
     return [
         *(
             Finding(broken, one.path, one.line + 1, one.what, bounded(one.message, MESSAGE_CHARS), one.certainty)
-            for one in sorted(survey.broken, key=lambda one: one.certainty)
+            for one in sorted(analysis_run.broken, key=lambda one: one.certainty)
         ),
         *(
             Finding(
@@ -95,7 +95,7 @@ def _findings(survey: FindingsSurvey) -> list[Finding]:
                 one.reason,
                 one.confidence,
             )
-            for one in survey.unused
+            for one in analysis_run.unused
         ),
     ]
 

@@ -1,6 +1,6 @@
-"""The graph of a project: what uses what, its circles and hot spots, as it was surveyed last.
+"""The graph of a project: what uses what, its cycles and hot spots, as it was analyzed last.
 
-A survey is begun by a button and goes on by itself; meanwhile the last one is shown, with its age.
+An analysis run is begun by a button and goes on by itself; meanwhile the last one is shown, with its age.
 """
 
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ from serena_central.analysis.graph import Edge as GraphEdge
 from serena_central.analysis.graph import Ranked
 from serena_central.analysis.report import GraphReport
 from serena_central.core.event_kinds import AnalysisEnded
-from serena_central.web.pages.drawing import COLOURS, Drawing, drawing
-from serena_central.web.pages.listing import Option, options
-from serena_central.web.pages.looking import (
+from serena_central.web.pages.analysis_status import GRAPH, WORK, root_of, told
+from serena_central.web.pages.graph_drawing import COLOURS, Drawing, drawing
+from serena_central.web.pages.graph_view import (
     GRANULARITIES,
     View,
     address,
@@ -22,22 +22,22 @@ from serena_central.web.pages.looking import (
     uses_url,
     view_of,
 )
+from serena_central.web.pages.listing import Option, options
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.projects import ONE, known
-from serena_central.web.pages.surveying import GRAPH, WORK, root_of, told
 
 LIST_BYTES = 6000
-"""Of the list of circles, about."""
+"""Of the list of cycles, about."""
 
-CIRCLE_EDGES = 5
-"""Shown of one circle, the weakest first: where it is cut most easily."""
+CYCLE_EDGES = 5
+"""Shown of one cycle, the weakest first: where it is cut most easily."""
 
 SPOTS = 8
 
 OPEN_FOLDERS = 12
 """Folders that can be shut by a link below the drawing, the outermost first."""
 
-REMARKS = 5
+NOTES = 5
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -62,14 +62,14 @@ class Shown(msgspec.Struct, frozen=True):
     """The drawing, None where there is none. `nodes` and `uses` are the whole graph's; `open_folders` lead to them
     shut, `reset` to what is shown without a choice of folders."""
 
-    surveyed: bool
+    analyzed: bool
     drawing: Drawing | None
     uses_url: str
     nodes: int
     uses: int
     open_folders: list[Step]
     reset: str
-    remarks: list[str]
+    notes: list[str]
 
 
 class EdgeLink(msgspec.Struct, frozen=True):
@@ -82,8 +82,8 @@ class EdgeLink(msgspec.Struct, frozen=True):
     sample: str
 
 
-class CircleRow(msgspec.Struct, frozen=True):
-    """A circle with its weakest edges. `colour` is that in the drawing, 0 where folding hides it."""
+class CycleRow(msgspec.Struct, frozen=True):
+    """A cycle with its weakest edges. `colour` is that in the drawing, 0 where folding hides it."""
 
     name: str
     nodes: int
@@ -92,9 +92,9 @@ class CircleRow(msgspec.Struct, frozen=True):
     more: int
 
 
-class Circles(msgspec.Struct, frozen=True):
-    surveyed: bool
-    circles: list[CircleRow]
+class Cycles(msgspec.Struct, frozen=True):
+    analyzed: bool
+    cycles: list[CycleRow]
     more: int
 
 
@@ -108,7 +108,7 @@ class Spot(msgspec.Struct, frozen=True):
 
 
 class Spots(msgspec.Struct, frozen=True):
-    surveyed: bool
+    analyzed: bool
     most_used: list[Spot]
     most_using: list[Spot]
 
@@ -133,16 +133,16 @@ async def shown(visit: Visit) -> Shown:
     if view is None:
         return Shown(False, None, "", 0, 0, [], "", [])
     report, look = view.report, look_of(visit)
-    remarks = told(report.remarks, REMARKS, "serena-central graph")
+    notes = told(report.notes, NOTES, "serena-central graph")
     return Shown(
-        surveyed=True,
+        analyzed=True,
         drawing=drawing(report, view.links) if report.nodes else None,
         uses_url=uses_url(view.root),
         nodes=report.nodes,
         uses=report.uses,
         open_folders=[Step(one, address(view.root, folded(look, one))) for one in _open_folders(report, look.folder)],
         reset=address(view.root, look._replace(opened=(), shut=())) if look.opened or look.shut else "",
-        remarks=remarks,
+        notes=notes,
     )
 
 
@@ -158,31 +158,31 @@ def _open_folders(report: GraphReport, around: str) -> list[str]:
     return sorted(inside, key=lambda one: (one.count("/"), one))[:OPEN_FOLDERS]
 
 
-async def circles(visit: Visit) -> Circles:
+async def cycles(visit: Visit) -> Cycles:
     view = await view_of(visit)
     if view is None:
-        return Circles(False, [], 0)
-    found, room = view.report.analysis.circles, LIST_BYTES
-    rows: list[CircleRow] = []
-    for circle in found:
-        weakest = sorted(circle.edges, key=lambda edge: (edge.count, edge.source, edge.target))[:CIRCLE_EDGES]
-        row = CircleRow(
-            circle.name,
-            len(circle.nodes),
-            _colour(view.report, circle.nodes),
+        return Cycles(False, [], 0)
+    found, room = view.report.analysis.cycles, LIST_BYTES
+    rows: list[CycleRow] = []
+    for cycle in found:
+        weakest = sorted(cycle.edges, key=lambda edge: (edge.count, edge.source, edge.target))[:CYCLE_EDGES]
+        row = CycleRow(
+            cycle.name,
+            len(cycle.nodes),
+            _colour(view.report, cycle.nodes),
             [_edge_link(view, edge) for edge in weakest],
-            len(circle.edges) - len(weakest),
+            len(cycle.edges) - len(weakest),
         )
         room -= len(msgspec.json.encode(row))
         if room < 0:
             break
         rows.append(row)
-    return Circles(True, rows, len(found) - len(rows))
+    return Cycles(True, rows, len(found) - len(rows))
 
 
 def _colour(report: GraphReport, nodes: Sequence[str]) -> int:
-    """The colour that a circle of the whole graph has in the drawing."""
-    places = {node: place for place, circle in enumerate(report.drawn_analysis.circles) for node in circle.nodes}
+    """The colour that a cycle of the whole graph has in the drawing."""
+    places = {node: place for place, cycle in enumerate(report.drawn_analysis.cycles) for node in cycle.nodes}
     found = {places.get(node) for node in nodes}
     place = found.pop() if len(found) == 1 else None
     return 0 if place is None else place % COLOURS + 1
@@ -215,7 +215,7 @@ PAGE = Page(
         "looking": Section("graph/_looking.html", looking, every_s=3600),
         "work": WORK,
         "shown": Section("graph/_shown.html", shown, (AnalysisEnded,), every_s=3600),
-        "circles": Section("graph/_circles.html", circles, (AnalysisEnded,), every_s=3600),
+        "cycles": Section("graph/_cycles.html", cycles, (AnalysisEnded,), every_s=3600),
         "spots": Section("graph/_spots.html", spots, (AnalysisEnded,), every_s=3600),
     },
     in_navigation=False,

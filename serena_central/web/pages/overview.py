@@ -305,7 +305,7 @@ def _of_projects(found: list[ProjectSnapshot], now: float) -> list[Problem]:
         Problem(
             "warning",
             f"The index of {one.name} is not complete: {one.pending:,} of {one.files:,} files are pending.",
-            one.remark or "Until then, answers are correct but slower.",
+            one.note or "Until then, answers are correct but slower.",
             project_page(one.root),
         )
         for one in found

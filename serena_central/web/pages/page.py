@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from serena_central.core.events import Event
-from serena_central.web.parts import Parts
+from serena_central.web.web_services import WebServices
 
 BELOW = "/dashboard"
 
@@ -27,7 +27,7 @@ class Visit:
     `form` is what was sent to a page that answers forms itself; `forms` has checked who sent it.
     """
 
-    parts: Parts
+    parts: WebServices
     path: Mapping[str, str]
     query: Mapping[str, str]
     now: float

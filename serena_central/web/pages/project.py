@@ -12,11 +12,11 @@ from serena_central.pool.state import RunState
 from serena_central.projects.superrepo.configuration import SuperRepo
 from serena_central.projects.superrepo.router import is_certain
 from serena_central.store.index_cache import IndexCache
-from serena_central.web.pages import approving
+from serena_central.web.pages import trust_section
+from serena_central.web.pages.analysis_status import GRAPH
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.projects import ONE, ProjectRow, known, project_row
 from serena_central.web.pages.references import project_page, server_page
-from serena_central.web.pages.surveying import GRAPH
 
 MOST_WORDS = 2000
 """Characters of a text to be routed."""
@@ -33,7 +33,7 @@ class ServerLink(msgspec.Struct, frozen=True):
 
 
 class About(msgspec.Struct, frozen=True):
-    """`opened_at` is when its files were scanned; since then they are watched, unless the row's remark says otherwise.
+    """`opened_at` is when its files were scanned; since then they are watched, unless the row's note says otherwise.
 
     `cache_bytes` is its index on disk, 0 where there is none.
     """
@@ -157,7 +157,7 @@ PAGE = Page(
     template="project.html",
     sections={
         "about": Section("project/_about.html", about, (ProjectEvent, ServerEvent)),
-        "trust": approving.SECTION,
+        "trust": trust_section.SECTION,
         "routing": Section("project/_routing.html", routing, (ProjectEvent,), every_s=60),
     },
     in_navigation=False,

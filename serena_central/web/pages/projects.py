@@ -35,7 +35,7 @@ class ProjectRow(msgspec.Struct, frozen=True):
     seconds_left: int | None
     share: float
     last_used: float | None
-    remark: str
+    note: str
     installing: list[str] = []
     """Installations of language servers that it misses, one sentence each."""
 
@@ -85,7 +85,7 @@ def project_row(one: ProjectSnapshot, now: float) -> ProjectRow:
         seconds_left=None if one.seconds_left is None else round(one.seconds_left),
         share=round(100 * done / expected, 1) if expected else 100.0,
         last_used=round(one.last_used) if one.last_used else None,
-        remark=" ".join([*([one.remark] if one.remark else []), *_given_up(one)]),
+        note=" ".join([*([one.note] if one.note else []), *_given_up(one)]),
         installing=[installation.text(now) for installation in one.installing],
     )
 

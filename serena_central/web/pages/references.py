@@ -8,8 +8,8 @@ from serena_central.core.events import Event
 from serena_central.pool.key import ServerKey
 from serena_central.store.rows import EventRow
 from serena_central.web.pages.page import link
-from serena_central.web.parts import Parts
 from serena_central.web.views import server_id
+from serena_central.web.web_services import WebServices
 
 
 class Reference(msgspec.Struct, frozen=True):
@@ -38,7 +38,7 @@ def session_page(session: str) -> str:
 class References:
     """What has a page at this moment."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: WebServices) -> None:
         self._clients = {session.id: session.client_name for session in parts.sessions.sessions()}
         self._servers = {(one.server, str(one.root)): server_page(one.key) for one in parts.pool.snapshot()}
         self._roots: dict[str, str] = {}

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import msgspec
 
 from serena_central.core.event_kinds import ServerEvent
-from serena_central.pool.chronicle import Measured
 from serena_central.pool.key import ServerKey
+from serena_central.pool.key_history import Measured
 from serena_central.web.pages.page import Page, Section, Visit
 from serena_central.web.pages.plot import Plot, Series, plot
 from serena_central.web.pages.rendering import duration, size
@@ -49,7 +49,7 @@ class History(msgspec.Struct, frozen=True):
     steps: list[Step]
 
 
-class LastWords(msgspec.Struct, frozen=True):
+class StderrTail(msgspec.Struct, frozen=True):
     """The end of what the newest run wrote to stderr."""
 
     text: str
@@ -69,7 +69,7 @@ async def state(visit: Visit) -> State:
 
 
 async def load(visit: Visit) -> Load:
-    return plots(list(visit.parts.pool.chronicle(_key(visit)).measured)[-SHOWN:])
+    return plots(list(visit.parts.pool.history(_key(visit)).measured)[-SHOWN:])
 
 
 def plots(measured: Sequence[Measured]) -> Load:
@@ -98,13 +98,13 @@ def plots(measured: Sequence[Measured]) -> Load:
 
 
 async def history(visit: Visit) -> History:
-    moves = visit.parts.pool.chronicle(_key(visit)).moves
+    moves = visit.parts.pool.history(_key(visit)).moves
     return History([Step(one.at, one.run, one.source, one.to, one.reason) for one in reversed(moves)])
 
 
-async def last_words(visit: Visit) -> LastWords:
+async def last_words(visit: Visit) -> StderrTail:
     key = _key(visit)
-    return LastWords(next((one.stderr_tail for one in visit.parts.pool.snapshot() if one.key == key), ""))
+    return StderrTail(next((one.stderr_tail for one in visit.parts.pool.snapshot() if one.key == key), ""))
 
 
 PAGE = Page(

@@ -30,7 +30,7 @@ class Details(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     client: str
     era: str
-    recognised_by: str
+    identified_by: str
     shared: bool
     state: str
     created_at: float
@@ -94,12 +94,12 @@ class CallMark(msgspec.Struct, frozen=True):
 
 
 class Timeline(msgspec.Struct, frozen=True):
-    """The newest calls, from `since` to `until`; `remark` says what is missing."""
+    """The newest calls, from `since` to `until`; `note` says what is missing."""
 
     calls: list[CallMark]
     since: float | None
     until: float
-    remark: str
+    note: str
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -130,7 +130,7 @@ class Edit(msgspec.Struct, frozen=True):
 
 class Edits(msgspec.Struct, frozen=True):
     newest: list[Edit]
-    remark: str
+    note: str
 
 
 async def details(visit: Visit) -> Details:
@@ -143,7 +143,7 @@ async def details(visit: Visit) -> Details:
         id=session.id,
         client=f"{session.client_name} {session.client_version}".strip(),
         era=session.era,
-        recognised_by=session.recognised.value,
+        identified_by=session.identified_by.value,
         shared=session.shared,
         state=shown.state,
         created_at=round(session.created_at),

@@ -6,12 +6,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from serena_central.access.auth import BrowserDoor
+from serena_central.access.auth import BrowserAccess
 from serena_central.access.browsers import LINK_LIFE_S
 from serena_central.web.pages import (
     about,
-    acting,
-    approving,
+    actions,
+    analysis_status,
     configuration,
     connect,
     edit,
@@ -27,18 +27,18 @@ from serena_central.web.pages import (
     sessions,
     settings,
     statistics,
-    surveying,
     tool,
     tools,
+    trust_section,
     uses,
 )
 from serena_central.web.pages.assets import Assets
 from serena_central.web.pages.endpoints import Action, Download, Endpoints
-from serena_central.web.pages.entering import Entering
 from serena_central.web.pages.live import Live
 from serena_central.web.pages.page import BELOW, Page
-from serena_central.web.parts import Parts
+from serena_central.web.pages.sign_in import SignIn
 from serena_central.web.responses import NotFound
+from serena_central.web.web_services import WebServices
 
 PAGES: tuple[Page, ...] = (
     overview.PAGE,
@@ -63,14 +63,14 @@ PAGES: tuple[Page, ...] = (
 )
 
 ACTIONS: dict[str, Action] = {
-    "/terminate": acting.terminate,
-    "/revive": acting.revive,
-    "/cancel": acting.cancel,
-    "/undo": acting.take_back,
+    "/terminate": actions.terminate,
+    "/revive": actions.revive,
+    "/cancel": actions.cancel,
+    "/undo": actions.take_back,
     **servers.ACTIONS,
     **projects.ACTIONS,
-    **approving.ACTIONS,
-    **surveying.ACTIONS,
+    **trust_section.ACTIONS,
+    **analysis_status.ACTIONS,
 }
 """Path below /dashboard → what a POST to it does."""
 
@@ -81,15 +81,15 @@ DOWNLOADS: dict[str, Download] = {events.EXPORT: events.export}
 class Dashboard:
     """Everything below /dashboard."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: WebServices) -> None:
         self.parts = parts
         self.live = Live()
         assets = Assets()
         self._assets = assets
         self._endpoints = Endpoints(parts, self.live, PAGES, assets.digest)
-        self._entering = Entering(parts, self._endpoints)
+        self._entering = SignIn(parts, self._endpoints)
 
-    def door(self) -> BrowserDoor:
+    def door(self) -> BrowserAccess:
         """What the guard has to know."""
         return self._entering.door()
 

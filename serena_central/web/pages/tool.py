@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from serena_central.core.errors import SerenaCentralError
-from serena_central.sessions.claim import Claim
+from serena_central.sessions.client_identity import ClientIdentity
 from serena_central.tools.catalogue import Tool
 from serena_central.web.pages.page import Page, Section, Visit
 from serena_central.web.pages.tools import PATH
@@ -118,9 +118,9 @@ async def trial(visit: Visit) -> Trial:
     if not tool.read_only:
         return Trial(called=True, failed=True, blocks=[f"{tool.name} makes changes and can't be tried here."])
     arguments = arguments_of(tool, visit.form)
-    claim = Claim(credential=parts.browsers.credential, explicit_id=SESSION, client_name="dashboard")
+    identity = ClientIdentity(credential=parts.browsers.credential, explicit_id=SESSION, client_name="dashboard")
     try:
-        answer = await parts.caller.call(parts.sessions.identify(claim), tool.name, arguments, person=True)
+        answer = await parts.caller.call(parts.sessions.identify(identity), tool.name, arguments, person=True)
     except SerenaCentralError as error:
         return Trial(called=True, failed=True, blocks=[str(error)])
     left, blocks = MOST_SHOWN, list[str]()

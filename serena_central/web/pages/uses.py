@@ -6,16 +6,16 @@ from pathlib import Path
 import anyio.to_thread
 import msgspec
 
-from serena_central.analysis.analysis_run import GraphSurvey, Reference, neighbours, references
+from serena_central.analysis.analysis_run import GraphRun, Reference, neighbours, references
 from serena_central.core.errors import PathError
 from serena_central.core.event_kinds import AnalysisEnded
 from serena_central.files.boundary import resolve_inside
 from serena_central.files.text import read_text
+from serena_central.web.pages.analysis_status import GRAPH, root_of
+from serena_central.web.pages.graph_view import USES, uses_url
 from serena_central.web.pages.listing import Pager, paged
-from serena_central.web.pages.looking import USES, uses_url
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.projects import known
-from serena_central.web.pages.surveying import GRAPH, root_of
 
 MOST_NEIGHBOURS = 40
 """Of each list: the strongest."""
@@ -47,7 +47,7 @@ class Uses(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     graph_url: str
-    surveyed: bool
+    analyzed: bool
     changed: bool | None
     of: str
     users: list[Neighbour]
@@ -63,9 +63,9 @@ class Uses(msgspec.Struct, frozen=True, kw_only=True):
 
 async def uses(visit: Visit) -> Uses:
     root, query = root_of(visit), visit.query
-    survey = await visit.parts.surveys.graph(root)
+    analysis_run = await visit.parts.analysis_runs.graph(root)
     of, source, target = (query.get(name, "") for name in ("of", "source", "target"))
-    users, used, found = await anyio.to_thread.run_sync(_found, survey, of, source, target)
+    users, used, found = await anyio.to_thread.run_sync(_found, analysis_run, of, source, target)
     access = visit.parts.claude.access(root)  # what was found before a rule closed a file is not shown either
     users, used = ({path: one for path, one in ends.items() if not access.hides(path)} for ends in (users, used))
     rows, pager = paged(
@@ -82,8 +82,8 @@ async def uses(visit: Visit) -> Uses:
     return Uses(
         name=known(visit, str(root)).name,
         graph_url=link(GRAPH, root=str(root)),
-        surveyed=survey is not None,
-        changed=await visit.parts.surveys.changed_since(survey) if survey else None,
+        analyzed=analysis_run is not None,
+        changed=await visit.parts.analysis_runs.changed_since(analysis_run) if analysis_run else None,
         of=of,
         users=listed(users, users=True),
         more_users=max(0, len(users) - MOST_NEIGHBOURS),
@@ -102,14 +102,14 @@ def _ends(source: str, target: str) -> dict[str, str]:
 
 
 def _found(
-    survey: GraphSurvey | None, of: str, source: str, target: str
+    analysis_run: GraphRun | None, of: str, source: str, target: str
 ) -> tuple[Mapping[str, int], Mapping[str, int], list[Reference]]:
-    if survey is None:
+    if analysis_run is None:
         return {}, {}, []
     if of:
-        found = neighbours(survey, of)
+        found = neighbours(analysis_run, of)
         return found.users, found.used, []
-    return {}, {}, references(survey, source, target) if source or target else []
+    return {}, {}, references(analysis_run, source, target) if source or target else []
 
 
 def _with_text(root: Path, found: Sequence[Reference]) -> list[Use]:

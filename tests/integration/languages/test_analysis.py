@@ -1,7 +1,7 @@
-"""Circles, unused symbols and broken references: what was put into a small project is found, and nothing else.
+"""Cycles, unused symbols and broken references: what was put into a small project is found, and nothing else.
 
 The projects hold some of it before: `View`, `wrong`, `plain` and `four` have no caller; a crate's root and its
-module are a circle, and so are a header and its source.
+module are a cycle, and so are a header and its source.
 """
 
 import json
@@ -21,7 +21,7 @@ class Seeded:
 
     language: str
     files: dict[str, str]
-    circles: Sequence[str]
+    cycles: Sequence[str]
     unused: Sequence[str]
     broken: Sequence[str]
     appended: tuple[str, str] = ("", "")
@@ -38,7 +38,7 @@ PYTHON = Seeded(
         "def forgotten(depth: int) -> int:\n    return forgotten(depth - 1)\n\n\n"
         'if __name__ == "__main__":\n    print(undefined_name, total([]).nothing, nowhere, missing)\n',
     },
-    circles=["shapes/ring.py ↔ shapes/stone.py"],
+    cycles=["shapes/ring.py ↔ shapes/stone.py"],
     unused=["broken.py: wrong high", "lost.py: forgotten medium"],
     broken=[
         "lost.py:0 unresolved import, possible",
@@ -56,7 +56,7 @@ TYPESCRIPT = Seeded(
         "src/lost.ts": 'import { nothing } from "./nowhere.js";\nimport { missing } from "./base.js";\n\n'
         'function forgotten(): void {\n  forgotten();\n}\n\nconsole.log(undefinedName, "".absent, nothing, missing);\n',
     },
-    circles=["src/ring.ts ↔ src/stone.ts"],
+    cycles=["src/ring.ts ↔ src/stone.ts"],
     unused=[
         "src/View.tsx: View high",
         "src/broken.ts: wrong high",
@@ -80,7 +80,7 @@ GO = Seeded(
         "func forgotten() { forgotten() }\n\nvar _ = undefinedName\nvar _ = shapes.Missing\nvar _ = nowhere.X\n"
         "var _ = shapes.Square{}.Absent\n",
     },
-    circles=["ring/ring.go ↔ ring/stone.go"],
+    cycles=["ring/ring.go ↔ ring/stone.go"],
     unused=["broken/broken.go: wrong high", "lost/lost.go: forgotten medium"],
     broken=[
         "lost/lost.go:3 unresolved import",
@@ -99,7 +99,7 @@ RUST = Seeded(
         "pub fn found() -> i32 {\n    undefined_name()\n}\n\n"
         "pub fn absent() {\n    String::new().absent_method();\n}\n",
     },
-    circles=["crates/shapes/src/lib.rs ↔ crates/shapes/src/square.rs", "src/ring.rs ↔ src/stone.rs"],
+    cycles=["crates/shapes/src/lib.rs ↔ crates/shapes/src/square.rs", "src/ring.rs ↔ src/stone.rs"],
     unused=[
         "src/broken.rs: wrong high",
         "src/lost.rs: forgotten medium",
@@ -121,7 +121,7 @@ CPP = Seeded(
         "static void forgotten() {\n  forgotten();\n}\n\n"
         "int undefinedUse = undefinedName;\nint absent = sizeof(Square::missing);\n",
     },
-    circles=["include/shapes.hpp ↔ src/shapes.cpp", "src/ring.hpp ↔ src/stone.hpp"],
+    cycles=["include/shapes.hpp ↔ src/shapes.cpp", "src/ring.hpp ↔ src/stone.hpp"],
     unused=["src/broken.cpp: wrong high", "src/lost.cpp: forgotten medium", "src/plain.c: four high"],
     broken=["src/lost.cpp:0 unresolved import", "src/lost.cpp:7 undefined name", "src/lost.cpp:8 missing member"],
     compile_commands=(
@@ -136,7 +136,7 @@ CPP = Seeded(
 
 
 async def parsed(client: Asker, tool: str, **arguments: Any) -> Any:
-    """The answer of a call that must succeed; data files that no server answers for may be remarked upon."""
+    """The answer of a call that must succeed; data files that no server answers for may be noted."""
     result = await client.result(tool, **arguments)
     assert not result["isError"], result
     return json.loads(result["content"][0]["text"])
@@ -153,7 +153,7 @@ async def test_what_was_put_in_is_found_and_nothing_else(seeded: Seeded, tmp_pat
         file.write_text(file.read_text() + seeded.appended[1])
     async with asker(tmp_path, root) as client:
         graph = await parsed(client, "dependency_graph", format="json")
-        assert [circle["name"] for circle in graph["analysis"]["circles"]] == list(seeded.circles)
+        assert [cycle["name"] for cycle in graph["analysis"]["cycles"]] == list(seeded.cycles)
         unused = (await parsed(client, "find_unused_symbols"))["unused"]
         assert [f"{one['relative_path']}: {one['name_path']} {one['confidence']}" for one in unused] == list(
             seeded.unused

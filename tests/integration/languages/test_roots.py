@@ -50,10 +50,10 @@ async def test_modules_are_folders_of_one_gopls_and_a_stray_file_starts_nothing(
     super_repository(tmp_path / "super")
     async with asker(tmp_path, tmp_path / "super") as asked:
         stray = await asked.result("get_symbols_overview", relative_path="stray/stray.go")
-        answer, remark = (part["text"] for part in stray["content"])
+        answer, note = (part["text"] for part in stray["content"])
         assert json.loads(answer) == {"Function": ["Stray"]}
-        assert remark.startswith("By syntax only"), remark
-        assert "not in a Go module" in remark
+        assert note.startswith("By syntax only"), note
+        assert "not in a Go module" in note
         refused = await asked.result("find_referencing_symbols", name_path="Stray", relative_path="stray/stray.go")
         assert "not in a Go module" in refused["content"][0]["text"]
         assert await asked.uses("Shared", "modules/lib/backend/lib.go") == ["modules/lib/backend/lib.go:4:24 Own"]
@@ -91,9 +91,9 @@ async def test_uses_in_a_go_module_that_no_go_work_joins_are_missed_aloud_and_ke
     async with asker(tmp_path, root) as asked:
         place = {"name_path": "Shared", "relative_path": "lib/lib.go"}
         found = await asked.result("find_referencing_symbols", **place)
-        answer, remark = (part["text"] for part in found["content"])
+        answer, note = (part["text"] for part in found["content"])
         assert "lib/lib.go" in json.loads(answer)
-        assert "Shared also occurs in app/app.go of modules that depend on this one by path" in remark
+        assert "Shared also occurs in app/app.go of modules that depend on this one by path" in note
         for tool in ("dependency_graph", "find_unused_symbols"):
             assert "Shared also occurs in app/app.go of modules" in (await asked.result(tool))["content"][-1]["text"]
         renamed = await asked.result("rename_symbol", **place, new_name="Common")
@@ -117,10 +117,10 @@ async def test_uses_in_a_cargo_package_that_no_workspace_joins_are_missed_aloud(
     )
     async with asker(tmp_path, root) as asked:
         found = await asked.result("find_referencing_symbols", name_path="shared", relative_path="lib/src/lib.rs")
-        answer, remark = (part["text"] for part in found["content"])
+        answer, note = (part["text"] for part in found["content"])
         # The place itself, asked about alone, leads to the definition; others may be missed all the same.
         assert list(json.loads(answer)) == ["app/src/main.rs", "lib/src/lib.rs"]
-        assert "shared also occurs in app/src/main.rs of modules that depend on this one by path" in remark
+        assert "shared also occurs in app/src/main.rs of modules that depend on this one by path" in note
 
 
 async def test_a_go_work_is_no_source_and_what_it_joins_warms_up_and_is_indexed_whole(tmp_path: Path) -> None:
@@ -159,10 +159,10 @@ async def test_languages_of_one_project_start_when_needed_and_fail_each_alone(tm
     async with asker(tmp_path, root, broken="rust-analyzer") as asked:
         assert await asked.ask("get_symbols_overview", relative_path="python/report.py")
         found = await asked.result("find_symbol", name_path_pattern="report")
-        answer, *remarks = (part["text"] for part in found["content"])
+        answer, *notes = (part["text"] for part in found["content"])
         paths = ["go/cmd/report/main.go", "python/report.py", "rust/src/main.rs"]
         assert sorted(one["relative_path"] for one in json.loads(answer)) == paths
-        assert any("rust-analyzer did not start: it exited with code 3" in remark for remark in remarks), remarks
+        assert any("rust-analyzer did not start: it exited with code 3" in note for note in notes), notes
         assert await asked.uses("total", "python/shapes/base.py")
         assert await asked.uses("Total", "go/shapes/shapes.go")
         refused = await asked.result("find_declaration", relative_path="rust/src/main.rs", regex=r"size = (total)")

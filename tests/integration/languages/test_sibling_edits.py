@@ -43,8 +43,8 @@ async def session(
 async def asked(client: RawClient, tool: str, **arguments: Any) -> tuple[Any, str]:
     result = await client.call(tool, **arguments)
     assert not result["isError"], text_of(result)
-    answer, *remarks = (part["text"] for part in result["content"])
-    return json.loads(answer), "\n".join(remarks)
+    answer, *notes = (part["text"] for part in result["content"])
+    return json.loads(answer), "\n".join(notes)
 
 
 def code(root: Path, pair: Pair) -> tuple[str, str]:
@@ -196,11 +196,11 @@ async def test_an_edit_that_takes_a_name_away_says_which_places_lead_nowhere_now
     risk = {"relative_path": "modules/scoring/scoring/risk.py", "mode": "literal"}
     async with session(tmp_path, root, PATIENT) as (client, _):
         await asked(client, "find_referencing_symbols", name_path="py_total", project=["scoring", "scan"])
-        body, remarks = await asked(client, "replace_content", **risk, needle="return 1", repl="return 3")
+        body, notes = await asked(client, "replace_content", **risk, needle="return 1", repl="return 3")
         assert "may_have_broken" not in body
-        assert "Not checked for broken references" not in remarks
+        assert "Not checked for broken references" not in notes
 
-        gone, remarks = await asked(client, "replace_content", **risk, needle="def py_total", repl="def score")
+        gone, notes = await asked(client, "replace_content", **risk, needle="def py_total", repl="def score")
 
     assert gone["may_have_broken"] == {
         "scoring": {"unresolved_references": {"scoring/risk.py": ["4: py_total"]}},
@@ -209,7 +209,7 @@ async def test_an_edit_that_takes_a_name_away_says_which_places_lead_nowhere_now
             "errors_where_used": {"scan/jobs.py": gone["may_have_broken"]["scan"]["errors_where_used"]["scan/jobs.py"]},
         },
     }
-    assert "they are not open: assets, chariot, ui, web, engine, nose." in remarks
+    assert "they are not open: assets, chariot, ui, web, engine, nose." in notes
 
 
 @pytest.mark.usefixtures("patient")
@@ -217,14 +217,14 @@ async def test_an_edit_of_a_signature_says_which_errors_siblings_have_now(tmp_pa
     root = platform(tmp_path)
     async with session(tmp_path, root, PATIENT) as (client, _):
         await asked(client, "find_referencing_symbols", name_path="py_total", project=["scoring", "scan"])
-        made, remarks = await asked(
+        made, notes = await asked(
             client,
             "replace_symbol_body",
             name_path="py_total",
             relative_path="modules/scoring/scoring/risk.py",
             body="def py_total(tax: int) -> int:\n    return tax",
         )
-    assert "scan" in made.get("may_have_broken", {}), (made, remarks)
+    assert "scan" in made.get("may_have_broken", {}), (made, notes)
     assert "No argument provided" in json.dumps(made["may_have_broken"]["scan"]["errors_where_used"]["scan/jobs.py"])
 
 
@@ -236,7 +236,7 @@ async def test_a_sibling_that_can_not_say_in_time_what_broke_is_named(tmp_path: 
     async with session(tmp_path, root) as (client, _):
         await asked(client, "get_symbols_overview", relative_path="scan/jobs.py", project="scan")
         await asked(client, "get_symbols_overview", relative_path="scoring/risk.py", project="scoring")
-        _, remarks = await asked(
+        _, notes = await asked(
             client,
             "replace_content",
             relative_path="modules/scoring/scoring/risk.py",
@@ -244,4 +244,4 @@ async def test_a_sibling_that_can_not_say_in_time_what_broke_is_named(tmp_path: 
             repl="def score",
             mode="literal",
         )
-    assert "Broken references were not checked within 0.001 s in: scoring, scan." in remarks
+    assert "Broken references were not checked within 0.001 s in: scoring, scan." in notes

@@ -77,11 +77,11 @@ async def client(central: tuple[RunningCentral, Path]) -> AsyncGenerator[RawClie
 
 
 async def ask(client: RawClient, tool: str, **arguments: Any) -> tuple[Any, list[str]]:
-    """The answer, and its remarks."""
+    """The answer, and its notes."""
     result = await client.call(tool, **arguments)
-    answer, *remarks = (part["text"] for part in result["content"])
+    answer, *notes = (part["text"] for part in result["content"])
     assert not result["isError"], answer
-    return json.loads(answer), "\n".join(remarks).splitlines()
+    return json.loads(answer), "\n".join(notes).splitlines()
 
 
 def holders(references: dict[str, dict[str, list[dict[str, Any]]]]) -> tuple[str, ...]:
@@ -111,9 +111,9 @@ async def test_every_module_answers_in_one_session_that_activated_nothing(client
 async def test_uses_in_a_sibling_module_are_found_and_those_of_namesakes_are_not(client: RawClient, pair: Pair) -> None:
     path = f"modules/{pair.declaring}/{pair.file}"
     for narrowed in ({}, {"relative_path": path}):
-        groups, remarks = await ask(client, "find_referencing_symbols", name_path=pair.name, project="*", **narrowed)
+        groups, notes = await ask(client, "find_referencing_symbols", name_path=pair.name, project="*", **narrowed)
         expected = {pair.declaring: pair.own, pair.sibling: pair.uses}
-        assert {module: holders(uses) for module, uses in groups.items() if uses} == expected, remarks
+        assert {module: holders(uses) for module, uses in groups.items() if uses} == expected, notes
         assert len(groups) == 8
 
 
@@ -130,13 +130,13 @@ UNUSED = {
 
 
 async def test_what_only_a_sibling_uses_is_not_unused_and_the_rest_is(client: RawClient) -> None:
-    groups, remarks = await ask(client, "find_unused_symbols", project="*")
+    groups, notes = await ask(client, "find_unused_symbols", project="*")
     found = {
         module: [f"{one['relative_path']}: {one['name_path']} {one['confidence']}" for one in group["unused"]]
         for module, group in groups.items()
     }
     assert found == UNUSED
-    assert [remark.partition(", where they")[0] for remark in remarks] == [
+    assert [note.partition(", where they")[0] for note in notes] == [
         "'ui': Not reported as unused: onlyBuilt. These names occur in 'web'",
         "'scoring': Not reported as unused: only_scripts. These names occur in 'platform'",
     ]
@@ -158,8 +158,8 @@ async def test_a_graph_of_the_super_repo_has_edges_between_its_modules_and_no_ot
     central: tuple[RunningCentral, Path], client: RawClient
 ) -> None:
     running, root = central
-    graph, remarks = await ask(client, "dependency_graph", relative_path=str(root), format="json")
-    assert {(edge["source"], edge["target"], edge["count"]) for edge in graph["drawn"]["edges"]} == CROSSING, remarks
+    graph, notes = await ask(client, "dependency_graph", relative_path=str(root), format="json")
+    assert {(edge["source"], edge["target"], edge["count"]) for edge in graph["drawn"]["edges"]} == CROSSING, notes
     modules, _ = await ask(client, "dependency_graph", relative_path=str(root), granularity="module", format="json")
     between: Counter[tuple[str, str]] = Counter()
     for source, target, count in CROSSING:

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def use(asked: Asker, name: str = "opened") -> tuple[list[str], str]:
-    """Finds a function and its references; where they stand, and all remarks."""
+    """Finds a function and its references; where they stand, and all notes."""
     found = await asked.result("find_symbol", name_path_pattern=name)
     texts = [part["text"] for part in found["content"]]
     assert not found["isError"], texts
@@ -75,16 +75,16 @@ async def test_what_needs_nothing_of_the_repository_works_at_once_and_executes_n
     make, where, fires, says = WORKS_AT_ONCE[name]
     box = Hostile(tmp_path)
     make(box)
-    uses, remarks = await opened(box, tmp_path, trusted=False)
+    uses, notes = await opened(box, tmp_path, trusted=False)
     assert box.ran == set()
     assert uses == [where]
-    assert says in remarks
+    assert says in notes
     if says:
-        assert f"serena-central trust {box.root}" in remarks
+        assert f"serena-central trust {box.root}" in notes
     if fires:
-        _, remarks = await opened(box, tmp_path, trusted=True)
+        _, notes = await opened(box, tmp_path, trusted=True)
         assert fires <= box.ran
-        assert "not trusted" not in remarks
+        assert "not trusted" not in notes
 
 
 async def test_a_server_that_runs_the_interpreter_of_the_repository_is_not_run_though_its_settings_choose_it(
@@ -93,13 +93,13 @@ async def test_a_server_that_runs_the_interpreter_of_the_repository_is_not_run_t
     box = Hostile(tmp_path)
     hostile.python(box)
     box.write(".serena/project.yml", "language_servers: {python: basedpyright}\n")
-    uses, remarks = await opened(box, tmp_path, trusted=False)
+    uses, notes = await opened(box, tmp_path, trusted=False)
     assert box.ran == set()
     assert uses == []
-    assert "By syntax only (tree-sitter): " in remarks
-    assert "The language server basedpyright for python was not started: it would execute an interpreter" in remarks
-    assert f"serena-central trust {box.root}" in remarks
-    uses, remarks = await opened(box, tmp_path, trusted=True)
+    assert "By syntax only (tree-sitter): " in notes
+    assert "The language server basedpyright for python was not started: it would execute an interpreter" in notes
+    assert f"serena-central trust {box.root}" in notes
+    uses, notes = await opened(box, tmp_path, trusted=True)
     assert uses == ["shop.py"]
     assert "venv-python" in box.ran
 
@@ -107,10 +107,10 @@ async def test_a_server_that_runs_the_interpreter_of_the_repository_is_not_run_t
 async def test_a_file_that_overrules_what_a_client_says_keeps_its_server_from_being_run(tmp_path: Path) -> None:
     box = Hostile(tmp_path)
     hostile.rust_analyzer_told(box)
-    uses, remarks = await opened(box, tmp_path, trusted=False)
+    uses, notes = await opened(box, tmp_path, trusted=False)
     assert (uses, box.ran) == ([], set())
-    assert f"what {box.root / 'rust-analyzer.toml'} may name" in remarks
-    _, remarks = await opened(box, tmp_path, trusted=True)
+    assert f"what {box.root / 'rust-analyzer.toml'} may name" in notes
+    _, notes = await opened(box, tmp_path, trusted=True)
     assert "build.rs" in box.ran
 
 

@@ -44,10 +44,10 @@ func Serve(handler func() int) int   { return handler() }
     "shapes.cpp": """\
 namespace geo {
 template <typename T> class Box { public: T area(int scale); void clear() {} };
-class Circle { public: Circle(int r); ~Circle(); bool operator==(const Circle &other) const; double around() const; };
+class Cycle { public: Cycle(int r); ~Cycle(); bool operator==(const Cycle &other) const; double around() const; };
 }
 template <typename T> T geo::Box<T>::area(int scale) { return scale; }
-double geo::Circle::around() const { return 1; }
+double geo::Cycle::around() const { return 1; }
 """,
     "tsconfig.json": '{"compilerOptions": {"target": "es2022"}, "include": ["*.ts"]}\n',
     "parser.ts": """\
@@ -93,9 +93,9 @@ FOUND = {
     "geo::Box::clear": ["shapes.cpp:1"],
     "geo::Box<int>::area": ["shapes.cpp:1", "shapes.cpp:4"],
     "Box<T>/area(int)": ["shapes.cpp:1", "shapes.cpp:4"],
-    "::geo::Circle": ["shapes.cpp:2"],
-    "Circle::operator==": ["shapes.cpp:2"],
-    "geo.Circle.~Circle": ["shapes.cpp:2"],
+    "::geo::Cycle": ["shapes.cpp:2"],
+    "Cycle::operator==": ["shapes.cpp:2"],
+    "geo.Cycle.~Cycle": ["shapes.cpp:2"],
     "Parser.parse": ["parser.ts:2", "parser.ts:3", "parser.ts:4"],
     "Parser<T>/parse[1]": ["parser.ts:3"],
     "Parser#parse(input: string)": ["parser.ts:2", "parser.ts:3", "parser.ts:4"],
@@ -112,7 +112,7 @@ FOUND = {
 EMPTY = {
     "LazyFrame/colect": "for LazyFrame<T>/collect' (src/lazy.rs)",
     "serve_r": "No symbol matches 'serve_r'. Close matches: 'Server' (web/server.go)",
-    "Circle/area": "Close matches: 'geo/Box/area[0]' (shapes.cpp), 'geo/Box/area[1]' (shapes.cpp)",
+    "Cycle/area": "Close matches: 'geo/Box/area[0]' (shapes.cpp), 'geo/Box/area[1]' (shapes.cpp)",
     "Itme": "Close matches: 'Item' (shop/stock/items.py)",
 }
 

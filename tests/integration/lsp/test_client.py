@@ -20,11 +20,11 @@ from serena_central.core.errors import (
     Unsupported,
 )
 from serena_central.core.text import Position, Range
-from serena_central.lsp import shortfalls
-from serena_central.lsp.answers import FileChange, Location
+from serena_central.lsp import answer_gaps
+from serena_central.lsp.answers import FileEvent, Location
 from serena_central.lsp.catalogue import Documents, Readiness, Watching
+from serena_central.lsp.diagnostics_wait import LEAST_S
 from serena_central.lsp.lsp_session import CURRENT_TRIES
-from serena_central.lsp.patience import LEAST_S
 from serena_central.processes.usage import Usage
 from tests.support.fakes import FAKE_SPEC, fake_server, log_of, logged, methods_of, running
 
@@ -105,11 +105,11 @@ async def test_noted_changes_are_told_before_the_next_request_in_order(file: Pat
         file.write_text("changed\n", encoding="utf-8")
         server.files_changed(
             [
-                FileChange(file, "changed"),
-                FileChange(file.with_name("new.py"), "created"),
-                FileChange(file.with_name("new.py"), "changed"),
-                FileChange(file.with_name("old.py"), "deleted"),
-                FileChange(file.with_name("notes.txt"), "created"),
+                FileEvent(file, "changed"),
+                FileEvent(file.with_name("new.py"), "created"),
+                FileEvent(file.with_name("new.py"), "changed"),
+                FileEvent(file.with_name("old.py"), "deleted"),
+                FileEvent(file.with_name("notes.txt"), "created"),
             ]
         )
         assert await server.hover(file, START) == "v2:changed"
@@ -128,7 +128,7 @@ async def test_noted_changes_are_told_before_the_next_request_in_order(file: Pat
 async def test_changes_are_told_without_any_request_too(file: Path, log: Path) -> None:
     spec = msgspec.structs.replace(FAKE_SPEC, watch=Watching(globs=("**/*.py",)))
     async with running(fake_server(file.parent, spec, log=str(log))) as server:
-        server.files_changed([FileChange(file, "changed")])
+        server.files_changed([FileEvent(file, "changed")])
         await logged(log, method="workspace/didChangeWatchedFiles")
 
 
@@ -139,8 +139,8 @@ async def test_a_registered_watcher_is_honoured_until_it_is_withdrawn(file: Path
     async with running(fake_server(file.parent, log=str(log), say=say)) as server:
         await server.ping()
         names = ("a.cfg", "b.ini", "c.txt")
-        server.files_changed([FileChange(file.with_name(name), "deleted") for name in names])
-        server.files_changed([FileChange(file.with_name("d.cfg"), "created")])
+        server.files_changed([FileEvent(file.with_name(name), "deleted") for name in names])
+        server.files_changed([FileEvent(file.with_name("d.cfg"), "created")])
         told = await logged(log, method="workspace/didChangeWatchedFiles")
     assert [change["uri"].rpartition("/")[2] for change in told["params"]["changes"]] == ["a.cfg", "b.ini"]
 
@@ -181,7 +181,7 @@ async def test_an_unopened_file_that_changed_since_it_was_asked_about_is_announc
 async def test_a_server_that_trusts_mtime_gets_a_changed_file_opened_for_a_moment(file: Path, log: Path) -> None:
     spec = msgspec.structs.replace(FAKE_SPEC, documents=Documents(unopened=("document_symbols",), trusts_mtime=True))
     async with running(fake_server(file.parent, spec, log=str(log))) as server:
-        server.files_changed([FileChange(file, "changed"), FileChange(file.with_name("gone.py"), "deleted")])
+        server.files_changed([FileEvent(file, "changed"), FileEvent(file.with_name("gone.py"), "deleted")])
         await server.document_symbols(file)
     asked = [method.rpartition("/")[2] for method in methods_of(log) if method.startswith("textDocument/")]
     assert asked == ["didOpen", "didClose", "documentSymbol"]
@@ -194,7 +194,7 @@ async def test_a_server_that_trusts_mtime_is_shown_no_file_whose_mtime_is_news_t
         before = file.stat()
         for mtime_ns in (before.st_mtime_ns + 1, before.st_mtime_ns + 1, before.st_mtime_ns + 2):
             os.utime(file, ns=(before.st_atime_ns, mtime_ns))
-            server.files_changed([FileChange(file, "changed")])
+            server.files_changed([FileEvent(file, "changed")])
             await server.document_symbols(file)
     asked = [method.rpartition("/")[2] for method in methods_of(log) if method.startswith("textDocument/")]
     symbols = "documentSymbol"
@@ -220,7 +220,7 @@ async def test_a_server_that_reads_late_is_shown_what_is_new_of_its_own_language
     notes = file.with_name("notes.md")
     notes.write_text("", encoding="utf-8")
     async with running(fake_server(file.parent, spec, log=str(log))) as server:
-        server.files_changed([FileChange(file, "created"), FileChange(notes, "changed")])
+        server.files_changed([FileEvent(file, "created"), FileEvent(notes, "changed")])
         await server.document_symbols(file)
     asked = [method.rpartition("/")[2] for method in methods_of(log) if method.startswith("textDocument/")]
     assert asked == ["didOpen", "didClose", "documentSymbol"]
@@ -244,10 +244,10 @@ async def test_an_answer_that_points_into_a_changed_file_is_asked_again_once_tha
     span = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}}
     answers = {"textDocument/references": [{"uri": other.as_uri(), "range": span}]}
     async with running(fake_server(file.parent, spec, log=str(log), answers=answers)) as server:
-        with shortfalls.noting() as lacks:
+        with answer_gaps.noting() as lacks:
             for kind in ("changed", None):
                 if kind:
-                    server.files_changed([FileChange(other, kind)])
+                    server.files_changed([FileEvent(other, kind)])
                 assert [place.path for place in await server.references(file, START)] == [other]
         assert lacks() is None
     asked = [method.rpartition("/")[2] for method in methods_of(log) if method.startswith("textDocument/")]
@@ -259,7 +259,7 @@ async def test_what_includes_a_changed_file_is_opened_anew(file: Path, log: Path
     spec = msgspec.structs.replace(FAKE_SPEC, documents=documents)
     async with running(fake_server(file.parent, spec, log=str(log))) as server:
         await server.references(file, START, candidates=[file])
-        server.files_changed([FileChange(file.with_name("x.h"), "changed")])
+        server.files_changed([FileEvent(file.with_name("x.h"), "changed")])
         await server.references(file, START, candidates=[file])
     asked = [method.rpartition("/")[2] for method in methods_of(log) if method.startswith("textDocument/")]
     once = ["didOpen", "documentSymbol", "references"]
@@ -458,7 +458,7 @@ async def test_published_diagnostics_are_awaited_for_the_text_as_it_is(file: Pat
 async def test_diagnostics_that_never_come_are_waited_for_less_and_less(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("serena_central.lsp.patience.FULL_S", 1.0)
+    monkeypatch.setattr("serena_central.lsp.diagnostics_wait.FULL_S", 1.0)
     waited: list[float] = []
     async with running(fake_server(file.parent)) as server:
         for _ in range(6):
@@ -536,7 +536,7 @@ async def test_an_answer_while_the_server_reads_its_folders_anew_is_asked_for_ag
     say_on = {"workspace/didChangeWatchedFiles": [busy], "textDocument/documentSymbol": [calm]}
     async with running(fake_server(file.parent, spec, log=str(log), say=[calm], say_on=say_on)) as server:
         assert await server.ready() is None
-        server.files_changed([FileChange(file.with_name("new.py"), "created")])
+        server.files_changed([FileEvent(file.with_name("new.py"), "created")])
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(server.references, file, START)
             await logged(log, method="textDocument/references")
@@ -559,7 +559,7 @@ async def test_a_server_that_every_question_makes_busy_is_believed_in_the_end_wi
             while not answered.is_set():
                 await server.ping()
 
-        with anyio.fail_after(60), shortfalls.noting() as lacks:
+        with anyio.fail_after(60), answer_gaps.noting() as lacks:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(calm_down)
                 assert await server.references(file, START) == []
@@ -574,10 +574,10 @@ async def test_what_one_answer_may_lack_is_no_matter_of_another_question(file: P
     spec = msgspec.structs.replace(FAKE_SPEC, readiness=readiness)
     quiet = [{"method": "fake/status", "params": {"quiet": True}}]
     async with running(fake_server(file.parent, spec, say_on={"$/serenaCentral/ping": quiet})) as server:
-        with shortfalls.noting() as early:
+        with answer_gaps.noting() as early:
             await server.references(file, START)
         await server.ping()
-        with shortfalls.noting() as later:
+        with answer_gaps.noting() as later:
             await server.references(file, START)
     assert "may be incomplete" in (early() or "")
     assert later() is None

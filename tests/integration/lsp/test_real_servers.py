@@ -8,7 +8,7 @@ import pytest
 
 from serena_central.core.errors import Unsupported
 from serena_central.core.text import Position, Range
-from serena_central.lsp.answers import DocumentSymbol, FileChange, Location, SymbolKind
+from serena_central.lsp.answers import DocumentSymbol, FileEvent, Location, SymbolKind
 from tests.support.fakes import real_server, running
 
 pytestmark = pytest.mark.anyio
@@ -96,7 +96,7 @@ async def test_what_changes_on_disk_is_in_the_next_answer(root: Path, name: str)
         assert len(await server.references(shapes, Position(3, 9), candidates=[uses])) == 2
         more.write_text("from shapes import Größe\nGröße().fläche()\n", encoding="utf-8")
         uses.write_text("\n" + USES, encoding="utf-8")
-        server.files_changed([FileChange(more, "created"), FileChange(uses, "changed")])
+        server.files_changed([FileEvent(more, "created"), FileEvent(uses, "changed")])
         found = await server.references(shapes, Position(3, 9), candidates=[uses, more])
         assert sorted((place.path.name, place.range.start.line0) for place in found) == [
             ("more.py", 1),
@@ -111,7 +111,7 @@ async def test_what_changes_on_disk_is_in_the_next_answer(root: Path, name: str)
         symbols = await server.document_symbols(shapes)
         assert (symbols[0].selection, symbols[-1].name) == (span(moved, 6, 11), "neu")
         more.unlink()
-        server.files_changed([FileChange(more, "deleted")])
+        server.files_changed([FileEvent(more, "deleted")])
         found = await server.references(shapes, Position(3 + moved, 9), candidates=[uses])
         assert {place.path.name for place in found} == {"uses.py"}
 

@@ -14,7 +14,7 @@ from serena_central.config.settings import PoolPolicy
 from serena_central.core.events import EventBus
 from serena_central.core.places import Places
 from serena_central.core.text import Position
-from serena_central.lsp.answers import FileChange
+from serena_central.lsp.answers import FileEvent
 from serena_central.lsp.catalogue import catalogue
 from serena_central.lsp.client import LanguageServer
 from serena_central.pool.key import WantedServer
@@ -109,7 +109,7 @@ async def test_nothing_is_lost_or_stale_while_servers_are_replaced_under_load(tm
                 tasks.start_soon(work)
             for number in range(20):
                 shapes.write_text(f"class Circle{number}:\n    pass\n")
-                pool.files_changed(wanted.root, [FileChange(shapes, "changed")])
+                pool.files_changed(wanted.root, [FileEvent(shapes, "changed")])
                 assert await pool.read(wanted, names) == [f"Circle{number}"]
         assert answers == 90
         assert pool.snapshot()[0].restarts >= 1

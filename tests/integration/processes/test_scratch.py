@@ -13,10 +13,10 @@ import anyio
 import psutil
 import pytest
 
-from serena_central.island.lock import lock_at_once
-from serena_central.island.private import user_umask
 from serena_central.processes import scratch
 from serena_central.processes.child import supervised
+from serena_central.standalone.lock import lock_at_once
+from serena_central.standalone.private import user_umask
 from tests.support.child import until_gone
 
 pytestmark = [

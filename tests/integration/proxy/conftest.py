@@ -1,4 +1,4 @@
-"""What the bridge's tests share: one server for those that disturb no other, and a small project."""
+"""What the proxy's tests share: one server for those that disturb no other, and a small project."""
 
 from collections.abc import AsyncGenerator
 

@@ -13,8 +13,8 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.server.mcpserver import Context, MCPServer
 from pydantic import BaseModel
 
-from tests.support.bridge import PROXY
 from tests.support.child import environment
+from tests.support.proxy import PROXY
 from tests.support.serving import serving
 
 pytestmark = [

@@ -10,10 +10,10 @@ from typing import Any
 import anyio
 import pytest
 
-from tests.support.bridge import BridgeClient, bridging
 from tests.support.child import PATIENCE_S, Child
-from tests.support.front import Front, Trouble, fronting
+from tests.support.intermediary import Front, Trouble, fronting
 from tests.support.mcp import Era, text_of
+from tests.support.proxy import ProxyClient, proxying
 
 pytestmark = pytest.mark.anyio
 
@@ -22,15 +22,15 @@ AWAY = [Trouble(502), Trouble(503), Trouble(504)]
 
 
 @asynccontextmanager
-async def behind_a_front(serving: Child, era: Era, **more: str) -> AsyncGenerator[tuple[BridgeClient, Front]]:
+async def behind_a_front(serving: Child, era: Era, **more: str) -> AsyncGenerator[tuple[ProxyClient, Front]]:
     async with (
         fronting(serving.url, serving.front_port) as front,
-        bridging(serving.folder, era, "--url", front.url, **more) as client,
+        proxying(serving.folder, era, "--url", front.url, **more) as client,
     ):
         yield client, front
 
 
-async def until_told_what_is_done_once(client: BridgeClient, front: Front) -> None:
+async def until_told_what_is_done_once(client: ProxyClient, front: Front) -> None:
     """The server says so in the stream that shows it that the proxy lives, at its beginning."""
     session = await client.session()
     with anyio.fail_after(PATIENCE_S):

@@ -1,4 +1,4 @@
-"""`serena-mcp-server` as people's configurations start it: as a bridge, and standalone."""
+"""`serena-mcp-server` as people's configurations start it: as a proxy, and standalone."""
 
 import json
 import sys
@@ -8,9 +8,9 @@ import anyio
 import psutil
 import pytest
 
-from tests.support.bridge import bridging
 from tests.support.child import environment, serving_child, until_gone
 from tests.support.mcp import text_of
+from tests.support.proxy import proxying
 
 pytestmark = pytest.mark.anyio
 
@@ -19,7 +19,7 @@ COMMAND = (str(Path(sys.executable).with_name("serena-mcp-server")),)
 
 async def test_the_usual_flags_are_taken_and_the_meaningless_ones_are_named(tmp_path: Path, project: Path) -> None:
     flags = ["--project", str(project), "--transport", "stdio", "--enable-web-dashboard", "false"]
-    async with serving_child(tmp_path), bridging(tmp_path, "modern", "start-mcp-server", *flags, command=COMMAND) as it:
+    async with serving_child(tmp_path), proxying(tmp_path, "modern", "start-mcp-server", *flags, command=COMMAND) as it:
         found = await it.call("find_symbol", name_path_pattern="Cart/total")
         assert "cart.py" in text_of(found)
         assert "--enable-web-dashboard false" in it.said()
@@ -35,7 +35,7 @@ async def test_standalone_serves_in_one_process_and_leaves_nothing(tmp_path: Pat
     kept = str(tmp_path / "temporary")
     Path(kept).mkdir()
     flags = ["--standalone", "--project", str(project)]
-    async with bridging(tmp_path, "handshake", *flags, command=COMMAND, TMPDIR=kept) as client:
+    async with proxying(tmp_path, "handshake", *flags, command=COMMAND, TMPDIR=kept) as client:
         await client.open()
         found = json.loads(text_of(await client.call("find_symbol", name_path_pattern="Cart/total")))
         assert found[0]["relative_path"] == "cart.py"

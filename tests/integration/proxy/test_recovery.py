@@ -15,9 +15,9 @@ import psutil
 import pytest
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from tests.support.bridge import BridgeClient, bridging
 from tests.support.child import PATIENCE_S, alive, environment, run_command, serving_child, until_gone
 from tests.support.mcp import Era, text_of
+from tests.support.proxy import ProxyClient, proxying
 
 pytestmark = pytest.mark.anyio
 
@@ -39,9 +39,9 @@ async def stopping_what_was_started(folder: Path) -> AsyncGenerator[None]:
 
 
 @asynccontextmanager
-async def at_work(folder: Path, project: Path, era: Era) -> AsyncGenerator[BridgeClient]:
+async def at_work(folder: Path, project: Path, era: Era) -> AsyncGenerator[ProxyClient]:
     """A client that has started a server and works on a project."""
-    async with stopping_what_was_started(folder), bridging(folder, era) as client:
+    async with stopping_what_was_started(folder), proxying(folder, era) as client:
         await client.open()
         await client.ask("tools/list")
         await client.call("activate_project", project=str(project))
@@ -72,7 +72,7 @@ async def test_ten_proxies_at_once_start_one_server_that_outlives_them(tmp_path:
     sessions: set[str] = set()
 
     async def one() -> None:
-        async with bridging(tmp_path, "modern") as client:
+        async with proxying(tmp_path, "modern") as client:
             sessions.add(await client.session())
 
     async with stopping_what_was_started(tmp_path):
@@ -92,7 +92,7 @@ async def test_ten_proxies_at_once_start_one_server_that_outlives_them(tmp_path:
 
 
 async def test_without_a_server_and_without_starting_one_requests_are_told_why(tmp_path: Path) -> None:
-    async with bridging(tmp_path, "modern", "--no-start") as client:
+    async with proxying(tmp_path, "modern", "--no-start") as client:
         await client.begin("tools/list", as_id="waiting")
         await client.end_input()
         assert "shutting down" in (await client.answer("waiting"))["error"]["message"]
@@ -100,7 +100,7 @@ async def test_without_a_server_and_without_starting_one_requests_are_told_why(t
 
 
 async def test_a_start_that_fails_names_the_log(tmp_path: Path) -> None:
-    async with bridging(tmp_path, "modern", SERENA_CENTRAL_SERVER_ENABLED="false") as client:
+    async with proxying(tmp_path, "modern", SERENA_CENTRAL_SERVER_ENABLED="false") as client:
         message = (await client.ask("tools/list"))["error"]["message"]
         assert "central_server_enabled" in message
         assert str(tmp_path / "home" / "logs" / "start.log") in message
@@ -110,12 +110,12 @@ async def test_an_older_server_that_runs_is_reported_and_used(tmp_path: Path) ->
     async with serving_child(tmp_path) as child:
         said = json.loads(child.server_file.read_text())
         child.server_file.write_text(json.dumps(said | {"version": "0.0.9"}))
-        async with bridging(tmp_path, "modern") as client:
+        async with proxying(tmp_path, "modern") as client:
             assert "result" in await client.ask("tools/list")
             assert "the running server has version 0.0.9" in client.said()
             assert "serena-central stop" in client.said()
         child.server_file.write_text(json.dumps(said | {"version": "99.0"}))
-        async with bridging(tmp_path, "modern") as client:
+        async with proxying(tmp_path, "modern") as client:
             assert "result" in await client.ask("tools/list")
             assert client.said() == ""
 
@@ -123,7 +123,7 @@ async def test_an_older_server_that_runs_is_reported_and_used(tmp_path: Path) ->
 async def test_a_token_that_others_can_read_is_not_used(tmp_path: Path) -> None:
     async with serving_child(tmp_path):
         (tmp_path / "home" / "token").chmod(0o644)
-        async with bridging(tmp_path, "modern") as client:
+        async with proxying(tmp_path, "modern") as client:
             message = (await client.ask("tools/list"))["error"]["message"]
             assert "chmod 600" in message
             (tmp_path / "home" / "token").chmod(0o600)
@@ -183,7 +183,7 @@ async def test_killing_the_server_under_a_hundred_calls_leaves_each_with_one_ans
 
 async def test_a_call_that_may_have_changed_something_is_not_repeated(tmp_path: Path) -> None:
     """The server is frozen while it has the call, so that nobody can know how far it came."""
-    async with serving_child(tmp_path) as child, bridging(tmp_path, "modern", "--no-start") as client:
+    async with serving_child(tmp_path) as child, proxying(tmp_path, "modern", "--no-start") as client:
         await client.ask("tools/list")
         os.kill(child.process.pid, signal.SIGSTOP)
         await client.begin("tools/call", {"name": "no_such_tool_that_is_known_to_read", "arguments": {}}, as_id="edit")
@@ -203,7 +203,7 @@ async def test_a_call_that_may_have_changed_something_is_not_repeated(tmp_path: 
 async def test_a_restart_keeps_sessions_and_a_quiet_client_is_back_by_itself(
     tmp_path: Path, project: Path, era: Era
 ) -> None:
-    async with serving_child(tmp_path), bridging(tmp_path, era, "--no-start", "--mode", "planning") as client:
+    async with serving_child(tmp_path), proxying(tmp_path, era, "--no-start", "--mode", "planning") as client:
         await client.open(roots={})
         await client.call("activate_project", project=str(project))
         session = await client.session()
@@ -211,7 +211,7 @@ async def test_a_restart_keeps_sessions_and_a_quiet_client_is_back_by_itself(
             before = (await http.get(f"/api/sessions/{session}")).json()
         assert before["active_modes"] == ["planning"]
         assert before["client_pid"] == os.getpid()
-    async with serving_child(tmp_path) as child, bridging(tmp_path, era, "--no-start") as client:
+    async with serving_child(tmp_path) as child, proxying(tmp_path, era, "--no-start") as client:
         await client.open()
         await client.call("activate_project", project=str(project))
         session = await client.session()
@@ -225,7 +225,7 @@ async def test_a_restart_keeps_sessions_and_a_quiet_client_is_back_by_itself(
 
 @pytest.mark.slow
 async def test_a_server_that_forgot_everything_is_begun_with_again(tmp_path: Path, project: Path) -> None:
-    async with serving_child(tmp_path) as child, bridging(tmp_path, "handshake", "--no-start") as client:
+    async with serving_child(tmp_path) as child, proxying(tmp_path, "handshake", "--no-start") as client:
         await client.open()
         session = await client.session()
         await child.end(signal.SIGKILL)
@@ -234,13 +234,13 @@ async def test_a_server_that_forgot_everything_is_begun_with_again(tmp_path: Pat
         async with serving_child(tmp_path):
             assert await client.session() == session
             async with api(tmp_path) as http:
-                assert (await http.get(f"/api/sessions/{session}")).json()["client_name"] == "bridged"
+                assert (await http.get(f"/api/sessions/{session}")).json()["client_name"] == "proxied"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_killed_session_stays_killed_behind_its_proxy_and_after_a_restart(tmp_path: Path, era: Era) -> None:
-    async with serving_child(tmp_path) as child, bridging(tmp_path, era, "--no-start") as client:
+    async with serving_child(tmp_path) as child, proxying(tmp_path, era, "--no-start") as client:
         await client.open()
         session = await client.session()
         await run_command(tmp_path, "kill", session)
@@ -254,7 +254,7 @@ async def test_a_killed_session_stays_killed_behind_its_proxy_and_after_a_restar
 async def test_the_server_sees_how_a_proxy_ends(tmp_path: Path, era: Era) -> None:
     async with serving_child(tmp_path):
 
-        async def begun(client: BridgeClient) -> str:
+        async def begun(client: ProxyClient) -> str:
             await client.open()
             session = await client.session()
             with anyio.fail_after(PATIENCE_S):
@@ -264,17 +264,17 @@ async def test_the_server_sees_how_a_proxy_ends(tmp_path: Path, era: Era) -> Non
             return session
 
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            async with bridging(tmp_path, era) as client:
+            async with proxying(tmp_path, era) as client:
                 session = await begun(client)
                 client.process.send_signal(number)
                 assert await client.ended() == 0
                 assert await state_of(tmp_path, session) == "disconnected"
-        async with bridging(tmp_path, era) as client:
+        async with proxying(tmp_path, era) as client:
             session = await begun(client)
             await client.end_input()
             assert await client.ended() == 0
             assert await state_of(tmp_path, session) == "disconnected"
-        async with bridging(tmp_path, era) as client:
+        async with proxying(tmp_path, era) as client:
             session = await begun(client)
             client.process.kill()
             await until_state(tmp_path, session, "disconnected", 10)

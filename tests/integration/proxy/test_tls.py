@@ -11,10 +11,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from tests.support.bridge import bridging
 from tests.support.child import Child
-from tests.support.front import fronting
+from tests.support.intermediary import fronting
 from tests.support.mcp import Era, text_of
+from tests.support.proxy import proxying
 
 pytestmark = pytest.mark.anyio
 
@@ -57,7 +57,7 @@ async def test_a_certificate_of_ones_own_is_trusted_when_its_file_is_named(
     (tmp_path / "large.txt").write_text("x" * 2_000_000)
     async with (
         fronting(serving.url, context=context_of(certificate)) as front,
-        bridging(serving.folder, era, "--url", front.url, SSL_CERT_FILE=str(certificate)) as client,
+        proxying(serving.folder, era, "--url", front.url, SSL_CERT_FILE=str(certificate)) as client,
     ):
         await client.open()
         assert (await client.session()).startswith("proxy-")
@@ -70,7 +70,7 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused_at_once_and_the_
 ) -> None:
     async with (
         fronting(serving.url, context=context_of(certificate)) as front,
-        bridging(serving.folder, "modern", "--url", front.url) as client,
+        proxying(serving.folder, "modern", "--url", front.url) as client,
     ):
         message = (await client.ask("tools/list"))["error"]["message"]
         assert "self-signed certificate" in message, message
@@ -80,6 +80,6 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused_at_once_and_the_
 
 async def test_a_server_without_tls_is_told_to_be_none(serving: Child) -> None:
     secure = serving.url.replace("http://", "https://")
-    async with bridging(serving.folder, "modern", "--url", f"{secure}/mcp") as client:
+    async with proxying(serving.folder, "modern", "--url", f"{secure}/mcp") as client:
         message = (await client.ask("tools/list"))["error"]["message"]
         assert "http://" in message

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from serena_central.access.auth import Guard, credential_of, is_loopback, refuse_open_binding
+from serena_central.access.auth import AuthGate, credential_of, is_loopback, refuse_open_binding
 from serena_central.access.token import Token
 from serena_central.core.errors import ConfigError
 
@@ -29,11 +29,11 @@ async def _admitted(scope: Scope, receive: Receive, send: Send) -> None:
 async def _ask(
     headers: dict[str, str] | list[tuple[str, str]],
     *,
-    guard: Guard | None = None,
+    guard: AuthGate | None = None,
     path: str = "/mcp",
     chunks: list[bytes] | None = None,
 ) -> tuple[int, dict[bytes, bytes], Any]:
-    guard = guard or Guard(_admitted, token=TOKEN, open_paths=["/health"], max_body_bytes=100)
+    guard = guard or AuthGate(_admitted, token=TOKEN, open_paths=["/health"], max_body_bytes=100)
     pairs = list(headers.items()) if isinstance(headers, dict) else headers
     scope: Scope = {
         "type": "http",
@@ -97,7 +97,7 @@ async def test_two_host_headers_are_refused() -> None:
 
 
 async def test_names_from_the_settings_are_ours_with_any_port_or_the_one_given() -> None:
-    guard = Guard(_admitted, token=TOKEN, hosts=["devbox", "proxy:8443"])
+    guard = AuthGate(_admitted, token=TOKEN, hosts=["devbox", "proxy:8443"])
     assert (await _ask(GOOD | {"host": "devbox"}, guard=guard))[0] == 200
     assert (await _ask(GOOD | {"host": "devbox:9"}, guard=guard))[0] == 200
     assert (await _ask(GOOD | {"host": "proxy:8443"}, guard=guard))[0] == 200
@@ -139,7 +139,7 @@ async def test_pages_of_other_programs_on_this_machine_may_not(origin: str) -> N
 )
 async def test_an_origin_is_ours_by_scheme_name_and_port(host: str, origin: str, status: int) -> None:
     hosts = ["devbox", "localhost", "proxy:8443", "box.example"]
-    guard = Guard(_admitted, token=TOKEN, hosts=hosts, origins=["https://box.example"])
+    guard = AuthGate(_admitted, token=TOKEN, hosts=hosts, origins=["https://box.example"])
     assert (await _ask(GOOD | {"host": host, "origin": origin}, guard=guard))[0] == status
 
 
@@ -181,12 +181,12 @@ async def test_websockets_are_closed() -> None:
     async def receive() -> Message:
         raise AssertionError
 
-    await Guard(_admitted, token=TOKEN)({"type": "websocket", "headers": []}, receive, send)
+    await AuthGate(_admitted, token=TOKEN)({"type": "websocket", "headers": []}, receive, send)
     assert sent == [{"type": "websocket.close", "code": 1008}]
 
 
 async def test_without_a_token_callers_share_one_credential() -> None:
-    status, _, answer = await _ask({"host": "localhost:24280"}, guard=Guard(_admitted, token=None))
+    status, _, answer = await _ask({"host": "localhost:24280"}, guard=AuthGate(_admitted, token=None))
     assert (status, answer["credential"]) == (200, "anybody")
 
 

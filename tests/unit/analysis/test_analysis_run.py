@@ -1,7 +1,7 @@
-"""What a survey says of a part of a project: its graph, who uses what there, and every single use."""
+"""What an analysis run says of a part of a project: its graph, who uses what there, and every single use."""
 
 from serena_central.analysis.analysis_run import (
-    GraphSurvey,
+    GraphRun,
     Neighbours,
     Reference,
     neighbours,
@@ -17,11 +17,11 @@ from serena_central.analysis.report import report_of
 
 FILES = ["main.py", "shop/cart.py", "shop/line.py", "shop/old/cart.py"]
 
-SURVEY = GraphSurvey(
+ANALYSIS = GraphRun(
     at=1.0,
-    worlds={},
+    fingerprints={},
     areas=[],
-    remarks=[],
+    notes=[],
     definitions=[
         Definition("shop/line.py", "Line", 5, 0, {"shop/cart.py": [(3, 4), (1, 0)], "shop/line.py": [(9, 0)]}),
         Definition("shop/cart.py", "Cart/total", 6, 0, {"main.py": [(2, 1)], "shop/old/cart.py": [(7, 7)]}),
@@ -49,7 +49,7 @@ def test_a_node_reaches_what_its_granularity_makes_of_it() -> None:
 
 
 def test_the_graph_of_a_folder_is_about_what_lies_in_it() -> None:
-    whole = whole_graph(SURVEY, "file", "shop").graph
+    whole = whole_graph(ANALYSIS, "file", "shop").graph
     assert [(edge.source, edge.target, edge.count) for edge in whole.edges] == [
         ("shop/cart.py", "shop/line.py", 2),
         ("shop/old/cart.py", "shop/cart.py", 1),
@@ -58,26 +58,28 @@ def test_the_graph_of_a_folder_is_about_what_lies_in_it() -> None:
 
 
 def test_the_uses_of_an_edge_are_told_by_file_and_line() -> None:
-    assert references(SURVEY, "shop", "shop/line.py") == [
+    assert references(ANALYSIS, "shop", "shop/line.py") == [
         Reference("shop/cart.py", 1, 0, "Line", "shop/line.py"),
         Reference("shop/cart.py", 3, 4, "Line", "shop/line.py"),
     ]
-    assert [one.path for one in references(SURVEY, "", "")] == ["main.py", *["shop/cart.py"] * 2, "shop/old/cart.py"]
+    assert [one.path for one in references(ANALYSIS, "", "")] == ["main.py", *["shop/cart.py"] * 2, "shop/old/cart.py"]
 
 
 def test_neighbours_are_those_outside() -> None:
-    assert neighbours(SURVEY, "shop") == Neighbours({"main.py": 1}, {})
-    assert neighbours(SURVEY, "shop/cart.py") == Neighbours({"main.py": 1, "shop/old/cart.py": 1}, {"shop/line.py": 2})
+    assert neighbours(ANALYSIS, "shop") == Neighbours({"main.py": 1}, {})
+    assert neighbours(ANALYSIS, "shop/cart.py") == Neighbours(
+        {"main.py": 1, "shop/old/cart.py": 1}, {"shop/line.py": 2}
+    )
 
 
 def test_of_a_folder_with_too_many_files_those_with_the_most_uses_are_drawn() -> None:
     files = [f"lib/{name}.py" for name in "abcdef"]
     uses = [Definition("lib/a.py", "A", 5, 0, {"lib/b.py": [(1, 0), (2, 0)], "lib/c.py": [(1, 0)]})]
     graph = graph_of(uses, files, "file", node_of=str)
-    cut = report_of("shop", "", graph, max_nodes=3, remarks=["odd"])
+    cut = report_of("shop", "", graph, max_nodes=3, notes=["odd"])
     assert cut.drawn.files == {"lib/a.py": 1, "lib/b.py": 1, "lib/c.py": 1}
     assert [edge.count for edge in cut.drawn.edges] == [2, 1]
-    assert cut.remarks[0] == "Omitted from the drawing: 3 nodes with the fewest references."
+    assert cut.notes[0] == "Omitted from the drawing: 3 nodes with the fewest references."
     assert cut.nodes == 6
-    assert report_of("shop", "", graph, max_nodes=6, remarks=["odd"]).remarks == ["odd"]
-    assert list(report_of("shop", "", graph, max_nodes=3, remarks=[], shut=["lib"]).drawn.files) == ["lib"]
+    assert report_of("shop", "", graph, max_nodes=6, notes=["odd"]).notes == ["odd"]
+    assert list(report_of("shop", "", graph, max_nodes=3, notes=[], shut=["lib"]).drawn.files) == ["lib"]

@@ -1,8 +1,8 @@
-"""A graph adds uses up, names circles, and orders what is left."""
+"""A graph adds uses up, names cycles, and orders what is left."""
 
 from serena_central.analysis.collection import Definition
 from serena_central.analysis.fold import folded
-from serena_central.analysis.graph import Circle, Graph, analyse, folder_of, graph_of, merged
+from serena_central.analysis.graph import Cycle, Graph, analyse, folder_of, graph_of, merged
 
 
 def defined(path: str, name: str, **uses: int) -> Definition:
@@ -37,7 +37,7 @@ def test_edges_lead_from_the_user_and_count_uses() -> None:
     }
 
 
-def test_possible_references_are_no_circle_no_layer_and_in_no_ranking() -> None:
+def test_possible_references_are_no_cycle_no_layer_and_in_no_ranking() -> None:
     maybe = Definition(
         "app/main.py", "run", 12, 0, possible={"core/tree.py": [(0, 0), (1, 0)], "core/text.py": [(2, 0)]}
     )
@@ -61,11 +61,11 @@ def test_files_of_a_folder_are_one_node_and_its_inner_uses_no_edge() -> None:
     assert graph.files == {"app": 2, "core": 2}
 
 
-def test_nodes_that_need_each_other_are_a_circle_with_the_uses_that_make_it() -> None:
+def test_nodes_that_need_each_other_are_a_cycle_with_the_uses_that_make_it() -> None:
     found = analyse(file_graph())
-    (circle,) = found.circles
-    assert (circle.name, circle.nodes) == ("core/text.py ↔ core/tree.py", ["core/text.py", "core/tree.py"])
-    assert [(edge.source, edge.samples[0].name_path) for edge in circle.edges] == [
+    (cycle,) = found.cycles
+    assert (cycle.name, cycle.nodes) == ("core/text.py ↔ core/tree.py", ["core/text.py", "core/tree.py"])
+    assert [(edge.source, edge.samples[0].name_path) for edge in cycle.edges] == [
         ("core/text.py", "Tree"),
         ("core/tree.py", "Text"),
     ]
@@ -84,11 +84,11 @@ def test_rankings_count_neighbours_first() -> None:
     assert found.most_using[0].node == "app/main.py"
 
 
-def test_a_large_circle_is_named_after_what_most_of_it_uses() -> None:
+def test_a_large_cycle_is_named_after_what_most_of_it_uses() -> None:
     ring = [defined(f"{name}.py", name, **{user: 1 + (name == "c")}) for name, user in zip("abcd", "bcda", strict=True)]
-    circle = analyse(graph_of(ring, [f"{name}.py" for name in "abcd"], "file", node_of=str)).circles[0]
-    assert isinstance(circle, Circle)
-    assert circle.name == "4 around c.py"
+    cycle = analyse(graph_of(ring, [f"{name}.py" for name in "abcd"], "file", node_of=str)).cycles[0]
+    assert isinstance(cycle, Cycle)
+    assert cycle.name == "4 around c.py"
 
 
 def test_symbols_are_told_apart_by_what_holds_the_use() -> None:

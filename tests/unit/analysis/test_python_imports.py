@@ -55,7 +55,7 @@ def test_a_relative_import_means_one_file_and_an_absolute_one_all_that_it_could(
     assert files.reach("one/models.py", uses=lambda path: path == "src/one/x.py", hands_on=lambda _: False)
 
 
-def test_what_a_package_hands_on_is_reached_through_it_and_circles_end() -> None:
+def test_what_a_package_hands_on_is_reached_through_it_and_cycles_end() -> None:
     files = Importers(
         {
             "pkg/__init__.py": [b"from .a import *"],

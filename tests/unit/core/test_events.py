@@ -18,7 +18,7 @@ async def test_subscribers_receive_events_in_order_until_they_leave() -> None:
         first, second = await anext(news), await anext(news)
     bus.publish(session_created(session="s-2"))
     assert (first.seq, first.at, first.kind) == (1, 1.5, "session.created")
-    assert first.data == {"client": "codex", "version": "1", "recognised": "explicit", "folder": None}
+    assert first.data == {"client": "codex", "version": "1", "identified_by": "explicit", "folder": None}
     assert (second.seq, second.kind) == (2, "session.ended")
     assert [event.seq async for event in news] == []
 

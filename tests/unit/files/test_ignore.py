@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from serena_central.files.repository import OuterRules
-from serena_central.files.walk import Survey
+from serena_central.files.walk import TreeScan
 
 PATHS = [
     "a",
@@ -76,9 +76,9 @@ def by_git(root: Path) -> set[str]:
 
 def by_us(root: Path, *, ignored_paths: Iterable[str] = (), use_git: bool = True) -> set[str]:
     outer = OuterRules(root, ignored_paths=list(ignored_paths), use_git=use_git)
-    survey = Survey(root, outer, use_git=use_git)
-    survey.look_everywhere(outer)
-    return set(survey.take())
+    scan = TreeScan(root, outer, use_git=use_git)
+    scan.look_everywhere(outer)
+    return set(scan.take())
 
 
 @pytest.mark.parametrize(
@@ -221,17 +221,17 @@ def test_the_line_that_ignores_everything_is_told(repository: Path, patterns: st
     write(repository / "src" / "a.py", "")
     write(repository / "lib" / "a.py", "")
     write(repository / ".gitignore", patterns)
-    survey = Survey(repository, OuterRules(repository), use_git=True)
-    survey.look("")
-    assert survey.ignores_everything() == (line and line.format(root=repository))
-    survey.look_everywhere(OuterRules(repository, ignored_paths=["!/*"]))
-    assert survey.ignores_everything() is None
-    assert "src/" in survey.folders
+    scan = TreeScan(repository, OuterRules(repository), use_git=True)
+    scan.look("")
+    assert scan.ignores_everything() == (line and line.format(root=repository))
+    scan.look_everywhere(OuterRules(repository, ignored_paths=["!/*"]))
+    assert scan.ignores_everything() is None
+    assert "src/" in scan.folders
 
 
 def test_nothing_is_said_of_an_empty_root_that_ignores_everything(tmp_path: Path) -> None:
     write(tmp_path / ".git" / "HEAD", "")
     write(tmp_path / ".gitignore", "/*\n")
-    survey = Survey(tmp_path, OuterRules(tmp_path), use_git=True)
-    survey.look("")
-    assert survey.ignores_everything() is None
+    scan = TreeScan(tmp_path, OuterRules(tmp_path), use_git=True)
+    scan.look("")
+    assert scan.ignores_everything() is None

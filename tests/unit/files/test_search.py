@@ -163,7 +163,7 @@ async def test_a_catastrophic_pattern_ends_at_the_deadline_and_others_go_on_mean
             quick += 1
     assert quick > 1
     assert list(results[0].hits) == ["a"]
-    assert "stopped after 1 s in b" in results[0].remarks[0]
+    assert "stopped after 1 s in b" in results[0].notes[0]
 
 
 async def test_a_cancelled_search_ends_at_once(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ async def test_the_answer_is_bounded_and_says_so(tmp_path: Path, monkeypatch: py
         (tmp_path / name).write_text("line\n" * 70)
     result = await found(tmp_path, "line")
     assert sum(len(line) for lines in result.hits.values() for line in lines) < 1100
-    assert "2 of 3 files were searched" in result.remarks[0]
+    assert "2 of 3 files were searched" in result.notes[0]
 
 
 async def test_files_that_can_not_be_read_are_told_and_pipes_never_block(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ async def test_files_that_can_not_be_read_are_told_and_pipes_never_block(tmp_pat
     (tmp_path / "a").write_text("x")
     result = await search(tmp_path, ["pipe", "huge", "missing", "a"], SearchRequest("x"))
     assert list(result.hits) == ["a"]
-    assert [remark.split(":")[0] for remark in result.remarks] == ["incomplete", "incomplete"]
+    assert [note.split(":")[0] for note in result.notes] == ["incomplete", "incomplete"]
     assert files_containing(tmp_path, ["pipe", "huge", "missing", "a"], "x") == ["a"]
 
 

@@ -114,7 +114,7 @@ async def test_what_another_process_did_is_seen_at_once(root: Path, other: Other
     tree = FileTree(root, Watches())
     async with running(tree) as heard:
         assert tree.files == on_disk(root)
-        assert (tree.remark is None) == watched
+        assert (tree.note is None) == watched
         other.write("new.py")
         other.write("a/b/c/deep.py", "deep")
         other.write("old.py", "older")
@@ -340,12 +340,12 @@ async def test_when_watches_run_out_the_tree_goes_on_by_comparing(
 
     monkeypatch.setattr(InotifyWatch, "add", run_out)
     async with running(tree) as heard:
-        assert tree.remark is None
+        assert tree.note is None
         other.write("new/b.py")
         other("shutil.rmtree('a')")
         await tree.fresh()
         assert set(tree.files) == {"new/b.py"}
-        assert tree.remark is not None
+        assert tree.note is not None
         other.write("c.py")
         await tree.fresh()
         assert set(tree.files) == {"new/b.py", "c.py"}

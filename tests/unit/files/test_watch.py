@@ -56,7 +56,7 @@ async def test_two_hundred_roots_take_one_instance_and_each_hears_of_its_own(tmp
         for number, tree in enumerate(trees):
             await tree.fresh()
             assert set(tree.files) == {f"{number}.py"}
-            assert tree.remark is None
+            assert tree.note is None
     assert instances() == before
 
 
@@ -118,7 +118,7 @@ async def test_a_root_that_can_not_be_watched_for_want_of_descriptors_is_compare
                 os.close(descriptor)
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         await tasks.start(tree.run)
-        assert tree.remark is None, "the next one is watched again"
+        assert tree.note is None, "the next one is watched again"
         tasks.cancel_scope.cancel()
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from serena_central.hook.memory import A_MOMENT_S, FORGOTTEN_S, MOST_KEPT, Memory, Unavailable
-from serena_central.island.home import Home
-from serena_central.island.lock import lock_at_once
+from serena_central.standalone.home import Home
+from serena_central.standalone.lock import lock_at_once
 
 
 def test_a_search_is_remembered_for_a_moment(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_where_it_can_not_be_kept_it_says_so(tmp_path: Path) -> None:
 COUNTS = """
 import sys
 from serena_central.hook.memory import Memory, Unavailable
-from serena_central.island.home import Home
+from serena_central.standalone.home import Home
 done = 0
 while done < 25:
     try:

@@ -72,7 +72,7 @@ async def test_a_server_that_begins_nothing_within_the_grace_is_ready() -> None:
         assert await tracker.wait() is None
 
 
-async def test_a_capped_wait_gives_a_remark_and_later_waits_do_not_wait_again() -> None:
+async def test_a_capped_wait_gives_a_note_and_later_waits_do_not_wait_again() -> None:
     tracker = ReadinessTracker(Readiness(kind="progress", titles=("x",), grace_s=NEVER_S, cap_s=0.05), "S")
     tracker.start_clock()
     tracker.hear(*progress("1", "begin", title="x"))

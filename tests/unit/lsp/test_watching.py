@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from serena_central.lsp.answers import FileChange
+from serena_central.lsp.answers import FileEvent
 from serena_central.lsp.catalogue.spec import Watching
 from serena_central.lsp.conversion import uri_of
 from serena_central.lsp.types import LspRegistration
@@ -44,5 +44,5 @@ def test_a_glob_of_all_that_lies_below_a_folder_names_it(glob: Any, folders: set
 
 
 def test_a_server_hears_of_its_kinds_of_files_wherever_they_lie() -> None:
-    changes = [FileChange(Path(path), "changed") for path in ("/srv/contracts/a.go", "/srv/contracts/a.py")]
+    changes = [FileEvent(Path(path), "changed") for path in ("/srv/contracts/a.go", "/srv/contracts/a.py")]
     assert [event["uri"] for event in registered().events(changes)] == ["file:///srv/contracts/a.go"]

@@ -13,7 +13,7 @@ from serena_central.core import progress
 from serena_central.core.errors import ServerNotInstalled, ServerStartFailed, ServerUnavailable
 from serena_central.core.events import EventBus
 from serena_central.core.places import Places
-from serena_central.lsp.answers import FileChange
+from serena_central.lsp.answers import FileEvent
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.pool.state import Cause, RunState
 from tests.support.fakes import FAKE_SPEC, log_of, logged
@@ -230,7 +230,7 @@ async def test_a_change_on_disk_reaches_every_run_of_its_root_before_the_next_re
                 assert await hover(server) == "v1:x = 1"
         code = wanted.root / "code.py"
         code.write_text("x = 2\n", encoding="utf-8")
-        box.pool.files_changed(wanted.root, [FileChange(code, "changed")])
+        box.pool.files_changed(wanted.root, [FileEvent(code, "changed")])
         for each in (wanted, other):
             async with box.pool.lease(each) as server:
                 assert await hover(server) == "v2:x = 2"
@@ -251,7 +251,7 @@ async def test_a_change_while_the_program_is_looked_for_has_nobody_to_go_to(tmp_
             await box.moved("connecting")
             code = wanted.root / "code.py"
             code.write_text("y = 1\n", encoding="utf-8")
-            box.pool.files_changed(wanted.root, [FileChange(code, "changed")])
+            box.pool.files_changed(wanted.root, [FileEvent(code, "changed")])
             gate.set()
 
 

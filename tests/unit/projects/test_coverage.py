@@ -6,9 +6,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from serena_central.app import Central
-from serena_central.hook.instead import Place, calls_instead
+from serena_central.app import Application
 from serena_central.hook.search import Search
+from serena_central.hook.suggestions import Place, calls_instead
 from serena_central.projects.coverage import Coverage, coverage
 from serena_central.projects.registry import KnownProject
 from serena_central.projects.superrepo.lookup import SuperRepos
@@ -41,16 +41,16 @@ def suite(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def central(tmp_path: Path) -> AsyncGenerator[Central]:
+async def central(tmp_path: Path) -> AsyncGenerator[Application]:
     async with running_parts(tmp_path) as running:
         yield running
 
 
-def repos_of(central: Central) -> SuperRepos:
+def repos_of(central: Application) -> SuperRepos:
     return central.caller._services.super_repos
 
 
-async def covers(central: Central, path: Path, *globs: str) -> Coverage:
+async def covers(central: Application, path: Path, *globs: str) -> Coverage:
     """What is answered once all that is known is open."""
     answer = await coverage(central.projects, repos_of(central), [str(path)], globs)
     for project in central.projects.snapshots():
@@ -59,7 +59,7 @@ async def covers(central: Central, path: Path, *globs: str) -> Coverage:
 
 
 async def test_a_super_repo_stands_for_its_modules_and_its_own_folders_for_nothing(
-    central: Central, suite: Path
+    central: Application, suite: Path
 ) -> None:
     repos_of(central).at(suite)
     assert await covers(central, suite) == Coverage(covered=True, root=str(suite))
@@ -72,7 +72,7 @@ async def test_a_super_repo_stands_for_its_modules_and_its_own_folders_for_nothi
     assert await covers(central, bank / "bank.py") == Coverage(covered=True, root=str(bank), relative_path="bank.py")
 
 
-async def test_the_call_for_a_search_above_modules_asks_these_modules(central: Central, suite: Path) -> None:
+async def test_the_call_for_a_search_above_modules_asks_these_modules(central: Application, suite: Path) -> None:
     session = session_of(central, working_folder=str(suite))
     instead = calls_instead(Search("class Account", paths=("modules",)), Place(str(suite), "modules"), str(suite))
     (call,) = instead.calls
@@ -80,7 +80,7 @@ async def test_the_call_for_a_search_above_modules_asks_these_modules(central: C
     assert '"relative_path":"bank.py"' in answer.blocks[0]
 
 
-async def test_a_place_is_covered_if_tools_find_all_code_that_lies_there(central: Central, suite: Path) -> None:
+async def test_a_place_is_covered_if_tools_find_all_code_that_lies_there(central: Application, suite: Path) -> None:
     bank = suite / "modules" / "bank"
     assert (await covers(central, bank)).covered
     (bank / "build").mkdir()
@@ -106,7 +106,7 @@ async def test_a_place_is_covered_if_tools_find_all_code_that_lies_there(central
 
 
 async def test_a_known_project_that_is_closed_begins_to_open_when_it_is_asked_about(
-    central: Central, tmp_path: Path
+    central: Application, tmp_path: Path
 ) -> None:
     root = tmp_path / "app"
     root.mkdir()

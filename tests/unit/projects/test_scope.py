@@ -169,8 +169,8 @@ async def test_a_path_from_the_super_repos_root_is_understood_by_named_modules_t
 async def test_a_choice_by_words_is_told_with_its_points_and_runners_up(tmp_path: Path) -> None:
     async with platform(tmp_path) as p:
         scope = await p.scope(semantic_context="the login pages")
-        assert scope.remark == "Routed to 'web', 15 points ('hint login +10', 'concern pages +5'); next: 'api' 10."
-        assert (await p.scope()).remark == (
+        assert scope.note == "Routed to 'web', 15 points ('hint login +10', 'concern pages +5'); next: 'api' 10."
+        assert (await p.scope()).note == (
             "The call does not identify a module of 'platform', so its default_module 'api' was "
             "used. To use another, pass project=, a path inside it, or semantic_context."
         )
@@ -217,15 +217,15 @@ async def test_a_super_repo_and_its_module_of_the_same_name_are_told_apart_when_
 
 async def test_modules_that_are_not_there_are_said(tmp_path: Path) -> None:
     async with platform(tmp_path) as p:
-        assert (await p.scope(project="*")).remark is None
+        assert (await p.scope(project="*")).note is None
         configuration = p.root / ".serena/project.yml"
         text = configuration.read_text()
         assert "modules:\n" in text
         configuration.write_text(text.replace("modules:\n", "modules:\n  gone: {path: modules/gone}\n"))
         for said in ({"project": "*"}, {"project": str(p.root), "working_folder": str(tmp_path)}):
-            remark = (await p.scope(**said)).remark
-            assert remark is not None
-            assert "'gone': path 'modules/gone' is not a folder (a submodule that is not checked out?)" in remark
+            note = (await p.scope(**said)).note
+            assert note is not None
+            assert "'gone': path 'modules/gone' is not a folder (a submodule that is not checked out?)" in note
 
 
 def _fail() -> None:
@@ -271,14 +271,13 @@ async def test_a_super_repos_root_means_the_super_repo(tmp_path: Path) -> None:
 
 async def test_what_lies_beside_the_modules_of_a_folder_is_said_to_be_left_out(tmp_path: Path) -> None:
     async with platform(tmp_path) as p:
-        assert (await p.scope(project=str(p.root), paths=["modules"])).remark is None
+        assert (await p.scope(project=str(p.root), paths=["modules"])).note is None
         (p.root / "modules/tool.py").write_text("def tool() -> None: ...\n")
         for project in p.world.registry.open_projects():
             await project.fresh()
-        remark = (await p.scope(project=str(p.root), paths=["modules"])).remark
+        note = (await p.scope(project=str(p.root), paths=["modules"])).note
         assert (
-            remark
-            == "Only modules were searched; 'modules' also contains other files, which must be named individually."
+            note == "Only modules were searched; 'modules' also contains other files, which must be named individually."
         )
 
 

@@ -1,4 +1,4 @@
-"""Sessions are recognised, isolated, put to sleep, killed and forgotten as the design says."""
+"""Sessions are identified_by, isolated, put to sleep, killed and forgotten as the design says."""
 
 from collections import Counter
 
@@ -8,7 +8,7 @@ import pytest
 from serena_central.config.settings import SessionPolicy
 from serena_central.core.errors import InvalidArguments, SessionNotFound, SessionTerminated, TooManySessions
 from serena_central.core.events import EventBus
-from serena_central.sessions.claim import Claim, Recognised
+from serena_central.sessions.client_identity import ClientIdentity, IdentifiedBy
 from serena_central.sessions.manager import TOMBSTONES_KEPT_S, SessionManager
 from serena_central.sessions.session import ActiveProject, RunningCall, SessionState
 
@@ -40,58 +40,60 @@ class World:
         return [event.kind for event in self.bus.recent()]
 
 
-def claim(**facts: object) -> Claim:
-    return Claim(**{"credential": "me", "client_name": "codex", **facts})  # type: ignore[arg-type]
+def identity(**facts: object) -> ClientIdentity:
+    return ClientIdentity(**{"credential": "me", "client_name": "codex", **facts})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("facts", "recognised"),
+    ("facts", "identified_by"),
     [
-        ({"explicit_id": "p-1", "transport_id": "t-1", "conversation_id": "c-1"}, Recognised.EXPLICIT),
-        ({"transport_id": "t-1", "conversation_id": "c-1"}, Recognised.TRANSPORT),
-        ({"conversation_id": "c-1"}, Recognised.CONVERSATION),
-        ({"working_folder": "/src"}, Recognised.SHARED),
+        ({"explicit_id": "p-1", "transport_id": "t-1", "conversation_id": "c-1"}, IdentifiedBy.EXPLICIT),
+        ({"transport_id": "t-1", "conversation_id": "c-1"}, IdentifiedBy.TRANSPORT),
+        ({"conversation_id": "c-1"}, IdentifiedBy.CONVERSATION),
+        ({"working_folder": "/src"}, IdentifiedBy.SHARED),
     ],
 )
-def test_the_strongest_fact_decides_and_always_the_same_way(facts: dict[str, object], recognised: Recognised) -> None:
+def test_the_strongest_fact_decides_and_always_the_same_way(
+    facts: dict[str, object], identified_by: IdentifiedBy
+) -> None:
     world = World()
-    session = world.manager.identify(claim(**facts))
-    assert session.recognised is recognised
-    assert world.manager.identify(claim(**facts)) is session
-    assert World().manager.identify(claim(**facts)).id == session.id
+    session = world.manager.identify(identity(**facts))
+    assert session.identified_by is identified_by
+    assert world.manager.identify(identity(**facts)) is session
+    assert World().manager.identify(identity(**facts)).id == session.id
 
 
 def test_different_conversations_never_share_a_session() -> None:
     manager = World().manager
-    claims = [
-        claim(explicit_id="a"),
-        claim(explicit_id="b"),
-        claim(transport_id="c"),
-        claim(conversation_id="a"),
-        claim(conversation_id="b"),
-        claim(),
-        claim(working_folder="/x"),
-        claim(client_name="other"),
+    identities = [
+        identity(explicit_id="a"),
+        identity(explicit_id="b"),
+        identity(transport_id="c"),
+        identity(conversation_id="a"),
+        identity(conversation_id="b"),
+        identity(),
+        identity(working_folder="/x"),
+        identity(client_name="other"),
     ]
-    assert len({manager.identify(one).id for one in claims}) == len(claims)
+    assert len({manager.identify(one).id for one in identities}) == len(identities)
 
 
 def test_another_credential_does_not_find_the_session() -> None:
     manager = World().manager
-    manager.identify(claim(explicit_id="a"))
+    manager.identify(identity(explicit_id="a"))
     with pytest.raises(SessionNotFound):
-        manager.identify(claim(explicit_id="a", credential="you"))
+        manager.identify(identity(explicit_id="a", credential="you"))
 
 
 @pytest.mark.parametrize("identifier", ["a b", "../x", "x" * 129, "\n", "-a", "ü"])
 def test_an_explicit_id_must_be_a_plain_identifier(identifier: str) -> None:
     with pytest.raises(InvalidArguments):
-        World().manager.identify(claim(explicit_id=identifier))
+        World().manager.identify(identity(explicit_id=identifier))
 
 
 def test_a_session_goes_idle_and_a_call_wakes_it() -> None:
     world = World()
-    session = world.manager.identify(claim(transport_id="a"))
+    session = world.manager.identify(identity(transport_id="a"))
     assert world.manager.snapshot(session).state is SessionState.CONNECTED
     world.manager.activate(session, DJANGO)
     assert world.manager.snapshot(session).state is SessionState.ACTIVE
@@ -100,21 +102,21 @@ def test_a_session_goes_idle_and_a_call_wakes_it() -> None:
     world.manager.sweep()
     assert world.manager.snapshot(session).state is SessionState.IDLE
     assert world.kinds().count("session.idle") == 1
-    world.manager.identify(claim(transport_id="a"))
+    world.manager.identify(identity(transport_id="a"))
     assert world.manager.snapshot(session).state is SessionState.ACTIVE
 
 
 def test_interest_follows_the_session_through_every_change() -> None:
     world = World()
     manager, interest = world.manager, world.registry.interest
-    session = manager.identify(claim(explicit_id="a"))
+    session = manager.identify(identity(explicit_id="a"))
     manager.activate(session, DJANGO)
     manager.activate(session, DJANGO)
     assert interest == {DJANGO.root: 1}
     manager.disconnect("a", "bye")
     manager.disconnect("a", "bye")
     assert interest[DJANGO.root] == 0
-    manager.identify(claim(explicit_id="a"))
+    manager.identify(identity(explicit_id="a"))
     assert interest[DJANGO.root] == 1
     manager.terminate("a", "a person")
     assert interest[DJANGO.root] == 0
@@ -129,12 +131,12 @@ def test_interest_follows_the_session_through_every_change() -> None:
 
 def test_a_killed_session_is_refused_long_after_and_then_forgotten() -> None:
     world = World()
-    world.manager.identify(claim(explicit_id="a"))
+    world.manager.identify(identity(explicit_id="a"))
     world.manager.terminate("a", "ann")
     world.now += TOMBSTONES_KEPT_S
     world.manager.sweep()
     with pytest.raises(SessionTerminated, match="by ann at 1970-01-01T00:16:40Z"):
-        world.manager.identify(claim(explicit_id="a"))
+        world.manager.identify(identity(explicit_id="a"))
     world.now += 1
     world.manager.sweep()
     assert world.manager.sessions() == []
@@ -142,20 +144,20 @@ def test_a_killed_session_is_refused_long_after_and_then_forgotten() -> None:
 
 def test_the_kill_of_a_shared_session_is_lifted_by_time() -> None:
     world = World()
-    session = world.manager.identify(claim())
+    session = world.manager.identify(identity())
     world.manager.activate(session, DJANGO)
     world.manager.terminate(session.id, "ann")
     world.now += 599
     with pytest.raises(SessionTerminated):
-        world.manager.identify(claim())
+        world.manager.identify(identity())
     world.now += 1
-    assert world.manager.identify(claim()) is session
+    assert world.manager.identify(identity()) is session
     assert world.registry.interest[DJANGO.root] == 1
 
 
 def test_silent_and_disconnected_sessions_are_forgotten_in_the_end() -> None:
     world = World()
-    session = world.manager.identify(claim(conversation_id="c"))
+    session = world.manager.identify(identity(conversation_id="c"))
     world.now += 1800
     world.manager.sweep()
     assert world.manager.snapshot(session).state is SessionState.DISCONNECTED
@@ -169,7 +171,7 @@ def test_silent_and_disconnected_sessions_are_forgotten_in_the_end() -> None:
 @pytest.mark.parametrize("end", ["terminate", "disconnect"])
 async def test_the_end_of_a_session_cancels_its_running_calls(end: str) -> None:
     world = World()
-    session = world.manager.identify(claim(explicit_id="a"))
+    session = world.manager.identify(identity(explicit_id="a"))
     with anyio.fail_after(60), anyio.CancelScope() as scope:
         call = RunningCall("c-1", "find_symbol", world.now, scope)
         session.running[call.id] = call
@@ -205,7 +207,10 @@ class JumpyWorld(World):
 @pytest.mark.parametrize("jump_s", [5 * 3600, -5 * 3600, 400 * 86_400])
 async def test_a_clock_that_is_set_makes_no_session_idle_gone_or_forgotten(jump_s: float) -> None:
     world = JumpyWorld()
-    quiet, gone = world.manager.identify(claim(explicit_id="quiet")), world.manager.identify(claim(explicit_id="gone"))
+    quiet, gone = (
+        world.manager.identify(identity(explicit_id="quiet")),
+        world.manager.identify(identity(explicit_id="gone")),
+    )
     world.manager.disconnect(gone.id, "it left")
     call = RunningCall("c-1", "find_symbol", world.now, anyio.CancelScope())
     quiet.running[call.id] = call
@@ -229,28 +234,28 @@ async def test_a_clock_that_is_set_makes_no_session_idle_gone_or_forgotten(jump_
 @pytest.mark.parametrize("jump_s", [5 * 3600, -5 * 3600])
 def test_the_kill_of_a_shared_session_lasts_as_long_as_it_should_whatever_the_clock_does(jump_s: float) -> None:
     world = JumpyWorld()
-    shared = world.manager.identify(claim())
+    shared = world.manager.identify(identity())
     world.manager.terminate(shared.id, "ann")
     world.set_clock(jump_s)
     with pytest.raises(SessionTerminated):
-        world.manager.identify(claim())
+        world.manager.identify(identity())
     world.pass_time(world.manager.policy.shared_kill_lift_s + 1)
-    assert world.manager.identify(claim()) is shared
+    assert world.manager.identify(identity()) is shared
 
 
 def test_room_is_made_by_those_that_never_called_the_longest_unheard_of_first() -> None:
     world = World(SessionPolicy(max_sessions=4))
-    used, held, first, second = (world.manager.identify(claim(explicit_id=name)) for name in ("u", "h", "a", "b"))
+    used, held, first, second = (world.manager.identify(identity(explicit_id=name)) for name in ("u", "h", "a", "b"))
     used.count("find_symbol", 1.0, failed=False, at=world.now)
     with world.manager.held(held):
         world.now += 1
-        world.manager.identify(claim(explicit_id="a"))  # heard of again
-        world.manager.identify(claim(explicit_id="c"))
+        world.manager.identify(identity(explicit_id="a"))  # heard of again
+        world.manager.identify(identity(explicit_id="c"))
         assert second not in world.manager.sessions()
         assert first in world.manager.sessions()
         for number in range(100):
             world.now += 1
-            world.manager.identify(claim(explicit_id=f"flood-{number}"))
+            world.manager.identify(identity(explicit_id=f"flood-{number}"))
         kept = world.manager.sessions()
         assert len(kept) == 4
         assert {used, held} < set(kept)
@@ -259,17 +264,17 @@ def test_room_is_made_by_those_that_never_called_the_longest_unheard_of_first() 
 def test_where_all_are_in_use_a_new_session_is_refused_and_the_old_ones_go_on() -> None:
     world = World(SessionPolicy(max_sessions=2))
     for name in ("a", "b"):
-        world.manager.identify(claim(explicit_id=name)).count("find_symbol", 1.0, failed=False, at=world.now)
+        world.manager.identify(identity(explicit_id=name)).count("find_symbol", 1.0, failed=False, at=world.now)
     with pytest.raises(TooManySessions, match=r"limit of 2 sessions.*sessions\.max_sessions"):
-        world.manager.identify(claim(explicit_id="c"))
+        world.manager.identify(identity(explicit_id="c"))
     with pytest.raises(TooManySessions):
         world.manager.check_room()
-    assert world.manager.identify(claim(explicit_id="a")).calls == 1
+    assert world.manager.identify(identity(explicit_id="a")).calls == 1
 
 
 def test_where_none_is_unused_those_go_whose_clients_are_gone_and_no_terminated_one() -> None:
     world = World(SessionPolicy(max_sessions=4))
-    here, killed, first, second = (world.manager.identify(claim(explicit_id=name)) for name in ("h", "k", "a", "b"))
+    here, killed, first, second = (world.manager.identify(identity(explicit_id=name)) for name in ("h", "k", "a", "b"))
     for session in (here, killed, first, second):
         world.now += 1
         session.count("find_symbol", 1.0, failed=False, at=world.now)
@@ -278,17 +283,17 @@ def test_where_none_is_unused_those_go_whose_clients_are_gone_and_no_terminated_
         world.manager.disconnect(session.id, "its proxy ended")
     world.manager.terminate(killed.id, by="a person")
     world.manager.check_room()
-    world.manager.identify(claim(explicit_id="c")).count("find_symbol", 1.0, failed=False, at=world.now)
-    world.manager.identify(claim(explicit_id="d")).count("find_symbol", 1.0, failed=False, at=world.now)
+    world.manager.identify(identity(explicit_id="c")).count("find_symbol", 1.0, failed=False, at=world.now)
+    world.manager.identify(identity(explicit_id="d")).count("find_symbol", 1.0, failed=False, at=world.now)
     assert {here, killed} < set(world.manager.sessions())
     assert not {first, second} & set(world.manager.sessions())
     with pytest.raises(TooManySessions):
-        world.manager.identify(claim(explicit_id="e"))
+        world.manager.identify(identity(explicit_id="e"))
 
 
 def test_a_flood_of_an_earlier_run_is_not_restored_beyond_the_limit() -> None:
     flooded, world = World(SessionPolicy(max_sessions=50)), World(SessionPolicy(max_sessions=3))
-    sessions = [flooded.manager.identify(claim(explicit_id=f"s{number}")) for number in range(50)]
+    sessions = [flooded.manager.identify(identity(explicit_id=f"s{number}")) for number in range(50)]
     sessions[7].count("find_symbol", 1.0, failed=False, at=flooded.now)
     world.manager.restore(sessions)
     assert len(world.manager.sessions()) == 3

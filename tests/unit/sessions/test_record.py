@@ -10,7 +10,7 @@ import pytest
 
 from serena_central.core.errors import SessionTerminated
 from serena_central.core.events import EventBus
-from serena_central.sessions.claim import Claim
+from serena_central.sessions.client_identity import ClientIdentity
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.record import SessionRecorder
 from serena_central.sessions.session import ActiveProject, SessionState
@@ -56,13 +56,13 @@ async def run_of(database: Path, *, later_s: float = 0) -> AsyncGenerator[World]
             outer.cancel_scope.cancel()
 
 
-def claim(**facts: object) -> Claim:
-    return Claim(**{"credential": "me", "client_name": "codex", **facts})  # type: ignore[arg-type]  # any facts, by name
+def identity(**facts: object) -> ClientIdentity:
+    return ClientIdentity(**{"credential": "me", "client_name": "codex", **facts})  # type: ignore[arg-type]  # any facts, by name
 
 
 async def test_a_sessions_counters_go_on(tmp_path: Path) -> None:
     async with run_of(tmp_path / "x.db") as first:
-        session = first.sessions.identify(claim(explicit_id="p-1"))
+        session = first.sessions.identify(identity(explicit_id="p-1"))
         session.count("find_symbol", 1.0, failed=False, at=0.0)
         session.count("rename_symbol", 1.0, failed=True, at=0.0)
         session.edits = 3
@@ -74,40 +74,40 @@ async def test_a_sessions_counters_go_on(tmp_path: Path) -> None:
 
 async def test_a_session_comes_back_disconnected_with_its_project(tmp_path: Path) -> None:
     async with run_of(tmp_path / "x.db") as first:
-        session = first.sessions.identify(claim(explicit_id="p-1", working_folder="/src", context="ide"))
+        session = first.sessions.identify(identity(explicit_id="p-1", working_folder="/src", context="ide"))
         first.sessions.activate(session, DJANGO)
     async with run_of(tmp_path / "x.db") as second:
         (back,) = second.sessions.sessions()
         assert second.sessions.snapshot(back).state is SessionState.DISCONNECTED
         assert (back.id, back.active_project, back.working_folder, back.context) == ("p-1", DJANGO, "/src", "ide")
-        assert second.sessions.identify(claim(explicit_id="p-1")) is back
+        assert second.sessions.identify(identity(explicit_id="p-1")) is back
         assert second.sessions.snapshot(back).state is SessionState.ACTIVE
 
 
 @pytest.mark.parametrize("by", ["explicit_id", "transport_id", "conversation_id"])
 async def test_a_killed_session_stays_killed(tmp_path: Path, by: str) -> None:
     async with run_of(tmp_path / "x.db") as first:
-        first.sessions.terminate(first.sessions.identify(claim(**{by: "a"})).id, "Ada")
+        first.sessions.terminate(first.sessions.identify(identity(**{by: "a"})).id, "Ada")
     async with run_of(tmp_path / "x.db") as second:
         with pytest.raises(SessionTerminated, match="Ada"):
-            second.sessions.identify(claim(**{by: "a"}))
+            second.sessions.identify(identity(**{by: "a"}))
 
 
 async def test_the_kill_of_a_shared_session_runs_out_when_it_would_have_without_the_restart(tmp_path: Path) -> None:
     async with run_of(tmp_path / "x.db") as first:
-        first.sessions.terminate(first.sessions.identify(claim()).id, "Ada")
+        first.sessions.terminate(first.sessions.identify(identity()).id, "Ada")
         lift_s = first.sessions.policy.shared_kill_lift_s
     async with run_of(tmp_path / "x.db") as second:
         with pytest.raises(SessionTerminated, match="Ada"):
-            second.sessions.identify(claim())
+            second.sessions.identify(identity())
     async with run_of(tmp_path / "x.db", later_s=lift_s + 1) as third:
-        assert third.sessions.identify(claim()).shared
+        assert third.sessions.identify(identity()).shared
 
 
 async def test_who_was_connected_before_a_restart_has_time_to_come_back_however_quiet_it_was(tmp_path: Path) -> None:
     async with run_of(tmp_path / "x.db") as first:
-        first.sessions.identify(claim(explicit_id="quiet"))
-        gone = first.sessions.identify(claim(explicit_id="gone"))
+        first.sessions.identify(identity(explicit_id="quiet"))
+        gone = first.sessions.identify(identity(explicit_id="gone"))
         first.sessions.disconnect(gone.id, "it said goodbye")
         retention_s = first.sessions.policy.retention_s
     async with run_of(tmp_path / "x.db", later_s=retention_s + 1) as second:
@@ -117,7 +117,7 @@ async def test_who_was_connected_before_a_restart_has_time_to_come_back_however_
 
 async def test_a_handshake_is_recalled_for_its_own_credential_alone(tmp_path: Path) -> None:
     async with run_of(tmp_path / "x.db") as first:
-        first.sessions.identify(claim(transport_id="t-1"))
+        first.sessions.identify(identity(transport_id="t-1"))
         first.recorder.remember("t-1", "t-1", b"initialize")
         first.recorder.remember("unknown", "unknown", b"initialize")
         assert await first.recorder.recall("t-1", "me") == b"initialize"
@@ -130,7 +130,7 @@ async def test_a_handshake_is_recalled_for_its_own_credential_alone(tmp_path: Pa
 
 async def test_the_newest_handshake_of_a_session_with_an_id_of_its_own_is_recalled(tmp_path: Path) -> None:
     async with run_of(tmp_path / "x.db") as first:
-        first.sessions.identify(claim(explicit_id="p-1", transport_id="t-1"))
+        first.sessions.identify(identity(explicit_id="p-1", transport_id="t-1"))
         first.recorder.remember("t-1", "p-1", b"first")
         first.recorder.remember("t-2", "p-1", b"second")
     async with run_of(tmp_path / "x.db") as second:

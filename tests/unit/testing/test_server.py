@@ -34,7 +34,7 @@ async def test_the_documented_example_runs() -> None:
 @pytest.mark.parametrize("era", ["handshake", "modern"])
 async def test_it_answers_as_scripted_in_turn_and_keeps_the_calls(era: Era) -> None:
     server = ScriptedServer()
-    server.answer("find_symbol", nothing_found(), found(symbol("A", "Class", "a.py"), remarks=["indexing"]))
+    server.answer("find_symbol", nothing_found(), found(symbol("A", "Class", "a.py"), notes=["indexing"]))
     server.answer("read_file", answered("text"), when={"relative_path": "a.py"})
     async with server.client(era) as client:
         listed = {tool.name: tool for tool in (await client.list_tools()).tools}

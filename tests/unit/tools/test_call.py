@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from serena_central.app import Central
+from serena_central.app import Application
 from serena_central.core.errors import (
     CallCancelled,
     DeadlineExceeded,
@@ -34,7 +34,7 @@ began = anyio.Event()
 @tool("Tell")
 async def tell(call: ToolCall, target: Project) -> str:
     """Tells the project's name."""
-    call.remark("looked closely")
+    call.note("looked closely")
     return target.name
 
 
@@ -79,7 +79,7 @@ def fresh_event(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def central_in(folder: Path, **settings: Any) -> AsyncGenerator[Central]:
+async def central_in(folder: Path, **settings: Any) -> AsyncGenerator[Application]:
     with anyio.fail_after(60):
         async with running_parts(folder, settings, catalogue=Catalogue(tools_in(sys.modules[__name__]))) as central:
             yield central
@@ -91,7 +91,7 @@ def project(folder: Path, name: str, settings: str = "") -> str:
     return str(folder / name)
 
 
-def endings(central: Central) -> list[tuple[str, str]]:
+def endings(central: Application) -> list[tuple[str, str]]:
     finished = [event for event in central.bus.recent() if event.kind == "call.finished"]
     return [(event.data["tool"], event.data["outcome"]) for event in finished]
 
@@ -196,7 +196,7 @@ async def test_one_projects_trouble_spoils_no_others_answer(tmp_path: Path, capl
         assert "a secret" in caplog.text
 
 
-async def test_remarks_of_several_projects_name_theirs(tmp_path: Path) -> None:
+async def test_notes_of_several_projects_name_theirs(tmp_path: Path) -> None:
     async with central_in(tmp_path) as central:
         session = session_of(central)
         for name in ("one", "two"):

@@ -13,7 +13,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from serena_central.app import Central
+from serena_central.app import Application
 from serena_central.core.errors import SerenaCentralError
 from tests.support.central import running_parts, session_of
 
@@ -27,7 +27,7 @@ HEAD = re.compile(r"^=== (?P<kind>file|call) (?P<what>.*)\n", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
-async def central(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Central]:
+async def central(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Application]:
     settings = {"included_optional_tools": ["delete_lines", "replace_lines", "insert_at_line", "replace_in_files"]}
     async with running_parts(tmp_path_factory.mktemp("home"), settings) as running:
         yield running
@@ -35,7 +35,7 @@ async def central(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Ce
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
 async def test_tools_answer_as_written(
-    case: Path, central: Central, tmp_path: Path, pytestconfig: pytest.Config
+    case: Path, central: Application, tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
     root = tmp_path / "project"
     root.mkdir()
@@ -47,7 +47,7 @@ async def test_tools_answer_as_written(
     assert answered == expected
 
 
-async def _played(case: str, central: Central, root: Path) -> str:
+async def _played(case: str, central: Application, root: Path) -> str:
     """The case with the answers that its calls have now."""
     heads = list(HEAD.finditer(case))
     text = case[: heads[0].start()]
@@ -72,7 +72,7 @@ def _write(root: Path, what: str, body: str) -> None:
     file.write_bytes(body.encode(facts[0] if facts else "utf-8"))
 
 
-async def _answer(central: Central, root: Path, tool: str, arguments: str = "{}") -> str:
+async def _answer(central: Application, root: Path, tool: str, arguments: str = "{}") -> str:
     given = {"project": str(root), **json.loads(arguments.replace("PROJECT", str(root)))}
     try:
         answer = await central.caller.call(session_of(central), tool, given)
@@ -81,7 +81,7 @@ async def _answer(central: Central, root: Path, tool: str, arguments: str = "{}"
     else:
         lines = [
             _readable(answer.blocks[0]),
-            *(f"remark: {line}" for block in answer.blocks[1:] for line in block.splitlines()),
+            *(f"note: {line}" for block in answer.blocks[1:] for line in block.splitlines()),
         ]
     text = "\n".join(lines).replace(str(root), "PROJECT").replace("\r", "␍")
     return EDIT_ID.sub("EDIT", text)

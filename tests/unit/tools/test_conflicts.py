@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from serena_central.app import Central
+from serena_central.app import Application
 from serena_central.core.errors import EditConflict
 from tests.support.central import running_parts, session_of
 
@@ -36,7 +36,7 @@ def root(tmp_path: Path) -> Path:
 class Agent:
     """One session and its project."""
 
-    def __init__(self, central: Central, root: Path, name: str, **facts: Any) -> None:
+    def __init__(self, central: Application, root: Path, name: str, **facts: Any) -> None:
         self.central, self.root = central, root
         self.session = session_of(central, client_name=f"client-{name}", **({"explicit_id": name} | facts))
 
@@ -51,7 +51,7 @@ class Agent:
         return await self.call("replace_symbol_body", name_path=name_path, body=body)
 
 
-async def test_what_another_session_changed_is_not_overwritten_unseen(central: Central, root: Path) -> None:
+async def test_what_another_session_changed_is_not_overwritten_unseen(central: Application, root: Path) -> None:
     one, two = Agent(central, root, "one"), Agent(central, root, "two")
     await one.see("twice")
     await two.see("twice")
@@ -68,7 +68,7 @@ async def test_what_another_session_changed_is_not_overwritten_unseen(central: C
     assert "return 2 * value" in (root / "shapes.py").read_text()
 
 
-async def test_what_an_editor_changed_is_not_overwritten_unseen(central: Central, root: Path) -> None:
+async def test_what_an_editor_changed_is_not_overwritten_unseen(central: Application, root: Path) -> None:
     one = Agent(central, root, "one")
     await one.see("twice")
     (root / "shapes.py").write_text(TEXT.replace("value * 2", "value << 1"))
@@ -79,7 +79,7 @@ async def test_what_an_editor_changed_is_not_overwritten_unseen(central: Central
     assert "value << 1" in (root / "shapes.py").read_text()
 
 
-async def test_other_symbols_of_the_same_file_can_be_edited(central: Central, root: Path) -> None:
+async def test_other_symbols_of_the_same_file_can_be_edited(central: Application, root: Path) -> None:
     one, two = Agent(central, root, "one"), Agent(central, root, "two")
     await one.see("Shape")
     await two.replace("twice", "def twice(value):\n    return value + value")
@@ -90,7 +90,7 @@ async def test_other_symbols_of_the_same_file_can_be_edited(central: Central, ro
     assert "return 1" in text
 
 
-async def test_a_session_may_go_on_from_its_own_edits(central: Central, root: Path) -> None:
+async def test_a_session_may_go_on_from_its_own_edits(central: Application, root: Path) -> None:
     one = Agent(central, root, "one")
     await one.see("Shape")
     for number in range(3):
@@ -102,7 +102,7 @@ async def test_a_session_may_go_on_from_its_own_edits(central: Central, root: Pa
     assert "class Shape:\n    pass\n\n\ndef twice" in (root / "shapes.py").read_text()
 
 
-async def test_a_container_conflicts_when_another_changed_what_is_in_it(central: Central, root: Path) -> None:
+async def test_a_container_conflicts_when_another_changed_what_is_in_it(central: Application, root: Path) -> None:
     one, two = Agent(central, root, "one"), Agent(central, root, "two")
     await one.see("Shape")
     await two.replace("Shape/name", 'def name(self):\n        return "two"')
@@ -112,7 +112,7 @@ async def test_a_container_conflicts_when_another_changed_what_is_in_it(central:
         await one.replace("Shape", "class Shape:\n    pass")
 
 
-async def test_who_never_looked_at_a_symbol_may_replace_it(central: Central, root: Path) -> None:
+async def test_who_never_looked_at_a_symbol_may_replace_it(central: Application, root: Path) -> None:
     one, two = Agent(central, root, "one"), Agent(central, root, "two")
     await two.replace("twice", "def twice(value):\n    return value + value")
     await one.replace("twice", "def twice(value):\n    return 2 * value")
@@ -120,7 +120,7 @@ async def test_who_never_looked_at_a_symbol_may_replace_it(central: Central, roo
     assert "return 2 * value" in (root / "shapes.py").read_text()
 
 
-async def test_seeing_a_name_does_not_make_an_older_body_good(central: Central, root: Path) -> None:
+async def test_seeing_a_name_does_not_make_an_older_body_good(central: Application, root: Path) -> None:
     one, two = Agent(central, root, "one"), Agent(central, root, "two")
     await one.see("twice")
     await two.replace("twice", "def twice(value):\n    return value + value")
@@ -139,7 +139,9 @@ async def test_seeing_a_name_does_not_make_an_older_body_good(central: Central, 
         ("find_declaration", {"relative_path": "use.py", "regex": r"(twice)\(1", "include_body": True}),
     ],
 )
-async def test_every_way_of_reading_counts(central: Central, root: Path, tool: str, arguments: dict[str, Any]) -> None:
+async def test_every_way_of_reading_counts(
+    central: Application, root: Path, tool: str, arguments: dict[str, Any]
+) -> None:
     (root / "use.py").write_text("from shapes import twice\n\n\ndef use():\n    return twice(1)\n")
     one, two = Agent(central, root, "one"), Agent(central, root, "two")
     await two.see("twice")  # the file's symbols are known from now on
@@ -150,7 +152,7 @@ async def test_every_way_of_reading_counts(central: Central, root: Path, tool: s
         await one.replace("twice", "def twice(value):\n    return 2 * value")
 
 
-async def test_a_user_of_a_symbol_was_seen_with_its_references(central: Central, root: Path) -> None:
+async def test_a_user_of_a_symbol_was_seen_with_its_references(central: Application, root: Path) -> None:
     (root / "use.py").write_text("from shapes import twice\n\n\ndef use():\n    return twice(1)\n")
     one, two = Agent(central, root, "one"), Agent(central, root, "two")
     await one.call("find_referencing_symbols", name_path="twice", relative_path="shapes.py")
@@ -160,7 +162,7 @@ async def test_a_user_of_a_symbol_was_seen_with_its_references(central: Central,
         await one.replace("use", "def use():\n    return twice(3)")
 
 
-async def test_lines_that_were_not_shown_are_not_known(central: Central, root: Path) -> None:
+async def test_lines_that_were_not_shown_are_not_known(central: Application, root: Path) -> None:
     one, two = Agent(central, root, "one"), Agent(central, root, "two")
     await two.see("twice")
     await one.call("read_file", relative_path="shapes.py", end_line=3)
@@ -170,7 +172,7 @@ async def test_lines_that_were_not_shown_are_not_known(central: Central, root: P
     assert "return 2 * value" in (root / "shapes.py").read_text()
 
 
-async def test_a_shared_session_is_told_that_its_guard_is_weaker(central: Central, root: Path) -> None:
+async def test_a_shared_session_is_told_that_its_guard_is_weaker(central: Application, root: Path) -> None:
     shared = Agent(central, root, "any", explicit_id=None)
     assert shared.session.shared
 
@@ -218,7 +220,7 @@ class Forgetting(Agent):
         self.session.views.update(known)
 
 
-async def test_what_a_session_wrote_itself_it_knows_though_the_server_forgot(central: Central, root: Path) -> None:
+async def test_what_a_session_wrote_itself_it_knows_though_the_server_forgot(central: Application, root: Path) -> None:
     one = Forgetting(central, root, "one")
     await one.see("Shape")
     await one.see("twice")
@@ -232,7 +234,7 @@ async def test_what_a_session_wrote_itself_it_knows_though_the_server_forgot(cen
     assert (root / "shapes.py").read_text() == "class Shape:\n    pass\n\n\ndef twice(value):\n    return 2 * value\n"
 
 
-async def test_what_others_changed_elsewhere_does_not_hide_an_own_edit(central: Central, root: Path) -> None:
+async def test_what_others_changed_elsewhere_does_not_hide_an_own_edit(central: Application, root: Path) -> None:
     one, two = Forgetting(central, root, "one"), Agent(central, root, "two")
     await one.see("Shape/name")
     await one.forgetting("replace_symbol_body", name_path="Shape/name", body="def name(self):\n        return 0")
@@ -248,7 +250,9 @@ async def test_what_others_changed_elsewhere_does_not_hide_an_own_edit(central: 
 
 
 @pytest.mark.parametrize("who", ["another session", "an editor", "an editor, elsewhere"])
-async def test_what_others_changed_after_an_own_edit_is_not_overwritten(central: Central, root: Path, who: str) -> None:
+async def test_what_others_changed_after_an_own_edit_is_not_overwritten(
+    central: Application, root: Path, who: str
+) -> None:
     one, two = Forgetting(central, root, "one"), Agent(central, root, "two")
     file = root / "shapes.py"
     await one.see("twice")
@@ -266,7 +270,7 @@ async def test_what_others_changed_after_an_own_edit_is_not_overwritten(central:
 
 
 async def test_what_another_changed_before_an_own_edit_elsewhere_is_not_overwritten(
-    central: Central, root: Path
+    central: Application, root: Path
 ) -> None:
     """An edit inside a class shows its author nothing of what another one changed there."""
     one, two = Forgetting(central, root, "one"), Agent(central, root, "two")
@@ -279,7 +283,7 @@ async def test_what_another_changed_before_an_own_edit_elsewhere_is_not_overwrit
 
 
 async def test_a_file_that_a_session_wrote_itself_it_knows_though_the_server_forgot(
-    central: Central, root: Path
+    central: Application, root: Path
 ) -> None:
     one, two = Forgetting(central, root, "one"), Agent(central, root, "two")
     await one.call("read_file", relative_path="shapes.py")
@@ -307,7 +311,7 @@ async def test_the_guard_holds_across_a_restart(tmp_path: Path, root: Path) -> N
 
 
 async def test_a_container_of_which_only_a_part_was_seen_conflicts_when_another_changed_that(
-    central: Central, root: Path
+    central: Application, root: Path
 ) -> None:
     one, two = Agent(central, root, "one"), Agent(central, root, "two")
     await one.see("Shape/name")
@@ -325,7 +329,7 @@ async def test_a_container_of_which_only_a_part_was_seen_conflicts_when_another_
 
 @pytest.mark.parametrize("look", ["body", "overview"])
 async def test_a_file_whose_symbols_were_told_is_not_overwritten_when_it_has_changed_since(
-    central: Central, root: Path, look: str
+    central: Application, root: Path, look: str
 ) -> None:
     one = Agent(central, root, "one")
     if look == "body":

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from serena_central.app import Central
+from serena_central.app import Application
 from serena_central.core.errors import ToolRefused
 from tests.support.central import running_parts, session_of
 
@@ -28,7 +28,7 @@ modules:
 class Desk:
     """A session that works at the root of a super-repo."""
 
-    def __init__(self, central: Central, root: Path) -> None:
+    def __init__(self, central: Application, root: Path) -> None:
         self.central = central
         self.root = root
         self.session = session_of(central, working_folder=str(root))
@@ -41,7 +41,7 @@ class Desk:
         fresh.replace(file)
 
     async def call(self, tool: str, **arguments: Any) -> tuple[str, list[str]]:
-        """The answer and its remarks."""
+        """The answer and its notes."""
         answer = await self.central.caller.call(self.session, tool, arguments)
         return answer.blocks[0], "\n".join(answer.blocks[1:]).splitlines()
 
@@ -117,14 +117,14 @@ async def test_what_the_super_repo_commits_in_claude_serena_counts_for_open_modu
 
 async def test_what_is_wrong_is_told_with_file_line_and_key_and_the_rest_works(tmp_path: Path) -> None:
     async with platform(tmp_path, TWO + "  gone: {path: modules/gone}\ncolour: red\n") as desk:
-        _, remarks = await desk.call("activate_project", project=str(desk.root))
+        _, notes = await desk.call("activate_project", project=str(desk.root))
         file = desk.root / ".serena/project.yml"
-        assert any(line.startswith(f"Settings: {file}:7: modules.gone: ") for line in remarks), remarks
-        assert any(line.startswith(f"Settings: {file}:8: colour: ") for line in remarks), remarks
+        assert any(line.startswith(f"Settings: {file}:7: modules.gone: ") for line in notes), notes
+        assert any(line.startswith(f"Settings: {file}:8: colour: ") for line in notes), notes
         assert list(await desk.ask("find_symbol", name_path_pattern="main", project="*")) == ["api", "web"]
         desk.configure("type: [super-repo\n")
-        _, remarks = await desk.call("get_current_config")
-        assert any(line.startswith(f"Settings: {file}:") for line in remarks), remarks
+        _, notes = await desk.call("get_current_config")
+        assert any(line.startswith(f"Settings: {file}:") for line in notes), notes
         assert list(await desk.ask("find_symbol", name_path_pattern="main", project="*")) == ["api", "web"]
 
 

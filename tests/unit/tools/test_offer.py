@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from serena_central.app import Central
+from serena_central.app import Application
 from serena_central.core.errors import InvalidArguments, MemoryChanged, ToolRefused
 from serena_central.sessions.session import Session
 from tests.support.central import running_central, running_parts, session_of
@@ -19,17 +19,17 @@ pytestmark = pytest.mark.anyio
 
 
 @asynccontextmanager
-async def central_in(folder: Path, **settings: Any) -> AsyncGenerator[Central]:
+async def central_in(folder: Path, **settings: Any) -> AsyncGenerator[Application]:
     with anyio.fail_after(60):
         async with running_parts(folder, settings) as central:
             yield central
 
 
-def names(central: Central, session: Session) -> set[str]:
+def names(central: Application, session: Session) -> set[str]:
     return {tool.name for tool in central.caller.tools_for(session)}
 
 
-async def switch(central: Central, session: Session, *modes: str) -> str:
+async def switch(central: Application, session: Session, *modes: str) -> str:
     answer = await central.caller.call(session, "switch_modes", {"modes": list(modes)})
     return answer.blocks[0]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from serena_central.app import Central
+from serena_central.app import Application
 from serena_central.core.errors import (
     AmbiguousSymbol,
     InvalidArguments,
@@ -31,7 +31,7 @@ def root(tmp_path: Path) -> Path:
     return folder
 
 
-async def edit(central: Central, root: Path, tool: str = "replace_symbol_body", **arguments: Any) -> str:
+async def edit(central: Application, root: Path, tool: str = "replace_symbol_body", **arguments: Any) -> str:
     arguments = {"name_path": "first", "body": BODY, "project": str(root), **arguments}
     return "\n".join((await central.caller.call(session_of(central), tool, arguments)).blocks)
 
@@ -46,14 +46,14 @@ async def edit(central: Central, root: Path, tool: str = "replace_symbol_body", 
         ("# 𝒳é\ndef first():\n    return '𝒳'; x = 1\n".encode(), "# 𝒳é\ndef first():\n    return 10\n".encode()),
     ],
 )
-async def test_the_bytes_around_a_symbol_stay(central: Central, root: Path, before: bytes, after: bytes) -> None:
+async def test_the_bytes_around_a_symbol_stay(central: Application, root: Path, before: bytes, after: bytes) -> None:
     (root / "mod.py").write_bytes(before)
     await edit(central, root)
 
     assert (root / "mod.py").read_bytes() == after
 
 
-async def test_a_project_s_encoding_is_kept(central: Central, root: Path) -> None:
+async def test_a_project_s_encoding_is_kept(central: Application, root: Path) -> None:
     (root / ".serena").mkdir()
     (root / ".serena" / "project.yml").write_text("encoding: latin-1\n")
     (root / "mod.py").write_bytes("# café\ndef first():\n    return 1\n".encode("latin-1"))
@@ -64,7 +64,7 @@ async def test_a_project_s_encoding_is_kept(central: Central, root: Path) -> Non
         await edit(central, root, body="def first():\n    return '𝒳'")
 
 
-async def test_mode_and_symlink_stay(central: Central, root: Path) -> None:
+async def test_mode_and_symlink_stay(central: Application, root: Path) -> None:
     real = root / "real.py"
     real.write_text("def first():\n    return 1\n")
     real.chmod(0o755)
@@ -115,7 +115,7 @@ def _nothing(root: Path) -> None:
     ids=lambda value: getattr(value, "__name__", None) or str(value)[:20],
 )
 async def test_bad_input_is_refused_and_changes_nothing(
-    central: Central,
+    central: Application,
     root: Path,
     prepare: Callable[[Path], None],
     arguments: dict[str, Any],
@@ -132,7 +132,7 @@ async def test_bad_input_is_refused_and_changes_nothing(
     assert {path.name: path.read_bytes() for path in root.iterdir()} == before
 
 
-async def test_a_body_of_ten_megabytes_is_written(central: Central, root: Path) -> None:
+async def test_a_body_of_ten_megabytes_is_written(central: Application, root: Path) -> None:
     (root / "mod.py").write_text("def first():\n    return 1\n")
     body = "def first():\n" + f"    # {'x' * 990}\n" * 10_000 + "    return 1"
     await edit(central, root, body=body)
@@ -140,7 +140,7 @@ async def test_a_body_of_ten_megabytes_is_written(central: Central, root: Path) 
     assert (root / "mod.py").read_text() == body + "\n"
 
 
-async def test_a_dry_run_changes_nothing_and_shows_the_difference(central: Central, root: Path) -> None:
+async def test_a_dry_run_changes_nothing_and_shows_the_difference(central: Application, root: Path) -> None:
     (root / "mod.py").write_text("def first():\n    return 1\n")
     for tool, shown in (
         ("replace_symbol_body", "-    return 1\n+    return 10"),
@@ -153,7 +153,7 @@ async def test_a_dry_run_changes_nothing_and_shows_the_difference(central: Centr
     assert "Nothing to change" in await edit(central, root, body="def first():\n    return 1")
 
 
-async def test_the_setting_read_only_forbids_edits(central: Central, root: Path) -> None:
+async def test_the_setting_read_only_forbids_edits(central: Application, root: Path) -> None:
     (root / ".serena").mkdir()
     (root / ".serena" / "project.yml").write_text("read_only: true\n")
     (root / "mod.py").write_text("def first():\n    return 1\n")
@@ -162,7 +162,7 @@ async def test_the_setting_read_only_forbids_edits(central: Central, root: Path)
         await edit(central, root)
 
 
-async def test_any_session_reads_what_was_just_edited(central: Central, root: Path) -> None:
+async def test_any_session_reads_what_was_just_edited(central: Application, root: Path) -> None:
     (root / "mod.py").write_text("def first():\n    return 1\n")
     for number in range(5):
         await edit(central, root, body=f"def first():\n    return {number}")

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from serena_central.app import Central
+from serena_central.app import Application
 from serena_central.core.errors import EditConflict, InvalidArguments, PathRefused
 from tests.support.central import running_parts, session_of
 
@@ -20,7 +20,7 @@ OPTIONAL = ["delete_lines", "replace_lines", "insert_at_line", "replace_in_files
 class Desk:
     """A project with one file, and two sessions that work on it."""
 
-    def __init__(self, central: Central, root: Path) -> None:
+    def __init__(self, central: Application, root: Path) -> None:
         self.central = central
         self.root = root
         self.file = root / "a.txt"

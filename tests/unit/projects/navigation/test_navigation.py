@@ -24,11 +24,11 @@ async def test_places_are_told_although_the_symbols_around_them_are_not_known_in
         project = await central.projects.open(root)
         with project.indexer.priority.caller():  # the background waits
             project.indexer.ask_again()
-            found = await project.relations.references(await project.find_one("shared", "a.py"))
+            found = await project.navigation.references(await project.find_one("shared", "a.py"))
         assert [(use.path, use.range.start.line0) for use in found.references] == [("b.py", 0), ("b.py", 4)]
         assert [use.holder for use in found.references] == [None, None]
         assert [(gap.files, "in time" in gap.reason) for gap in found.gaps] == [(1, True)]
         monkeypatch.undo()
-        found = await project.relations.references(await project.find_one("shared", "a.py"))
+        found = await project.navigation.references(await project.find_one("shared", "a.py"))
         assert [use.holder.name_path if use.holder else None for use in found.references] == [None, "user"]
         assert not found.gaps

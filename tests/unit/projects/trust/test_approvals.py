@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from serena_central.core.errors import TrustRefused
-from serena_central.projects.trust.approvals import Approvals, Part, digest_of
+from serena_central.projects.trust.approvals import Approvals, ExecutablePart, digest_of
 
-PARTS = (Part("settings", "/r/.serena/project.yml", "language_servers:\n  go: gopls\n"),)
+PARTS = (ExecutablePart("settings", "/r/.serena/project.yml", "language_servers:\n  go: gopls\n"),)
 
 
 def approvals(tmp_path: Path) -> Approvals:
@@ -80,10 +80,10 @@ def test_a_copy_that_does_not_fit_its_hash_is_no_approval(tmp_path: Path) -> Non
 
 
 def test_parts_are_told_apart_by_all_that_they_are() -> None:
-    one = Part("settings", "/a", "text")
+    one = ExecutablePart("settings", "/a", "text")
     others = [
         (),
         (one, one),
-        *((changed,) for changed in (Part("hooks", "/a", "text"), Part("settings", "/at", "ext"))),
+        *((changed,) for changed in (ExecutablePart("hooks", "/a", "text"), ExecutablePart("settings", "/at", "ext"))),
     ]
     assert digest_of((one,)) not in {digest_of(parts) for parts in others}

@@ -27,7 +27,7 @@ from serena_central.lsp.answers import DocumentSymbol, SymbolKind
 from serena_central.store.index_cache import IndexCache
 from serena_central.symbols.index import SymbolIndex
 from serena_central.symbols.indexing import index_progress as progress_module
-from serena_central.symbols.indexing.incompleteness import NOT_READ_YET, Gap
+from serena_central.symbols.indexing.incompleteness import NOT_READ_YET, Incompleteness
 from serena_central.symbols.indexing.index_progress import IndexProgress, Rate
 from serena_central.symbols.indexing.indexer import Indexer
 from serena_central.symbols.indexing.policy import IndexingPolicy
@@ -244,7 +244,7 @@ async def test_what_could_not_be_indexed_is_said_and_tried_again_when_it_changes
         w.source.broken = set()
         (tmp_path / "a.txt").write_text("one more")
         await w.tree.fresh()
-        assert await w.indexer.ensure(["a.txt", "b.txt"]) == [Gap(gap.reason, 1)]
+        assert await w.indexer.ensure(["a.txt", "b.txt"]) == [Incompleteness(gap.reason, 1)]
         assert w.find("more") == ["a.txt"]
 
 
@@ -334,13 +334,13 @@ async def test_without_a_server_files_are_known_by_syntax_and_it_is_said_until_t
     missing = "The language server words for Word is not installed. To install it: install words"
     async with world(root, cache) as w:
         w.source.missing, w.source.parses = "install words", True
-        assert await w.indexer.ensure(["a.txt"]) == [Gap(missing, 1, "Word")]
+        assert await w.indexer.ensure(["a.txt"]) == [Incompleteness(missing, 1, "Word")]
         assert (w.find("a~"), w.indexer.progress.waiting, w.source.parsed) == (["a.txt"], 1, ["a.txt"])
-        assert await w.indexer.ensure(["a.txt", "b.txt"]) == [Gap(missing, 2, "Word")]
+        assert await w.indexer.ensure(["a.txt", "b.txt"]) == [Incompleteness(missing, 2, "Word")]
         assert w.source.parsed == ["a.txt", "b.txt"]
         (root / "b.txt").unlink()
         await w.tree.fresh()
-        assert w.indexer.gaps_within(None, []) == [Gap(missing, 1, "Word")]
+        assert w.indexer.gaps_within(None, []) == [Incompleteness(missing, 1, "Word")]
         await w.indexer.save()
     made = World(root, cache, IndexingPolicy(failure_holds_s=0))
     made.source.parses = True
@@ -350,7 +350,7 @@ async def test_without_a_server_files_are_known_by_syntax_and_it_is_said_until_t
             await tasks.start(made.tree.run)
             await made.indexer.load()
             assert made.find("a~") == ["a.txt"]
-            assert made.indexer.gaps_within(None, []) == [Gap(made.source.stands, 1, "Word")]
+            assert made.indexer.gaps_within(None, []) == [Incompleteness(made.source.stands, 1, "Word")]
             tasks.start_soon(made.indexer.run)
             while not made.find("a"):
                 await anyio.sleep(0.001)
@@ -382,7 +382,7 @@ async def test_a_caller_does_not_wait_for_a_slow_server_where_syntax_answers(tmp
     async with world(tmp_path, policy=IndexingPolicy(patience_s=0.01)) as w, anyio.create_task_group() as tasks:
         w.source.parses = True
         w.source.gate = anyio.Event()
-        assert await w.indexer.ensure(["a.txt"]) == [Gap(w.source.stands, 1, "Word")]
+        assert await w.indexer.ensure(["a.txt"]) == [Incompleteness(w.source.stands, 1, "Word")]
         assert (w.find("one~"), w.source.asked) == (["a.txt"], ["a.txt"])
         w.indexer.policy.failure_holds_s = 0
         w.source.gate.set()
@@ -401,7 +401,7 @@ async def test_a_caller_reads_by_syntax_what_the_background_fill_hangs_on(tmp_pa
         tasks.start_soon(w.indexer.run)
         while not w.source.asked:
             await anyio.sleep(0.001)
-        assert await w.indexer.ensure(["a.txt"]) == [Gap(w.source.stands, 1, "Word")]
+        assert await w.indexer.ensure(["a.txt"]) == [Incompleteness(w.source.stands, 1, "Word")]
         assert w.find("one~") == ["a.txt"]
         (tmp_path / "a.txt").write_text("two")
         await w.tree.fresh()
@@ -666,7 +666,7 @@ async def test_a_caller_is_told_what_a_slow_server_has_said_in_time_and_has_the_
         w.source.parses = True
         w.source.hangs = {f"{number:02}.txt" for number in range(3, 20)}
         gaps = await w.indexer.ensure(sorted(w.tree.files))
-        assert gaps == [Gap(w.source.stands, 17, "Word")]
+        assert gaps == [Incompleteness(w.source.stands, 17, "Word")]
         assert (w.find("word2"), w.find("word19~")) == (["02.txt"], ["19.txt"])
         w.indexer.policy.failure_holds_s = 0
         w.source.hangs = set()
@@ -682,7 +682,7 @@ async def test_what_nobody_could_read_in_time_is_said_and_read_by_the_next_calle
     async with world(tmp_path) as w:
         w.source.hangs = {f"{number:02}.txt" for number in range(3, 20)}
         gaps = await w.indexer.ensure(sorted(w.tree.files), most_s=0.05)
-        assert gaps == [Gap(NOT_READ_YET, 17)]
+        assert gaps == [Incompleteness(NOT_READ_YET, 17)]
         assert w.find("word2") == ["02.txt"]
         w.source.hangs = set()
         assert await w.indexer.ensure(sorted(w.tree.files), most_s=20) == []

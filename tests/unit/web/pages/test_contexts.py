@@ -8,7 +8,7 @@ from unittest.mock import ANY
 import msgspec
 import pytest
 
-from serena_central.app import Central
+from serena_central.app import Application
 from serena_central.core.errors import SessionNotFound
 from serena_central.core.events import Severity
 from serena_central.editing.patch import FilePatch, Hunk
@@ -27,11 +27,11 @@ from tests.support.events import call_finished, project_opened, server_moved
 pytestmark = pytest.mark.anyio
 
 
-def visit(central: Central, path: Mapping[str, str] = {}, **query: str) -> Visit:
+def visit(central: Application, path: Mapping[str, str] = {}, **query: str) -> Visit:
     return Visit(central.dashboard.parts, path, query, time.time())
 
 
-async def test_the_overview_of_an_empty_server(central: Central) -> None:
+async def test_the_overview_of_an_empty_server(central: Application) -> None:
     assert await overview.sessions(visit(central)) == overview.Sessions(0, [], [])
     budget = central.pool.memory_budget_bytes
     assert await overview.servers(visit(central)) == overview.Servers(0, 0, budget, 0.0, [], 0)
@@ -41,7 +41,7 @@ async def test_the_overview_of_an_empty_server(central: Central) -> None:
     assert (load.calls.empty, load.durations.empty) == (True, True)
 
 
-async def test_sessions_on_the_overview_by_state_and_newest_first(central: Central) -> None:
+async def test_sessions_on_the_overview_by_state_and_newest_first(central: Application) -> None:
     one = session_of(central, explicit_id="one", client_version="2", working_folder="/src/app")
     two = session_of(central, explicit_id="two")
     central.sessions.activate(two, ActiveProject("shop", "/src/shop"))
@@ -61,7 +61,7 @@ async def test_sessions_on_the_overview_by_state_and_newest_first(central: Centr
     )
 
 
-async def test_what_went_wrong_needs_attention_and_conflicts_do(central: Central) -> None:
+async def test_what_went_wrong_needs_attention_and_conflicts_do(central: Application) -> None:
     bus = central.bus
     session_of(central, explicit_id="s")
     bus.publish(server_moved(message="in_use → expired (crash)", severity=Severity.ERROR))
@@ -120,7 +120,9 @@ def test_open_breakers_a_failing_store_and_an_index_that_stays_incomplete_need_a
     ]
 
 
-async def test_language_servers_that_run_the_largest_first(central: Central, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_language_servers_that_run_the_largest_first(
+    central: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
     closed = BreakerSnapshot("closed", 0, None, "")
     found = [_server(f"server{number}", closed, 1, memory_bytes=number << 20) for number in range(50)]
     gone = _server("gone", closed, 1, state=RunState.DISCONNECTED)
@@ -149,7 +151,7 @@ def _server(
     return ServerSnapshot(**facts)
 
 
-async def test_the_table_of_sessions(central: Central) -> None:
+async def test_the_table_of_sessions(central: Application) -> None:
     one = session_of(central, explicit_id="one", client_version="2", working_folder="/src/app")
     one.calls, one.errors, one.edits = 5, 2, 1
     killed = session_of(central, explicit_id="two")
@@ -206,7 +208,7 @@ async def test_the_table_of_sessions(central: Central) -> None:
     )
 
 
-async def test_of_many_projects_those_are_offered_that_most_sessions_work_in(central: Central) -> None:
+async def test_of_many_projects_those_are_offered_that_most_sessions_work_in(central: Application) -> None:
     for number in range(2 * sessions.PROJECTS):
         for twin in range(1 + number % 2):
             one = session_of(central, explicit_id=f"s-{number}-{twin}")
@@ -217,7 +219,7 @@ async def test_of_many_projects_those_are_offered_that_most_sessions_work_in(cen
     ]
 
 
-async def test_the_filters_offer_what_there_is_and_keep_what_was_chosen(central: Central) -> None:
+async def test_the_filters_offer_what_there_is_and_keep_what_was_chosen(central: Application) -> None:
     central.sessions.activate(session_of(central), ActiveProject("shop", "/src/shop"))
     shown = await sessions.filters(visit(central, q="x", project="gone", state="active", sort="age"))
     assert (shown.words, shown.sort) == ("x", "age")
@@ -229,7 +231,7 @@ async def test_the_filters_offer_what_there_is_and_keep_what_was_chosen(central:
     assert [one.value for one in shown.states if one.chosen] == ["active"]
 
 
-async def test_the_details_of_a_killed_session_that_windows_share(central: Central) -> None:
+async def test_the_details_of_a_killed_session_that_windows_share(central: Application) -> None:
     one = session_of(central, explicit_id=None, client_version="3", context="ide", working_folder="/src")
     central.sessions.terminate(one.id, "me")
     assert one.termination
@@ -237,7 +239,7 @@ async def test_the_details_of_a_killed_session_that_windows_share(central: Centr
         id=one.id,
         client="test 3",
         era="modern",
-        recognised_by="shared",
+        identified_by="shared",
         shared=True,
         state="terminated",
         created_at=round(one.created_at),
@@ -261,12 +263,12 @@ async def test_the_details_of_a_killed_session_that_windows_share(central: Centr
     )
 
 
-async def test_a_session_that_nobody_knows_has_no_page(central: Central) -> None:
+async def test_a_session_that_nobody_knows_has_no_page(central: Application) -> None:
     with pytest.raises(SessionNotFound):
         await session.details(visit(central, {"session": "nobody"}))
 
 
-async def test_the_log_by_level_newest_first(central: Central) -> None:
+async def test_the_log_by_level_newest_first(central: Application) -> None:
     one = session_of(central)
     one.note("fine", at=1.0)
     one.note("bad", "warning", at=2.0)
@@ -278,7 +280,7 @@ async def test_the_log_by_level_newest_first(central: Central) -> None:
     assert [line.text for line in (await session.log(visit(central, {"session": "s"}))).lines] == ["bad", "fine"]
 
 
-async def test_tools_of_a_session_by_use(central: Central) -> None:
+async def test_tools_of_a_session_by_use(central: Application) -> None:
     one = session_of(central)
     for _ in range(4):
         one.count("find_symbol", 2.0, failed=False, at=0.0)
@@ -291,7 +293,7 @@ async def test_tools_of_a_session_by_use(central: Central) -> None:
     )
 
 
-async def test_the_last_hour_of_a_session_is_of_its_own_calls(central: Central) -> None:
+async def test_the_last_hour_of_a_session_is_of_its_own_calls(central: Application) -> None:
     one, looking = session_of(central), visit(central, {"session": "s"})
     one.count("find_symbol", 2.0, failed=False, at=looking.now)
     one.count("find_symbol", 4.0, failed=True, at=looking.now)

@@ -15,7 +15,7 @@ from serena_central.core.event_kinds import CallFinished, SessionEvent, SessionK
 from serena_central.core.events import Event, EventBus
 from serena_central.web.pages import live as live_module
 from serena_central.web.pages.live import LEAVE, STREAMS_PER_BROWSER, Live
-from serena_central.web.pages.page import Page, Parts, Section, Visit
+from serena_central.web.pages.page import Page, Section, Visit, WebServices
 from serena_central.web.responses import NotFound
 from tests.support.events import call_finished, server_moved
 
@@ -86,7 +86,7 @@ async def streaming(
     """`writer`: whose rows the section is made of."""
     section = Section("", words.make, tuple(hears), every_s=NEVER, recorded=writer is not None)
     page = Page("", "", "", {"words": section})
-    visit = Visit(cast("Parts", SimpleNamespace(store=SimpleNamespace(writer=writer))), path, {}, 0.0)
+    visit = Visit(cast("WebServices", SimpleNamespace(store=SimpleNamespace(writer=writer))), path, {}, 0.0)
 
     def render(_name: str, context: msgspec.Struct) -> str:
         return f"<p>{cast('Shown', context).words}</p>"

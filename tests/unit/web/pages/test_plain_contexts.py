@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 from packaging.markers import Marker
 
-from serena_central.app import Central
+from serena_central.app import Application
 from serena_central.clients.client import Machine
 from serena_central.clients.table import CLIENTS
 from serena_central.config.describe import describe
@@ -38,13 +38,13 @@ NOW = 1_790_000_000.0
 
 
 @pytest.fixture
-async def central(tmp_path: Path) -> AsyncGenerator[Central]:
+async def central(tmp_path: Path) -> AsyncGenerator[Application]:
     given = {"execute_shell": True, "database_url": f"sqlite:///{tmp_path}/secret-name.db"}
     async with running_parts(tmp_path, given) as parts:
         yield parts
 
 
-def visit(central: Central, path: Mapping[str, str] = {}, **query: str) -> Visit:
+def visit(central: Application, path: Mapping[str, str] = {}, **query: str) -> Visit:
     return Visit(central.dashboard.parts, path, query, NOW)
 
 
@@ -64,7 +64,7 @@ def calls_per_day(calls: int, errors: int, says: str) -> Any:
     )
 
 
-async def test_calls_of_the_window_by_tool_and_all_calls_by_the_day(central: Central) -> None:
+async def test_calls_of_the_window_by_tool_and_all_calls_by_the_day(central: Application) -> None:
     nothing = statistics.Totals(0, 0, 0, "", calls_per_day(0, 0, ""))
     assert await statistics.totals(visit(central)) == nothing
     hours_ago = [(0.1, "find_symbol", 10.0), (0.2, "find_symbol", 30.0), (0.3, "read_file", 5.0), (3.0, "old", 1.0)]
@@ -105,7 +105,7 @@ async def test_calls_of_the_window_by_tool_and_all_calls_by_the_day(central: Cen
 # --- tools ------------------------------------------------------------------------------------------------------------
 
 
-async def test_all_tools_in_the_order_of_the_catalogue(central: Central) -> None:
+async def test_all_tools_in_the_order_of_the_catalogue(central: Application) -> None:
     shown = await tools.tools(visit(central))
     off = {row.name for row in shown.rows if row.off}
     assert shown == tools.Tools(
@@ -138,7 +138,7 @@ async def test_tools_that_a_setting_holds_back_are_off(tmp_path: Path) -> None:
     assert (read.needs, read.off) == ("", True)
 
 
-async def test_a_tool_and_its_form(central: Central) -> None:
+async def test_a_tool_and_its_form(central: Application) -> None:
     at = {"tool": "list_dir"}
     one = CATALOGUE.get("list_dir")
     assert one
@@ -172,7 +172,7 @@ async def test_a_tool_and_its_form(central: Central) -> None:
     ]
 
 
-async def test_what_a_trial_gave(central: Central, tmp_path: Path) -> None:
+async def test_what_a_trial_gave(central: Application, tmp_path: Path) -> None:
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop" / "cart.py").write_text("x = 1\n")
     given = {"arg-relative_path": ["cart.py"], "arg-project": [str(tmp_path / "shop")]}
@@ -190,7 +190,7 @@ async def test_what_a_trial_gave(central: Central, tmp_path: Path) -> None:
 # --- settings and clients ---------------------------------------------------------------------------------------------
 
 
-async def test_every_setting_with_its_origin_in_its_group(central: Central) -> None:
+async def test_every_setting_with_its_origin_in_its_group(central: Application) -> None:
     expected: dict[str, list[settings.Value]] = {}
     for row in describe(central.dashboard.parts.loaded):
         value = settings.Value(row.key, row.value, row.origin, row.description, row.origin != "default")
@@ -203,7 +203,7 @@ async def test_every_setting_with_its_origin_in_its_group(central: Central) -> N
     assert rows["database_url"] == ("(set; hidden)", "flag database_url", True)
 
 
-async def test_a_card_for_each_client(central: Central, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_card_for_each_client(central: Application, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(HOME_VARIABLE, raising=False)
     program = str(Path(sys.executable).with_name("serena-proxy"))
     machine = Machine(Path.home(), sys.platform, os.environ)
@@ -233,7 +233,7 @@ async def test_a_card_for_each_client(central: Central, monkeypatch: pytest.Monk
 # --- the server itself ------------------------------------------------------------------------------------------------
 
 
-async def test_the_servers_health(central: Central) -> None:
+async def test_the_servers_health(central: Application) -> None:
     parts = central.dashboard.parts
     await central.store.writer.flush()
     assert await about.health(visit(central)) == about.Health(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from serena_central.app import Central
+from serena_central.app import Application
 from serena_central.projects.registry import KnownProject
 from serena_central.web.pages.references import Reference, References, project_page, server_page
 from tests.support.central import session_of
@@ -14,11 +14,11 @@ from tests.support.pools import hover, pool_box
 pytestmark = pytest.mark.anyio
 
 
-def known(central: Central, name: str, root: str) -> None:
+def known(central: Application, name: str, root: str) -> None:
     central.projects.remember(KnownProject(name, root))
 
 
-async def test_an_event_leads_to_all_that_it_is_about_the_narrowest_first(central: Central) -> None:
+async def test_an_event_leads_to_all_that_it_is_about_the_narrowest_first(central: Application) -> None:
     session_of(central, explicit_id="s")
     known(central, "shop", "/src/shop")
     event = edit_applied(session="s", project="shop")
@@ -30,7 +30,7 @@ async def test_an_event_leads_to_all_that_it_is_about_the_narrowest_first(centra
 
 
 async def test_a_servers_event_leads_to_the_server_of_its_root(
-    central: Central, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    central: Application, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "pool"
     folder.mkdir()
@@ -47,7 +47,7 @@ async def test_a_servers_event_leads_to_the_server_of_its_root(
         assert references.of(elsewhere) == [Reference("fake", ""), Reference("b", "")]
 
 
-async def test_what_is_gone_or_may_mean_two_has_no_page(central: Central) -> None:
+async def test_what_is_gone_or_may_mean_two_has_no_page(central: Application) -> None:
     known(central, "shop", "/one/shop")
     known(central, "shop", "/two/shop")
     known(central, "bank", "/one/bank")

@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from serena_central.app import Central
+from serena_central.app import Application
 from serena_central.core.errors import LanguageServerError
-from serena_central.pool.chronicle import Measured
+from serena_central.pool.key_history import Measured
 from serena_central.pool.snapshot import ServerSnapshot
 from serena_central.web.pages import server, servers
 from serena_central.web.pages.listing import ROWS, Option, Pager, paged
@@ -36,7 +36,7 @@ def _folder(tmp_path: Path) -> None:
     (tmp_path / "pool").mkdir()
 
 
-def visit(central: Central, box: PoolBox, path: dict[str, str] | None = None, **query: str) -> Visit:
+def visit(central: Application, box: PoolBox, path: dict[str, str] | None = None, **query: str) -> Visit:
     return Visit(replace(central.dashboard.parts, pool=box.pool), path or {}, query, NOW)
 
 
@@ -77,11 +77,11 @@ async def run_one(box: PoolBox, name: str = "a") -> ServerSnapshot:
     return box.shown(wanted)
 
 
-async def test_the_table_of_an_empty_pool(central: Central, box: PoolBox) -> None:
+async def test_the_table_of_an_empty_pool(central: Application, box: PoolBox) -> None:
     assert await servers.table(visit(central, box)) == servers.Table([], Pager(0, 0, 0, "", ""), 0, 0, 0, BUDGET, 0.0)
 
 
-async def test_a_server_in_the_table_and_on_its_page(central: Central, box: PoolBox) -> None:
+async def test_a_server_in_the_table_and_on_its_page(central: Application, box: PoolBox) -> None:
     shown = await run_one(box)
     row = row_of(shown)
     share = row.share
@@ -95,12 +95,14 @@ async def test_a_server_in_the_table_and_on_its_page(central: Central, box: Pool
         (1, "connecting", "idle", "initialized"),
         (1, "disconnected", "connecting", "lease asked"),
     ]
-    measured = box.pool.chronicle(shown.key).measured
+    measured = box.pool.history(shown.key).measured
     assert await server.load(visit(central, box, at)) == server.plots(list(measured))
     assert measured[-1].memory_bytes > 1_000_000
 
 
-async def test_a_server_whose_start_fails_again_and_again_is_shown_as_given_up(central: Central, box: PoolBox) -> None:
+async def test_a_server_whose_start_fails_again_and_again_is_shown_as_given_up(
+    central: Application, box: PoolBox
+) -> None:
     wanted = box.wanted("a")
     box.scripts["a"] = {"exit_at_start": 3}
     for _ in range(box.pool.policy.give_up_after):
@@ -112,7 +114,7 @@ async def test_a_server_whose_start_fails_again_and_again_is_shown_as_given_up(c
     assert row.breaker.opens_until is None
 
 
-async def test_servers_are_chosen_by_state_language_and_words(central: Central, box: PoolBox) -> None:
+async def test_servers_are_chosen_by_state_language_and_words(central: Application, box: PoolBox) -> None:
     await run_one(box, "one")
     two = await run_one(box, "two")
     await box.pool.stop(two.key, "for this test")
@@ -132,7 +134,7 @@ async def test_servers_are_chosen_by_state_language_and_words(central: Central, 
     ]
 
 
-async def test_a_server_that_nobody_knows_has_no_page(central: Central, box: PoolBox) -> None:
+async def test_a_server_that_nobody_knows_has_no_page(central: Application, box: PoolBox) -> None:
     for make in (server.state, server.load, server.history, server.last_words):
         with pytest.raises(NotFound, match="no longer shown"):
             await make(visit(central, box, {"server": "none"}))
@@ -145,7 +147,7 @@ def test_plots_of_nothing_and_of_little_say_so() -> None:
     assert one.cpu.says == "Processor (percent of one core): now processor 50; at most 50"
 
 
-async def test_long_tables_come_in_pages_that_keep_the_filters(central: Central, box: PoolBox) -> None:
+async def test_long_tables_come_in_pages_that_keep_the_filters(central: Application, box: PoolBox) -> None:
     rows, pager = paged(range(120), visit(central, box, q="x", page="2"), "/servers")
     assert list(rows) == list(range(50, 100))
     assert pager == Pager(51, 100, 120, "/dashboard/servers?q=x&page=1", "/dashboard/servers?q=x&page=3")

@@ -1,0 +1,270 @@
+"""The commands of `serena-central claude` that change files: set a value, open the right file, import servers.
+
+Comments, order and layout of a file stay as they are. What a file was before its last change is kept, to go back to.
+"""
+
+import hashlib
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from serena_central.claude_config.document import Document, as_list
+from serena_central.claude_config.locations import (
+    FOLDER,
+    LOCAL_SETTINGS,
+    PROJECT_SERVERS,
+    SETTINGS,
+    Locations,
+)
+from serena_central.claude_config.merge import get
+from serena_central.claude_config.problems import KeyPath, Problem, Severity, dotted
+from serena_central.claude_config.reading import read_text
+from serena_central.claude_config.tiers import Tier, TierFile
+from serena_central.cli.output import json_option, print_json, say
+from serena_central.cli.trust import project_root
+from serena_central.clients.client import Client, Machine, is_ours
+from serena_central.clients.forms import Malformed, found, members_of
+from serena_central.clients.json_form import JsonForm
+from serena_central.clients.table import CLIENTS
+from serena_central.core.errors import ConfigError, InvalidArguments
+from serena_central.core.places import Places
+from serena_central.files.atomic import write_whole
+from serena_central.standalone.private import as_user
+
+FORM = JsonForm(relaxed=True)
+
+TIERS = [Tier.USER, Tier.PROJECT, Tier.LOCAL]
+"""Those that a user changes; managed settings belong to the machine's administrator."""
+
+tier_option = click.option(
+    "--tier", type=click.Choice([str(tier) for tier in TIERS]), default="local", help="Which file; default: local."
+)
+folder_option = click.option("--project", "folder", type=click.Path(path_type=Path), help="Of this folder.")
+
+
+class _Before(msgspec.Struct):
+    """A file's text before a change, and after it."""
+
+    file: str
+    before: str | None
+    after: str
+
+
+def file_of(tier: str, folder: Path | None) -> Path:
+    """The settings file of a tier."""
+    if tier == Tier.USER:
+        return Locations().user_folder / SETTINGS
+    return project_root(folder) / FOLDER / (SETTINGS if tier == Tier.PROJECT else LOCAL_SETTINGS)
+
+
+@click.command("set", epilog="Example: serena-central claude set permissions.deny 'Read(./.env)' --add --tier project")
+@click.argument("key", required=False)
+@click.argument("value", required=False)
+@tier_option
+@click.option("--add", is_flag=True, help="Add to a list instead of replacing it.")
+@click.option("--undo", is_flag=True, help="Make the file what it was before the last change by this command.")
+@folder_option
+@json_option
+def set_value(
+    key: str | None, value: str | None, *, tier: str, add: bool, undo: bool, folder: Path | None, as_json: bool
+) -> None:
+    """Set one value; VALUE is JSON, or else text. Comments and order of the file stay."""
+    if undo == (key is not None) or (not undo and value is None):
+        raise click.UsageError("Give KEY and VALUE, or --undo.")
+    file = file_of(tier, folder)
+    if undo:
+        _undo(file)
+    else:
+        _put(file, tier, _path_of(key or ""), _value_of(value or ""), add=add)
+    if as_json:
+        print_json({"file": str(file), "undone" if undo else "set": True if undo else key})
+    else:
+        say(f"{file}: {'as it was before' if undo else f'{key} is set'}.")
+
+
+def _path_of(key: str) -> tuple[str, ...]:
+    parts = tuple(key.split("."))
+    if not all(parts):
+        raise InvalidArguments(f"{key!r} is no key: name its parts with dots between them.")
+    return parts
+
+
+def _value_of(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _put(file: Path, tier: str, key: tuple[str, ...], value: Any, *, add: bool) -> None:
+    before = _read(file)
+    text = before or ""
+    if add:
+        held = get(Document(str(file), text).value, key)
+        if held is not None and not isinstance(held, list):
+            raise InvalidArguments(f"{'.'.join(key)} is no list in {file}.")
+        items = as_list(held) or []
+        value = items if value in items else [*items, value]
+    try:
+        after = FORM.put(text, key, value)
+    except Malformed as error:
+        raise ConfigError(".".join(key), str(error), file=str(file), line=error.line) from error
+    _check(file, tier, key, after, text)
+    _write(file, before, after)
+
+
+def _check(file: Path, tier: str, key: KeyPath, after: str, before: str) -> None:
+    """Raises ConfigError where the change brings an error that was not there."""
+    known = {(one.key, one.text) for one in _errors(file, tier, before)}
+    for one in _errors(file, tier, after):
+        if (one.key, one.text) not in known:
+            raise ConfigError(one.key or dotted(key), f"{one.text} ({one.remedy}). Nothing was changed", file=str(file))
+
+
+def _errors(file: Path, tier: str, text: str) -> list[Problem]:
+    read = read_text(TierFile(Tier(tier), file, file.parent), text, os.environ)
+    return [one for one in read.problems if one.severity is Severity.ERROR]
+
+
+def _read(file: Path) -> str | None:
+    try:
+        return file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError as error:
+        raise ConfigError("file", "must be UTF-8 text", file=str(file)) from error
+
+
+def _write(file: Path, before: str | None, after: str) -> None:
+    kept = _kept(file)
+    kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    write_whole(kept, msgspec.json.encode(_Before(str(file), before, after)))
+    with as_user():
+        write_whole(file, after.encode(), shared=True)
+
+
+def _kept(file: Path) -> Path:
+    name = hashlib.sha256(str(file).encode()).hexdigest()[:20]
+    return Places.of_user().home / "settings-before" / f"{name}.json"
+
+
+def _undo(file: Path) -> None:
+    try:
+        kept = msgspec.json.decode(_kept(file).read_bytes(), type=_Before)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise InvalidArguments(f"No change of {file} by this command is known.") from error
+    if _read(file) != kept.after:
+        raise InvalidArguments(f"{file} was changed since, and stays as it is.")
+    if kept.before is None:
+        file.unlink()
+    else:
+        with as_user():
+            write_whole(file, kept.before.encode(), shared=True)
+    _kept(file).unlink()
+
+
+@click.command(epilog="Example: serena-central claude edit --tier project")
+@tier_option
+@click.option("--print", "print_only", is_flag=True, help="Print the file's path instead of opening it.")
+@folder_option
+@json_option
+def edit(*, tier: str, print_only: bool, folder: Path | None, as_json: bool) -> None:
+    """Open a tier's file in your editor ($VISUAL, $EDITOR), and check it afterwards."""
+    file = file_of(tier, folder)
+    if as_json or print_only:
+        if as_json:
+            print_json({"file": str(file)})
+        else:
+            say(str(file))
+        return
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not editor:
+        raise InvalidArguments(f"$EDITOR names no program. The file is {file}.")
+    if not file.exists():
+        with as_user():
+            write_whole(file, b"{\n}\n", shared=True)
+    subprocess.run([*shlex.split(editor), str(file)], check=False)
+    read = read_text(TierFile(Tier(tier), file, file.parent), _read(file) or "", os.environ)
+    for one in read.problems:
+        say(str(one), err=True)
+
+
+@click.command("import", epilog="Example: serena-central claude import --from cursor --dry-run")
+@click.option("--from", "client", type=click.Choice([*CLIENTS]), help="One client; default: all of them.")
+@click.option(
+    "--tier", type=click.Choice(["project", "user"]), default="project", help="Into .mcp.json, or your settings."
+)
+@click.option("--dry-run", is_flag=True, help="Only show what would be added.")
+@folder_option
+@json_option
+def import_servers(*, client: str | None, tier: str, dry_run: bool, folder: Path | None, as_json: bool) -> None:
+    """Add the MCP servers that other clients are configured with. Names that are there already stay as they are."""
+    file = project_root(folder) / PROJECT_SERVERS if tier == "project" else file_of(tier, folder)
+    before = _read(file)
+    text = before or ""
+    there = members_of(members_of(Document(str(file), text).value).get("mcpServers"))
+    rows: list[dict[str, Any]] = []
+    for name, one in CLIENTS.items():
+        if client not in (None, name):
+            continue
+        machine = Machine(Path.home(), sys.platform, os.environ)
+        for server, entry in _servers_of(one, machine):
+            if server in there:
+                continue
+            there[server] = entry
+            text = FORM.put(text, ("mcpServers", server), entry)
+            rows.append({"server": server, "from": name, "entry": entry})
+    if rows and not dry_run:
+        _write(file, before, text)
+    if as_json:
+        print_json({"file": str(file), "added": [] if dry_run else rows, "found": rows})
+        return
+    for row in rows:
+        say(f"{row['server']} (from {row['from']})")
+    say(f"{file}: {len(rows)} servers {'would be ' if dry_run else ''}added.")
+
+
+def _servers_of(client: Client, machine: Machine) -> list[tuple[str, dict[str, Any]]]:
+    """Entries of a client's file in the format of .mcp.json; none of this server's own."""
+    result: list[tuple[str, dict[str, Any]]] = []
+    file = next((path for path in client.user_files(machine) if path.is_file()), None)
+    if file is None:
+        return result
+    try:
+        held = members_of(found(client.form.read(file.read_text(encoding="utf-8-sig")), client.servers))
+    except (Malformed, OSError, UnicodeDecodeError, ValueError) as error:
+        say(f"serena-central: {file} can't be read: {error}", err=True)
+        return result
+    for name, value in held.items():
+        entry = _entry_of(members_of(value))
+        if entry and not is_ours(value):
+            result.append((name, entry))
+    return result
+
+
+def _entry_of(value: dict[str, Any]) -> dict[str, Any]:
+    """One entry, whatever its client calls its parts; empty where it can't be understood."""
+    command, arguments = value.get("command"), as_list(value.get("args"))
+    if words := as_list(command):
+        command, arguments = words[0], words[1:]
+    environment = value.get("env") or value.get("environment")
+    if isinstance(command, str):
+        entry: dict[str, Any] = {"command": command}
+        if arguments:
+            entry["args"] = [*map(str, arguments)]
+        if isinstance(environment, dict) and environment:
+            entry["env"] = {str(name): str(one) for name, one in members_of(environment).items()}
+        return entry
+    url = next((one for key in ("url", "httpUrl", "serverUrl") if isinstance(one := value.get(key), str)), None)
+    if url is None:
+        return {}
+    headers = value.get("headers") or value.get("http_headers")
+    entry = {"type": "sse" if value.get("type") == "sse" else "http", "url": url}
+    return entry | ({"headers": headers} if isinstance(headers, dict) and headers else {})

@@ -1,0 +1,98 @@
+"""How every command ends: the one place where errors become messages and exit codes.
+
+A command raises what went wrong, or `Unsuccessful` when its own output already says so; it never picks a code.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from serena_central.cli.remote import NoServer, Refused
+from serena_central.core.errors import ConfigError, InvalidArguments, SerenaCentralError
+from serena_central.standalone.exit_codes import DONE, FAILED, INTERRUPTED, NO_SERVER, USAGE
+
+EXIT_CODES = (
+    "Exit codes: 0 done, 1 failed or findings, 2 wrong usage or settings, 3 no server, 130 Ctrl-C, 143 SIGTERM."
+)
+
+_WRONG_USAGE = ("invalid_arguments", "unknown_tool")
+"""Errors of the server, by kind, that the command line caused."""
+
+
+class Unsuccessful(click.exceptions.Exit):
+    """Ends with code 1: what was printed already says what failed or was found."""
+
+    def __init__(self) -> None:
+        super().__init__(FAILED)
+
+
+class WrongSettings(click.exceptions.Exit):
+    """Ends with code 2: what was printed already says which settings have no effect."""
+
+    def __init__(self) -> None:
+        super().__init__(USAGE)
+
+
+class ChildFailed(SerenaCentralError):
+    """A command of ours that this one ran ended with `code`, which becomes its own."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def exit_code_of(error: SerenaCentralError) -> int:
+    """The exit code that stands for an error."""
+    if isinstance(error, ChildFailed):
+        return error.code
+    if isinstance(error, NoServer):
+        return NO_SERVER
+    wrong_call = isinstance(error, Refused) and error.kind in _WRONG_USAGE
+    return USAGE if wrong_call or isinstance(error, (ConfigError, InvalidArguments)) else FAILED
+
+
+def end_with_code(program: str, run: Callable[[], Any]) -> None:
+    """Runs a program to its end; raises SystemExit unless all went well. `run` may return a code."""
+    _print_whatever_comes()
+    try:
+        outcome = run()
+        code = outcome if isinstance(outcome, int) else DONE
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        code = INTERRUPTED
+    except SerenaCentralError as error:
+        click.echo(f"{program}: {error}", err=True)
+        code = exit_code_of(error)
+    except OSError as error:
+        _report(program, error)
+        code = FAILED
+    if code:
+        sys.exit(code)
+
+
+def _print_whatever_comes() -> None:
+    """A terminal or pipe that can't show a character gets its escape."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # pyright: ignore
+
+
+def _report(program: str, error: OSError) -> None:
+    """Output that nobody takes (a full disk, a closed pipe) comes here, too: what is left of it is dropped, since
+    Python would try again at the exit, and report that with a traceback."""
+    about = f"{error.filename}: " if error.filename else ""
+    sink = os.open(os.devnull, os.O_WRONLY)
+    try:
+        click.echo(f"{program}: {about}{error.strerror or error}", err=True)
+    except OSError:
+        os.dup2(sink, 2)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(sink, 1)
+    os.close(sink)

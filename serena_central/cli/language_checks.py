@@ -1,0 +1,147 @@
+"""`serena-central languages doctor`: for each language of a project, whether its server is installed and runs.
+
+It reads the project as the server would, with the same settings and the same files; no server has to run.
+"""
+
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio
+import click
+
+from serena_central.cli.exits import Unsuccessful
+from serena_central.cli.output import json_option, print_json, print_table
+from serena_central.config.load import load_server_config
+from serena_central.config.settings import PoolPolicy
+from serena_central.core.errors import ServerNotInstalled, ServerNotTrusted, ServerStartFailed
+from serena_central.core.events import EventBus
+from serena_central.core.places import Places
+from serena_central.files.tree import FileTree
+from serena_central.files.watch import Watches
+from serena_central.lsp.catalogue import ServerSpec
+from serena_central.lsp.locate import locate
+from serena_central.lsp.trial import try_out
+from serena_central.pool.pool import LanguageServerPool
+from serena_central.projects.languages.project_languages import ProjectLanguages
+from serena_central.projects.root_settings import RootSettings
+
+NOT_TRUSTED = "not trusted"
+
+
+class Finding(NamedTuple):
+    """One language of the project. `program` is "" when none was found; `advice` is the one command that gets it.
+
+    `lacks` says what its answers may lack, since the project is not trusted; a server that is not run for that reason
+    has the problem NOT_TRUSTED.
+    """
+
+    language: str
+    files: int
+    server: str
+    runs: bool
+    version: str = ""
+    program: str = ""
+    problem: str = ""
+    advice: str = ""
+    lacks: str = ""
+
+
+@click.command(
+    name="doctor",
+    epilog="Exits with 1 when a server is missing. Example: serena-central languages doctor ~/src/app",
+)
+@click.argument("project", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@json_option
+def doctor_command(*, project: Path, as_json: bool) -> None:
+    """Say per language of a project which server answers, and how to get it where it is missing."""
+    findings = anyio.run(look, project.resolve(), Places.of_user())
+    if as_json:
+        print_json([finding._asdict() for finding in findings])
+    else:
+        rows = [[one.language, one.files, one.server, _state(one), one.version or "-", _where(one)] for one in findings]
+        print_table(
+            ["LANGUAGE", "FILES", "SERVER", "STATE", "VERSION", "FOUND AT, OR HOW TO INSTALL"],
+            rows,
+            empty="No file here is in a supported language.",
+        )
+    if not all(finding.runs for finding in findings):
+        raise Unsuccessful
+
+
+async def look(root: Path, places: Places) -> list[Finding]:
+    """The languages of a project's files, the most frequent first; their servers are really started, in turn."""
+    server = load_server_config({})
+    found = RootSettings(server, places).read(root)
+    settings = found.value
+    pool = LanguageServerPool(bus=EventBus(), places=places, policy=PoolPolicy())  # of which nothing is asked
+    languages = ProjectLanguages(
+        root,
+        pool,
+        places,
+        trusted=found.trusted,
+        languages=settings.languages,
+        chosen=settings.language_servers,
+        users=server.value.language_servers,
+    )
+    watches = Watches()
+    tree = FileTree(
+        root,
+        watches,
+        ignored_paths=settings.ignored_paths,
+        ignore_all_files_in_gitignore=settings.ignore_all_files_in_gitignore,
+    )
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(watches.run)
+        await tasks.start(tree.run)
+        tasks.cancel_scope.cancel()
+    known = {path: language for path in tree.files if (language := languages.language_of(path))}
+    files = Counter(known.values())
+    one_of = {language: path for path, language in known.items()}
+    findings: list[Finding] = []
+    for language, count in files.most_common():
+        spec = languages.spec_for(one_of[language])
+        if spec is not None:
+            findings.append(await _look_at(spec, language, count, root, places, trusted=found.trusted))
+    return findings
+
+
+async def _look_at(
+    spec: ServerSpec, language: str, files: int, root: Path, places: Places, *, trusted: bool
+) -> Finding:
+    try:
+        launch = locate(spec, root, places, untrusted=None if trusted else root)
+    except ServerNotTrusted as error:
+        return Finding(language, files, spec.name, runs=False, problem=NOT_TRUSTED, advice=error.how_to_get)
+    except ServerNotInstalled as error:
+        return Finding(language, files, spec.name, runs=False, problem="not installed", advice=error.how_to_get)
+    try:
+        version = await try_out(spec, launch, places.temporary)
+    except ServerStartFailed as error:
+        problem = str(error).splitlines()[0]
+        return Finding(
+            language,
+            files,
+            spec.name,
+            runs=False,
+            program=launch.command[0],
+            problem=problem,
+            advice=spec.how_to_get,
+        )
+    lacks = spec.untrusted.lacks if spec.untrusted and not trusted else ""
+    return Finding(language, files, spec.name, runs=True, version=version, program=launch.command[0], lacks=lacks)
+
+
+def _state(finding: Finding) -> str:
+    if finding.runs:
+        return "restricted" if finding.lacks else "runs"
+    return "NOT RUN" if finding.problem == NOT_TRUSTED else "MISSING"
+
+
+def _where(finding: Finding) -> str:
+    if finding.lacks:
+        return f"{finding.program} (the project is not trusted: {finding.lacks})"
+    if finding.runs:
+        return finding.program
+    there = f"{finding.program} does not run; " if finding.program else ""
+    return there + finding.advice

@@ -1,0 +1,29 @@
+"""What the answers to one question may lack, noted by whoever finds out and read by whoever asked.
+
+Not a property of the server: by the time that somebody looks at it, another question may have changed it.
+"""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_noted: ContextVar[dict[str, None] | None] = ContextVar("shortfalls", default=None)
+
+
+@contextmanager
+def noting() -> Generator[Callable[[], str | None]]:
+    """Collects what is noted inside, in the tasks that are started there too; what is given tells it, None if nothing
+    was."""
+    noted: dict[str, None] = {}
+    token = _noted.set(noted)
+    try:
+        yield lambda: "; ".join(noted) or None
+    finally:
+        _noted.reset(token)
+
+
+def note(note: str) -> None:
+    """An answer that is being made may lack something."""
+    noted = _noted.get()
+    if noted is not None:
+        noted[note] = None

@@ -1,0 +1,149 @@
+"""Exactly once: a call that changes something and comes again, because its connection broke, gets its first answer.
+
+The newest answers are kept, by number: an age could be falsified by a clock that jumps. A repetition of a call that
+still runs waits for it. A call that was cancelled, or failed for a passing reason, without having changed anything
+counts as never made. Of edits of earlier runs the journal knows, before the first call comes; their answers follow from
+the store. How a request is recognized when it is sent again is the transport's business.
+"""
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any
+
+import anyio
+import msgspec
+
+from serena_central.core.errors import (
+    CallCancelled,
+    DeadlineExceeded,
+    LanguageServerError,
+    NotReady,
+    SerenaCentralError,
+)
+from serena_central.tools.answer import Answer, recalled
+from serena_central.tools.catalogue import Tool
+
+MOST_KEPT = 10_000
+
+RECALL_S = 5.0
+"""How long a call waits at the server's start for what only the store knows."""
+
+ALREADY = "This edit was already made as {}, before the server restarted. It was not repeated."
+
+CUT_OFF = "This edit was already made as {}; its call was interrupted before the answer. It was not repeated."
+
+_PASSING = (CallCancelled, DeadlineExceeded, LanguageServerError)
+
+
+class _Kept:
+    """A call that runs (`done` is not set), or its outcome."""
+
+    def __init__(self) -> None:
+        self.done = anyio.Event()
+        self.answer: Answer | None = None
+        self.error: Exception | None = None
+
+
+class Idempotency:
+    """Belongs to the event loop's thread."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._complete = False
+        """Whether a key that is not known is new."""
+        self._recalled = anyio.Event()
+
+    def expect(self, earlier: Mapping[str, str | SerenaCentralError], *, complete: bool) -> None:
+        """Takes over what earlier runs of the server did: repeat key → what it did, by the edit's id, or why that is
+        not known. `complete`: there is nothing besides. Their answers come by `recall`."""
+        for key, outcome in earlier.items():
+            if key not in self._kept:
+                kept = self._kept[key] = _Kept()
+                if isinstance(outcome, str):
+                    kept.answer = Answer([ALREADY.format(outcome)])
+                else:
+                    kept.error = outcome
+        self._complete = complete
+
+    def recall(self, answers: Mapping[str, list[str]]) -> None:
+        """Takes over what calls of earlier runs were answered: repeat key → blocks. From now on all is known that can
+        be."""
+        for key, blocks in answers.items():
+            kept = self._kept.get(key)
+            if kept is not None and kept.answer is not None and not kept.done.is_set():
+                kept.answer = recalled(blocks)
+        for kept in self._kept.values():
+            if kept.answer is not None or kept.error is not None:
+                kept.done.set()
+        self._complete = True
+        self._recalled.set()
+
+    async def run(
+        self, key: str, work: Callable[[], Awaitable[Answer]], changed: Callable[[], Sequence[str]]
+    ) -> Answer:
+        """The answer of `work`, run only if it was not yet. `changed` tells the edits that it has made.
+
+        Raises:
+            NotReady: it can't be told yet whether this is a repetition.
+            OutcomeUnknown: it is one, of a call of which nobody can know what it did.
+        """
+        earlier = await self._earlier(key)
+        if earlier is not None:
+            return earlier
+        kept = self._kept[key] = _Kept()
+        self._drop_old()
+        try:
+            kept.answer = answer = await work()
+        except BaseException as error:
+            if made := changed():
+                if isinstance(error, Exception):
+                    kept.error = error
+                else:
+                    kept.answer = Answer([CUT_OFF.format(", ".join(made))])
+            elif isinstance(error, SerenaCentralError) and not isinstance(error, _PASSING):
+                kept.error = error
+            raise
+        finally:
+            if kept.answer is None and kept.error is None:
+                self._kept.pop(key, None)
+            kept.done.set()
+        return answer
+
+    async def _earlier(self, key: str) -> Answer | None:
+        """What a call was answered that was made already, also by an earlier run; None if there was none. No await
+        between finding none and returning: single flight."""
+        if key not in self._kept and not self._complete:
+            with anyio.move_on_after(RECALL_S):
+                await self._recalled.wait()
+            if not self._complete:
+                raise NotReady
+        while (kept := self._kept.get(key)) is not None:
+            # What an earlier run did is known from the beginning; what it answered is not worth a long wait.
+            with anyio.move_on_after(RECALL_S if kept.answer or kept.error else None):
+                await kept.done.wait()
+            if kept.error is not None:
+                raise kept.error
+            if kept.answer is not None:
+                return kept.answer
+        return None
+
+    def _drop_old(self) -> None:
+        while len(self._kept) > MOST_KEPT:
+            key, kept = next(iter(self._kept.items()))
+            if not kept.done.is_set():
+                return
+            del self._kept[key]
+
+
+def called_once(tools: Iterable[Tool]) -> list[str]:
+    """Names of the tools that change something and whose calls are made once though sent again, even if the server
+    died meanwhile: they leave a journal, or making them twice is making them once. What a shell command has done by
+    then nobody can know."""
+    return [tool.name for tool in tools if tool.idempotent or tool.journaled]
+
+
+def idempotency_key(session: str, request: str, tool: str, arguments: Mapping[str, Any]) -> str:
+    """By what a repetition is identified_by: the session, the request as its transport names it, and what it asks."""
+    said = msgspec.json.encode([session, request, tool, arguments], order="deterministic")
+    return blake2b(said, digest_size=16).hexdigest()

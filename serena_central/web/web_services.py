@@ -1,0 +1,17 @@
+"""What the faces of the server work with: its services, the way of a call, and what they count and know themselves."""
+
+from dataclasses import dataclass
+
+from serena_central.access.browsers import Browsers
+from serena_central.tools.call import ToolCaller
+from serena_central.tools.services import Services
+from serena_central.web.tally import Tally
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebServices(Services):
+    """Of one server."""
+
+    caller: ToolCaller
+    tally: Tally
+    browsers: Browsers
