@@ -101,7 +101,7 @@ async def rename_symbol(
             f"{_listed(renamed.added)}"
         )
     if namesakes:
-        _remark_left(call, hit.symbol.name, LeftOver(definitions=[namesakes]))
+        _note_left(call, hit.symbol.name, LeftOver(definitions=[namesakes]))
     if reason:
         call.note(f"{hit.symbol.name} may still be referenced elsewhere by its old name: {reason}.")
     return await _renamed(call, target, hit.symbol.name, renamed)
