@@ -13,8 +13,10 @@ from typing import Any
 from benchmarks.bench import Bench
 from benchmarks.table import Row, row, timed
 from serena_central.claude_config.locations import Locations
-from serena_central.projects.claude_settings import ClaudeSettings
-from serena_central.projects.trust.claude_source import ClaudeFiles
+from serena_central.config.load import load_server_config
+from serena_central.core.places import Places
+from serena_central.files.path_watch import PathWatch
+from serena_central.projects.root_settings import RootSettings
 
 TIMES = 3000
 
@@ -95,13 +97,14 @@ def reading_settings(_bench: Bench) -> Iterator[Row]:
 
 
 def _per_call(name: str, root: Path, locations: Locations) -> Row:
-    """What a call asks: the project's stamp, whether the tool is allowed, what is wrong, whether trust still holds."""
-    settings, trusted = ClaudeSettings(locations), ClaudeFiles(locations)
+    """What a call asks: the super-repo around it, the project's stamp, whether the tool is allowed, what is wrong."""
+    places = Places(home=locations.home / "central")
+    settings = RootSettings(load_server_config({}), places, watch=PathWatch(), locations=locations)
 
     def one_call() -> None:
-        settings.access_key(root)
-        trusted.stamp(root)
-        found = settings.of(root)
+        settings.super_repos.at(root)
+        settings.stamp(root)
+        found = settings.claude.of(root)
         if found is not None:
             found.permissions.tool("find_symbol", "read", ("Read",))
             assert not found.errors

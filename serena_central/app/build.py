@@ -42,6 +42,7 @@ from serena_central.core.places import Places
 from serena_central.core.running_time import running_time
 from serena_central.editing.journal import Journal
 from serena_central.editing.transaction import Applier
+from serena_central.files.path_watch import PathWatch
 from serena_central.files.shared_trees import SharedTrees
 from serena_central.files.watch import Watches
 from serena_central.lsp.installers.auto import AutoInstaller
@@ -151,7 +152,12 @@ def _projects(runs: list[Run], base: _Base, applier: Applier) -> _Projects:
     pool = LanguageServerPool(bus=bus, places=places, policy=settings.pool)
     installer = AutoInstaller(places, bus, allowed=settings.auto_install)
     once = Idempotency()
-    root_settings = RootSettings(base.loaded, places, changed=lambda repo: _tell(repo, registry, bus))
+    path_watch = PathWatch()
+
+    def changed(repo: SuperRepo) -> None:
+        _tell(repo, registry, bus)
+
+    root_settings = RootSettings(base.loaded, places, changed=changed, watch=path_watch)
     history = EditHistory(applier, base.store, bus, recall=once, access=root_settings.claude.access)
     syntax = SyntaxReader()
     watches = Watches()
@@ -171,7 +177,7 @@ def _projects(runs: list[Run], base: _Base, applier: Applier) -> _Projects:
     registry = ProjectRegistry(
         bus=bus,
         build=builder.build,
-        stamp=builder.stamp,
+        stamp=root_settings.stamp,
         interest=pool,
         allowed_roots=map(Path, settings.allowed_roots),
         own_folders=[places.home, serena_home()],
@@ -186,6 +192,7 @@ def _projects(runs: list[Run], base: _Base, applier: Applier) -> _Projects:
         syntax.run,
         history.run,
         watches.run,
+        path_watch.run,
         shared_trees.run,
         registry.run,
         arrivals.run,

@@ -109,6 +109,17 @@ class Locations:
                 return
             yield folder
 
+    def files(self, root: Path) -> Iterator[str]:
+        """All that `stamp` depends on, there or not, and the repository's MCP servers and where it ends; a folder whose
+        every file counts ends in `/`."""
+        managed = self.managed_folder
+        yield from (f"{managed}/managed-settings.json", f"{managed}/managed-settings.d/")
+        for user in {self.user_folder, *self._user_folders}:
+            yield f"{user}/{SETTINGS}"
+        for folder in (root, *self.around(root)):
+            yield from (f"{folder}/{FOLDER}/{SETTINGS}", f"{folder}/{FOLDER}/{LOCAL_SETTINGS}")
+            yield from (f"{folder}/{PROJECT_SERVERS}", f"{folder}/.git")
+
     def _quick_user_folder(self) -> str:
         """`user_folder` as a string, in a tenth of the time."""
         if CONFIG_VARIABLE in self.environment:

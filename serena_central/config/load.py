@@ -139,8 +139,13 @@ def project_files(root: Path) -> list[Path]:
 
 def settings_stamp(root: Path, around: Path | None = None) -> tuple[tuple[int, int, int] | None, ...]:
     """What differs when a file of the project's own settings was changed, made or removed. Costs some microseconds."""
-    committed = [folder / COMMITTED / CONFIG_NAME for folder in (around, root) if folder]
-    return tuple(_stamp(path) for path in (*project_files(root), *committed))
+    committed = [around / COMMITTED / CONFIG_NAME] if around else []
+    return tuple(_stamp(path) for path in (*committed, *settings_files(root)))
+
+
+def settings_files(root: Path) -> list[Path]:
+    """The files in a project, committed ones among them, that are its own settings."""
+    return [*project_files(root), root / COMMITTED / CONFIG_NAME]
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:

@@ -6,6 +6,7 @@ many modules.
 """
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import anyio
@@ -45,8 +46,8 @@ class Watches:
         """A watch for a root that has none yet. Raises WatchUnavailable."""
         if sys.platform != "linux":
             raise WatchUnavailable("this system is not Linux")
-        kind = _file_system(root)
-        if kind in _REMOTE or kind.startswith("fuse"):
+        kind = remote_file_system([str(root)])
+        if kind is not None:
             raise WatchUnavailable(
                 f"{root} is on a file system ({kind}) that does not report changes by other machines"
             )
@@ -58,16 +59,21 @@ class Watches:
         return self._queue.watch()
 
 
-def _file_system(path: Path) -> str:
-    """The type of the file system that holds `path`, empty if that can't be known."""
+def remote_file_system(paths: Iterable[str]) -> str | None:
+    """The type of a file system that does not tell of all changes, if one of `paths` (real ones) lies on such a one."""
     try:
         mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:
-        return ""
-    best, kind = "", ""
+        return None
+    kinds: dict[str, str] = {}
     for mount in mounts:
-        _, point, found, *_ = mount.split(" ")
-        point = point.replace("\\040", " ")
-        if (path == Path(point) or Path(point) in path.parents) and len(point) >= len(best):
-            best, kind = point, found
-    return kind
+        _, point, kind, *_ = mount.split(" ")
+        kinds[point.replace("\\040", " ").rstrip("/")] = kind
+    for path in paths:
+        point = path.rstrip("/")
+        while point and point not in kinds:
+            point = point.rpartition("/")[0]
+        kind = kinds.get(point, "")
+        if kind in _REMOTE or kind.startswith("fuse"):
+            return kind
+    return None

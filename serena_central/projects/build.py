@@ -44,13 +44,9 @@ class ProjectBuilder:
     shared_trees: SharedTrees
     edited: Callable[[AppliedEdit], None]
 
-    def stamp(self, root: Path) -> object:
-        """What differs when a project of this root would be built with other settings. Costs some microseconds."""
-        return self.settings.stamp(root)
-
     def build(self, root: Path) -> Project:
         """Does no long work. What is wrong with the settings is said on the bus, and the rest counts."""
-        seen = self.stamp(root)  # before the files are read: a change in between is noticed
+        seen = self.settings.stamp(root)  # before the files are read: a change in between is noticed
         found, settings = self._settings(root)
         repo = self.settings.super_repos.around(root)
         access = self.settings.claude.access(root)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from serena_central.claude_config.locations import FOLDER, LOCAL_SETTINGS, SETTINGS, Locations
 from serena_central.files.access import OPEN, Access
+from serena_central.files.path_watch import PathWatch
 
 if TYPE_CHECKING:
     from serena_central.claude_config.current import CurrentSettings
@@ -26,12 +27,16 @@ _HOLDS_RULES = (
 class ClaudeSettings:
     """Belongs to the event loop's thread, or to a command."""
 
-    def __init__(self, locations: Locations | None = None) -> None:
+    def __init__(self, locations: Locations | None = None, watch: PathWatch | None = None) -> None:
         self.locations = locations or Locations()
+        self._watch = watch or PathWatch(watches=False)
         self._current: CurrentSettings | None = None
 
     def of(self, root: Path) -> "Effective | None":
         """What counts in a root now; None where no tier has a file. Some microseconds where nothing has changed."""
+        return self._watch.get(("claude", root), lambda: self.locations.files(root), lambda: self._read(root))
+
+    def _read(self, root: Path) -> "Effective | None":
         stamp = self.locations.stamp(root)
         if stamp is None:
             return None

@@ -1,12 +1,14 @@
 """Reads the settings of roots: with what the super-repo around them says, and as far as a person trusts them."""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from pathlib import Path
 
+from serena_central.claude_config.locations import Locations
 from serena_central.config.layers import Loaded
-from serena_central.config.load import load_project_config
+from serena_central.config.load import load_project_config, settings_files
 from serena_central.config.settings import ProjectSettings, ServerSettings
 from serena_central.core.places import Places
+from serena_central.files.path_watch import PathWatch
 from serena_central.projects.claude_settings import ClaudeSettings
 from serena_central.projects.superrepo.configuration import SuperRepo
 from serena_central.projects.superrepo.lookup import SuperRepos
@@ -24,11 +26,14 @@ class RootSettings:
         places: Places,
         *,
         changed: Callable[[SuperRepo], None] = lambda _repo: None,
-        claude: ClaudeSettings | None = None,
+        watch: PathWatch | None = None,
+        locations: Locations | None = None,
     ) -> None:
-        """`changed` hears of every super-repo that was read anew."""
+        """`changed` hears of every super-repo that was read again. Without `watch` every question looks at the disk."""
         self.loaded = loaded
-        self.claude = claude or ClaudeSettings()
+        self._watch = watch or PathWatch(watches=False)
+        self._trust_file = str(places.trust_file)
+        self.claude = ClaudeSettings(locations, self._watch)
         approvals = Approvals(places.trust_file)
         sources: list[Source] = [Configuration(self._super_repo_of), ClaudeFiles(self.claude.locations)]
         self.trust = Trust(approvals, loaded.value.trusted_roots, sources)
@@ -36,6 +41,7 @@ class RootSettings:
             lambda root: load_project_config(root, loaded, trusts=self.trust.allows),
             changed=changed,
             stamp=self.trust.file_stamp,
+            watch=self._watch,
         )
 
     def read(self, root: Path) -> Loaded[ProjectSettings]:
@@ -45,7 +51,17 @@ class RootSettings:
 
     def stamp(self, root: Path) -> Hashable:
         """What differs when `read` may answer otherwise. Costs some microseconds."""
+        return self._watch.get(("settings", root), lambda: self._files(root), lambda: self._stamp(root))
+
+    def _stamp(self, root: Path) -> Hashable:
         return self.trust.stamp(root), self.claude.access_key(root)
+
+    def _files(self, root: Path) -> Iterator[str]:
+        """All that the stamp depends on, there or not."""
+        yield self._trust_file
+        yield from self.claude.locations.files(root)
+        for folder in (root, *root.parents):
+            yield from map(str, settings_files(folder))
 
     def _super_repo_of(self, root: Path) -> SuperRepo | None:
         return self.super_repos.of(root)

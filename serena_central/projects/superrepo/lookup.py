@@ -1,12 +1,13 @@
 """Finds the super-repo that a folder lies in, and keeps what was read until its files change."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from serena_central.config.layers import Loaded, Problem
 from serena_central.config.settings import ProjectSettings
 from serena_central.core.lru import Lru
+from serena_central.files.path_watch import PathWatch
 from serena_central.projects.registry import real_path
 from serena_central.projects.superrepo.configuration import SuperRepo, super_repo_of
 
@@ -37,9 +38,11 @@ class SuperRepos:
         *,
         changed: Callable[[SuperRepo], None] = lambda _repo: None,
         stamp: Callable[[], Hashable] = lambda: None,
+        watch: PathWatch | None = None,
     ) -> None:
         """`load` reads one root's settings; `changed` hears of every super-repo that was read anew; `stamp` differs
-        when other problems may be found in the same files."""
+        when other problems may be found in the same files. Without `watch` every lookup looks at the disk."""
+        self._watch = watch or PathWatch(watches=False)
         self._load = load
         self._changed = changed
         self._stamp = stamp
@@ -47,6 +50,9 @@ class SuperRepos:
 
     def at(self, root: Path) -> SuperRepo | None:
         """The super-repo whose root this is, as its files are now."""
+        return self._watch.get(("super-repo", root), lambda: _files((root,)), lambda: self._at(root))
+
+    def _at(self, root: Path) -> SuperRepo | None:
         kept = self._current(root)
         return kept.repo if kept else None
 
@@ -94,11 +100,16 @@ class SuperRepos:
 
     def around(self, folder: Path) -> SuperRepo | None:
         """The nearest super-repo that a real folder is, or lies in."""
-        for root in (folder, *folder.parents):
-            repo = self.at(root)
-            if repo is not None:
-                return repo
-        return None
+        folders = (folder, *folder.parents)
+        return self._watch.get(
+            ("super-repo around", folder),
+            lambda: _files(folders),
+            lambda: next((repo for root in folders if (repo := self._at(root)) is not None), None),
+        )
+
+
+def _files(folders: Iterable[Path]) -> Iterator[str]:
+    return (f"{str(folder).rstrip('/')}/{name}" for folder in folders for name in CONFIGURATION)
 
 
 def _facts(file: Path) -> tuple[int, int, int] | None:
