@@ -43,6 +43,9 @@ _ANNOTATED = re.compile(
 _ANNOTATED_BYTES = 200
 """It takes no more: each macro of a long line is looked at."""
 
+_NEAR_BYTES = 100
+"""What causes an error stands in it, or in a line so near."""
+
 _BLANKS = 20
 """So many of them may stand between a star and a word."""
 
@@ -61,24 +64,40 @@ def without_macros(identifier: str, source: bytes, root: Node) -> Node:
     if identifier not in LANGUAGES or not root.has_error:
         return root
     text = bytearray(source)
-    for start, end, leads in _macros(source):
-        word = _LEADING if leads and end - start >= len(_LEADING) else b""
-        text[start:end] = word.ljust(end - start)
+    for stretch in _around(_errors(root), source):
+        for start, end, leads in _macros(source, *stretch):
+            word = _LEADING if leads and end - start >= len(_LEADING) else b""
+            text[start:end] = word.ljust(end - start)
     if bytes(text) == source:
         return root
     other = parsed(identifier, bytes(text)).root_node
-    return other if _errors(other) < _errors(root) else root
+    return other if len(_errors(other)) < len(_errors(root)) else root
 
 
-def _macros(source: bytes) -> Iterator[tuple[int, int, bool]]:
-    """Where macros begin and end, and whether a declaration begins with them."""
-    for match in _TAGGED.finditer(source):
+def _around(errors: list[Node], source: bytes) -> Iterator[tuple[int, int]]:
+    """Stretches of whole lines that hold what may have caused these errors, in order."""
+    begin = end = -1
+    for start, stop in sorted(node.byte_range for node in errors):
+        line = source.rfind(b"\n", 0, max(start - _NEAR_BYTES, 0)) + 1
+        if line > end:
+            if end > begin:
+                yield begin, end
+            begin = line
+        behind = source.find(b"\n", stop + _NEAR_BYTES)
+        end = max(end, len(source) if behind < 0 else behind)
+    if end > begin:
+        yield begin, end
+
+
+def _macros(source: bytes, first: int, last: int) -> Iterator[tuple[int, int, bool]]:
+    """Where macros in a stretch begin and end, and whether a declaration begins with them."""
+    for match in _TAGGED.finditer(source, first, last):
         yield *match.span("macro"), False
-    for match in _ANNOTATION.finditer(source):
+    for match in _ANNOTATION.finditer(source, first, last):
         start = match.start("blank")
         if _ANNOTATED.search(source[max(source.rfind(b"\n", 0, start), start - _ANNOTATED_BYTES) + 1 : start]):
             yield *match.span("macro"), False
-    for line in _LINES.finditer(source):
+    for line in _LINES.finditer(source, first, last):
         for match in _WORDS.finditer(source, *line.span()):
             yield from _in_words(match)
 
@@ -104,11 +123,13 @@ def _in_words(match: re.Match[bytes]) -> Iterator[tuple[int, int, bool]]:
             yield first, last, at == 0 and not is_behind_type
 
 
-def _errors(root: Node) -> int:
-    """How many nodes of a tree are errors, or are missing."""
-    count, waiting = 0, [root]
+def _errors(root: Node) -> list[Node]:
+    """The nodes of a tree that are errors, or are missing."""
+    found: list[Node] = []
+    waiting = [root]
     while waiting:
         node = waiting.pop()
-        count += node.is_error or node.is_missing
+        if node.is_error or node.is_missing:
+            found.append(node)
         waiting += [child for child in node.children if child.has_error or child.is_missing]
-    return count
+    return found

@@ -15,6 +15,7 @@ from serena_central.lsp.answers import DocumentSymbol, SymbolKind
 from serena_central.lsp.symbol_filter import ANONYMOUS, CODE, named
 from serena_central.symbols.indexing.incompleteness import DEEPEST
 from serena_central.symbols.syntax import unparsed_variables
+from serena_central.symbols.syntax.attributes import without_attributes
 from serena_central.symbols.syntax.jsdoc import declared_types
 from serena_central.symbols.syntax.macros import without_macros
 from serena_central.symbols.syntax.names import Name, name_of
@@ -88,7 +89,7 @@ class _Mark(NamedTuple):
 def outline(identifier: str, source: bytes) -> tuple[list[DocumentSymbol], bool]:
     """The symbols of a text (valid UTF-8) in the language of an LSP identifier that `GRAMMARS` holds; and whether there
     is more in it than is looked at, because it nests too deeply."""
-    skim = skimmed(identifier, source)
+    skim = without_attributes(identifier, skimmed(identifier, source))
     root = (tree_of if skim is source else parsed)(identifier, skim).root_node
     root = without_macros(identifier, skim, root)
     return _symbols(identifier, root, source), _is_deeper(root, DEEPEST)
@@ -97,7 +98,8 @@ def outline(identifier: str, source: bytes) -> tuple[list[DocumentSymbol], bool]
 def outline_around(identifier: str, source: bytes, start: int, end: int) -> list[DocumentSymbol]:
     """Those symbols of a text that lie in a stretch of its bytes or reach into it, each as `outline` tells it; what
     leads a symbol counts to it only as far as that lies in the stretch."""
-    root = without_macros(identifier, source, tree_of(identifier, source).root_node)
+    plain = without_attributes(identifier, source)
+    root = without_macros(identifier, plain, tree_of(identifier, plain).root_node)
     return _symbols(identifier, root, source, within=(start, end))
 
 

@@ -1,5 +1,5 @@
-"""Texts without what their outline does not need: the bodies of functions, where the layout alone tells where they are,
-and lines that define macros.
+"""Texts without what their outline does not need: the bodies of functions and lists of values, where the layout alone
+tells where they are, and lines that define macros.
 
 Two thirds of the time that C takes to parse are spent in bodies, which define nothing that an outline tells; a third of
 the Linux kernel's text is `#define`. Runs in the worker's process, like `outline`; offsets stay as they are.
@@ -7,9 +7,9 @@ the Linux kernel's text is `#define`. Runs in the worker's process, like `outlin
 
 import re
 
-_BODY = re.compile(rb"\)[ \t]*(?:[\w \t]*)(?:\n|[ \t])\{(?=\n)(.*?)\n\}", re.DOTALL)
-"""In C: a brace that ends its line after a parameter list, up to the first brace that begins a line. Where somebody
-writes otherwise nothing is left out."""
+_BODY = re.compile(rb"(?:\)[ \t]*(?:[\w \t]*)(?:\n|[ \t])|(?P<value>=)[ \t]*\n?)\{(?=\n)(.*?)\n\}", re.DOTALL)
+"""In C: a brace that ends its line after a parameter list, or after the sign before a list of values, up to the first
+brace that begins a line. Where somebody writes otherwise nothing is left out."""
 
 _CONDITION = re.compile(rb"(?m)^[ \t]*#[ \t]*(?:(?P<begins>if)|(?P<ends>endif)|else|elif)")
 
@@ -30,13 +30,14 @@ def skimmed(identifier: str, source: bytes) -> bytes:
     parts: list[bytes] = []
     kept = at = 0
     while match := body.search(source, at):
-        start, end = match.span(1)
+        start, end = match.span(2)
         if (comment := _comment_around(source, kept, match.start())) is not None:
             at = comment
             continue
         at = match.end()
-        # `};` ends a type or a list of values, not a function.
-        if end - start > 1 and source[end + 2 : end + 3] in b"\n\r" and _is_conditioned_whole(source, start, end):
+        # `};` ends a list of values, or a type; not a function.
+        is_ended = source[end + 2 : end + 3] in (b";" if match["value"] else b"\n\r")
+        if end - start > 1 and is_ended and _is_conditioned_whole(source, start, end):
             parts += source[kept:start], b" " * (end - start)
             kept = end
     return b"".join((*parts, source[kept:])) if parts else source
