@@ -2,7 +2,7 @@
 
 Each plant is code for the end of a file, in Go a file of its own. Code that uses a planted symbol runs when the
 package's suite imports the file, or is checked by its compiler: without the symbol the suite fails. `§` stands for a
-number.
+number. In Python all names are private: the public ones of a package are refused whatever uses them.
 """
 
 import random
@@ -25,45 +25,50 @@ class Plant(NamedTuple):
     used: bool
 
 
-_PY_HOLDER = "\n\nclass Holder§:\n    kept = 1\n\n    def laid_§(self):\n        return self.kept\n"
+_PY_HOLDER = "\n\nclass _Holder§:\n    kept = 1\n\n    def _laid_§(self):\n        return self.kept\n"
 _PY_BASE = (
-    "\n\nclass Base§:\n    def go(self):\n        return self.laid_§()\n\n    def laid_§(self):\n        return 0\n"
+    "\n\nclass _Base§:\n    def go(self):\n        return self._laid_§()\n\n    def _laid_§(self):\n        return 0\n"
 )
 
 _UNUSED_PYTHON = (
-    Shape("laid_§", "\n\ndef laid_§(value):\n    return value\n"),
+    Shape("_laid_§", "\n\ndef _laid_§(value):\n    return value\n"),
     Shape(
-        "Laid§",
-        "\n\nclass Laid§:\n    def one(self):\n        return self.two()\n\n    def two(self):\n        return 1\n",
+        "_Laid§",
+        "\n\nclass _Laid§:\n    def one(self):\n        return self.two()\n\n    def two(self):\n        return 1\n",
     ),
-    Shape("Holder§/laid_§", f"{_PY_HOLDER}\n\nassert Holder§().kept\n"),
-    Shape("laid_§", "\n\nasync def laid_§(value):\n    # laid_§ calls itself\n    return await laid_§(value)\n"),
+    Shape("_Holder§/_laid_§", f"{_PY_HOLDER}\n\nassert _Holder§().kept\n"),
+    Shape("_laid_§", "\n\nasync def _laid_§(value):\n    # _laid_§ calls itself\n    return await _laid_§(value)\n"),
 )
 _USED_PYTHON = (
-    Shape("laid_§", '\n\ndef laid_§():\n    return 1\n\n\nassert globals()["laid_§"]()\n'),
     Shape(
-        "Holder§/laid_§", f"{_PY_HOLDER}\n\ndef call_§(any_):\n    return any_.laid_§()\n\n\nassert call_§(Holder§())\n"
+        "_laid_§",
+        '\n\ndef _laid_§():\n    return 1\n\n\nassert getattr(__import__("sys").modules[__name__], "_laid_§")()\n',
     ),
-    Shape("Holder§/laid_§", f'{_PY_HOLDER}\n\nassert getattr(Holder§(), "laid_§")()\n'),
     Shape(
-        "laid_§",
+        "_Holder§/_laid_§",
+        f"{_PY_HOLDER}\n\ndef call_§(any_):\n    return any_._laid_§()\n\n\nassert call_§(_Holder§())\n",
+    ),
+    Shape("_Holder§/_laid_§", f'{_PY_HOLDER}\n\nassert getattr(_Holder§(), "_laid_§")()\n'),
+    Shape(
+        "_laid_§",
         "\n\ntable_§ = []\n\n\ndef entered_§(one):\n    table_§.append(one)\n    return one\n\n\n"
-        "@entered_§\ndef laid_§():\n    return 1\n\n\nassert table_§\n",
+        "@entered_§\ndef _laid_§():\n    return 1\n\n\nassert table_§\n",
     ),
     Shape(
-        "Derived§/laid_§",
-        f"{_PY_BASE}\n\nclass Derived§(Base§):\n    def laid_§(self):\n        return 1\n\n\nassert Derived§().go()\n",
+        "_Derived§/_laid_§",
+        f"{_PY_BASE}\n\nclass _Derived§(_Base§):\n    def _laid_§(self):\n        return 1\n"
+        "\n\nassert _Derived§().go()\n",
     ),
     Shape(
-        "Holder§/laid_§",
-        "\n\nclass Holder§:\n    def __init__(self):\n        self._parts = ()\n\n    def go(self):\n"
-        "        if self._parts:\n            return self.laid_§()\n        return 0\n\n    def laid_§(self):\n"
-        "        return 1\n\n\nholder_§ = Holder§()\nholder_§._parts = (1,)\nassert holder_§.go()\n",
+        "_Holder§/_laid_§",
+        "\n\nclass _Holder§:\n    def __init__(self):\n        self._parts = ()\n\n    def go(self):\n"
+        "        if self._parts:\n            return self._laid_§()\n        return 0\n\n    def _laid_§(self):\n"
+        "        return 1\n\n\nholder_§ = _Holder§()\nholder_§._parts = (1,)\nassert holder_§.go()\n",
     ),
-    Shape("laid_§", '\n\ndef laid_§():\n    return 1\n\n\nassert f"{laid_§()}"\n'),
+    Shape("_laid_§", '\n\ndef _laid_§():\n    return 1\n\n\nassert f"{_laid_§()}"\n'),
     Shape(
-        "Laid§",
-        '\n\nclass Laid§:\n    pass\n\n\ndef typed_§(one: "Laid§"):\n    return one\n\n\n'
+        "_Laid§",
+        '\n\nclass _Laid§:\n    pass\n\n\ndef typed_§(one: "_Laid§"):\n    return one\n\n\n'
         'assert __import__("typing").get_type_hints(typed_§)\n',
     ),
 )

@@ -323,6 +323,9 @@ def _count(symbols: Sequence[LspSymbol]) -> int:
 
 def scoped_name(name: str, names: NamePatterns) -> tuple[str, tuple[str, ...]]:
     """A symbol's own name, and the containers that the server wrote before it, without their template arguments."""
+    decorated = names.decorated.fullmatch(name) if names.decorated else None
+    if decorated is not None:
+        name = decorated["name"]
     match = names.scoped.fullmatch(name) if names.scoped else None
     if match is None:
         return name, ()

@@ -12,10 +12,12 @@ from serena_central.core.patterns import BoundedMatcher, Matcher, OwnMatcher
 from serena_central.lsp.catalogue import Naming, Readiness, ServerSpec, catalogue
 
 _SCOPED = "naming.scoped"
+_DECORATED = "naming.decorated"
 _IMPORTS = "naming.imports"
 _ANONYMOUS = "naming.anonymous"
 _VALUES = "naming.values"
-_GROUPS = frozenset({"scope", "name"})
+_GROUPS = {_SCOPED: frozenset({"scope", "name"}), _DECORATED: frozenset({"name"})}
+"""The groups that a pattern must have."""
 
 
 class NamePatterns:
@@ -24,13 +26,14 @@ class NamePatterns:
     def __init__(self, naming: Naming, server: str = "") -> None:
         self.separator = naming.separator
         self.scoped = matcher_of(f"{server} {_SCOPED}", naming.scoped)
+        self.decorated = matcher_of(f"{server} {_DECORATED}", naming.decorated)
         self.imports = BoundedMatcher(f"{server} {_IMPORTS}", naming.imports) if naming.imports else None
         self.anonymous = matcher_of(f"{server} {_ANONYMOUS}", naming.anonymous)
         self.values = BoundedMatcher(f"{server} {_VALUES}", naming.values) if naming.values else None
 
     @property
     def trouble(self) -> str:
-        return _first(self.scoped, self.imports, self.anonymous, self.values)
+        return _first(self.scoped, self.decorated, self.imports, self.anonymous, self.values)
 
 
 class LinePatterns:
@@ -50,8 +53,9 @@ def check(spec: ServerSpec) -> None:
     """Raises ConfigError for the first pattern that can't be used."""
     for key, source in _patterns_of(spec):
         matcher = BoundedMatcher(key, source)
-        if key == _SCOPED and not matcher.groups >= _GROUPS:
-            raise ConfigError(key, "needs the groups (?P<scope>…) and (?P<name>…)")
+        groups = _GROUPS.get(key, frozenset[str]())
+        if not matcher.groups >= groups:
+            raise ConfigError(key, f"needs {' and '.join(f'the group (?P<{name}>…)' for name in sorted(groups))}")
 
 
 def matcher_of(key: str, source: str) -> Matcher | None:
@@ -70,6 +74,7 @@ def _patterns_of(spec: ServerSpec) -> Iterator[tuple[str, str]]:
     readiness, naming = spec.readiness, spec.naming
     for key, source in (
         (_SCOPED, naming.scoped),
+        (_DECORATED, naming.decorated),
         (_IMPORTS, naming.imports),
         (_ANONYMOUS, naming.anonymous),
         (_VALUES, naming.values),

@@ -179,6 +179,9 @@ class Naming(Part, frozen=True):
     `name` are the two parts (`Square::area`, `(*Square).Area`)."""
     separator: str = ""
     """Between the names of a scope of several."""
+    decorated: str = ""
+    """A regex that fits names which are written with parameters or type arguments: its group `name` is the plain name
+    (`total(int)`, `Cart<T>`)."""
     imports: str = ""
     """A regex that fits the statements in which a server takes imported names for definitions."""
     anonymous: str = ""

@@ -26,4 +26,5 @@ def is_common(language: str | None, name: str) -> bool:
 
 def is_unusual(name: str) -> bool:
     """Whether a string with this name in it means the symbol, rather than an everyday word."""
-    return len(name) >= 4 and (not name.isalpha() or name.lower() != name) and not name.istitle()
+    everyday = name.isalpha() and (name.islower() or name.istitle())
+    return len(name) >= 4 and not everyday

@@ -29,6 +29,9 @@ _TRAIT_IMPLEMENTED = re.compile(r"impl\b.+\bfor\b", re.DOTALL)
 """How a block of Rust is called that implements a trait: its members are called through that, wherever it is."""
 
 _WORD = re.compile(r"[^\W\d]\w*")
+_TYPE_ARGUMENTS = re.compile(r"<[^<>]*>")
+"""What stands in them is no base, nor are the bounds of type parameters."""
+
 _HEAD_END = re.compile(r"[{]|:\s*(?:#.*)?$", re.MULTILINE)
 
 
@@ -89,7 +92,10 @@ class SameHierarchy:
             text = await anyio.to_thread.run_sync(self._languages.read_text, self._root / hit.path)
         except PathError:
             return set()
-        return set(_WORD.findall(_head(hit, text))) - {hit.symbol.name}
+        head, before = _head(hit, text), ""
+        while head != before:
+            head, before = _TYPE_ARGUMENTS.sub("", head), head
+        return set(_WORD.findall(head)) - {hit.symbol.name}
 
 
 def type_of(member: Hit) -> Hit | None:

@@ -160,6 +160,10 @@ def test_hovers_of_every_form_are_text(contents: object, text: str) -> None:
         ("clangd", "ns::Box<int>", ("Box<int>", ("ns",))),
         ("clangd", "area", ("area", ())),
         ("ty", "a.b", ("a.b", ())),
+        ("jdtls", "total(int, List<String>)", ("total", ())),
+        ("jdtls", "Cart<T extends Comparable<T>>", ("Cart", ())),
+        ("jdtls", "Cart", ("Cart", ())),
+        ("jdtls", "new Object() {...}", ("new Object() {...}", ())),
     ],
 )
 def test_a_name_that_says_its_container_is_taken_apart(

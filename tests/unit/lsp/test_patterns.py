@@ -34,7 +34,8 @@ def test_imports_are_looked_for_in_hostile_files() -> None:
     ("options", "says"),
     [
         ({"naming": {"scoped": "("}}, "naming.scoped is not a valid regular expression"),
-        ({"naming": {"scoped": "a"}}, "naming.scoped needs the groups"),
+        ({"naming": {"scoped": "a"}}, "naming.scoped needs the group"),
+        ({"naming": {"decorated": "a"}}, "naming.decorated needs the group (?P<name>…)"),
         ({"readiness": {"pattern": "[", "kind": "log"}}, "readiness.pattern is not a valid regular expression"),
         ({"readiness": {"trouble": "*"}}, "readiness.trouble is not a valid regular expression"),
     ],
