@@ -39,9 +39,10 @@ coverage: setup servers
 		$(BIN)/coverage report --include="serena_central/$${floor%:*}" --fail-under="$${floor#*:}" || failed=1; \
 	done; exit $$failed
 
-# Every test once: those of the floors measured, the others not.
+# Every test once: those of the floors measured, the others not. With CI set, scripts/run-tests runs one or two tests that
+# failed once more, and names them.
 tests-of-ci: coverage
-	$(BIN)/python -m $(PYTEST) tests/unit tests/integration $(MEASURED:%=--ignore=%)
+	$(BIN)/python scripts/run-tests $(PYTEST:pytest%=%) tests/unit tests/integration $(MEASURED:%=--ignore=%)
 
 # Everything there is, what is too slow for CI as well (half an hour): loops of faults, many servers, five minutes of soak.
 test-all: check check-sdist check-wheel conformance browser
@@ -83,7 +84,7 @@ check-wheel: setup
 # The dashboard in a real Chromium; pictures of all pages are left in build/screenshots.
 browser: setup build/browser/node_modules
 	scripts/get-chromium
-	$(BIN)/python -m pytest -m browser tests/browser $(ARGS)
+	$(BIN)/python scripts/run-tests -m browser tests/browser $(ARGS)
 
 build/browser/node_modules: tests/browser/package.json tests/browser/package-lock.json
 	mkdir -p build/browser
