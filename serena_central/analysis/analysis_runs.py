@@ -6,7 +6,6 @@ after a restart, with its age and whether the code has changed since.
 
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Iterable
 from functools import partial
 from pathlib import Path
@@ -38,6 +37,7 @@ from serena_central.core.errors import SerenaCentralError
 from serena_central.core.event_kinds import AnalysisEnded
 from serena_central.core.events import EventBus
 from serena_central.core.groups import told_by
+from serena_central.core.lru import Lru
 from serena_central.core.progress import reporting_to
 from serena_central.files.atomic import write_whole
 from serena_central.projects.project import Project
@@ -109,8 +109,8 @@ class AnalysisRuns:
         self._validation = validation
         self._bus = bus
         self._jobs: dict[tuple[Path, Kind], Job] = {}
-        self._kept: OrderedDict[tuple[Path, Kind], AnalysisRun | None] = OrderedDict()
-        self._derived: OrderedDict[Hashable, object] = OrderedDict()
+        self._kept: Lru[tuple[Path, Kind], AnalysisRun | None] = Lru(LOADED)
+        self._derived: Lru[Hashable, object] = Lru(DERIVED)
         self._fingerprints = Fingerprints()
         self._tasks: TaskGroup | None = None
 
@@ -255,12 +255,8 @@ class AnalysisRuns:
     async def derived(self, key: Hashable, make: Callable[[], Awaitable[T]]) -> T:
         """What was made of an analysis run before, or is made now. A key always means one kind of thing."""
         if key not in self._derived:
-            made = await make()
-            self._derived[key] = made
-            while len(self._derived) > DERIVED:
-                self._derived.popitem(last=False)
+            self._derived[key] = made = await make()
             return made
-        self._derived.move_to_end(key)
         return cast("T", self._derived[key])
 
     async def _last(self, root: Path, kind: Kind, form: type[S]) -> S | None:
@@ -273,9 +269,6 @@ class AnalysisRuns:
 
     def _hold(self, root: Path, kind: Kind, analysis_run: AnalysisRun | None) -> None:
         self._kept[root, kind] = analysis_run
-        self._kept.move_to_end((root, kind))
-        while len(self._kept) > LOADED:
-            self._kept.popitem(last=False)
 
     def _file(self, root: Path, kind: Kind) -> Path:
         return self._collections.folder / f"{name_of(root)}.{kind}.analysis_run"

@@ -7,10 +7,9 @@ finding its lines are saved. A file that changed so lately that its clock may st
 import os
 import threading
 import time
-from collections import OrderedDict
-from contextlib import suppress
 from pathlib import Path
 
+from serena_central.core.lru import Lru
 from serena_central.core.nofollow import Opener, open_file
 from serena_central.files.stamp import RACY_NS, Stamp
 from serena_central.files.text import FileText, read_text
@@ -24,32 +23,27 @@ class RecentTexts:
     """May be used in any thread."""
 
     def __init__(self) -> None:
-        self._texts: OrderedDict[tuple[str, str | None], FileText] = OrderedDict()
-        self._chars = 0
+        self._texts: Lru[tuple[str, str | None], FileText] = Lru(max_size=MOST_CHARS, size_of=_chars)
         self._lock = threading.Lock()
 
     def read(self, path: Path, *, encoding: str | None = None, opener: Opener = open_file) -> FileText:
         """As `read_text`, and raises what that raises."""
         key = str(path), encoding
-        known = self._texts.get(key)
+        with self._lock:
+            known = self._texts.get(key)
         if known is not None and _stamp_of(key[0], opener) == known.stamp:
-            with self._lock, suppress(KeyError):
-                self._texts.move_to_end(key)
             return known
         read = read_text(path, encoding=encoding, opener=opener)
         with self._lock:
-            self._drop(key)
             if time.time_ns() - max(read.stamp.mtime_ns, read.stamp.ctime_ns) > RACY_NS:
                 self._texts[key] = read
-                self._chars += len(read.text.content)
-                while self._chars > MOST_CHARS:
-                    self._drop(next(iter(self._texts)))
+            else:
+                self._texts.discard(key)
         return read
 
-    def _drop(self, key: tuple[str, str | None]) -> None:
-        dropped = self._texts.pop(key, None)
-        if dropped is not None:
-            self._chars -= len(dropped.text.content)
+
+def _chars(read: FileText) -> int:
+    return max(1, len(read.text.content))
 
 
 def _stamp_of(path: str, opener: Opener) -> Stamp | None:

@@ -5,7 +5,6 @@ text are the only ones that could define it, and they are asked first.
 """
 
 import re
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from pathlib import Path
@@ -15,6 +14,7 @@ import anyio
 import anyio.to_thread
 
 from serena_central.core.errors import AmbiguousSymbol, SymbolNotFound
+from serena_central.core.lru import Lru
 from serena_central.core.quoting import escaped, quoted
 from serena_central.files.search import find_containing
 from serena_central.files.tree import Change, FileTree
@@ -75,7 +75,7 @@ class Finder:
         self._indexer = indexer
         self._encoding = encoding
         self._rebinds = rebinds
-        self._lacking: OrderedDict[tuple[str, bool], set[str]] = OrderedDict()
+        self._lacking: Lru[tuple[str, bool], set[str]] = Lru(WORDS_REMEMBERED, max_size=FILES_REMEMBERED, size_of=len)
         """Word (as a whole or a part) → files that were read for it in vain, and have not changed since."""
         self._batches = 0
 
@@ -185,8 +185,7 @@ class Finder:
         if not word or len(pending) == 1:
             return pending
         whole = not pattern.substring and word == pattern.last.name
-        lacking = self._lacking.setdefault((word, whole), set())
-        self._lacking.move_to_end((word, whole))
+        lacking = self._lacking.get((word, whole)) or set()
         unread = [path for path in pending if path not in lacking]
         failed = [path for path in unread if self._indexer.has_failed(path)]
         if self._size(failed) > READ_BYTES:
@@ -197,10 +196,8 @@ class Finder:
             return failed
         before = self._batches
         found = await find_containing(self._root, unread, word, whole=whole, encoding=self._encoding)
-        if self._batches == before:  # else a file may have changed after it was read
-            lacking.update(set(unread).difference(found))
-        while len(self._lacking) > WORDS_REMEMBERED or sum(map(len, self._lacking.values())) > FILES_REMEMBERED:
-            self._lacking.popitem(last=False)
+        if unread and self._batches == before:  # else a file may have changed after it was read
+            self._lacking[word, whole] = lacking.union(unread).difference(found)
         return [*found, *failed]
 
     def _size(self, paths: Iterable[str]) -> int:

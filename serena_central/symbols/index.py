@@ -5,13 +5,13 @@ them over without decoding any. A name leads to its files; the few that fit are 
 kept. The index knows no server and no clock: `indexing/` fills it.
 """
 
-from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator
 from itertools import chain, islice
 from typing import NamedTuple
 
 import msgspec
 
+from serena_central.core.lru import Lru
 from serena_central.core.pacing import paced
 from serena_central.files.stamp import Stamp
 from serena_central.symbols.name_text import NAMES_PER_TEXT, NameText
@@ -111,7 +111,7 @@ class SymbolIndex:
         self._name_text = NameText()
         self._unmapped: dict[str, bytes] = {}
         """Restored files whose names lead nowhere yet → those names. They are searched as they are."""
-        self._decoded: OrderedDict[str, FileSymbols] = OrderedDict()
+        self._decoded: Lru[str, FileSymbols] = Lru(DECODED_FILES)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -183,7 +183,7 @@ class SymbolIndex:
                 del self._files_of_name[name]
                 self._file_of_name[name] = next(iter(left))
         del self._entries[path]
-        self._decoded.pop(path, None)
+        self._decoded.discard(path)
 
     def clear(self) -> None:
         """Forgets all files."""
@@ -195,12 +195,9 @@ class SymbolIndex:
         """The symbols of an indexed file. Raises KeyError for any other."""
         known = self._decoded.get(path)
         if known is not None:
-            self._decoded.move_to_end(path)
             return known
         file = _decoder.decode(self._entries[path].blob)
         self._decoded[path] = file
-        if len(self._decoded) > DECODED_FILES:
-            self._decoded.popitem(last=False)
         return file
 
     def is_cut(self, path: str) -> bool:

@@ -1,9 +1,11 @@
 """What sessions were told is wrong in projects, when they first asked: what a report compares with in the end."""
 
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from pathlib import Path
 from typing import Literal, NamedTuple
+
+from serena_central.core.lru import Lru
 
 Kind = Literal["broken", "unused"]
 
@@ -22,13 +24,12 @@ class Baselines:
     """In memory: after a restart nothing is known, and a report says so."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, Path, Kind], Baseline] = OrderedDict()
+        self._known: Lru[tuple[str, Path, Kind], Baseline] = Lru(MOST)
 
     def note(self, session: str, root: Path, kind: Kind, found: Counter[str]) -> None:
         """Remembers the first answer about a whole project."""
-        self._known.setdefault((session, root, kind), Baseline(time.time(), found))
-        while len(self._known) > MOST:
-            self._known.popitem(last=False)
+        if (session, root, kind) not in self._known:
+            self._known[session, root, kind] = Baseline(time.time(), found)
 
     def of(self, session: str, root: Path, kind: Kind) -> Baseline | None:
         return self._known.get((session, root, kind))

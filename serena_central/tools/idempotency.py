@@ -6,7 +6,6 @@ counts as never made. Of edits of earlier runs the journal knows, before the fir
 the store. How a request is recognized when it is sent again is the transport's business.
 """
 
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
@@ -49,7 +48,7 @@ class Idempotency:
     """Belongs to the event loop's thread."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._kept: dict[str, _Kept] = {}
         self._complete = False
         """Whether a key that is not known is new."""
         self._recalled = anyio.Event()

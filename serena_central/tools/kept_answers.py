@@ -1,9 +1,10 @@
 """Answers kept from one page to the next: bounded in number, size and age. Knows no tool and no project."""
 
 import time
-from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
+
+from serena_central.core.lru import Lru
 
 KEPT_S = 600.0
 """Nobody goes on after so long."""
@@ -29,7 +30,7 @@ class KeptAnswers:
     """Newest answers by what was asked. Belongs to the event loop's thread."""
 
     def __init__(self) -> None:
-        self._answers: OrderedDict[Hashable, Kept] = OrderedDict()
+        self._answers: Lru[Hashable, Kept] = Lru(KEPT_ANSWERS, max_size=KEPT_ITEMS, size_of=lambda kept: kept.items)
 
     def get(self, question: Hashable) -> Kept | None:
         """The last answer to a question, whether or not it is still true."""
@@ -39,16 +40,14 @@ class KeptAnswers:
     def keep(self, question: Hashable, state: Hashable, value: Any, items: int, notes: Sequence[str]) -> None:
         """Keeps an answer in place of the one before; `items` is how much there is of it."""
         self._drop_old()
-        self._answers.pop(question, None)
-        if items > KEPT_ITEMS:
-            return
         self._answers[question] = Kept(state, value, items, notes, time.monotonic())
-        total = sum(kept.items for kept in self._answers.values())
-        while total > KEPT_ITEMS or len(self._answers) > KEPT_ANSWERS:
-            _, dropped = self._answers.popitem(last=False)
-            total -= dropped.items
 
     def _drop_old(self) -> None:
         now = time.monotonic()
-        while self._answers and now - next(iter(self._answers.values())).at > KEPT_S:
-            self._answers.popitem(last=False)
+        old = [
+            question
+            for question, kept in zip(self._answers, self._answers.values(), strict=True)
+            if now - kept.at > KEPT_S
+        ]
+        for question in old:
+            self._answers.discard(question)

@@ -5,7 +5,6 @@ It reads files and asks no server: which places refer to the symbol is `possible
 
 import re
 import threading
-from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +12,7 @@ from typing import NamedTuple
 import anyio.to_thread
 
 from serena_central.core.errors import PathError
+from serena_central.core.lru import Lru
 from serena_central.core.text import Range, whole_word
 from serena_central.files.search import files_containing, find_containing
 from serena_central.files.text import FileText
@@ -121,9 +121,7 @@ class RecentTokens:
     be used in any thread."""
 
     def __init__(self, most: int = MOST_TOKENS) -> None:
-        self._most = most
-        self._known: OrderedDict[tuple[str, str], Tokens | None] = OrderedDict()
-        self._count = 0
+        self._known: Lru[tuple[str, str], Tokens | None] = Lru(max_size=most, size_of=_size)
         self._lock = threading.Lock()
 
     def of(self, identifier: str, read: FileText) -> Tokens | None:
@@ -131,15 +129,10 @@ class RecentTokens:
         key = identifier, read.digest
         with self._lock:
             if key in self._known:
-                self._known.move_to_end(key)
                 return self._known[key]
         found = tokens(identifier, read.text.content)
         with self._lock:
-            if key not in self._known:
-                self._known[key] = found
-                self._count += _size(found)
-            while self._count > self._most:
-                self._count -= _size(self._known.popitem(last=False)[1])
+            self._known[key] = found
         return found
 
 

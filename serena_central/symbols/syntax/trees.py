@@ -3,19 +3,19 @@
 Runs in the worker's process, like `outline`.
 """
 
-from collections import OrderedDict
 from functools import cache
 from importlib import import_module
 
 from tree_sitter import Language, Parser, Point, Query, Tree
 
+from serena_central.core.lru import Lru
 from serena_central.symbols.syntax.grammars import GRAMMARS, QUERIES
 
 KEPT = 4
 KEPT_BYTES = 500_000
 """Of the longest text whose tree is kept: a tree takes 60 times its text at the worst, ten times as a rule."""
 
-_kept: OrderedDict[tuple[str, bytes], Tree] = OrderedDict()
+_kept: Lru[tuple[str, bytes], Tree] = Lru(KEPT)
 
 
 @cache
@@ -34,8 +34,6 @@ def tree_of(identifier: str, source: bytes) -> Tree:
     if known is None:
         known = parsed(identifier, source)
         _keep(identifier, source, known)
-    else:
-        _kept.move_to_end((identifier, source))
     return known
 
 
@@ -73,8 +71,6 @@ def parsed(identifier: str, source: bytes) -> Tree:
 def _keep(identifier: str, source: bytes, tree: Tree) -> None:
     if len(source) <= KEPT_BYTES:
         _kept[identifier, source] = tree
-        if len(_kept) > KEPT:
-            _kept.popitem(last=False)
 
 
 def _point(source: bytes, offset: int) -> Point:

@@ -52,6 +52,7 @@ def test_a_table_is_added_or_replaced(before: str, after: str) -> None:
         'model = "o" # mine\n',
         '[mcp_servers.a]\ncommand = "x"\n\n[profiles.fast]\nmodel = "y"\n',
         "[[things]]\na = 1\n\n[[things]]\na = 2\n",
+        "[mcp_servers.one]\na = 1\n[z]\na = 1\n[mcp_servers.two]\na = 1\n",
         'a = 1\r\n[b]\r\nc = """\r\n[x]\r\n"""\r\n',
     ],
 )

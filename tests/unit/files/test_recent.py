@@ -81,4 +81,4 @@ def test_threads_may_read_at_the_same_time(tmp_path: Path, monkeypatch: pytest.M
     for thread in threads:
         thread.join(timeout=60)
     assert not wrong
-    assert texts._chars == sum(len(one.text.content) for one in texts._texts.values()) <= 30
+    assert texts._texts._size == sum(len(one.text.content) for one in texts._texts.values()) <= 30
