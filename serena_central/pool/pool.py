@@ -45,6 +45,7 @@ from serena_central.pool.slot import NOT_RUNNING, Slot
 from serena_central.pool.snapshot import ServerSnapshot, of_slot
 from serena_central.pool.state import Cause
 from serena_central.processes import scratch
+from serena_central.processes.usage import Usage
 
 logger = logging.getLogger(__name__)
 
@@ -110,8 +111,10 @@ class LanguageServerPool:
         policy: PoolPolicy,
         locate: Locate = locate,
         clock: Callable[[], float] = running_time,
+        usage: Callable[[LanguageServer], Usage] = LanguageServer.usage,
     ) -> None:
-        """`locate` finds a server's program, in a thread; `clock` is in seconds and never goes back."""
+        """`locate` finds a server's program and `usage` measures it, in threads; `clock` is in seconds and never goes
+        back."""
         self._bus = bus
         self._places = places
         self.policy = policy
@@ -130,6 +133,7 @@ class LanguageServerPool:
             interests=self._interests,
             ledger=self._ledger,
             clock=clock,
+            usage=usage,
         )
         self._watching_moved = anyio.Event()
         self._orders: MemoryObjectSendStream[Work] | None = None  # while the pool runs

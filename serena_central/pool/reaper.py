@@ -11,6 +11,7 @@ import anyio
 import anyio.to_thread
 
 from serena_central.config.settings import PoolPolicy
+from serena_central.lsp.client import LanguageServer
 from serena_central.pool.budget import make_room
 from serena_central.pool.interest import Interests
 from serena_central.pool.key import ServerKey
@@ -35,6 +36,7 @@ class Reaper:
         interests: Interests,
         ledger: Ledger,
         clock: Callable[[], float],
+        usage: Callable[[LanguageServer], Usage],
     ) -> None:
         self._slots = slots
         self._policy = policy
@@ -42,6 +44,7 @@ class Reaper:
         self._interests = interests
         self._ledger = ledger
         self._clock = clock
+        self._usage = usage
         self._measuring = anyio.Lock()  # the ledger is written by one at a time
 
     async def sweep(self) -> None:
@@ -86,7 +89,7 @@ class Reaper:
 
             def look() -> list[Usage]:
                 self._ledger.record([pid for _, pid in running])
-                return [run.server.usage() for run, _ in running]
+                return [self._usage(run.server) for run, _ in running]
 
             for (run, _), usage in zip(running, await anyio.to_thread.run_sync(look), strict=True):
                 run.measured(usage)

@@ -18,6 +18,7 @@ from serena_central.lsp.locate import Launch
 from serena_central.pool.key import WantedServer
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.pool.snapshot import ServerSnapshot
+from serena_central.processes.usage import Usage
 from tests.support.fakes import FAKE_SPEC, fake_launch, text_of
 
 PATIENCE_S = 60
@@ -47,9 +48,16 @@ class PoolBox:
         self.scripts: dict[str, dict[str, Any]] = {}
         self.gates: dict[str, threading.Event] = {}
         self.located: list[Path] = []
+        self.limits_mb: list[int] = []
+        """What each server that was started was to keep to."""
+        self.memory_mb: dict[str, int] = {}
+        """Root's name → what its server is measured to take; of others what it does."""
         self.seen: list[Event] = []
+        self.bus = bus
         self._news = news
-        self.pool = LanguageServerPool(bus=bus, places=self.places, policy=policy, locate=self._locate, clock=clock)
+        self.pool = LanguageServerPool(
+            bus=bus, places=self.places, policy=policy, locate=self._locate, clock=clock, usage=self._usage
+        )
 
     def wanted(self, name: str = "a", spec: ServerSpec = FAKE_SPEC, **settings: Any) -> WantedServer:
         """A server for the root of that name, which holds `code.py`."""
@@ -88,11 +96,15 @@ class PoolBox:
         self, spec: ServerSpec, root: Path, places: Places, *, untrusted: Path | None, memory_mb: int
     ) -> Launch:
         self.located.append(root)
-        del memory_mb  # the scripted server takes what it needs
+        self.limits_mb.append(memory_mb)
         gate = self.gates.get(root.name)
         if gate is not None:
             assert gate.wait(PATIENCE_S)
         return fake_launch(**self.scripts.get(root.name, {}))
+
+    def _usage(self, server: LanguageServer) -> Usage:
+        memory_mb = self.memory_mb.get(server.root.name)
+        return server.usage() if memory_mb is None else Usage(memory_mb << 20)
 
 
 @asynccontextmanager

@@ -134,7 +134,7 @@ async def test_a_crash_loop_opens_the_breaker_and_callers_get_the_reason_at_once
         box.scripts["a"] = {}
         assert await box.pool.read(wanted, hover) == "v1:x = 1"
         assert (box.shown(wanted).breaker.state, box.shown(wanted).breaker.failures) == ("closed", 0)
-        states = [event.data["state"] for event in box.pool._bus.recent() if event.kind == "server.breaker"]
+        states = [event.data["state"] for event in box.bus.recent() if event.kind == "server.breaker"]
         assert states == ["open", "half_open", "open", "half_open", "closed"]
 
 

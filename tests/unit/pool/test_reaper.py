@@ -3,16 +3,16 @@
 import os
 import signal
 from pathlib import Path
-from typing import Any
 
 import anyio
 import msgspec
 import pytest
 
 from serena_central.core.errors import ServerUnavailable
-from serena_central.lsp.locate import Launch
+from serena_central.lsp.catalogue import ServerSpec
+from serena_central.pool.reaper import Reaper
+from serena_central.pool.run import Run
 from serena_central.pool.state import RunState
-from serena_central.processes.usage import Usage
 from tests.support.fakes import FAKE_SPEC, logged
 from tests.support.pools import PATIENCE_S, PoolBox, hover, pool_box
 
@@ -21,9 +21,12 @@ pytestmark = pytest.mark.anyio
 MB = 1024 * 1024
 
 
-async def use(box: PoolBox, name: str = "a", times: int = 1) -> None:
+SMALL = msgspec.structs.replace(FAKE_SPEC, memory_mb=1)
+
+
+async def use(box: PoolBox, name: str = "a", times: int = 1, *, spec: ServerSpec = FAKE_SPEC) -> None:
     for _ in range(times):
-        async with box.pool.lease(box.wanted(name)):
+        async with box.pool.lease(box.wanted(name, spec)):
             pass
 
 
@@ -157,53 +160,42 @@ async def test_a_drain_that_takes_too_long_is_ended(tmp_path: Path) -> None:
 
 
 async def test_the_least_recently_used_idle_server_makes_room(tmp_path: Path) -> None:
-    async with pool_box(tmp_path) as box:
+    async with pool_box(tmp_path, memory_budget_mb=100) as box:
         for name in ("first", "second", "third"):
-            await use(box, name)
+            await use(box, name, spec=SMALL)
             box.clock.advance(1)
-        await use(box, "first")
+        await use(box, "first", spec=SMALL)
+        box.memory_mb.update(first=40, second=40, third=40)
         await box.pool.sweep()
-        third = box.shown(box.wanted("third"))
-        assert third.memory_bytes > MB
-        sizes = [shown.memory_bytes for shown in box.pool.snapshot()]
-        box.pool._reaper._budget_bytes = sum(sizes) - 1
-        box.pool._reaper._make_room()  # by the figures that are known: another measurement may tell others
-        assert [box.shown(box.wanted(name)).state for name in ("first", "third")] == [RunState.IDLE] * 2
         expired = await box.moved("expired", reason="memory budget")
         assert expired.project == str(box.wanted("second").root)
+        assert [box.shown(box.wanted(name, SMALL)).state for name in ("first", "third")] == [RunState.IDLE] * 2
 
 
 async def test_an_idle_server_that_holds_most_of_the_budget_goes_before_those_unused_for_longer(tmp_path: Path) -> None:
-    async with pool_box(tmp_path) as box:
+    async with pool_box(tmp_path, memory_budget_mb=100) as box:
         for name in ("small", "other", "huge"):
-            await use(box, name)
+            await use(box, name, spec=SMALL)
             box.clock.advance(1)
+        box.memory_mb.update(small=30, other=20, huge=60)  # as a huge answer leaves it
         await box.pool.sweep()
-        (run,) = [run for run in box.pool._reaper._runs() if run.wanted.root.name == "huge"]
-        others = sum(shown.memory_bytes for shown in box.pool.snapshot()) - run.memory_bytes
-        run.measured(Usage(3 * others))  # as a huge answer leaves it
-        box.pool._reaper._budget_bytes = 2 * others
-        box.pool._reaper._make_room()
         expired = await box.moved("expired", reason="memory budget")
         assert expired.project == str(box.wanted("huge").root)
-        assert f"used {3 * others >> 20} MB" in expired.data["reason"]
-        assert [box.shown(box.wanted(name)).state for name in ("small", "other")] == [RunState.IDLE] * 2
+        assert "used 60 MB" in expired.data["reason"]
+        assert [box.shown(box.wanted(name, SMALL)).state for name in ("small", "other")] == [RunState.IDLE] * 2
+
+
+async def test_what_a_server_really_takes_is_measured(tmp_path: Path) -> None:
+    async with pool_box(tmp_path) as box:
+        await use(box)
+        await box.pool.sweep()
+        assert box.shown(box.wanted("a")).memory_bytes > MB
 
 
 async def test_a_server_is_told_its_part_of_the_budget(tmp_path: Path) -> None:
-    out = tmp_path / "limit"
     async with pool_box(tmp_path, memory_budget_mb=6000) as box:
-        located = box.pool._locate
-
-        def locate(*arguments: Any, **more: Any) -> Launch:
-            launch = located(*arguments, **more)
-            command = ["/bin/sh", "-c", f'echo "$GOMEMLIMIT" > {out}; exec "$@"', "sh", *launch.command]
-            env = {**launch.env, "GOMEMLIMIT": f"{more['memory_mb']}MiB"}
-            return msgspec.structs.replace(launch, command=command, env=env)
-
-        box.pool._locate = locate
         await use(box)
-    assert out.read_text() == "3000MiB\n"
+        assert box.limits_mb == [3000]
 
 
 async def test_a_sweep_retires_idle_servers_until_the_rest_fits(tmp_path: Path) -> None:
@@ -231,18 +223,18 @@ async def test_a_replacement_that_the_budget_refuses_waits_for_a_later_sweep(tmp
             async with box.pool.lease(box.wanted("a")) as server:
                 assert await hover(server) == "v1:x = 1"
             assert len(box.located) == 1
-        kinds = [event.kind for event in box.pool._bus.recent()]
+        kinds = [event.kind for event in box.bus.recent()]
         assert "server.replacement_postponed" in kinds
 
 
 async def test_a_worn_out_server_that_makes_room_for_its_own_successor_is_simply_followed_by_it(tmp_path: Path) -> None:
-    async with pool_box(tmp_path, max_calls=2) as box:
+    # Enough for what runs, too little for what the catalogue expects of one more.
+    async with pool_box(tmp_path, max_calls=2, memory_budget_mb=FAKE_SPEC.memory_mb - 1) as box:
+        box.memory_mb["a"] = FAKE_SPEC.memory_mb
         await use(box)
-        box.pool._reaper._budget_bytes = 1
         async with box.pool.lease(box.wanted("a")):
-            assert "server.replacement_postponed" in [event.kind for event in box.pool._bus.recent()]
-        # Enough for what runs, too little for what the catalogue expects of one more.
-        box.pool._reaper._budget_bytes = (FAKE_SPEC.memory_mb - 1) * MB
+            assert "server.replacement_postponed" in [event.kind for event in box.bus.recent()]
+        box.memory_mb["a"] = 1
         await box.pool.sweep()
         await box.moved("expired", reason="memory budget", run=1)
         await use(box)
@@ -263,7 +255,16 @@ async def test_an_idle_server_that_does_not_answer_a_ping_is_replaced(tmp_path: 
         await box.moved("expired", reason="hang: an idle server did not answer a ping")
 
 
-async def test_a_ping_that_finds_the_server_in_use_leaves_it_to_the_calls(tmp_path: Path) -> None:
+async def test_a_ping_that_finds_the_server_in_use_leaves_it_to_the_calls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, answers = anyio.Event(), Run.answers
+
+    async def seen(run: Run) -> bool:
+        asked.set()
+        return await answers(run)
+
+    monkeypatch.setattr(Run, "answers", seen)
     async with pool_box(tmp_path, health_timeout_s=0.2, health_interval_s=60) as box:
         await use(box)
         pid = box.shown(box.wanted("a")).pid
@@ -274,11 +275,12 @@ async def test_a_ping_that_finds_the_server_in_use_leaves_it_to_the_calls(tmp_pa
             checked = anyio.Event()
 
             async def check() -> None:
-                await box.pool._reaper._check_health()
+                await box.pool.sweep()
                 checked.set()
 
             tasks.start_soon(check)
-            await anyio.wait_all_tasks_blocked()
+            with anyio.fail_after(PATIENCE_S):
+                await asked.wait()
             async with box.pool.lease(box.wanted("a")):
                 with anyio.fail_after(PATIENCE_S):
                     await checked.wait()
@@ -309,12 +311,12 @@ async def test_the_pool_sweeps_by_itself_and_survives_a_sweep_that_fails(
     async with pool_box(tmp_path, idle_check_s=0.01) as box:
         failed = anyio.Event()
 
-        async def fail() -> None:
+        async def fail(_reaper: Reaper) -> None:
             failed.set()
             raise RuntimeError("a bug")
 
         with monkeypatch.context() as patch:
-            patch.setattr(box.pool._reaper, "sweep", fail)
+            patch.setattr(Reaper, "sweep", fail)
             with anyio.fail_after(60):
                 await failed.wait()
         await use(box)
