@@ -10,19 +10,22 @@ import anyio.to_thread
 from serena_central.core.errors import LanguageServerError, PathError
 from serena_central.core.text import Text
 from serena_central.files.stamp import Stamp
-from serena_central.files.text import decode, read_bytes
+from serena_central.files.text import MAX_BYTES, decode, read_bytes
 from serena_central.symbols.indexing.symbol_source import Outline, Read
 from serena_central.symbols.symbol import Symbol
 from serena_central.symbols.syntax.grammars import Grammar, grammar_of
 from serena_central.symbols.syntax.messages import Claimed, Declared, Edit, Occurrence, Packed
-from serena_central.symbols.syntax.reader import MAX_BYTES, SyntaxReader
+from serena_central.symbols.syntax.reader import SyntaxReader, check_length, encoded
+from serena_central.symbols.syntax.skimming import longest
 
 logger = logging.getLogger(__name__)
 
 
 class _Content(NamedTuple):
+    """`source` is valid UTF-8."""
+
     stamp: Stamp
-    text: str
+    source: bytes
 
 
 class SyntaxAccess:
@@ -67,28 +70,35 @@ class SyntaxAccess:
         """
         assert self._reader is not None, "grammar() found none"
         texts = await anyio.to_thread.run_sync(self._contents, paths)
-        asked = [(self._identifier(path), one.text) for path, one in texts.items() if isinstance(one, _Content)]
+        asked = [(self._identifier(path), one.source) for path, one in texts.items() if isinstance(one, _Content)]
         answers = iter(await self._reader.packed(asked))
         found: list[Read | LanguageServerError | PathError] = []
         for path in paths:
             one = texts[path]
-            if isinstance(one, PathError):
+            if not isinstance(one, _Content):
                 found.append(one)
                 continue
             answer = next(answers)
             found.append(Read(one.stamp, answer) if isinstance(answer, Packed) else answer)
         return found
 
-    def _contents(self, paths: Sequence[str]) -> "dict[str, _Content | PathError]":
+    def _contents(self, paths: Sequence[str]) -> "dict[str, _Content | LanguageServerError | PathError]":
         """The texts of files that nobody reads again soon; in a thread."""
-        found: dict[str, _Content | PathError] = {}
+        found: dict[str, _Content | LanguageServerError | PathError] = {}
         for path in paths:
+            identifier = self._identifier(path)
             try:
-                data, stamp = read_bytes(self._root / path, max_bytes=MAX_BYTES)
-                found[path] = _Content(stamp, decode(data, path, self._encoding).content)
-            except PathError as error:
+                data, stamp = read_bytes(self._root / path, max_bytes=max(MAX_BYTES, longest(identifier)))
+                check_length(identifier, len(data))  # says the same of all such files, which are counted together
+                found[path] = _Content(stamp, self._in_utf8(data, path))
+            except (LanguageServerError, PathError) as error:
                 found[path] = error
         return found
+
+    def _in_utf8(self, data: bytes, path: str) -> bytes:
+        if self._encoding is None and data.isascii() and b"\0" not in data:
+            return data  # as nearly all sources are
+        return encoded(decode(data, path, self._encoding).content)
 
     async def occurrences(self, path: str, name: str) -> list[Occurrence]:
         """Where a name stands in a file, and in what, by syntax; nothing where its language has no grammar.

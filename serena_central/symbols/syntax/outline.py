@@ -19,7 +19,7 @@ from serena_central.symbols.syntax.attributes import without_attributes
 from serena_central.symbols.syntax.jsdoc import declared_types
 from serena_central.symbols.syntax.macros import without_macros
 from serena_central.symbols.syntax.names import Name, name_of
-from serena_central.symbols.syntax.skimming import skimmed
+from serena_central.symbols.syntax.skimming import PARSED_BYTES, is_too_long, skimmed
 from serena_central.symbols.syntax.trees import parsed, tools, tree_of
 
 KINDS: Mapping[str, SymbolKind] = {
@@ -90,6 +90,8 @@ def outline(identifier: str, source: bytes) -> tuple[list[DocumentSymbol], bool]
     """The symbols of a text (valid UTF-8) in the language of an LSP identifier that `GRAMMARS` holds; and whether there
     is more in it than is looked at, because it nests too deeply."""
     skim = without_attributes(identifier, skimmed(identifier, source))
+    if is_too_long(skim):
+        raise ValueError(f"it has more than {PARSED_BYTES / 1e6:g} MB even without macros and bodies of functions")
     root = (tree_of if skim is source else parsed)(identifier, skim).root_node
     root = without_macros(identifier, skim, root)
     return _symbols(identifier, root, source), _is_deeper(root, DEEPEST)

@@ -29,13 +29,11 @@ from serena_central.symbols.syntax.messages import (
     Request,
     framed,
 )
+from serena_central.symbols.syntax.skimming import longest
 
 logger = logging.getLogger(__name__)
 
 NAME = "tree-sitter"
-
-MAX_BYTES = 5_000_000
-"""The longest text that is parsed: half a second's work. Longer ones are data."""
 
 MAX_ANSWER_BYTES = 64 << 20
 
@@ -105,30 +103,32 @@ class SyntaxReader:
 
         Raises LanguageServerError: too long, too hard to parse, or nothing is being served.
         """
-        answer = await self._answer(Request(identifier, _source(text)))
+        answer = await self._answer(Request(identifier, _source(identifier, text)))
         return Outline(answer.symbols, answer.cut)
 
     async def occurrences(self, identifier: str, text: str, name: str) -> list[Occurrence]:
         """Where a name stands in a text, and in what. Raises as `outline` does."""
-        return (await self._answer(Request(identifier, _source(text), name))).occurrences
+        return (await self._answer(Request(identifier, _source(identifier, text), name))).occurrences
 
     async def declared(self, identifier: str, text: str, claimed: Claimed) -> Declared:
         """What the syntax says of the range that a server claims for a symbol. Raises as `outline` does."""
-        return (await self._answer(Request(identifier, _source(text), claimed=claimed))).declared
+        return (await self._answer(Request(identifier, _source(identifier, text), claimed=claimed))).declared
 
     async def damage(self, identifier: str, text: str, edit: Edit) -> str:
         """What an edit breaks in a text, as a sentence; empty if nothing. Raises as `outline` does."""
-        return (await self._answer(Request(identifier, _source(text), edit=edit))).damage
+        return (await self._answer(Request(identifier, _source(identifier, text), edit=edit))).damage
 
-    async def packed(self, texts: Sequence[tuple[str, str]]) -> list[Packed | LanguageServerError]:
-        """What texts define, as the index keeps it, each with LSP's identifier of its language; in their order.
+    async def packed(self, texts: Sequence[tuple[str, bytes]]) -> list[Packed | LanguageServerError]:
+        """What texts (valid UTF-8) define, as the index keeps it, each with LSP's identifier of its language; in their
+        order.
 
         Raises LanguageServerError when nothing is being served.
         """
         orders: list[_Order | LanguageServerError] = []
-        for identifier, text in texts:
+        for identifier, source in texts:
             try:
-                orders.append(_Order(Request(identifier, _source(text), packed=True)))
+                check_length(identifier, len(source))
+                orders.append(_Order(Request(identifier, source, packed=True)))
             except LanguageServerError as error:
                 orders.append(error)
         await self._settled([order for order in orders if isinstance(order, _Order)], self._bulk)
@@ -266,10 +266,21 @@ def _refused(order: _Order) -> LanguageServerError:
     return LanguageServerError(NAME, f"it can't be read by syntax: {order.answer.error}")
 
 
-def _source(text: str) -> bytes:
-    source = text.encode("utf-8", "replace")
-    if len(source) > MAX_BYTES:
-        raise LanguageServerError(NAME, f"it is larger than {MAX_BYTES / 1e6:g} MB, the limit for reading by syntax")
+def encoded(text: str) -> bytes:
+    """A text as the parser takes it: lone surrogates become `?`."""
+    return text.encode("utf-8", "replace")
+
+
+def check_length(identifier: str, length: int) -> None:
+    """Raises LanguageServerError for a text of more bytes than are looked at in the language of an LSP identifier."""
+    limit = longest(identifier)
+    if length > limit:
+        raise LanguageServerError(NAME, f"it is larger than {limit / 1e6:g} MB, the limit for reading by syntax")
+
+
+def _source(identifier: str, text: str) -> bytes:
+    source = encoded(text)
+    check_length(identifier, len(source))
     return source
 
 

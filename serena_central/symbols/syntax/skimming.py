@@ -20,6 +20,22 @@ _MACROS = re.compile(rb"^%b(?:\n%b)*+" % (_DEFINE_LINE, _DEFINE_LINE), re.MULTIL
 
 _SKIMMED = {"c": _BODY}
 
+PARSED_BYTES = 5_000_000
+"""The longest text that is parsed: half a second's work. Longer ones are data."""
+
+SKIMMED_BYTES = 32_000_000
+"""The longest text of a language whose texts may lose that much: generated headers of macros have 25 MB."""
+
+
+def longest(identifier: str) -> int:
+    """How many bytes a text in the language of an LSP identifier may have to be read by syntax."""
+    return SKIMMED_BYTES if identifier in _SKIMMED else PARSED_BYTES
+
+
+def is_too_long(skim: bytes) -> bool:
+    """Whether what is left of a text is too long to be parsed."""
+    return len(skim) > PARSED_BYTES and len(skim) - skim.count(b" ") - skim.count(b"\n") > PARSED_BYTES
+
 
 def skimmed(identifier: str, source: bytes) -> bytes:
     """A text (in the language of an LSP identifier) with blanks in place of macros, and of bodies of functions."""

@@ -14,7 +14,8 @@ from serena_central.symbols.syntax import reader as reader_module
 from serena_central.symbols.syntax.grammars import GRAMMARS, SHORTHANDS
 from serena_central.symbols.syntax.messages import Packed
 from serena_central.symbols.syntax.occurrences import _INITIALIZERS, _PATTERNS
-from serena_central.symbols.syntax.reader import MAX_BYTES, SyntaxReader
+from serena_central.symbols.syntax.reader import SyntaxReader
+from serena_central.symbols.syntax.skimming import PARSED_BYTES
 from serena_central.symbols.syntax.trees import tools
 from tests.support.pools import until_gone
 
@@ -81,7 +82,7 @@ async def test_of_many_texts_the_one_that_holds_up_the_parser_costs_its_own_answ
         assert await names(reader, "x = 1") == ["x"]
         monkeypatch.setattr(reader_module, "ANSWER_S", 1)
         texts = [f"x{number} = 1" for number in range(5)]
-        found = await reader.packed([("python", text) for text in (*texts[:3], ENDLESS[:400_000], *texts[3:])])
+        found = await reader.packed([("python", text.encode()) for text in (*texts[:3], ENDLESS[:400_000], *texts[3:])])
         assert isinstance(found[3], LanguageServerError)
         assert [one.names for one in found if isinstance(one, Packed)] == [[f"x{number}"] for number in range(5)]
 
@@ -103,7 +104,7 @@ async def test_further_workers_share_many_texts_and_end_when_they_are_read(monke
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watch)
-            found = await reader.packed([("python", f"x{number} = 1\n" * 3000) for number in range(40)])
+            found = await reader.packed([("python", b"x%d = 1\n" % number * 3000) for number in range(40)])
             while len(workers()) > 2:
                 await anyio.sleep(0.05)
             tasks.cancel_scope.cancel()
@@ -143,7 +144,19 @@ async def test_what_is_too_long_or_asked_too_early_is_refused() -> None:
     with pytest.raises(LanguageServerError, match="starts or stops"):
         await reader.outline("python", "x = 1")
     with pytest.raises(LanguageServerError, match="5 MB, the limit"):
-        await reader.outline("python", "x" * (MAX_BYTES + 1))
+        await reader.outline("python", "x" * (PARSED_BYTES + 1))
+
+
+async def test_a_header_of_macros_may_be_longer_than_what_is_parsed() -> None:
+    macros = b"".join(b"#define REGISTER_%d_MASK 0x%08x\n" % (number, number) for number in range(200_000))
+    assert len(macros) > PARSED_BYTES
+    async with running() as reader:
+        found, other = await reader.packed(
+            [("c", macros + b"int after(void);\n"), ("c", b"int a = 1;\n" * (PARSED_BYTES // 10))]
+        )
+    assert isinstance(found, Packed)
+    assert found.names == ["after"]
+    assert isinstance(other, LanguageServerError)
 
 
 @pytest.mark.parametrize(
