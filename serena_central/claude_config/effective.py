@@ -71,6 +71,13 @@ class Effective:
             [rule for rule in rules if rule.verdict == "deny" or rule.tier is Tier.ENTERPRISE or not managed_only],
         )
 
+    def managed(self, key: str) -> tuple[Any, Place] | None:
+        """What the managed tier fixes under a top-level key, and where it stands."""
+        for one in reversed(self.files):
+            if one.file.tier is Tier.ENTERPRISE and key in one.value:
+                return one.value[key], one.document.place((key,))
+        return None
+
     def place_of(self, given: Given) -> Place:
         """Where a value of a layer stands."""
         document: Document | None = self._documents.get(given.layer)

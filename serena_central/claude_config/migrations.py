@@ -73,8 +73,8 @@ def _note(document: Document, path: tuple[str, ...], now: str) -> None:
 
 def rules_alone(value: Any) -> dict[str, Any]:
     """Of settings that can't be used as a whole: what restricts."""
-    permissions = as_object((as_object(value) or {}).get("permissions"))
-    if permissions is None:
-        return {}
+    settings = as_object(value) or {}
+    permissions = as_object(settings.get("permissions")) or {}
     kept = {name: permissions[name] for name in ("deny", "ask") if name in permissions}
-    return {"permissions": kept} if kept else {}
+    restricting: dict[str, Any] = {"permissions": kept} if kept else {}
+    return restricting | ({"trust": "never"} if settings.get("trust") == "never" else {})

@@ -10,7 +10,7 @@ from serena_central.claude_config.problems import KeyPath, Place, Problem, Sever
 from serena_central.claude_config.schema import settings_schema
 from serena_central.claude_config.shape import LEFT_OUT, Fitting
 from serena_central.claude_config.substitution import PLACES, SERVER_PLACES, substitute
-from serena_central.claude_config.tiers import TierFile
+from serena_central.claude_config.tiers import Tier, TierFile
 from serena_central.config.document import DocumentError, read_whole
 
 _SERVER_PATHS: tuple[KeyPath, ...] = tuple(("mcpServers", "*", *place) for place in SERVER_PLACES)
@@ -63,6 +63,14 @@ def _fitting(document: Document, file: TierFile, *, broken: bool) -> dict[str, A
     value = cast("dict[str, Any]", fitted)
     if file.rules_only:
         value = {"permissions": value["permissions"]} if "permissions" in value else {}
+    if "trust" in value and file.tier is not Tier.ENTERPRISE:
+        del value["trust"]
+        document.report(
+            Severity.NOTE,
+            ("trust",),
+            "trust counts in managed settings alone",
+            "your own choice is the setting trust in ~/.serena/serena_config.yml",
+        )
     if "mcpServers" in value:
         document.report(
             Severity.NOTE,

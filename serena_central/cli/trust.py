@@ -94,6 +94,8 @@ def _trust(trust: Trust, found: Sequence[Standing], *, yes: bool, as_json: bool)
     wanted = [one for one in found if not one.trusted]
     if not wanted:
         return
+    if wanted[0].state is State.NEVER:
+        trust.keep(wanted[0], "")  # raises, with who says so
     root, by = found[0].root, f"{getpass.getuser()}, at the command line"
     if yes:
         by += " with --yes"
@@ -122,6 +124,8 @@ def _revoke(trust: Trust, roots: Iterable[Path], *, as_json: bool) -> None:
         now = trust.standing(root)
         if now.state is State.SETTINGS:
             _say(f"{root}: still trusted by trusted_roots in your settings")
+        elif now.state in (State.ALWAYS, State.NEVER):
+            _say(f"{root}: {now.state}")
         else:
             _say(f"{root}: {now.state} any more" if was else f"{root}: was not trusted")
 

@@ -27,7 +27,10 @@ YES, NO = ("y", "yes"), ("", "n", "no")
 
 def offer_trust(places: Places) -> None:
     """Asks, if a person is there who has not been asked, and names no folders in the settings yet."""
-    if not _somebody_is_there() or places.asked_file.exists() or load_server_config({}).value.trusted_roots:
+    if not _somebody_is_there() or places.asked_file.exists():
+        return
+    settings = load_server_config({}).value
+    if settings.trusted_roots or settings.trust != "prompt":
         return
     suggested = _suggested()
     click.echo(

@@ -316,6 +316,13 @@ class ServerSettings(SharedSettings, kw_only=True, frozen=True):
             "may name programs, and language servers may execute what is in them."
         ),
     ] = []
+    trust: Annotated[
+        Literal["prompt", "never", "always"],
+        Meta(
+            description="Trust in repositories: prompt asks a person about each, never trusts none (approvals and "
+            "trusted_roots are ignored), always trusts every one. Managed settings can fix it."
+        ),
+    ] = "prompt"
     projects: Annotated[list[Folder], Meta(description="Roots of projects to register at startup.")] = []
     default_context: Annotated[str, Meta(description="Fallback context for clients without one.")] = "agent"
     execute_shell: Annotated[

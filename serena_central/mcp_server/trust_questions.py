@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from serena_central.core.errors import TrustRefused
 from serena_central.projects.registry import ProjectRegistry
-from serena_central.projects.trust.trust_decisions import MEANING, Standing, Trust
+from serena_central.projects.trust.trust_decisions import MEANING, Standing, State, Trust
 from serena_central.sessions.session import Session
 
 logger = logging.getLogger(__name__)
@@ -86,7 +86,7 @@ class TrustQuestions:
             return None
         standing, asked = self._trust.standing(project.root), self._asked.setdefault(session, set())
         what = standing.root, standing.digest
-        if standing.trusted or what in asked or len(_text(standing)) > MOST_SHOWN:
+        if standing.trusted or standing.state is State.NEVER or what in asked or len(_text(standing)) > MOST_SHOWN:
             return None
         asked.add(what)
         return standing

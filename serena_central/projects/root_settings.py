@@ -14,7 +14,7 @@ from serena_central.projects.superrepo.configuration import SuperRepo
 from serena_central.projects.superrepo.lookup import SuperRepos
 from serena_central.projects.trust.approvals import Approvals
 from serena_central.projects.trust.claude_source import ClaudeFiles
-from serena_central.projects.trust.trust_decisions import Configuration, Source, Trust
+from serena_central.projects.trust.trust_decisions import Configuration, Policy, Source, Trust
 
 
 class RootSettings:
@@ -36,7 +36,7 @@ class RootSettings:
         self.claude = ClaudeSettings(locations, self._watch)
         approvals = Approvals(places.trust_file)
         sources: list[Source] = [Configuration(self._super_repo_of), ClaudeFiles(self.claude.locations)]
-        self.trust = Trust(approvals, loaded.value.trusted_roots, sources)
+        self.trust = Trust(approvals, loaded.value.trusted_roots, sources, self._policy)
         self.super_repos = SuperRepos(
             lambda root: load_project_config(root, loaded, trusts=self.trust.allows),
             changed=changed,
@@ -52,6 +52,11 @@ class RootSettings:
     def stamp(self, root: Path) -> Hashable:
         """What differs when `read` may answer otherwise. Costs some microseconds."""
         return self._watch.get(("settings", root), lambda: self._files(root), lambda: self._stamp(root))
+
+    def _policy(self, root: Path) -> Policy:
+        found = self.claude.of(root)
+        fixed = found.managed("trust") if found is not None else None
+        return Policy(fixed[0], f"managed settings ({fixed[1]})") if fixed else Policy(self.loaded.value.trust)
 
     def _stamp(self, root: Path) -> Hashable:
         return self.trust.stamp(root), self.claude.access_key(root)

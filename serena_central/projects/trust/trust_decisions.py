@@ -1,6 +1,7 @@
 """Whether a person trusts a repository: the one mechanism for everything in it that can execute something.
 
-A root is trusted if the user's own settings name it (`trusted_roots`), or if a person approved it with the parts that
+Where the setting `trust` is not `prompt`, it decides alone; managed settings can fix it. Else a root is trusted if the
+user's own settings name it (`trusted_roots`), or if a person approved it with the parts that
 it has now. The parts are what *sources* tell: today the language servers' entries of its settings; whatever else a
 repository may bring adds a source of its own. Parts that change are trusted no more until a person has seen the
 difference. Not compared is what the repository's tools execute of its code (interpreters and compilers that lie in it,
@@ -21,7 +22,7 @@ import shlex
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from serena_central.config.load import executable_parts, settings_stamp
 from serena_central.config.trust import named_in_settings
@@ -79,7 +80,16 @@ class Configuration:
         return settings_stamp(root, repo.root if repo else None), repo.says_of(root) if repo else ()
 
 
+class Policy(NamedTuple):
+    """`choice`: the setting `trust` ("prompt": a person decides about each repository). `by`: where it is set."""
+
+    choice: Literal["prompt", "never", "always"] = "prompt"
+    by: str = "your settings"
+
+
 class State(StrEnum):
+    ALWAYS = "trusted, as every repository is by the setting trust: always"
+    NEVER = "not trusted, as no repository is by the setting trust: never"
     SETTINGS = "trusted by your settings"
     APPROVED = "trusted"
     CHANGED = "changed since it was trusted"
@@ -96,7 +106,7 @@ class Standing(NamedTuple):
 
     @property
     def trusted(self) -> bool:
-        return self.state in (State.SETTINGS, State.APPROVED)
+        return self.state in (State.ALWAYS, State.SETTINGS, State.APPROVED)
 
     @property
     def digest(self) -> str:
@@ -122,7 +132,15 @@ def _lines(parts: Iterable[ExecutablePart]) -> list[str]:
 class Trust:
     """Decides for all roots of this server. Blocks for the time of small files; remembers until their stamps differ."""
 
-    def __init__(self, approvals: Approvals, trusted_roots: Iterable[str], sources: Sequence[Source]) -> None:
+    def __init__(
+        self,
+        approvals: Approvals,
+        trusted_roots: Iterable[str],
+        sources: Sequence[Source],
+        policy: Callable[[Path], Policy] = lambda _root: Policy(),
+    ) -> None:
+        """`policy` gives the setting `trust` as it is for a root now."""
+        self._policy = policy
         self._approvals = approvals
         self._trusted_roots = list(trusted_roots)
         self._sources = sources
@@ -135,6 +153,9 @@ class Trust:
     def allows(self, root: Path, texts: Mapping[str, str]) -> bool:
         """Whether a person trusts the root with exactly these parts of its settings, by file: what was just read, and
         not what is on the disk by now. Parts that were not read are not looked at."""
+        choice = self._policy(root).choice
+        if choice != "prompt":
+            return choice == "always"
         if named_in_settings(root, self._trusted_roots):
             return True
         approval = self._approvals.of(root)
@@ -144,7 +165,7 @@ class Trust:
         return all(approved.get(place, "") == text for place, text in texts.items())
 
     def standing(self, root: Path) -> Standing:
-        stamp = self._approvals.stamp(), self._stamps_of_sources(root)
+        stamp = self._approvals.stamp(), self._policy(root), self._stamps_of_sources(root)
         kept = self._kept.get(root)
         if kept is None or kept[0] != stamp:
             kept = self._kept[root] = stamp, self._standing(root)
@@ -153,7 +174,7 @@ class Trust:
     def stamp(self, root: Path) -> Hashable:
         """What differs when the root's settings may, or a person decided about it. Costs some microseconds."""
         approval = self._approvals.of(root)
-        return approval and approval.digest, self._stamps_of_sources(root)
+        return approval and approval.digest, self._policy(root), self._stamps_of_sources(root)
 
     def file_stamp(self) -> Stamp:
         """What differs when anything was approved or revoked."""
@@ -181,8 +202,11 @@ class Trust:
     def keep(self, shown: Standing, by: str) -> None:
         """Keeps a person's yes to what was shown. May wait for another process: call it in a thread of a server.
 
-        Raises TrustRefused.
+        Raises TrustRefused, also where the setting `trust` leaves nothing to decide.
         """
+        if shown.state is State.NEVER:
+            by_whom = self._policy(shown.root).by
+            raise TrustRefused(f"No repository can be trusted: trust is never in {by_whom}. Nothing was changed.")
         self._approvals.put(shown.root, shown.parts, by)
 
     def revoke(self, root: Path) -> bool:
@@ -203,6 +227,9 @@ class Trust:
         return Standing(root, self._state(root, parts, approval), parts, approval)
 
     def _state(self, root: Path, parts: Iterable[ExecutablePart], approval: Approval | None) -> State:
+        choice = self._policy(root).choice
+        if choice != "prompt":
+            return State.ALWAYS if choice == "always" else State.NEVER
         if named_in_settings(root, self._trusted_roots):
             return State.SETTINGS
         if approval is None:

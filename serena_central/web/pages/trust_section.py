@@ -33,7 +33,7 @@ class ShownPart(msgspec.Struct, frozen=True):
 class Trusting(msgspec.Struct, frozen=True):
     """How a root stands. `digest` is of the `parts`; `difference` is a unified diff, empty where nothing changed.
 
-    `revocable`: a person approved it, so that this can be taken back here.
+    `can_trust`: a person can decide so here; `revocable`: a person approved it, so that this can be taken back here.
     """
 
     root: str
@@ -44,6 +44,7 @@ class Trusting(msgspec.Struct, frozen=True):
     parts: list[ShownPart]
     difference: str
     digest: str
+    can_trust: bool
     revocable: bool
     approved_at: float | None
     approved_by: str
@@ -62,6 +63,7 @@ async def trusting(visit: Visit) -> Trusting:
         parts=[ShownPart(part.place, part.source, part.text) for part in found.parts],
         difference=found.difference() if found.state is State.CHANGED else "",
         digest=found.digest,
+        can_trust=not found.trusted and found.state is not State.NEVER,
         revocable=found.approval is not None,
         approved_at=round(found.approval.at) if found.approval else None,
         approved_by=found.approval.by if found.approval else "",
