@@ -207,7 +207,7 @@ def test_a_mistake_is_an_error_that_names_file_and_key(folder: Path, file: str, 
 
 
 def test_the_page_of_languages_is_current() -> None:
-    written = Path(__file__).parents[3] / "docs" / "languages.md"
+    written = Path(__file__).parents[4] / "docs" / "languages.md"
     assert written.read_text(encoding="utf-8") == page(catalogue()), "run `make docs`"
 
 
