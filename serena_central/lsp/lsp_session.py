@@ -328,10 +328,15 @@ class LspSession:
         """
         method = question.method or METHODS[question.feature][0]
         opened = question.feature not in self._spec.documents.unopened
+        early = self.readiness.pending
         for pause in (*RETRY_PAUSES_S, None):
             try:
                 return await self._ask_once(method, question, shape, opened=opened)
             except ErrorAnswer as error:
+                if error.code == METHOD_NOT_FOUND and early:
+                    await self.readiness.wait()  # some know a request that they offer only when they have loaded
+                    early = False
+                    continue
                 if not opened and error.code not in (METHOD_NOT_FOUND, *self._spec.retry_codes):
                     opened = True
                     continue

@@ -415,6 +415,19 @@ async def test_what_is_not_offered_is_unsupported_and_a_denied_feature_too(file:
         assert await server.implementation(file, START) == []
 
 
+async def test_a_request_that_the_server_does_not_know_before_it_has_loaded_is_sent_again(file: Path) -> None:
+    readiness = Readiness(kind="notification", method="fake/status", field="quiet", value=True, grace_s=60, cap_s=60)
+    spec = msgspec.structs.replace(FAKE_SPEC, readiness=readiness)
+    ready = {"textDocument/hover": [{"method": "fake/status", "params": {"quiet": True}}]}
+    unknown = {"textDocument/hover": [-32601, -32601]}
+    async with running(fake_server(file.parent, spec, say_on=ready, errors=unknown)) as server:
+        with pytest.raises(Unsupported):  # the notification comes with the first answer: the second one is final
+            await server.hover(file, START)
+        assert await server.hover(file, START) == "v1:first"
+    async with running(fake_server(file.parent, spec, say_on=ready, errors={"textDocument/hover": [-32601]})) as server:
+        assert await server.hover(file, START) == "v1:first"
+
+
 async def test_settings_are_answered_by_section_and_unset_ones_with_an_empty_table(file: Path, log: Path) -> None:
     spec = msgspec.structs.replace(FAKE_SPEC, settings={"fake": {"deep": {"value": 1}}})
     sections = ["fake.deep", "fake.deep.value", "other", None]
