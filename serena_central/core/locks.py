@@ -8,6 +8,9 @@ from contextlib import asynccontextmanager
 import anyio
 import anyio.lowlevel
 
+from serena_central.core.progress import waiting_for
+from serena_central.core.quoting import quoted
+
 
 class NotInTime(Exception):
     """The lock `name` was not free in time; so many tasks were still `ahead`, its holder included."""
@@ -73,7 +76,11 @@ class KeyedLocks:
         if queue[0] is holder:
             return
         holder.first = anyio.Event()
-        with anyio.CancelScope(deadline=until):
+
+        def ahead() -> tuple[str, float | None]:
+            return f"{queue.index(holder)} ahead at {quoted(name)}", None
+
+        with waiting_for(ahead), anyio.CancelScope(deadline=until):
             await holder.first.wait()
         if queue[0] is not holder:
             raise NotInTime(name, queue.index(holder))

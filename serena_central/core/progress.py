@@ -28,6 +28,37 @@ def report(message: str, part: float | None = None) -> None:
         hears(escaped(message), part)
 
 
+Wait = Callable[[], tuple[str, float | None]]
+"""Says what is waited for, and how much of it is done, 0 to 1, or None where it can't be known."""
+
+_waits: ContextVar[list[Wait] | None] = ContextVar("waits", default=None)
+
+
+@contextmanager
+def noting_waits() -> Generator[list[Wait]]:
+    """What this task, and those that it starts, wait for at any moment inside the block: the outermost first."""
+    waits: list[Wait] = []
+    token = _waits.set(waits)
+    try:
+        yield waits
+    finally:
+        _waits.reset(token)
+
+
+@contextmanager
+def waiting_for(wait: Wait) -> Generator[None]:
+    """Says what the block waits for to whoever looks; costs a lookup where nobody does."""
+    waits = _waits.get()
+    if waits is None:
+        yield
+        return
+    waits.append(wait)
+    try:
+        yield
+    finally:
+        waits.remove(wait)
+
+
 @contextmanager
 def reporting_to(hears: Listener) -> Generator[None]:
     """Sends what this task reports inside the block to a listener."""

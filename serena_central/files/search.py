@@ -19,6 +19,7 @@ import regex
 from anyio.lowlevel import RunVar
 
 from serena_central.core.errors import InvalidArguments, PathError, PathNotFound
+from serena_central.core.progress import waiting_for
 from serena_central.files.glob import BadGlob, expand_braces, translate_part, translate_path
 from serena_central.files.pattern import Pattern
 from serena_central.files.text import DEFAULT_ENCODING, decode, encodings_of, read_bytes, read_each, read_quickly
@@ -90,9 +91,15 @@ async def search(
         limiter = anyio.CapacityLimiter(MOST_AT_ONCE)
         _limiter.set(limiter)
     stop = threading.Event()
-    work = partial(_search, root, list(paths), request, deadline_s, stop.is_set)
+    asked, read = list(paths), [0]
+    work = partial(_search, root, asked, request, deadline_s, stop.is_set, read)
+
+    def how_far() -> tuple[str, float | None]:
+        return f"{read[0]:,} of {len(asked):,} files searched", read[0] / max(len(asked), 1)
+
     try:
-        return await anyio.to_thread.run_sync(work, limiter=limiter, abandon_on_cancel=True)
+        with waiting_for(how_far):
+            return await anyio.to_thread.run_sync(work, limiter=limiter, abandon_on_cancel=True)
     finally:
         stop.set()
 
@@ -177,8 +184,14 @@ def _path_regex(glob: str) -> str:
 
 
 def _search(
-    root: Path, paths: Sequence[str], request: SearchRequest, deadline_s: float, stopped: Callable[[], bool]
+    root: Path,
+    paths: Sequence[str],
+    request: SearchRequest,
+    deadline_s: float,
+    stopped: Callable[[], bool],
+    read: list[int],
 ) -> SearchResult:
+    """`read[0]` counts the files."""
     source = regex.escape(request.pattern) if request.literal else request.pattern
     pattern = Pattern(source, dot_matches_newline=request.multiline, deadline=time.monotonic() + deadline_s)
     wanted, unwanted = glob_filter(request.include), glob_filter(request.exclude)
@@ -189,6 +202,7 @@ def _search(
     for number, path in enumerate(chosen):
         if stopped():
             break
+        read[0] = number
         data = _read(f"{root}/{path}", needed, result)
         if data is None:
             continue

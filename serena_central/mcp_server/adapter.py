@@ -5,9 +5,11 @@ It adds nothing to what tools answer. Transports, tokens and HTTP are not its bu
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any, cast
 
 import mcp_types as types
+import msgspec
 from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
@@ -16,9 +18,9 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 
 from serena_central.core import tracing
-from serena_central.core.errors import ToolRefused, UnknownProject
+from serena_central.core.errors import InvalidArguments, ToolRefused, UnknownProject
 from serena_central.core.progress import Listener
-from serena_central.mcp_server.errors import failed_result, protocol_error, wire
+from serena_central.mcp_server.errors import failed_result, protocol_error, result_of_era, wire
 from serena_central.mcp_server.progress import relaying
 from serena_central.mcp_server.results import call_result
 from serena_central.mcp_server.roots import asking_for_roots, folder_in_answers, learn_folder
@@ -27,6 +29,7 @@ from serena_central.mcp_server.subscriptions import Subscriptions
 from serena_central.mcp_server.trust_questions import AFTER, TrustQuestions
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
+from serena_central.tools.arguments import shown
 from serena_central.tools.call import ToolCaller
 from serena_central.tools.catalogue import Tool
 
@@ -97,12 +100,28 @@ class Adapter:
     async def _border(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Around every message: the session is known from the handshake on, and no error leaves untranslated."""
         try:
+            if ctx.method == "tools/call" and not isinstance((ctx.params or {}).get("arguments"), Mapping | None):
+                try:
+                    ctx = self._with_arguments(ctx)
+                except InvalidArguments as error:  # for the model to read: a protocol error often does not reach it
+                    return result_of_era(failed_result(error), ctx.protocol_version)
             result = await call_next(ctx)
             if ctx.method == "initialize":
                 self._identify(ctx)
         except Exception as error:
             raise protocol_error(error) from error
         return result
+
+    def _with_arguments(self, ctx: Context) -> Context:
+        """Arguments that a client sent as the text of an object are that object. Raises InvalidArguments."""
+        params = dict(ctx.params or {})
+        try:
+            params["arguments"] = msgspec.json.decode(params["arguments"], type=dict[str, Any])
+        except (msgspec.MsgspecError, TypeError, UnicodeError, RecursionError) as error:
+            tool = self._caller.tool(str(params.get("name")))
+            problem = f"arguments must be an object, not {shown(params['arguments'])}."
+            raise tool.wrong_arguments(problem) if tool else InvalidArguments(problem) from error
+        return replace(ctx, params=params)
 
     def _identify(self, context: Context, roots_folder: str | None = None) -> Session:
         sender = sender_of(context.request)

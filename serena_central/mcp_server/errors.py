@@ -8,11 +8,17 @@ import logging
 from typing import Any
 
 from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR, INVALID_REQUEST
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST
 from pydantic import ValidationError
 
 from serena_central.core.errors import NO_MEMORY, SerenaCentralError
 from serena_central.core.ids import new_call_id
+
+MODERN = "2026-07-28"
+"""The first version of the era without a handshake."""
+
+MOST_PROBLEMS = 5
+"""Named of a request's parameters."""
 
 logger = logging.getLogger(__name__)
 
@@ -27,12 +33,27 @@ def wire(result: dict[str, Any]) -> dict[str, Any]:
     return {"resultType": "complete", **result}
 
 
+def result_of_era(result: dict[str, Any], version: str) -> dict[str, Any]:
+    """A result in wire form that does not go through the SDK, for a protocol version."""
+    if version >= MODERN:
+        return result
+    return {key: value for key, value in result.items() if key != "resultType"}
+
+
 def protocol_error(error: Exception) -> Exception:
     """What to raise to the SDK for a request that is no tool call; its own errors pass as they are."""
-    if isinstance(error, MCPError | ValidationError):
+    if isinstance(error, MCPError):
         return error
+    if isinstance(error, ValidationError):
+        return MCPError(code=INVALID_PARAMS, message=f"Invalid params: {_invalid(error)}.", data="")
     code = INVALID_REQUEST if isinstance(error, SerenaCentralError) else INTERNAL_ERROR
     return MCPError(code=code, message=_explain(error))
+
+
+def _invalid(error: ValidationError) -> str:
+    """What is wrong where, without the values."""
+    said = error.errors(include_url=False, include_context=False, include_input=False)[:MOST_PROBLEMS]
+    return "; ".join(f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in said)
 
 
 def _explain(error: Exception) -> str:

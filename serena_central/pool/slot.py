@@ -117,11 +117,15 @@ class Slot:
             elif self.breaker.state is BreakerState.HALF_OPEN:
                 raise self._unavailable("it failed before, and one restart is being attempted; call again in a moment")
             progress.report(f"Starting {self.key.server} for {self.key.root}")
-            await run.settled.wait()
+            with progress.waiting_for(self._starting):
+                await run.settled.wait()
             if run.failure is not None:
                 raise run.failure.with_traceback(None)  # one instance for all who waited, as a future does
         self.take(run)
         return run
+
+    def _starting(self) -> tuple[str, float | None]:
+        return f"the language server {self.key.server} is starting", None
 
     def take(self, run: Run) -> None:
         run.life.take()

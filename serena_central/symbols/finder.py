@@ -43,6 +43,9 @@ ROUNDS = 40
 MAPPING_S = 0.5
 """How long names that a cache brought are waited for, where close ones are to be named."""
 
+FILES_WAITED_FOR = 500
+"""Of a project whose index is not complete, where close names are to be named; of more it takes too long."""
+
 FILES_SHOWN = 2
 """Of one close name."""
 
@@ -209,6 +212,9 @@ class Finder:
         of names spelt alike. Looks at `nearby.NAMES_COMPARED` names, in a thread."""
         with anyio.move_on_after(MAPPING_S):
             await self._indexer.map_names()
+        unread = self._indexer.pending_paths()
+        if len(unread) <= FILES_WAITED_FOR:  # a project that was just opened: its names are known in a moment
+            await self._indexer.ensure(unread, most_s=MAPPING_S)
         name, holder = pattern.last.name, bare(pattern.container.name) if pattern.container else ""
         hits = self._index.some(name, FILES_SHOWN, within, holder)
         if len(hits) < FEW:

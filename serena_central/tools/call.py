@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 
 from serena_central.config.settings import SharedSettings
 from serena_central.core import pending_waits, tracing
@@ -31,7 +32,7 @@ from serena_central.core.event_kinds import CallFinished
 from serena_central.core.events import Severity
 from serena_central.core.groups import told_by
 from serena_central.core.ids import new_call_id
-from serena_central.core.progress import Listener, reporting_to
+from serena_central.core.progress import Listener, reporting_to, waiting_for
 from serena_central.core.quoting import escaped, quoted
 from serena_central.core.running_time import running_time
 from serena_central.projects.editing.joint_edits import changing_nothing
@@ -64,11 +65,17 @@ CONTEXT_KEPT = 500
 PART_S = 25.0
 """How long one of several projects may take: then the others' answers are sent, and its own says so."""
 
+EMPTY_CHARS = 2000
+"""A longer answer is not looked at: it holds something."""
+
 HELPED = 3
 """Of several projects in which nothing was found: so many say what may be meant …"""
 
 HELP_S = 2.0
 """… and so long is looked for it."""
+
+NAMED = 3
+"""Projects of which a sign of life says that they have not answered."""
 
 PROJECTS_AT_ONCE = 8
 """Projects of one call that are asked at the same time: enough to hide a slow one, few enough to leave others room."""
@@ -232,9 +239,11 @@ class ToolCaller:
             checked_settings(call, tool, _root_of(call.session))
             with _until(call, _timeout_of(tool, settings), tool.name):
                 results = {"": await tool.function(call, **parsed)}
-        await _help_if_empty(call, results)
         notes = "\n".join(call.notes)
         fitted = fit(results, max(limit - len(notes), limit // 2), grouped=scope.grouped)
+        if fitted.data is not None and len(fitted.data) <= EMPTY_CHARS and _is_empty(results, fitted.data):
+            await _help_if_empty(call, tool)
+            notes = "\n".join(call.notes)
         answer = Answer([fitted.text, notes] if notes else [fitted.text], fitted.shortened, fitted.data)
         call.answer_chars = sum(map(len, answer.blocks))
         return answer
@@ -261,6 +270,12 @@ class ToolCaller:
             return {label: _failure(one) if isinstance(one, SerenaCentralError) else one for label, one in done.items()}
         places = anyio.CapacityLimiter(PROJECTS_AT_ONCE)
 
+        answered: set[str] = set()
+
+        def how_far() -> tuple[str, float | None]:
+            waiting = ", ".join(quoted(label) for label in [label for label in calls if label not in answered][:NAMED])
+            return f"{len(answered)} of {len(calls)} projects answered, not yet {waiting}", len(answered) / len(calls)
+
         async def one(label: str, project: Project) -> None:
             async with places:
                 try:
@@ -272,10 +287,12 @@ class ToolCaller:
                 except Exception:
                     logger.exception("%s: %s failed on %s", call.id, tool.name, project.root)
                     results[label] = {"error": f"Internal error. See the server's log, call {call.id}."}
+                answered.add(label)
 
-        async with anyio.create_task_group() as tasks:
-            for label, project in zip(calls, scope.projects, strict=True):
-                tasks.start_soon(one, label, project)
+        with waiting_for(how_far):
+            async with anyio.create_task_group() as tasks:
+                for label, project in zip(calls, scope.projects, strict=True):
+                    tasks.start_soon(one, label, project)
         _gather_notes(call, calls)
         return results | {name: _failure(error) for name, error in scope.failures.items()}
 
@@ -404,16 +421,31 @@ async def _labelled(label: str, help_: Callable[[], Awaitable[str]]) -> str:
     return f"{quoted(label)}: {note}" if note else ""
 
 
-async def _help_if_empty(call: ToolCall, results: Mapping[str, Any]) -> None:
-    """Adds the notes for an answer that holds nothing, if it holds nothing."""
+def _is_empty(results: Mapping[str, Any], data: str) -> bool:
+    """Whether an answer holds nothing, and is not just the page after a list's last."""
     if any(isinstance(result, Listing) and result.total for result in results.values()):
-        return
+        return False
+    return _holds_nothing(msgspec.json.decode(data))
+
+
+def _holds_nothing(value: Any) -> bool:
+    """Whether all lists and objects in it are empty; counts and names beside them do not matter."""
+    if isinstance(value, list):
+        return not value
+    parts = [part for part in value.values() if isinstance(part, list | dict)] if isinstance(value, dict) else []
+    return all(map(_holds_nothing, parts)) if parts else value == {}
+
+
+async def _help_if_empty(call: ToolCall, tool: Tool) -> None:
+    """Adds what may be meant, or what to do, to an answer that holds nothing."""
     left = HELPED
     with anyio.move_on_after(HELP_S):
         for help_ in call.if_empty:
             if left and (note := await help_()):
                 call.note(note)
                 left -= 1
+    if tool.if_empty and not call.notes:
+        call.note(tool.if_empty)
 
 
 def _root_of(session: Session) -> Path:

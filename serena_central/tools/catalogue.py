@@ -20,6 +20,7 @@ from msgspec import Meta
 from serena_central.config.settings import SharedSettings
 from serena_central.core.errors import InvalidArguments
 from serena_central.projects.scope import About
+from serena_central.tools.arguments import problems_of, unknown
 
 Shown = Literal["always", "optional", "super-repo"]
 """`super-repo`: in sessions that work in one."""
@@ -95,6 +96,8 @@ class Tool:
     ignored: frozenset[str]
     also: tuple[str, ...] = ()
     """Other names that calls may use."""
+    if_empty: str = ""
+    """A sentence for an answer that holds nothing: what that means, or what to call instead."""
     together: Together | None = None
     """Runs once before a call on several projects; each project's part finds the result in `call.together`."""
 
@@ -102,8 +105,7 @@ class Tool:
     def schema(self) -> dict[str, Any]:
         """JSON schema of the arguments: one flat object, nothing that only validators read. `project` and
         `semantic_context` are accepted by every tool, and listed where they have an effect."""
-        (_,), components = msgspec.json.schema_components([self.params])
-        (schema,) = components.values()
+        schema = self._accepted
         properties: dict[str, Any] = schema["properties"]
         if not self.on_project:
             unused = ([] if self.names_project else ["project"]) + ([] if self.takes_words else ["semantic_context"])
@@ -157,18 +159,30 @@ class Tool:
             if real not in known:
                 if name in self.ignored:
                     continue
-                raise InvalidArguments(f"{self.name} has no parameter {name!r}. Parameters: {', '.join(known)}.")
+                raise self.wrong_arguments(unknown(name, known))
             # null means "not given": clients without optional parameters send it.
             if value is None:
                 continue
             if real in renamed:
-                raise InvalidArguments(f"{self.name}: {real} is given twice. Parameters: {', '.join(known)}.")
+                raise self.wrong_arguments(f"{real} is given twice.")
             renamed[real] = value
         try:
             parsed = msgspec.convert(renamed, self.params, strict=False)
         except (msgspec.ValidationError, UnicodeError) as error:  # the latter: half of a surrogate pair
-            raise InvalidArguments(f"{self.name}: {error}. Parameters: {', '.join(known)}.") from error
+            problems = problems_of(self.params, renamed, self._accepted)
+            raise self.wrong_arguments(" ".join(problems) or f"{error}.") from error
         return msgspec.structs.asdict(parsed)
+
+    def wrong_arguments(self, problem: str) -> InvalidArguments:
+        """What a call is refused with: the sentences, and all parameters that there are."""
+        return InvalidArguments(f"{self.name}: {problem} Parameters: {', '.join(self.params.__struct_fields__)}.")
+
+    @cached_property
+    def _accepted(self) -> dict[str, Any]:
+        """JSON schema of all that is accepted."""
+        (_,), components = msgspec.json.schema_components([self.params])
+        (schema,) = components.values()
+        return schema
 
 
 def _plain(part: dict[str, Any]) -> dict[str, Any]:
@@ -222,6 +236,7 @@ def tool(
     also: tuple[str, ...] = (),
     aliases: Mapping[str, str] | None = None,
     ignored: tuple[str, ...] = (),
+    if_empty: str = "",
     together: Together | None = None,
 ) -> Callable[[Callable[..., Awaitable[Any]]], Callable[..., Awaitable[Any]]]:
     """Makes a function a tool under its own name; `also` are accepted names that are never listed."""
@@ -255,6 +270,7 @@ def tool(
             timeout_s=timeout_s,
             aliases={**ALIASES, **(aliases or {})},
             ignored=frozenset(ignored),
+            if_empty=if_empty,
             together=together,
             also=also,
         )

@@ -25,7 +25,10 @@ Grouped = dict[str, dict[str, dict[str, list[dict[str, Any]]]]]
 
 
 @tool(
-    "Diagnostics of a file", answers="by file, severity, symbol: list of {message, range, code?, source?}", paged=True
+    "Diagnostics of a file",
+    answers="by file, severity, symbol: list of {message, range, code?, source?}",
+    paged=True,
+    if_empty="No problems were reported.",
 )
 async def get_diagnostics_for_file(
     call: ToolCall,
@@ -48,6 +51,7 @@ async def get_diagnostics_for_file(
     shown="optional",
     paged=True,
     aliases={"relative_path": "reference_file"},
+    if_empty="No problems were reported.",
 )
 async def get_diagnostics_for_symbol(
     call: ToolCall,

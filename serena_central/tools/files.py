@@ -33,7 +33,14 @@ Folder = Annotated[str, Meta(description='Folder in the project; "." is its root
 SkipIgnored = Annotated[bool, Meta(description="Skip ignored files")]
 
 
-@tool("List a folder", answers="{dirs, files}", about="files", spans=True, paged=True)
+@tool(
+    "List a folder",
+    answers="{dirs, files}",
+    about="files",
+    spans=True,
+    paged=True,
+    if_empty="The folder is empty, or all in it is ignored or closed by a rule.",
+)
 async def list_dir(
     call: ToolCall,
     target: Project,
@@ -72,7 +79,13 @@ async def list_dir(
     )
 
 
-@tool("Find files", answers="{files}", about="files", paged=True)
+@tool(
+    "Find files",
+    answers="{files}",
+    about="files",
+    paged=True,
+    if_empty="No file matches. file_mask stands for a whole name, *part* for a part of one. list_dir lists all.",
+)
 async def find_file(
     call: ToolCall,
     target: Project,
@@ -157,7 +170,13 @@ async def read_file(
     )
 
 
-@tool("Search for a pattern", answers="by file: list of lines", about="files", paged=True)
+@tool(
+    "Search for a pattern",
+    answers="by file: list of lines",
+    about="files",
+    paged=True,
+    if_empty="No match. (?i) at the start ignores case; skip_ignored_files=false includes ignored files.",
+)
 async def search_for_pattern(
     call: ToolCall,
     target: Project,

@@ -4,16 +4,19 @@ For callers that listen to progress. What deeper layers report is passed on at o
 """
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 import anyio
 
-from serena_central.core.progress import Listener
+from serena_central.core.progress import Listener, Wait, noting_waits
 from serena_central.core.quoting import quoted
 from serena_central.tools.context import ToolCall
 
 INTERVAL_S = 3.0
+
+WAITS_SHOWN = 3
+"""At a time: the outermost, and the newest."""
 
 T = TypeVar("T")
 
@@ -23,13 +26,14 @@ async def with_heartbeat(call: ToolCall, listener: Listener, work: Callable[[Lis
     beats = _Beats(call, listener)
     failure: Exception | None = None
     result: list[T] = []
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(beats.run)
-        try:
-            result.append(await work(beats.report))
-        except Exception as error:  # noqa: BLE001 - raised below: a task group would wrap it
-            failure = error
-        tasks.cancel_scope.cancel()
+    with noting_waits() as beats.waits:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(beats.run)
+            try:
+                result.append(await work(beats.report))
+            except Exception as error:  # noqa: BLE001 - raised below: a task group would wrap it
+                failure = error
+            tasks.cancel_scope.cancel()
     if failure is not None:
         raise failure
     return result[0]
@@ -39,6 +43,7 @@ class _Beats:
     def __init__(self, call: ToolCall, listener: Listener) -> None:
         self._call = call
         self._listener = listener
+        self.waits: list[Wait] = []
         self._newest = ""
         self._part: float | None = None
         self._news = anyio.Event()
@@ -54,14 +59,19 @@ class _Beats:
             with anyio.move_on_after(INTERVAL_S) as silence:
                 await self._news.wait()
             if silence.cancelled_caught:
-                message, part = standing(self._call)
+                message, part = standing(self._call, self.waits)
                 last = f"; last: {self._newest}" if self._newest else ""
                 waited = anyio.current_time() - self._call.began
                 self._listener(f"{message}{last} ({waited:.0f} s)", self._part if part is None else part)
 
 
-def standing(call: ToolCall) -> tuple[str, float | None]:
-    """What a call that has reported nothing waits for, as far as its projects tell."""
+def standing(call: ToolCall, waits: Sequence[Wait] = ()) -> tuple[str, float | None]:
+    """What a call that has reported nothing waits for: by itself, else as far as its projects tell."""
+    if waits:
+        said = [wait() for wait in waits]
+        texts = list(dict.fromkeys(text for text, _ in said))
+        shown = texts if len(texts) <= WAITS_SHOWN else [texts[0], *texts[-WAITS_SHOWN + 1 :]]
+        return f"{call.tool}: {'; '.join(shown)}", next((part for _, part in said if part is not None), None)
     for project in call.projects:
         installing = project.languages.installing()
         if installing:

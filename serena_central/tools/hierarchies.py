@@ -24,6 +24,7 @@ Depth = Annotated[int, Meta(ge=1, le=10, description="Levels to follow")]
     shown="optional",
     aliases={"name_path_pattern": "name_path"},
     together=find_declarations,
+    if_empty="No calls were found. find_referencing_symbols lists other references.",
 )
 async def get_call_hierarchy(
     call: ToolCall,
@@ -43,6 +44,7 @@ async def get_call_hierarchy(
     shown="optional",
     aliases={"name_path_pattern": "name_path"},
     together=find_declarations,
+    if_empty="No related types were found.",
 )
 async def get_type_hierarchy(
     call: ToolCall,

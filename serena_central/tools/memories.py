@@ -42,7 +42,12 @@ async def read_memory(call: ToolCall, target: Project, memory_name: Name) -> str
     return framed(memory.content, f"The memory {quoted(memory.name)} of {of}")
 
 
-@tool("List memories", answers="{memories, read_only_memories?}", about="notes")
+@tool(
+    "List memories",
+    answers="{memories, read_only_memories?}",
+    about="notes",
+    if_empty="There are none yet. write_memory keeps what later sessions need; onboarding explains how to begin.",
+)
 async def list_memories(
     call: ToolCall, target: Project, topic: Annotated[str, Meta(description="Only memories below this topic")] = ""
 ) -> dict[str, Any]:

@@ -51,6 +51,7 @@ USE_CHARS = 80
     aliases={"name_path_pattern": "name_path"},
     together=find_declarations,
     paged=True,
+    if_empty="No references were found. search_for_pattern finds its name in texts, too.",
 )
 async def find_referencing_symbols(
     call: ToolCall,

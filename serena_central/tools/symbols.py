@@ -186,7 +186,12 @@ def _children(views: Sequence[SymbolView]) -> dict[str, list[dict[str, Any]]]:
     return by_kind
 
 
-@tool("Symbols overview", answers="by kind: names, nested; of a folder, by file", paged=True)
+@tool(
+    "Symbols overview",
+    answers="by kind: names, nested; of a folder, by file",
+    paged=True,
+    if_empty="No symbols were found. list_dir lists the files of a folder, read_file reads one.",
+)
 async def get_symbols_overview(
     call: ToolCall,
     target: Project,
@@ -258,6 +263,7 @@ def _overview(file: FileSymbols, container: int, depth: int) -> dict[str, list[A
     "Find symbols",
     answers="list of {name_path, kind, relative_path, body_location, body?, info?, children?}",
     paged=True,
+    if_empty="No symbol matches. search_for_pattern finds text.",
     aliases={"name_path": "name_path_pattern", "symbol": "name_path_pattern", "name": "name_path_pattern"},
 )
 async def find_symbol(
@@ -286,12 +292,18 @@ async def find_symbol(
     note_gaps(call, found.gaps)
     note_tree(call, target)
     if not hits:
-        await _note_nothing(call, target, name_path_pattern, relative_path, found.hits)
+        await _note_nothing(call, target, name_path_pattern, relative_path, found.hits, substring=substring_matching)
     return await _listed(call, target, hits, body=include_body, info=include_info, depth=depth)
 
 
 async def _note_nothing(
-    call: ToolCall, target: Project, pattern: str, relative_path: str, of_other_kinds: Sequence[Hit]
+    call: ToolCall,
+    target: Project,
+    pattern: str,
+    relative_path: str,
+    of_other_kinds: Sequence[Hit],
+    *,
+    substring: bool,
 ) -> None:
     """Says of an empty answer why it is empty, or what may be meant."""
     if of_other_kinds:
@@ -307,7 +319,14 @@ async def _note_nothing(
 
     async def near() -> str:
         close = await target.near(pattern, relative_path)
-        return f"No symbol matches {quoted(pattern)}. Close matches: {', '.join(close)}." if close else ""
+        if not close and (call.notes or substring):  # what they say explains it better
+            return ""
+        says = f"No symbol matches {quoted(pattern)}."
+        if close:
+            says += f" Close matches: {', '.join(close)}."
+        if not substring:
+            says += " substring_matching=true also finds names that contain it."
+        return f"{says} search_for_pattern finds text."
 
     call.if_empty.append(near)
 
@@ -383,6 +402,7 @@ def is_wanted(kind: int, include: frozenset[int], exclude: frozenset[int]) -> bo
     aliases={"name_path_pattern": "name_path"},
     together=find_declarations,
     paged=True,
+    if_empty="No implementations were found. find_referencing_symbols lists what refers to it.",
 )
 async def find_implementations(
     call: ToolCall, target: Project, name_path: NamePath, relative_path: InFile = "", include_info: Info = False
@@ -495,7 +515,13 @@ async def _callees(call: ToolCall, target: Project, hit: Hit) -> list[str]:
     return list(dict.fromkeys(node.in_short for node in sorted(nodes, key=lambda node: node.outside)))[:FEW]
 
 
-@tool("All symbols of a folder", answers="by file: name paths", shown="optional", paged=True)
+@tool(
+    "All symbols of a folder",
+    answers="by file: name paths",
+    shown="optional",
+    paged=True,
+    if_empty="No symbols were found. list_dir lists the files.",
+)
 async def find_all_symbols(
     call: ToolCall,
     target: Project,

@@ -73,7 +73,11 @@ async def get_current_config(call: ToolCall) -> dict[str, Any]:
     }
 
 
-@tool("List projects", answers="list of {name, root, open, files, indexed, sessions, servers}")
+@tool(
+    "List projects",
+    answers="list of {name, root, open, files, indexed, sessions, servers}",
+    if_empty="No project is known yet: pass the absolute path of a folder as project=.",
+)
 async def list_projects(call: ToolCall) -> list[Any]:
     """Known projects, their files and language servers. All tools take project (name or path, several with commas, "*"
     for all that are open) and semantic_context (the task in words, which picks the project)."""
@@ -217,7 +221,12 @@ async def query_project(
     return answer.blocks[0]
 
 
-@tool("List projects that can be queried", answers="list of names", shown="optional")
+@tool(
+    "List projects that can be queried",
+    answers="list of names",
+    shown="optional",
+    if_empty="No project is known yet: pass the absolute path of a folder as project_name.",
+)
 async def list_queryable_projects(call: ToolCall) -> list[str]:
     """Names of the projects that query_project and the argument `project` of every tool accept."""
     return call.services.projects.known_names()

@@ -1,12 +1,15 @@
 """While a call waits, a client that gave a token hears every few seconds what for, and how far it is."""
 
 import re
-from collections.abc import AsyncGenerator
+import threading
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
 import anyio
 import pytest
 
+from serena_central.app import Central
+from serena_central.files import search
 from serena_central.tools import heartbeat
 from serena_central.tools.heartbeat import standing
 from tests.support.central import RunningCentral, running_central, running_parts, session_of
@@ -73,3 +76,87 @@ async def test_a_beat_tells_how_many_files_are_indexed(tmp_path: Path, monkeypat
         (call,) = calls
         call.projects = [project]
         assert standing(call) == ("find_symbol: 'shop' is being indexed, 30 of 120 files", 0.25)
+
+
+async def heard_from(
+    parts: Central, tool: str, arguments: dict[str, object], wanted: str, then: Callable[[], object]
+) -> str:
+    """The first sign of life of a call that says `wanted`; the call ends after `then`."""
+    heard: list[str] = []
+    found = anyio.Event()
+
+    def hear(message: str, _part: float | None) -> None:
+        heard.append(message)
+        if wanted in message:
+            found.set()
+
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lambda: parts.caller.call(session_of(parts), tool, arguments, on_progress=hear))
+            await found.wait()
+            then()
+    return next(message for message in heard if wanted in message)
+
+
+async def test_a_search_tells_how_many_files_it_has_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heartbeat, "INTERVAL_S", 0.05)
+    scripted_ty(tmp_path)
+    root = scripted_project(tmp_path)
+    for number in range(5):
+        (root / f"note{number}.txt").write_text("hello\n")
+    real, go_on = search._read, threading.Event()
+
+    def slow(file: str, *rest: object) -> bytes | None:
+        if file.endswith("note3.txt"):
+            go_on.wait(20)
+        return real(file, *rest)
+
+    monkeypatch.setattr(search, "_read", slow)
+    async with running_parts(tmp_path) as parts:
+        arguments = {"substring_pattern": "hello", "relative_path": "", "project": str(root)}
+        said = await heard_from(parts, "search_for_pattern", arguments, "files searched", go_on.set)
+    assert re.search(r"search_for_pattern: \d+ of \d+ files searched \(\d+ s\)$", said)
+
+
+async def test_an_edit_tells_that_others_are_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heartbeat, "INTERVAL_S", 0.05)
+    scripted_ty(tmp_path)
+    root = scripted_project(tmp_path)
+    async with running_parts(tmp_path) as parts:
+        project = await parts.projects.open(root)
+        arguments = {"relative_path": "cart.py", "needle": "class", "repl": "class", "mode": "literal"}
+        release = anyio.Event()
+        async with anyio.create_task_group() as tasks:
+
+            async def hold(*, task_status: anyio.abc.TaskStatus[None]) -> None:
+                async with project.edits._queue.turn(["cart.py"]):
+                    task_status.started()
+                    await release.wait()
+
+            await tasks.start(hold)
+            said = await heard_from(
+                parts, "replace_content", arguments | {"project": str(root)}, "ahead at 'cart.py'", release.set
+            )
+    assert "replace_content: 1 ahead at 'cart.py'" in said
+
+
+async def test_several_projects_tell_which_have_not_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heartbeat, "INTERVAL_S", 0.05)
+    scripted_ty(tmp_path)
+    slow = scripted_project(tmp_path)
+    quick = tmp_path / "quick"
+    quick.mkdir()
+    (quick / "note.txt").write_text("hello\n")
+    (slow / "note3.txt").write_text("hello\n")
+    real, go_on = search._read, threading.Event()
+
+    def blocked(file: str, *rest: object) -> bytes | None:
+        if file.endswith("note3.txt"):
+            go_on.wait(20)
+        return real(file, *rest)
+
+    monkeypatch.setattr(search, "_read", blocked)
+    async with running_parts(tmp_path) as parts:
+        arguments = {"substring_pattern": "hello", "project": [str(slow), str(quick)]}
+        said = await heard_from(parts, "search_for_pattern", arguments, "1 of 2 projects", go_on.set)
+    assert "1 of 2 projects answered, not yet 'shop'; " in said

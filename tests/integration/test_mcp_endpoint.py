@@ -262,7 +262,8 @@ class TestBothEras:
     async def test_wrong_types_of_arguments_are_refused_and_do_no_harm(self, face: Face, era: Era) -> None:
         async with face.raw(era) as client:
             answer = await client.ask("tools/call", {"name": "echo", "arguments": [1, 2]})
-            assert answer["error"]["code"] == -32602
+            assert answer["result"]["isError"]
+            assert "arguments must be an object, not [1,2]." in text_of(answer["result"])
             assert text_of(await client.call("echo", text="fine")) == "fine"
 
     async def test_an_id_that_is_no_identifier_is_refused(self, face: Face, era: Era) -> None:
