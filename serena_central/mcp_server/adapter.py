@@ -39,7 +39,7 @@ INSTRUCTIONS = """\
 Code intelligence from language servers: find symbols by name path, their references, implementations and diagnostics, \
 and search files, without reading whole files. Name the project in the argument project= of a call (a name or an \
 absolute path; list_projects shows the known ones), unless you were started in it or made it the default by \
-activate_project, where that is listed. initial_instructions explains the tools."""
+activate_project, where that is listed. Line numbers are 0-based. initial_instructions explains the tools."""
 
 _MINUTE_MS = 60_000
 

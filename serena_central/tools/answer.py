@@ -5,7 +5,7 @@ progressively shorter forms, of which the first that fits is sent (tools/answer_
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -56,3 +56,14 @@ class Shaped(NamedTuple):
 
 def shaped(full: Callable[[], Any], *shorter: Form, narrow: str) -> Shaped:
     return Shaped((Form("", full), *shorter), narrow)
+
+
+def holds_nothing(value: Any) -> bool:
+    """Whether all lists and objects in an answer's data are empty; counts and names beside them do not matter."""
+    if isinstance(value, list):
+        return not value
+    if not isinstance(value, dict):
+        return False
+    members = cast("dict[str, Any]", value)
+    inner: list[Any] = [part for part in members.values() if isinstance(part, list | dict)]
+    return all(map(holds_nothing, inner)) if inner else not members

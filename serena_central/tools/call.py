@@ -40,7 +40,7 @@ from serena_central.projects.project import Project
 from serena_central.projects.scope import Ask, Scope, resolve_scope
 from serena_central.sessions.session import RunningCall, Session
 from serena_central.store.rows import ToolCallRow
-from serena_central.tools.answer import MAX_CHARS, Answer
+from serena_central.tools.answer import MAX_CHARS, Answer, holds_nothing
 from serena_central.tools.answer_limits import fit
 from serena_central.tools.catalogue import PATH_PARAMETERS, Tool
 from serena_central.tools.context import Services, ToolCall
@@ -425,15 +425,7 @@ def _is_empty(results: Mapping[str, Any], data: str) -> bool:
     """Whether an answer holds nothing, and is not just the page after a list's last."""
     if any(isinstance(result, Listing) and result.total for result in results.values()):
         return False
-    return _holds_nothing(msgspec.json.decode(data))
-
-
-def _holds_nothing(value: Any) -> bool:
-    """Whether all lists and objects in it are empty; counts and names beside them do not matter."""
-    if isinstance(value, list):
-        return not value
-    parts = [part for part in value.values() if isinstance(part, list | dict)] if isinstance(value, dict) else []
-    return all(map(_holds_nothing, parts)) if parts else value == {}
+    return holds_nothing(msgspec.json.decode(data))
 
 
 async def _help_if_empty(call: ToolCall, tool: Tool) -> None:
