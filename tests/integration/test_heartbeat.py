@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from serena_central.app import Central
+from serena_central.app import Application
 from serena_central.files import search
 from serena_central.tools import heartbeat
 from serena_central.tools.heartbeat import standing
@@ -79,7 +79,7 @@ async def test_a_beat_tells_how_many_files_are_indexed(tmp_path: Path, monkeypat
 
 
 async def heard_from(
-    parts: Central, tool: str, arguments: dict[str, object], wanted: str, then: Callable[[], object]
+    parts: Application, tool: str, arguments: dict[str, object], wanted: str, then: Callable[[], object]
 ) -> str:
     """The first sign of life of a call that says `wanted`; the call ends after `then`."""
     heard: list[str] = []
