@@ -4,6 +4,7 @@ Everything here can also be used by a command that starts a server in the backgr
 """
 
 import os
+import select
 import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -29,6 +30,9 @@ NOT_FOR_SERVERS = (
     *("VIRTUAL_ENV", "PYTHONHOME", "PYTHONPATH", "NODE_OPTIONS", "PWD", "OLDPWD"),
 )
 """What belongs to one conversation or one project; the server outlives both."""
+
+LEAVE = "import os, sys; os.fork() and os._exit(0); os.setsid(); os.execv(sys.argv[1], sys.argv[1:])"
+"""Makes a program a child of init: some clients (opencode) end all descendants of a proxy with it."""
 
 
 class Starter:
@@ -62,7 +66,7 @@ class Starter:
         return self._failure
 
     def reap(self) -> None:
-        """Takes note of the end of a server that was started here, so that it doesn't stay a zombie."""
+        """Takes note of the end of the program that has started a server, so that it doesn't stay a zombie."""
         if self._child is not None:
             self._child.poll()
 
@@ -78,17 +82,23 @@ class Starter:
                 await self._loop.sleep(POLL_S)
             if await answers():
                 return None
-            self._child = spawn_server(self._home)
-            return await self._await_answer(self._child, answers, deadline)
+            reader, writer = os.pipe()
+            try:
+                try:
+                    self._child = _spawn(self._home, [*_python(), "-S", "-c", LEAVE, *_serve()], (writer,))
+                finally:
+                    os.close(writer)
+                return await self._await_answer(reader, answers, deadline)
+            finally:
+                os.close(reader)
 
-    async def _await_answer(
-        self, child: "subprocess.Popen[bytes]", answers: Callable[[], Awaitable[bool]], deadline: float
-    ) -> str | None:
+    async def _await_answer(self, server: int, answers: Callable[[], Awaitable[bool]], deadline: float) -> str | None:
+        """`server` is the end of a pipe whose other end closes with the server."""
         ended_at: float | None = None
         while time.monotonic() < deadline:
             if await answers():
                 return None
-            if child.poll() is not None:
+            if _is_at_end(server):
                 # It ends, too, when another one was quicker: that one answers soon, or later on a busy machine.
                 ended_at = ended_at or time.monotonic()
                 if time.monotonic() - ended_at > 1 and not self._another_starts():
@@ -103,11 +113,28 @@ class Starter:
             return not lock_at_once(lock.fileno(), shared=True)
 
 
+def _is_at_end(pipe: int) -> bool:
+    """Nothing is written to it: it is readable at its end alone."""
+    return bool(select.select([pipe], [], [], 0)[0])
+
+
 def spawn_server(home: Home, arguments: Sequence[str] = ()) -> "subprocess.Popen[bytes]":
     """A server of its own session, in no project's folder, that outlives us. Its output goes to the start log.
 
     `arguments` are for `serve`.
     """
+    return _spawn(home, [*_serve(), *arguments])
+
+
+def _python() -> list[str]:
+    return [sys.executable, "-I"]
+
+
+def _serve() -> list[str]:
+    return [*_python(), "-m", "serena_central.cli", "serve"]
+
+
+def _spawn(home: Home, command: Sequence[str], pass_fds: tuple[int, ...] = ()) -> "subprocess.Popen[bytes]":
     import subprocess  # most proxies find a server that runs
 
     home.create()
@@ -116,7 +143,8 @@ def spawn_server(home: Home, arguments: Sequence[str] = ()) -> "subprocess.Popen
     log = os.open(home.start_log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         return subprocess.Popen(
-            [sys.executable, "-I", "-m", "serena_central.cli", "serve", *arguments],
+            command,
+            pass_fds=pass_fds,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

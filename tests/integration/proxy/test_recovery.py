@@ -91,6 +91,15 @@ async def test_ten_proxies_at_once_start_one_server_that_outlives_them(tmp_path:
         assert psutil.Process(running[0]).cwd() == str(tmp_path / "home")
 
 
+async def test_a_server_that_a_proxy_started_is_none_of_its_descendants(tmp_path: Path) -> None:
+    """opencode ends all of those when it ends."""
+    async with stopping_what_was_started(tmp_path), proxying(tmp_path, "modern") as client:
+        await client.session()
+        below = psutil.Process(client.process.pid).children(recursive=True)
+        assert server_pid(tmp_path) not in [process.pid for process in below]
+        assert os.getsid(server_pid(tmp_path)) == server_pid(tmp_path)
+
+
 async def test_without_a_server_and_without_starting_one_requests_are_told_why(tmp_path: Path) -> None:
     async with proxying(tmp_path, "modern", "--no-start") as client:
         await client.begin("tools/list", as_id="waiting")
