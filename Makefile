@@ -4,7 +4,7 @@ BIN := .venv/bin
 UV := $(BIN)/uv
 ARGS ?=
 
-.PHONY: types-linux types-macos types-windows docs setup serve test test-all coverage tests-of-ci browser screenshots servers smoke check check-wheel check-sdist conformance soak format bench clean
+.PHONY: types-linux types-macos types-windows docs setup serve test test-all coverage tests-of-ci test-clients browser screenshots servers smoke check check-wheel check-sdist conformance soak format bench clean
 
 setup: $(BIN)/.ready
 
@@ -45,7 +45,7 @@ tests-of-ci: coverage
 	$(BIN)/python scripts/run-tests $(PYTEST:pytest%=%) tests/unit tests/integration $(MEASURED:%=--ignore=%)
 
 # Everything there is, what is too slow for CI as well (half an hour): loops of faults, many servers, five minutes of soak.
-test-all: check check-sdist check-wheel conformance browser
+test-all: check check-sdist check-wheel conformance browser test-clients
 	$(MAKE) coverage
 	$(MAKE) test ARGS='-m "not browser"'
 	$(BIN)/python -m tests.soak
@@ -90,6 +90,16 @@ build/browser/node_modules: tests/browser/package.json tests/browser/package-loc
 	mkdir -p build/browser
 	cp tests/browser/package.json tests/browser/package-lock.json build/browser/
 	cd build/browser && $(NPM) ci --silent --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+# Real coding agents from npm, each in a home of its own and with a scripted model; some minutes and 1.2 GB.
+test-clients: setup build/clients/node_modules
+	$(BIN)/python -m pytest -n 2 -m clients tests/clients $(ARGS)
+
+build/clients/node_modules: tests/clients/package.json tests/clients/package-lock.json
+	mkdir -p build/clients
+	cp tests/clients/package.json tests/clients/package-lock.json build/clients/
+	cd build/clients && $(NPM) ci --silent --ignore-scripts --no-audit --no-fund
 	@touch $@
 
 # The pictures of the documentation.
