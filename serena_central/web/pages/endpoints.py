@@ -15,7 +15,8 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from serena_central.access.auth import login_of
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.ids import new_call_id
-from serena_central.web.pages.forms import ForeignRequest, Form, login_required, read_form
+from serena_central.web.pages.csrf import ForeignRequest, login_required
+from serena_central.web.pages.forms import Form, read_form
 from serena_central.web.pages.live import Live
 from serena_central.web.pages.page import BELOW, Frame, Link, Page, Visit
 from serena_central.web.pages.rendering import render
