@@ -229,7 +229,7 @@ def _services(runs: list[Run], base: _Base, built: _Projects, catalogue: Catalog
         validation=validation,
         analysis_runs=analysis_runs,
         catalogue=catalogue,
-        offer=Offer(settings, catalogue, _profiles(bus), projects, repos),
+        offer=Offer(settings, catalogue, _profiles(bus), projects, repos, claude),
     )
 
 

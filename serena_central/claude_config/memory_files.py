@@ -16,6 +16,9 @@ from serena_central.config.document import DocumentError, read_whole
 
 NAME, LOCAL_NAME = "CLAUDE.md", "CLAUDE.local.md"
 
+_USER_FOLDERS = {"AGENTS.md": ".codex", "GEMINI.md": ".gemini"}
+"""Other clients' memory file → the folder in a user's home that holds it for all projects."""
+
 MOST_HOPS = 4
 """Of imports, from a memory file on."""
 
@@ -97,8 +100,9 @@ def _places(
 ) -> Iterator[tuple[Path, Origin, Path | None]]:
     """File, origin, and the folder that it must not lead out of."""
     yield locations.managed_folder / NAME, Origin.MANAGED, None
-    for name in (NAME, *names):
-        yield locations.user_folder / name, Origin.USER, None
+    yield locations.user_folder / NAME, Origin.USER, None
+    for name in names:
+        yield locations.home / _USER_FOLDERS.get(name, FOLDER) / name, Origin.USER, None
     for folder in reversed(root.parents[:-1]):
         yield from ((path, Origin.ABOVE, None) for path in _of(folder, names))
     yield from ((path, Origin.ROOT, root) for path in _of(root, names))

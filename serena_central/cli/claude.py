@@ -133,7 +133,8 @@ def _memory(found: Effective, root: Path, touched: tuple[Path, ...] = (), names:
         decision = found.permissions.reading(path.relative_to(root).as_posix())
         return str(decision.rule) if decision else None
 
-    return memory_files(root, touched, names=names, trusted=_trusts(root), readable=readable)
+    named = [*load_server_config({}).value.memory_files, *names]
+    return memory_files(root, touched, names=list(dict.fromkeys(named)), trusted=_trusts(root), readable=readable)
 
 
 @command.command(

@@ -323,6 +323,10 @@ class ServerSettings(SharedSettings, kw_only=True, frozen=True):
             "trusted_roots are ignored), always trusts every one. Managed settings can fix it."
         ),
     ] = "prompt"
+    memory_files: Annotated[
+        list[Literal["AGENTS.md", "GEMINI.md"]],
+        Meta(description="Files of other clients that count as memory beside CLAUDE.md."),
+    ] = []
     projects: Annotated[list[Folder], Meta(description="Roots of projects to register at startup.")] = []
     default_context: Annotated[str, Meta(description="Fallback context for clients without one.")] = "agent"
     execute_shell: Annotated[

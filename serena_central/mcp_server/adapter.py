@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 import mcp_types as types
 import msgspec
@@ -66,6 +67,8 @@ class Adapter:
         self._caller = caller
         self._questions = questions
         self.subscriptions = Subscriptions()
+        self._switched_off: WeakKeyDictionary[Session, frozenset[str]] = WeakKeyDictionary()
+        """Tools that permission rules kept out of what a session was shown last."""
         self._listings: dict[tuple[bool | str, ...], list[dict[str, Any]]] = {}
         self.server: Server[Any] = Server(
             SERVER_NAME,
@@ -141,9 +144,18 @@ class Adapter:
             await context.session.send_tool_list_changed()
         await self.subscriptions.publish(session, ToolsListChanged())
 
+    async def _follow_rules(self, session: Session, context: Context) -> None:
+        """Tells a client that its list is another one, if permission rules switch other tools off than when it was
+        listed. Seen at its next call: who does not call needs no list."""
+        now = self._caller.switched_off(session)
+        if self._switched_off.setdefault(session, now) != now:
+            self._switched_off[session] = now
+            await self._tools_changed(session, context)
+
     async def _list_tools(self, context: Context, _params: types.PaginatedRequestParams) -> HandlerResult:
         session = self._identify(context)
         tools, plain = self._caller.tools_for(session), self._caller.wants_plain_schemas(session)
+        self._switched_off[session] = self._caller.switched_off(session)
         shown = (plain, *(tool.name for tool in tools))
         listing = self._listings.get(shown)
         if listing is None:
@@ -168,6 +180,7 @@ class Adapter:
         """One call to its result. Every failure is a result, too, so that the model gets to read it."""
         try:
             session = self._identify(context, folder_in_answers(params.input_responses))
+            await self._follow_rules(session, context)
             before = session.modes, session.active_project
             if self._questions is not None and params.input_responses is not None:
                 await self._questions.take(session, params.input_responses)

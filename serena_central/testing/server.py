@@ -125,6 +125,9 @@ class _ScriptedTools(ToolCaller):
     def tools_for(self, session: Session) -> list[Tool]:
         return list(CATALOGUE)
 
+    def switched_off(self, session: Session) -> frozenset[str]:
+        return frozenset()
+
     def wants_plain_schemas(self, session: Session) -> bool:
         return False
 

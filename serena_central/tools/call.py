@@ -12,7 +12,6 @@ import time
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -49,6 +48,7 @@ from serena_central.tools.idempotency import Idempotency, idempotency_key
 from serena_central.tools.joining import edit_all
 from serena_central.tools.listing import Listing, page
 from serena_central.tools.permissions import checked_settings, note_settings
+from serena_central.tools.tool_effects import rules_root
 from serena_central.tools.trust import (
     note_dependencies,
     note_instead,
@@ -98,6 +98,10 @@ class ToolCaller:
     def tools_for(self, session: Session) -> list[Tool]:
         """The tools that a session is shown, in the catalogue's order."""
         return self._services.offer.listed(session)
+
+    def switched_off(self, session: Session) -> frozenset[str]:
+        """Tools that permission rules keep out of that list. Some microseconds."""
+        return self._services.offer.switched_off(session)
 
     def wants_plain_schemas(self, session: Session) -> bool:
         """Whether its client's schemas know neither integers nor alternatives."""
@@ -236,7 +240,7 @@ class ToolCaller:
         if tool.on_project:
             results = await self._on_projects(tool, call, scope, parsed)
         else:
-            checked_settings(call, tool, _root_of(call.session))
+            checked_settings(call, tool, rules_root(call.session))
             with _until(call, _timeout_of(tool, settings), tool.name):
                 results = {"": await tool.function(call, **parsed)}
         notes = "\n".join(call.notes)
@@ -438,12 +442,6 @@ async def _help_if_empty(call: ToolCall, tool: Tool) -> None:
                 left -= 1
     if tool.if_empty and not call.notes:
         call.note(tool.if_empty)
-
-
-def _root_of(session: Session) -> Path:
-    """Where the rules are looked for that a call without a project has to follow."""
-    active = session.active_project
-    return Path(active.root if active else session.working_folder or Path.home())
 
 
 def _failure(error: SerenaCentralError) -> dict[str, str]:

@@ -4,13 +4,21 @@ Settings and modes forbid; a context only keeps its client's list short. An opti
 without being listed, because old prompts know it; one that changes something has to be included first.
 """
 
+from pathlib import Path
+
 from serena_central.config.profiles import Context, Mode, Profiles
 from serena_central.config.settings import ServerSettings, SharedSettings
+from serena_central.core.lru import Lru
+from serena_central.projects.claude_settings import ClaudeSettings
 from serena_central.projects.registry import ProjectRegistry
 from serena_central.projects.superrepo.configuration import SuperRepo
 from serena_central.projects.superrepo.lookup import SuperRepos
 from serena_central.sessions.session import Session
 from serena_central.tools.catalogue import Catalogue, Tool
+from serena_central.tools.tool_effects import rules_root, switched_off
+
+MOST_KEPT = 1000
+"""Roots."""
 
 
 class Offer:
@@ -23,7 +31,11 @@ class Offer:
         profiles: Profiles,
         projects: ProjectRegistry,
         repos: SuperRepos,
+        claude: ClaudeSettings,
     ) -> None:
+        self._claude = claude
+        self._known_off: Lru[Path, tuple[object, frozenset[str]]] = Lru(MOST_KEPT)
+        """Root → the settings as they were read, and what they switch off."""
         self._catalogue = catalogue
         self._settings = settings
         self._projects = projects
@@ -47,6 +59,7 @@ class Offer:
         """The tools that a session is shown, in the catalogue's order."""
         project, context = self._project_settings(session), self.context(session)
         included = self._included(session)
+        switched_off = self.switched_off(session)
         kinds = ("always", "super-repo") if self.super_repo(session) else ("always",)
         return [
             tool
@@ -56,7 +69,19 @@ class Offer:
             and not (tool.own_session and session.shared)
             and tool.refusal(project) is None
             and self.refusal(tool, session) is None
+            and tool.name not in switched_off
         ]
+
+    def switched_off(self, session: Session) -> frozenset[str]:
+        """Tools that a permission rule of where the session works refuses altogether."""
+        root = rules_root(session)
+        found = self._claude.of(root)
+        if found is None:
+            return frozenset()
+        known = self._known_off.get(root)
+        if known is None or known[0] is not found:
+            known = self._known_off[root] = found, switched_off(found, self._catalogue)
+        return known[1]
 
     def refusal(self, tool: Tool, session: Session) -> str | None:
         """Why this session may not call a tool on any project; None if it may."""

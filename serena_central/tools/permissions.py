@@ -12,32 +12,10 @@ from serena_central.core.words import counted
 from serena_central.projects.project import Project
 from serena_central.tools.catalogue import Tool
 from serena_central.tools.context import ToolCall
+from serena_central.tools.tool_effects import stands_for
 
 if TYPE_CHECKING:
     from serena_central.claude_config.effective import Effective
-    from serena_central.claude_config.rules import Effect
-
-SHELL = "execute_shell_command"
-
-_EDITING = ("Edit", "Write", "MultiEdit", "NotebookEdit")
-_READING = ("Read", "NotebookRead")
-
-_SEARCHES = {
-    "search_for_pattern": ("Grep",),
-    "find_file": ("Glob",),
-    "list_dir": ("Glob", "LS"),
-}
-"""Tools that stand for more of the format's than for Read."""
-
-
-def stands_for(tool: Tool) -> "tuple[Effect, tuple[str, ...]]":
-    """What a tool of ours does, and the tools of the format whose bare rules hold for it."""
-    if tool.name == SHELL:
-        return "run", ("Bash",)
-    if tool.edits:
-        return "edit", (*_EDITING, *(_READING if tool.on_project else ()))
-    reads = tool.on_project and tool.about in ("code", "files")
-    return "read", (*(_READING if reads else ()), *_SEARCHES.get(tool.name, ()))
 
 
 def checked_settings(call: ToolCall, tool: Tool, root: Path) -> "Effective | None":

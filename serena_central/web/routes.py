@@ -2,6 +2,7 @@
 
 from starlette.routing import BaseRoute, Route
 
+from serena_central.web import schemas
 from serena_central.web.api import Api
 from serena_central.web.hooks import Hooks
 from serena_central.web.metrics import Metrics
@@ -40,6 +41,8 @@ def routes(
         Route("/api/edits", answering(api.list_edits), methods=["GET"]),
         Route("/api/edits/{edit}/undo", answering(api.undo_edit), methods=["POST"]),
         Route("/api/events", answering(api.list_events), methods=["GET"]),
+        Route("/api/v1/schemas", answering(schemas.list_schemas), methods=["GET"]),
+        Route("/api/v1/schemas/{name}", answering(schemas.show_schema), methods=["GET"]),
         Route("/api/stats", answering(api.show_statistics), methods=["GET"]),
         Route("/api/shutdown", answering(api.shut_down, status=202), methods=["POST"]),
         *dashboard.routes(),

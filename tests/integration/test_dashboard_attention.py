@@ -112,3 +112,22 @@ async def test_a_refused_edit_leads_to_its_session(visitor: Visitor, http: httpx
     assert "An edit in shop was refused (replace_symbol_body)" in said
     assert f'value="{one}"' in page
     assert "hasty" in page
+
+
+async def test_settings_that_are_broken_are_told_with_what_is_in_force(
+    visitor: Visitor, http: httpx.AsyncClient, tmp_path: Path
+) -> None:
+    root = tmp_path / "settled"
+    (root / ".git").mkdir(parents=True)
+    (root / ".claude").mkdir()
+    file = root / ".claude" / "settings.json"
+    file.write_text('{"model": "opus"}')
+    await call(http, "list_dir", project=str(root), relative_path=".")
+    file.write_text('{"model": ')
+    await call(http, "list_dir", project=str(root), relative_path=".")
+    said, page = await problem(visitor, "error in settings")
+    assert "settled: 1 error in settings" in said
+    assert "what it said before stays in force" in page
+    assert "&#34;opus&#34;" in page  # the last good version counts, and is shown
+    file.write_text('{"model": "haiku"}')
+    assert "error in settings" not in await visitor.see()

@@ -61,3 +61,27 @@ async def test_a_language_server_that_is_there_and_does_not_run_is_told_but_not_
     assert "Unknown binary" in found["rust-analyzer"].says
     assert "serena-central languages install rust-analyzer" in found["rust-analyzer"].advice
     assert "perl-languageserver" not in found
+
+
+async def test_settings_of_claude_code_that_have_no_effect_are_told(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir(mode=0o700)
+    root = tmp_path / "shop"
+    (root / ".git").mkdir(parents=True)
+    (root / ".claude").mkdir()
+    file = root / ".claude" / "settings.json"
+
+    async def checks() -> list[tuple[str, str]]:
+        ended = await run_command(tmp_path, "doctor", "--json", cwd=root, PATH=os.defpath)
+        return [(one["state"], one["says"]) for one in ended.json if one["name"] == "claude settings"]
+
+    assert await checks() == []
+    file.write_text('{"permissions": {"deny": ["Read(./.env)"]}}')
+    assert await checks() == [("ok", "no errors")]
+    file.write_text('{"permissions": {"deny": ["Read("]}}')
+    (warned,) = await checks()
+    assert warned[0] == "warning"
+    assert f"{file}:1:27" in warned[1]
+    file.write_text('{"permissions": {')
+    (broken,) = await checks()
+    assert broken[0] == "failed"
+    assert "only its rules count" in broken[1]

@@ -10,7 +10,7 @@ import pytest
 from serena_central.app import Application
 from serena_central.core.errors import EditRefused, PathDenied, SerenaCentralError, ToolRefused
 from serena_central.tools.families import CATALOGUE
-from serena_central.tools.permissions import stands_for
+from serena_central.tools.tool_effects import stands_for
 from tests.support.central import RunningCentral, running_central, session_of
 
 pytestmark = pytest.mark.anyio

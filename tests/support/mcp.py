@@ -52,6 +52,9 @@ class ScriptedTools(ToolCaller):
     def tools_for(self, session: Session | None = None) -> list[Tool]:
         return list(self.catalogue)
 
+    def switched_off(self, session: Session) -> frozenset[str]:
+        return frozenset()
+
     def wants_plain_schemas(self, session: Session) -> bool:
         return False
 

@@ -21,6 +21,9 @@ def servers_schema() -> dict[str, Any]:
     """JSON Schema of .mcp.json: the same servers as in settings."""
     settings = settings_schema()
     return {
+        "$schema": settings["$schema"],
+        "title": "MCP servers of a project (.mcp.json), as serena-central reads them",
+        "version": VERSION,
         "type": "object",
         "properties": {"$schema": {"type": "string"}, "mcpServers": settings["properties"]["mcpServers"]},
         "$defs": settings["$defs"],

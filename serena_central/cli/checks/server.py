@@ -10,13 +10,15 @@ from pathlib import Path
 
 from serena_central.access.token import read_token
 from serena_central.cli.checks.check import Check, failed, info, ok, warning
+from serena_central.cli.checks.claude import check_claude_settings
 from serena_central.cli.output import megabytes
 from serena_central.cli.port import PortTaken, listening
 from serena_central.cli.remote import NoServer, NotOurs, Refused, Remote
+from serena_central.cli.trust import project_root
 from serena_central.config.layers import Loaded, Problem
 from serena_central.config.load import load_server_config
 from serena_central.config.settings import ServerSettings
-from serena_central.core.errors import ConfigError, StoreError
+from serena_central.core.errors import ConfigError, StoreError, TrustRefused
 from serena_central.core.places import Places
 from serena_central.pool.ledger import Ledger
 from serena_central.projects.root_settings import RootSettings
@@ -39,6 +41,7 @@ def check_server(places: Places) -> Iterator[Check]:
     yield _home(places)
     loaded, problems = _settings(places)
     yield from problems
+    yield from check_claude_settings(_roots(loaded))
     yield _token(places)
     runs = _running(places)
     yield runs
@@ -85,6 +88,15 @@ def _settings(places: Places) -> tuple[Loaded[ServerSettings] | None, list[Check
     if not problems:
         return loaded, [ok("settings", "no problems")]
     return loaded, [_of_problem(problem) for problem in problems]
+
+
+def _roots(loaded: Loaded[ServerSettings] | None) -> Iterator[Path]:
+    """The folder around the caller, and the projects that the settings name."""
+    try:
+        yield project_root(None)
+    except TrustRefused:  # the home folder itself
+        yield Path.home()
+    yield from (Path(root).expanduser().resolve() for root in (loaded.value.projects if loaded else ()))
 
 
 def _of_problem(problem: Problem) -> Check:

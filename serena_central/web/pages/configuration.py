@@ -4,14 +4,14 @@ servers and memory files there are, and whether trust is pending. Resolved varia
 What reads these files is imported when the page is asked for.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
 import msgspec
 
-from serena_central.projects.claude_settings import ClaudeSettings
+from serena_central.claude_config.locations import Locations
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.projects import known
 from serena_central.web.pages.references import project_page
@@ -99,7 +99,12 @@ async def configuration(visit: Visit) -> Configuration:
         return Configuration(projects=links)
     one = known(visit, asked)
     standing = visit.parts.trust.standing(Path(one.root))
-    read = await anyio.to_thread.run_sync(_read, Path(one.root), visit.parts.claude, standing.trusted)
+    # What is in force in this server, which keeps the last good version of a broken file.
+    found = visit.parts.claude.of(Path(one.root))
+    names = visit.parts.settings.memory_files
+    read = await anyio.to_thread.run_sync(
+        _read, Path(one.root), found, visit.parts.claude.locations, standing.trusted, names
+    )
     return Configuration(
         projects=links,
         name=one.name,
@@ -116,15 +121,15 @@ async def configuration(visit: Visit) -> Configuration:
     )
 
 
-def _read(root: Path, claude: ClaudeSettings, trusted: bool) -> _Read:
+def _read(root: Path, found: "Effective | None", locations: Locations, trusted: bool, names: Sequence[str]) -> _Read:
     # Late, as everywhere: who has no such files and never looks at this page imports nothing of it.
     from serena_central.claude_config.effective import load
     from serena_central.claude_config.memory_files import memory_files
     from serena_central.claude_config.sources import servers_of
 
-    found = load(root, claude.locations)
+    found = found or load(root, locations)
     servers = servers_of(found, trusted=trusted)
-    memory = memory_files(root, locations=claude.locations, trusted=trusted, readable=_readable(found))
+    memory = memory_files(root, locations=locations, names=names, trusted=trusted, readable=_readable(found))
     return _Read(
         files=[str(one.file.path) for one in found.files],
         settings=_settings(found),

@@ -21,11 +21,13 @@ from serena_central.core.words import counted
 from serena_central.pool.breaker import REFUSING, BreakerState
 from serena_central.pool.snapshot import ServerSnapshot
 from serena_central.pool.state import RunState
+from serena_central.projects.claude_settings import ClaudeSettings
 from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectSnapshot
 from serena_central.projects.trust.trust_decisions import State, Trust
 from serena_central.sessions.minutes import Minute
 from serena_central.sessions.session import SessionSnapshot, SessionState
+from serena_central.web.pages.configuration import PATH as CONFIGURATION
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.plot import Plot, Series, plot
 from serena_central.web.pages.references import Reference, References, project_page, server_page, session_page
@@ -274,6 +276,7 @@ async def attention(visit: Visit) -> Attention:
         *_of_servers(parts.pool.snapshot()),
         *_of_projects(parts.projects.snapshots(), visit.now),
         *await _of_trust(parts.projects.open_projects(), parts.trust),
+        *_of_settings(parts.projects.open_projects(), parts.claude),
         *_of_events(recent, References(parts)),
     ]
     return Attention(problems[:MOST_ATTENTION], max(0, len(problems) - MOST_ATTENTION))
@@ -325,6 +328,18 @@ async def _of_trust(found: list[Project], trust: Trust) -> list[Problem]:
         elif state is State.UNTRUSTED and held_back:
             what = f"{one.name} is not trusted: {'; '.join(held_back)}."
             problems.append(Problem("warning", what, "Review and trust it.", page))
+    return problems
+
+
+def _of_settings(found: list[Project], claude: ClaudeSettings) -> list[Problem]:
+    """Open projects where something in settings files of Claude Code's format has no effect."""
+    problems: list[Problem] = []
+    for one in found:
+        settings = claude.of(one.root)
+        if settings is not None and settings.errors:
+            what = f"{one.name}: {counted(len(settings.errors), 'error')} in settings, the first: {settings.errors[0]}"
+            advice = "The last good version of a broken file stays in force until it is fixed."
+            problems.append(Problem("warning", what, advice, link(CONFIGURATION, root=str(one.root))))
     return problems
 
 

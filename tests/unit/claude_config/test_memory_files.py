@@ -44,8 +44,11 @@ def test_other_names_count_where_they_are_asked_for(machine: Machine) -> None:
     machine.write("CLAUDE.md", "claude")
     machine.write("AGENTS.md", "agents")
     machine.write("a/GEMINI.md", "gemini")
+    machine.write("~/.codex/AGENTS.md", "codex")
+    machine.write("~/.gemini/GEMINI.md", "own gemini")
     assert texts(memory(machine, "a/x")) == ["claude"]
-    assert texts(memory(machine, "a/x", names=("AGENTS.md", "GEMINI.md"))) == ["claude", "agents", "gemini"]
+    found = memory(machine, "a/x", names=("AGENTS.md", "GEMINI.md"))
+    assert texts(found) == ["codex", "own gemini", "claude", "agents", "gemini"]
 
 
 def test_imports_follow_the_file_that_names_them(machine: Machine) -> None:

@@ -1,0 +1,48 @@
+"""Our tools by what they do, in the words of permission rules, and which of them rules switch off."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from serena_central.sessions.session import Session
+from serena_central.tools.catalogue import Tool
+
+if TYPE_CHECKING:
+    from serena_central.claude_config.effective import Effective
+    from serena_central.claude_config.rules import Effect
+
+SHELL = "execute_shell_command"
+
+_EDITING = ("Edit", "Write", "MultiEdit", "NotebookEdit")
+_READING = ("Read", "NotebookRead")
+
+_SEARCHES = {
+    "search_for_pattern": ("Grep",),
+    "find_file": ("Glob",),
+    "list_dir": ("Glob", "LS"),
+}
+"""Tools that stand for more of the format's than for Read."""
+
+
+def stands_for(tool: Tool) -> "tuple[Effect, tuple[str, ...]]":
+    """What a tool of ours does, and the tools of the format whose bare rules hold for it."""
+    if tool.name == SHELL:
+        return "run", ("Bash",)
+    if tool.edits:
+        return "edit", (*_EDITING, *(_READING if tool.on_project else ()))
+    reads = tool.on_project and tool.about in ("code", "files")
+    return "read", (*(_READING if reads else ()), *_SEARCHES.get(tool.name, ()))
+
+
+def switched_off(found: "Effective", tools: Iterable[Tool]) -> frozenset[str]:
+    """Tools that some rule refuses whatever they are called with."""
+    refused = found.permissions.tool
+    if not any(one.verdict != "allow" and one.rule.argument is None for one in found.permissions.rules):
+        return frozenset()
+    return frozenset(tool.name for tool in tools if refused(tool.name, *stands_for(tool)) is not None)
+
+
+def rules_root(session: Session) -> Path:
+    """Where the rules are looked for that a session has to follow when a call names no project."""
+    active = session.active_project
+    return Path(active.root if active else session.working_folder or Path.home())
