@@ -201,7 +201,9 @@ class Converter:
             name = _name_in(text, whole, bare)
         if name.start == name.end:
             whole, name = _assigned(text, whole, bare)
-        if self._names.anonymous and self._names.anonymous.fullmatch(bare):
+        # What could be the name of a function is none where it is told of a block.
+        may_be_none = symbol.kind == SymbolKind.MODULE or not bare.isidentifier()
+        if may_be_none and self._names.anonymous and self._names.anonymous.fullmatch(bare):
             return DocumentSymbol(ANONYMOUS, symbol.kind, whole, name)
         kind = symbol.kind
         if kind in _VARIABLES:

@@ -19,7 +19,10 @@ _TYPES = frozenset(
     {SymbolKind.CLASS, SymbolKind.INTERFACE, SymbolKind.STRUCT, SymbolKind.ENUM, SymbolKind.OBJECT, SymbolKind.MODULE}
 )
 
-_LOCAL = frozenset({SymbolKind.VARIABLE, SymbolKind.CONSTANT, SymbolKind.PROPERTY})
+_VALUES = frozenset({SymbolKind.STRING, SymbolKind.NUMBER, SymbolKind.BOOLEAN, SymbolKind.ARRAY, SymbolKind.NULL})
+"""What some servers call variables, by the values that these have."""
+
+_LOCAL = _VALUES | {SymbolKind.VARIABLE, SymbolKind.CONSTANT, SymbolKind.PROPERTY}
 
 
 def named(symbols: Sequence[DocumentSymbol]) -> list[DocumentSymbol]:

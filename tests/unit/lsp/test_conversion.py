@@ -223,6 +223,18 @@ export const eleventh = { twelfth: 1 };
     ]
 
 
+def test_blocks_that_a_server_lists_as_modules_are_no_symbols_and_what_they_hold_is_kept() -> None:
+    text = Text("\n" * 20)
+
+    def symbol(name: str, kind: int, *children: LspSymbol) -> LspSymbol:
+        return LspSymbol(name, kind, range=lsp_lines(1, 9), selection_range=lsp_lines(1, 1), children=list(children))
+
+    block = symbol("if", 2, symbol("i", 16), symbol("for in", 2, symbol("closure", 2, symbol("inner", 12))))
+    converter = Converter("utf-16", lambda path: text, NamePatterns(catalogue().server("emmylua").naming))
+    found = converter.symbols(text, [symbol("run", 12, block), symbol("limit", 16), symbol("closure", 12)])
+    assert names(found) == [("run", [("inner", [])]), ("limit", []), ("closure", [])]
+
+
 @pytest.mark.parametrize(
     ("content", "methods", "long"),
     [
