@@ -157,6 +157,8 @@ def test_a_wrong_option_ends_with_2(
 ) -> None:
     if path == ("call",):
         pytest.skip("its options are the tool's")
+    if path[:1] == ("hook",) and path[1:] and path[1] not in ("install", "uninstall"):
+        pytest.skip("serena-hook never ends with 2: clients would block their tools")
     assert run(monkeypatch, *path, "--bogus") == 2
     assert "--bogus" in capsys.readouterr().err
 

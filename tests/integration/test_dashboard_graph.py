@@ -301,7 +301,7 @@ async def test_why_an_analysis_run_failed_is_said(
     assert (await task(central, root)).failure == "Not this one."
 
 
-@pytest.mark.parametrize("action", ["analysis_run", "analysis_run/cancel"])
+@pytest.mark.parametrize("action", ["analysis", "analysis/cancel"])
 async def test_analysis_runs_need_the_browsers_token_and_a_known_kind(
     visitor: Visitor, root: Path, action: str
 ) -> None:

@@ -115,7 +115,7 @@ async def test_types_are_followed_both_ways_where_the_server_can(case: Case, ask
         assert spec is not None
         refused = await asked.result("get_type_hierarchy", name_path="Shape")
         assert refused["content"][0]["text"] == (
-            f"The language server {spec.name} does not offer textDocument/prepareTypeHierarchy."
+            f"The language server {spec.name} does not offer type hierarchies. Use find_implementations."
         )
         return
     down = await asked.ask("get_type_hierarchy", name_path="Shape")
