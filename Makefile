@@ -64,6 +64,7 @@ check: setup
 	$(BIN)/ruff check .
 	$(MAKE) -s -j3 --output-sync=target types-linux types-macos types-windows
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python scripts/words.py
 
 # Modules differ on macOS only by what they use of the system; on Windows run what connects clients (docs/proxy.md).
 SYSTEM = ^ *(import|from) (_?signal|asyncio|ctypes|errno|fcntl|mmap|multiprocessing|os|pwd|resource|select|selectors|signal|socket|subprocess|sys|termios|tty|inotify_simple|uvloop)\b

@@ -1,7 +1,8 @@
 """Finds words that this project replaces (`words.toml`) in texts that people and agents read: literals, pages, docs.
 
-`python scripts/words.py [FILE…]` prints a line for each finding and exits with 1 if there is any. Identifiers and
-comments are not checked; literals are read by `ast`, so a name in code never counts.
+`python scripts/words.py [FILE…]` prints a line for each finding, with what to write instead, and exits with 1 if there
+is any. Code is not checked: of Python sources the string literals are, docstrings included, of pages the text, and
+nowhere what stands between backquotes.
 """
 
 import ast
@@ -11,6 +12,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
 
@@ -23,31 +25,64 @@ _MARKUP = re.compile(r"\{[#%].*?[#%]\}|\{\{.*?\}\}|<[^>]*>", re.DOTALL)
 _CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 
 
+class Entry(NamedTuple):
+    """One line of `words.toml`, and its phrases as one expression."""
+
+    phrases: tuple[str, ...]
+    instead: str
+    in_prose: bool
+    found: re.Pattern[str]
+    allowed: re.Pattern[str] | None
+
+
 class Words:
     def __init__(self, data: Path = ROOT / "scripts/words.toml") -> None:
-        words = tomllib.loads(data.read_text("utf-8"))["word"]
-        self._words = [(re.compile(one["not"], re.IGNORECASE), one["but"], one.get("in") == "prose") for one in words]
-        self._any = re.compile("|".join(f"(?:{one['not']})" for one in words), re.IGNORECASE)
+        self.entries = [_entry(one) for one in tomllib.loads(data.read_text("utf-8"))["word"]]
 
     def findings(self, file: Path) -> Iterator[tuple[int, str, str]]:
         """Line (1-based), word and replacement, of each finding in a file."""
         text = file.read_text("utf-8")
-        if not self._any.search(text):
-            return
         code = file.suffix == ".py"
+        # A search for plain strings is a hundred times as fast as an expression, and few files need more than that.
+        lower = " ".join(text.lower().split())
+        entries = [one for one in self.entries if not (code and one.in_prose) and any(p in lower for p in one.phrases)]
+        if not entries:
+            return
         for line, piece in literals(text) if code else prose(text):
-            for pattern, instead, in_prose in self._words:
-                if code and in_prose:
-                    continue
-                for found in pattern.finditer(piece):
-                    yield line + piece.count("\n", 0, found.start()), found[0], instead
+            for one in entries:
+                allowed = [hit.span() for hit in one.allowed.finditer(piece)] if one.allowed else []
+                for hit in one.found.finditer(piece):
+                    if not any(start <= hit.start() and hit.end() <= end for start, end in allowed):
+                        yield line + piece.count("\n", 0, hit.start()), " ".join(hit[0].split()), one.instead
+
+
+def _entry(one: dict[str, object]) -> Entry:
+    def phrases(key: str) -> tuple[str, ...]:
+        held = one.get(key, [])
+        assert isinstance(held, list)
+        return tuple(str(phrase).lower() for phrase in held)
+
+    allowed = phrases("allow")
+    return Entry(
+        phrases("not"),
+        str(one["but"]),
+        one.get("in") == "prose",
+        _any_of(phrases("not")),
+        _any_of(allowed) if allowed else None,
+    )
+
+
+def _any_of(phrases: tuple[str, ...]) -> re.Pattern[str]:
+    """Any of the phrases as whole words, also broken over lines."""
+    words = "|".join(r"\s+".join(map(re.escape, one.split())) for one in phrases)
+    return re.compile(rf"\b(?:{words})\b", re.IGNORECASE)
 
 
 def literals(source: str) -> Iterator[tuple[int, str]]:
-    """Line and text of the string literals of a Python source, docstrings included."""
+    """Line and text of the string literals of a Python source, docstrings included, without code between backquotes."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.lineno, node.value
+            yield node.lineno, _CODE.sub(_blank, node.value)
 
 
 def prose(text: str) -> Iterator[tuple[int, str]]:
@@ -60,7 +95,9 @@ def _blank(found: re.Match[str]) -> str:
 
 
 def checked_files() -> list[Path]:
-    listed = subprocess.run(["git", "ls-files", "-z", *CHECKED], cwd=ROOT, capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "--deduplicate", "-z", *CHECKED], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     names = [one for one in listed.stdout.split("\0") if one and not one.startswith(LEFT_ALONE)]
     return [ROOT / one for one in names if (ROOT / one).is_file()]
 

@@ -231,7 +231,8 @@ class AnalysisRuns:
         return await self._last(root, "findings", FindingsRun)
 
     async def changed_since(self, analysis_run: AnalysisRun) -> bool | None:
-        """Whether code has changed since an analysis run; None where a project is not open, so that nobody knows."""
+        """Whether code has changed since an analysis run; None if a project is not open and this cannot be
+        determined."""
         projects = [self._projects.opened(root) for root in analysis_run.fingerprints]
         opened = [project for project in projects if project is not None]
         now = await self._fingerprints.of_all(opened)

@@ -1,8 +1,8 @@
 """What an edit may have broken elsewhere: in its own project, and in the open projects of its super-repo.
 
 Asked after an edit that took names away or changed signatures: where code still holds such a name, its language server
-says where that leads. What leads nowhere may have meant what is gone; an error in a line that leads to what was changed
-may come from the change. All of it is bounded in time, and who was not asked is named.
+says where that leads. An unresolved reference may have meant a name that is gone; an error in a line that uses what was
+changed may come from the change. All of it is bounded in time, and projects that were not asked are named.
 """
 
 import re
@@ -40,8 +40,8 @@ ERROR = 1
 
 
 class Broken(msgspec.Struct):
-    """In one project. `unresolved`: places of names that are gone, which lead nowhere. `errors`: by path, in lines that
-    use what was changed. `by_position`: places that hand it values by position, which may mean something else now."""
+    """What may be broken in one project. `unresolved`: unresolved references to names that are gone. `errors`: by path,
+    in lines that use what was changed. `by_position`: calls that pass values by position, which may no longer fit."""
 
     project: Project
     unresolved: list[Place] = []

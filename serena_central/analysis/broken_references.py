@@ -1,4 +1,4 @@
-"""Broken references: names that lead nowhere, by what the language servers complain about.
+"""Broken references: unresolved names, found by the diagnostics of the language servers.
 
 Which of a server's diagnostics say so is data: their codes, by class. Other diagnostics are no business of this file.
 """

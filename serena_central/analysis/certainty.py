@@ -1,4 +1,4 @@
-"""How sure it is that a reference leads nowhere: what a compiler refuses, or what the server can't see.
+"""Decides how certain it is that a reference is broken: a compiler rejects it, or the server may only not see it.
 
 Certain is an undefined name, an import of something within the project, and a missing member where the language's own
 compiler says so. Everything else is possible: members of dynamic objects, imports from packages that may not be
@@ -223,7 +223,7 @@ _UNDEFINED = re.compile(r"undefined: (?:(\w+)\.)?\w+")
 
 
 def is_certain_in_restricted_go(message: str, path: str, within: Within, unloaded: Collection[str]) -> bool:
-    """Where gopls runs without cgo and without version control: an undefined name is one all the same, in a package
+    """Where gopls runs without cgo and without version control: an undefined name is certain anyway, in a package
     that loads, of it or of another of the project. `unloaded`: folders of packages with imports that can't be resolved.
     """
     found = _UNDEFINED.search(message)

@@ -1,4 +1,4 @@
-"""Whether the code of open projects is as it was: a digest of each, by stamps, made anew when its code changes.
+"""Digests of the code of open projects, built from file stamps and recomputed when code changes.
 
 It covers the environment, too, in which servers resolve imports.
 """

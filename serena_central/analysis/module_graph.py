@@ -28,8 +28,8 @@ from serena_central.projects.superrepo.configuration import SuperRepo
 from serena_central.store.uses_cache import CachedUses, UsesCache
 
 Kept = tuple[list[tuple[str, str, int, int]], int]
-"""Of one file: what it uses (path and name path in the declaring module, line and column), and of how many names in it
-nobody can tell what they mean."""
+"""Of one file: what it uses (path and name path in the declaring module, line and column), and how many names in it
+    could not be resolved."""
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Kept)

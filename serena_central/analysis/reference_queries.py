@@ -2,7 +2,7 @@
 
 All uses of a symbol are one question. A server that searches all files for each such question (`searches_all_files`) is
 asked instead where each place leads that holds the name, if they are few: it compares no more than that itself.
-Places in code that lead nowhere are possible references.
+Unresolved places in code are possible references.
 """
 
 import math
@@ -22,7 +22,7 @@ from serena_central.symbols.index import Hit
 from serena_central.symbols.name_case import ignores_case
 
 FEW_PLACES = 12
-"""In a large project searching all files takes ty 30 ms of a processor, telling where a place leads about one."""
+"""In a large project a search of all files takes ty 30 ms of CPU time; resolving one place takes about one."""
 
 
 class Asked(NamedTuple):
@@ -102,7 +102,7 @@ async def _uses_of(
 async def _with_unlisted(
     project: Project, server: LanguageServer, asked: Asked, doubts: UncertainPlaces, uses: Uses
 ) -> Answered:
-    """Adds those of the places that the server did not list which lead nowhere, if they are few."""
+    """Adds the unresolved ones of the places that the server did not list, if they are few."""
     hit, counts = asked
     more = {path: count - len(uses.places.get(path, ())) for path, count in counts.items()}
     more[hit.path] = more.get(hit.path, 0) - 1  # its own name
@@ -125,7 +125,7 @@ async def _with_unlisted(
 async def _where_places_lead(
     project: Project, server: LanguageServer, hit: Hit, holders: Sequence[str]
 ) -> tuple[dict[str, list[Range]], Doubtful]:
-    """Those places with the symbol's name that lead to it, and those that lead nowhere."""
+    """The places with the symbol's name that resolve to it, and those that do not resolve."""
     own = project.root / hit.path, hit.symbol.name_position
     found: list[tuple[str, Range]] = []
     nowhere: list[tuple[str, Range]] = []

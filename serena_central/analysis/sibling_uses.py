@@ -1,7 +1,7 @@
 """What other projects of a super-repo use of one of them: its own language server knows no other, and can't tell.
 
-Asked about symbols that nothing else speaks for. Where a sibling holds the name of one and can't tell what it means by
-it, nobody knows whether the symbol is used.
+Asked about symbols that nothing else speaks for. Where a sibling contains such a name and cannot
+resolve it, the symbol counts as possibly used.
 """
 
 from collections.abc import Collection, Iterable, Sequence

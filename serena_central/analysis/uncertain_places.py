@@ -49,7 +49,7 @@ class UncertainPlaces:
         return found, unexamined
 
     async def _texts(self, path: str, name: str) -> set[Position] | None:
-        """Where a name stands in strings and comments of a file; None where nobody can tell."""
+        """Where a name stands in strings and comments of a file; None if this cannot be determined."""
         if self._left <= 0 or self._project.languages.grammar(path) is None:
             return None
         self._left -= 1

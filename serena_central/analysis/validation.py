@@ -96,7 +96,7 @@ class Validation:
         return found
 
     async def objections(self, project: Project, hit: Hit) -> list[str]:
-        """Why a symbol that its own project does not refer to may be in use all the same. Raises PathError."""
+        """Why a symbol that its own project does not refer to may be in use anyway. Raises PathError."""
         return await objections(project, self.siblings, hit)
 
     async def used_by_siblings(self, project: Project, hit: Hit, *, besides: Collection[Path] = ()) -> UsedBySiblings:
@@ -112,8 +112,8 @@ class Validation:
         return await broken_by(project, self.siblings, edited, seconds)
 
     async def broken(self, where: Extent, since: str = "") -> Findings[Checked]:
-        """Names that lead nowhere; of changed files, in these and in those that may depend on them. With a git revision
-        `since`, what is new against it is marked. Raises PathError, InvalidArguments."""
+        """Broken references; for changed files, in these and in those that may depend on them. With a git revision
+        `since`, references that are new since then are marked. Raises PathError, InvalidArguments."""
         project = where.parts[0].project
         await project.fresh()
         around = self.siblings.super_repo_root(project)

@@ -222,7 +222,7 @@ class _Reader:
         if text in _WORDS:
             return _WORDS[text]
         if _NUMBER.fullmatch(text) is None:
-            self._fail(at, f"{brief(text)} is no JSON value", "quote it, if it is text")
+            self._fail(at, f"{brief(text)} is not a JSON value", "quote it, if it is text")
         try:
             number: int | float = json.loads(text)
         except ValueError:

@@ -169,7 +169,7 @@ class _Collection:
         real = _real(path) if path is not None else None
         if path is None or real is None:
             if "/" in named or "." in named.strip("."):
-                self._report(at, f"@{named} leads to no file", "mend the path, or put it into `code`")
+                self._report(at, f"@{named} refers to no file", "fix the path, or put it into `code`")
             return
         if real in {_real(one) for one in chain}:
             self._report(at, f"@{named} imports a file that it is imported by, and is left out", "remove one of them")

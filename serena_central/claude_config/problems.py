@@ -1,4 +1,4 @@
-"""What is wrong with a configuration file: where it stands, what is allowed there, and how to mend it.
+"""Problems in configuration files: each with its place, the allowed values and how to fix it.
 
 Messages quote keys and short values of files that a repository may bring, on one line each; never a resolved variable.
 """
@@ -41,7 +41,7 @@ class Problem(NamedTuple):
     text: str
     """What is wrong, a clause without its end."""
     remedy: str = ""
-    """What is allowed or how to mend it, a clause."""
+    """What is allowed or how to fix it, as a clause."""
 
     def __str__(self) -> str:
         key = f"{self.key}: " if self.key else ""

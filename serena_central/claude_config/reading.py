@@ -35,7 +35,7 @@ def read_settings(file: TierFile, environment: Mapping[str, str]) -> Settings | 
         document = Document(str(file.path), "")
         place = Place(str(file.path), error.line or 0, 1 if error.line else 0)
         problem = Problem(
-            Severity.ERROR, place, "", f"the file {error.problem}", "it has no effect until that is mended"
+            Severity.ERROR, place, "", f"the file {error.problem}", "it has no effect until this is fixed"
         )
         return Settings(file, {}, document, (problem,), broken=True)
     return None if text is None else read_text(file, text, environment)

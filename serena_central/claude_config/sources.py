@@ -181,7 +181,7 @@ class _Reading:
         except DocumentError as error:
             place = Place(str(file), error.line or 0, 1 if error.line else 0)
             self.problems.append(
-                Problem(Severity.ERROR, place, "", f"the file {error.problem}", "it has no effect until that is mended")
+                Problem(Severity.ERROR, place, "", f"the file {error.problem}", "it has no effect until this is fixed")
             )
             return None
 

@@ -109,7 +109,7 @@ def _put(file: Path, tier: str, key: tuple[str, ...], value: Any, *, add: bool) 
     if add:
         held = get(Document(str(file), text).value, key)
         if held is not None and not isinstance(held, list):
-            raise InvalidArguments(f"{'.'.join(key)} is no list in {file}.")
+            raise InvalidArguments(f"{'.'.join(key)} is not a list in {file}.")
         items = as_list(held) or []
         value = items if value in items else [*items, value]
     try:

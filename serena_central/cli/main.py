@@ -53,7 +53,7 @@ ON_WINDOWS = (
 )
 
 _NEVER_MENDS = ("serve", "doctor")
-"""The server mends its folder itself and logs that; the doctor changes nothing."""
+"""The server fixes the permissions of its folder itself and logs that; the doctor changes nothing."""
 
 
 class _Lazy(click.Group):

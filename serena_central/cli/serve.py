@@ -45,7 +45,7 @@ converts, and a thread that asks the database less for calls: it has to wait at 
 
 
 class _Start(NamedTuple):
-    """What is done once the server answers; `arguments` start it anew at the same address."""
+    """What to do once the server answers; `arguments` restart it at the same address."""
 
     arguments: list[str]
     projects: tuple[Path, ...]

@@ -1,4 +1,4 @@
-"""`serena-central service`: lets the system start the server at login, and anew when it failed."""
+"""`serena-central service`: lets systemd or launchd start the server at login and restart it after a failure."""
 
 from contextlib import suppress
 

@@ -1,4 +1,4 @@
-"""`serena-central undo`: takes an edit back, unless the text moved on."""
+"""`serena-central undo`: undoes an edit, unless its lines have changed since."""
 
 import getpass
 from urllib.parse import quote
@@ -13,7 +13,7 @@ from serena_central.cli.remote import Remote
 @click.argument("edit")
 @json_option
 def command(*, edit: str, as_json: bool) -> None:
-    """Take EDIT back; `serena-central history` lists edits. Refused where its lines were changed since."""
+    """Undo EDIT; `serena-central history` lists edits. Refused if its lines have changed since."""
     undone = Remote().post(f"/api/edits/{quote(edit, safe='')}/undo?by={quote(getpass.getuser())}")
     if as_json:
         print_json(undone)

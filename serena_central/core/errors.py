@@ -27,7 +27,7 @@ Errors hold data and a message for the reader, who is often a language model. Th
     │   ├── EditConflict         a symbol changed since this session read it: by whom, when, and what it is now
     │   ├── EditRefused          what it would break, or can't be known completely
     │   ├── JointEditRefused     one of several projects can't be edited, and so none was
-    │   ├── UndoRefused          says why an edit can't be taken back
+    │   ├── UndoRefused          says why an edit cannot be undone
     │   ├── EditNotInTime        others edited the file until the call's time was over: which place in the queue it had
     │   ├── FileChanged          a file changed between the plan of an edit and its writing
     │   ├── WriteFailed          the disk refused; says that nothing changed, or which files did
@@ -302,7 +302,7 @@ class JointEditRefused(EditError):
 
 
 class UndoRefused(EditError):
-    """An edit can't be taken back: the message says why."""
+    """An edit cannot be undone; the message says why."""
 
     def __init__(self, edit: str, reason: str) -> None:
         super().__init__(f"{edit} can't be undone: {reason}. Nothing was changed.")

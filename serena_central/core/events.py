@@ -23,7 +23,7 @@ RECENT_EVENTS = 512
 """How many events a late subscriber or a page can look back on without the store."""
 
 DEFAULT_QUEUE = 1024
-"""Events that one subscriber may be behind; about 1 MB at the most."""
+"""Events that one subscriber may be behind; at most about 1 MB."""
 
 
 class Severity(StrEnum):

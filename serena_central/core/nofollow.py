@@ -3,7 +3,7 @@
 A path that was resolved and found inside a root is still inside when it is used only if no folder on it can become a
 link meanwhile. Whatever is read or written in a project is therefore opened here, by its resolved, absolute path; then
 whether it lies in the root is a comparison of strings, which nobody can race. The root's own folders are held to that,
-too, so that a root which is replaced by a link is refused, and one that is made anew is simply the new one.
+too, so that a root that was replaced by a link is refused, and one that was recreated is simply the new one.
 
 By openat2(2) where the kernel has it (Linux 5.6) and no filter forbids it, else part by part, each folder from the one
 before. Both answer the same: ELOOP for a symlink, EXDEV for `..` and for a relative path.

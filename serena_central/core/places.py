@@ -29,7 +29,7 @@ class Places:
         return cls(Path(named).expanduser().absolute() if named else platformdirs.user_data_path("serena-central"))
 
     def create(self) -> str | None:
-        """Makes the folders, and closes what is open to others; a sentence of what was mended, None if nothing was.
+        """Creates the folders and makes them private; returns a sentence on what was fixed, None if nothing was.
 
         Raises: ConfigError when the home is somebody else's, OSError.
         """
@@ -80,7 +80,7 @@ class Places:
 
     @property
     def journal(self) -> Path:
-        """What edits are being made, so that a crash in the middle can be mended."""
+        """The journal of edits, by which the next start recovers from a crash."""
         return self.home / "edits.journal"
 
     @property

@@ -2,8 +2,8 @@
 
 A process can be stopped for a minute (SIGSTOP, a frozen container, a debugger, a machine that swaps or sleeps). Nothing
 that others did meanwhile has reached it, so that nobody may be taken for dead, idle or hung because of that minute. And
-the clock of the wall can be set, by hours. Intervals are measured by `running_time`; `Steps` mends what was noted by
-the clock on the wall.
+the clock of the wall can be set, by hours. Intervals are measured by `running_time`; `Steps` corrects what was noted by
+the wall clock.
 """
 
 import asyncio

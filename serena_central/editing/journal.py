@@ -1,4 +1,4 @@
-"""The journal: what was begun and how it ended, so that a crash in the middle can be mended by the next start.
+"""The journal of edits: what was begun and how it ended, so that the next start can recover from a crash.
 
 One append-only file. An entry is on the disk before the first file changes; that it ended is written without waiting.
 Each record carries its length and a checksum, so that a torn tail is recognized. When it has grown, it is compacted: of
@@ -67,12 +67,12 @@ class End(msgspec.Struct, frozen=True, tag=True):
 
 
 class Gap(msgspec.Struct, frozen=True, tag=True):
-    """The journal was lost or damaged: there were operations of which it knows nothing, until `Journal.mend`."""
+    """The journal was lost or damaged: it lacks operations, until `Journal.mend` has restored them."""
 
 
 class Origin(msgspec.Struct, frozen=True, tag=True):
-    """The file that the journal was begun in. In a copy both differ, or one of them: it must not mend what the server
-    of the original is just doing."""
+    """The file that the journal was begun in. In a copy at least one of them differs: a copy must not
+    complete or roll back what the server of the original is doing."""
 
     path: str
     inode: int
@@ -106,7 +106,7 @@ class Journal:
     def open(self) -> list[Past]:
         """Opens or makes the file, and tells what stands in it, oldest first. Raises StoreError.
 
-        The journal of a home that was copied or moved is set aside: none of its operations is this server's to mend.
+        The journal of a home that was copied or moved is set aside: its operations belong to another server.
         """
         try:
             _set_foreign_aside(self.path)

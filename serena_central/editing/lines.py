@@ -21,7 +21,7 @@ def replace_lines(text: Text, first: int, last: int, content: str, newline: str)
 
 
 def insert_lines(text: Text, line: int, content: str, newline: str) -> TextEdit:
-    """`content` stands, as whole lines, before `line`; behind the end for the number after the last one's.
+    """Inserts `content`, as whole lines, before `line`; at the end of the file for the number after the last line's.
 
     Raises:
         InvalidArguments: the file is shorter.

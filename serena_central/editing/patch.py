@@ -1,6 +1,6 @@
-"""Patches that can be taken back: what an edit made of a file, small enough to keep, exact to the last byte.
+"""Reversible patches: what an edit changed in a file, small enough to keep, exact to the last byte.
 
-A patch is taken back where its new lines still stand, wherever other changes have moved them. Pure.
+A patch is reversed where its new lines still stand, wherever other changes have moved them. Pure.
 """
 
 from collections.abc import Sequence

@@ -1,14 +1,14 @@
 """Which files are ignored: git's rules, the project's `ignored_paths`, and a short list of what tools leave.
 
 A path is decided part by part from the root down: below an ignored folder everything is ignored, and nothing in there
-can be taken back, as in git. At each part the first of these that says anything decides:
+can be re-included, as in git. At each part the first of these that says anything decides:
 
-1. the project's `ignored_paths` (gitignore patterns; `!` takes back what git would ignore)
+1. the project's `ignored_paths` (gitignore patterns; `!` re-includes what git would ignore)
 2. `.gitignore` in the same folder, then in the folders above, up to the repository's top, also above the root
 3. `.git/info/exclude`, then the user's own excludes file
-4. `OF_TOOLS`, also in repositories that forgot to ignore it, where a `!` takes it back; outside of any, `USUAL`
+4. `OF_TOOLS`, also in repositories that forgot to ignore it, where a `!` re-includes it; outside of any, `USUAL`
 
-What a build tool has marked as its own (`output_by`) is ignored, too, unless one of these takes it back.
+What a build tool has marked as its own (`output_by`) is ignored, too, unless one of these re-includes it.
 
 Files that git tracks although a pattern matches them count as ignored: the index is not read. A root that its own
 repository ignores (a package inside a virtual environment) is treated as outside of it: whoever makes it a project
@@ -99,7 +99,7 @@ class Patterns:
         self._file_paths = _LastMatch((n, p.regex) for n, p in for_files if p.anchored)
 
     def verdict(self, path: str, name: str, is_folder: bool) -> bool | None:
-        """True: ignored, False: taken back by a `!`, None: no pattern matches. `name` is the last part of `path`."""
+        """True: ignored, False: re-included by a `!`, None: no pattern matches. `name` is the last part of `path`."""
         number = self._deciding(path, name, is_folder)
         return self._ignored[number] if number >= 0 else None
 
@@ -126,7 +126,7 @@ def ignores(rules: Rules, path: str, name: str, is_folder: bool) -> bool:
 
 
 def verdict(rules: Rules, path: str, name: str, is_folder: bool) -> bool | None:
-    """What the first rule says that says anything: True: ignored, False: taken back by a `!`."""
+    """The verdict of the first rule that matches: True: ignored, False: re-included by a `!`."""
     for patterns in rules:
         said = patterns.verdict(path, name, is_folder)
         if said is not None:

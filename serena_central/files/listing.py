@@ -11,7 +11,7 @@ from serena_central.files.boundary import in_git, resolve_inside
 from serena_central.files.walk import TEMPORARY
 
 MAX_ENTRIES = 100_000
-"""Entries listed at the most: a node_modules holds as many, and nobody reads more."""
+"""Maximum of entries listed: a node_modules holds as many, and nobody reads more."""
 
 ALWAYS_HIDDEN = frozenset({".hg", ".svn"})
 """Repositories' own stores beside git's: no work for anybody who lists a project."""

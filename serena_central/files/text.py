@@ -31,7 +31,7 @@ MOST_FILES_BYTES = 1 << 16
 DEFAULT_ENCODING = "utf-8"
 
 MARK = "\ufeff"
-"""A byte-order mark as a character, which a text has only where it is written anew."""
+"""A byte-order mark as a character; a text holds it only when the file is rewritten."""
 
 Newline = Literal["\n", "\r\n", "\r"]
 

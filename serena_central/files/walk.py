@@ -4,10 +4,10 @@ A `TreeScan` remembers every folder that belongs to the root and collects findin
 somebody takes them. It is the model of one walker at a time: whoever calls it, from whatever thread, calls alone. It
 learns about changes by being told where to look (`examine`, `look`); who tells it is `watch`'s and `tree`'s business.
 
-Not part of a root: symlinks (their targets are listed where they are, or lie outside), what is no regular file, names
-that are not UTF-8 (no answer, no database and no message to a language server could carry them; they are noted), what
-edits put beside files, what is ignored, what build tools have marked as theirs, and nested repositories, submodules and
-worktrees (folders with a `.git` of their own), which are roots of their own.
+Not part of a root: symlinks (their targets are listed where they are, or lie outside), what is not a regular file,
+names that are not UTF-8 (no answer, no database and no message to a language server could carry them; they are noted),
+what edits put beside files, what is ignored, what build tools have marked as theirs, and nested repositories,
+submodules and worktrees (folders with a `.git` of their own), which are roots of their own.
 """
 
 import os
@@ -122,7 +122,7 @@ class TreeScan:
         return sorted(folder.path for folder in self.folders.values() if folder.output)
 
     def ignores_everything(self) -> str | None:
-        """The line by which any folder in the root is ignored, if there are some and none is taken back."""
+        """The line by which any folder in the root is ignored, if there is one and no folder is re-included."""
         root = self.folders.get("")
         if root is None or root.folders:
             return None
@@ -307,7 +307,7 @@ class TreeScan:
         return inherited if own is None else (*strongest, own, *inherited[len(strongest) :])
 
     def _is_output(self, folder: Folder, has: Callable[[str], bool]) -> bool:
-        """Whether a folder below the root is a build tool's, and nobody's rule takes it back."""
+        """Whether a folder below the root is a build tool's output, and no rule re-includes it."""
 
         def marked(mark: str) -> bool:
             return has(mark) and (mark != CACHE_TAG or _is_cache_tag(f"{self._root}{folder.path}{mark}"))

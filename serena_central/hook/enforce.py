@@ -74,5 +74,5 @@ def _is_due(use: ToolUse, home: Home, mode: str, now: float) -> bool:
 
 
 def _plain(arguments: dict[str, object]) -> dict[str, object]:
-    """Without what an agent words anew each time it asks for the same."""
+    """The arguments without those that an agent words differently each time it repeats a call."""
     return {key: value for key, value in arguments.items() if key not in ("description", "explanation", "timeout")}

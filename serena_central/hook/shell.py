@@ -118,11 +118,11 @@ class _Reader:
     def _target(self, *, to_file: bool = True) -> None:
         """Where a redirection leads: it is no word of the command."""
         if self._skip_space() is None:
-            raise Unclear("a redirection leads nowhere")
+            raise Unclear("a redirection has no target")
         before = len(self._words)
         self._word()
         if len(self._words) == before:
-            raise Unclear("a redirection leads nowhere")
+            raise Unclear("a redirection has no target")
         self._saved = self._saved or (to_file and self._words[-1] != "/dev/null")
         del self._words[before:]
 

@@ -63,7 +63,7 @@ def uri_of(path: Path) -> str:
 
 
 def path_of(uri: str) -> Path | None:
-    """None for what is no file: generated or virtual documents."""
+    """The path of a `file:` URI; None for generated or virtual documents."""
     parts = urlsplit(uri)
     return Path(os.fsdecode(unquote_to_bytes(parts.path))) if parts.scheme == "file" else None
 

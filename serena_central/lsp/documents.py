@@ -68,7 +68,7 @@ class _Document(msgspec.Struct):
     version: int = 1
     users: int = 0
     outdated: bool = False
-    """A file that is part of it has changed: the server takes that in when it is opened anew."""
+    """A file that is part of it has changed; the server sees that when the document is reopened."""
     shown_at: float = msgspec.field(default_factory=time.monotonic)
     """When the server was sent this text, by the monotonic clock."""
 

@@ -48,7 +48,7 @@ RETRY_PAUSES_S = (0.05, 0.2, 0.5)
 """Pauses before a request is repeated that the server cancelled or found outdated."""
 
 CURRENT_TRIES = 4
-"""How often a question is asked anew because its file changed before the answer came."""
+"""How often a request is repeated because its file changed before the answer came."""
 
 WITHIN_ONE_FILE: frozenset[Feature] = frozenset({"document_symbols", "hover", "signature", "diagnostics"})
 """Features whose answer needs no other file to be known."""

@@ -17,7 +17,7 @@ from serena_central.lsp.answers import FileEvent
 from serena_central.lsp.wire import AnswerUnreadable, ErrorAnswer, Pending
 
 AT_ONCE = 32
-"""Files that the server is asked to read at the same time: more keep no processor busier, and each costs memory."""
+"""Files that the server is asked to read at the same time: more use no more CPU, and each costs memory."""
 
 SETTLE_S = 20.0
 """How long the reading of one question's files is waited for."""

@@ -34,7 +34,7 @@ _ID = re.compile(rb'"id"\s*:\s*(\d{1,18})\b')
 
 
 class WireError(Exception):
-    """Something went wrong between the two processes. `client` translates each kind."""
+    """The connection between the two processes failed. `client` translates each kind."""
 
 
 class ConnectionLost(WireError):

@@ -16,7 +16,7 @@ INTERVAL_S = 0.2
 WHOLE = 100.0
 
 _STEP = 0.001
-"""How much the value grows when nobody knows how far the work is: it has to, and should hardly be seen."""
+"""How much the value grows while the progress is unknown: the protocol requires growth, and it should hardly show."""
 
 Notify = Callable[[float, float | None, str | None], Awaitable[None]]
 """Sends one notification: value, total (None where it can't be known), message."""

@@ -2,8 +2,8 @@
 
 Clients differ in what they show a model. Most show the text. Codex and Claude Code show `structuredContent` in its
 place: it holds all that the text says, and what is not visible as escapes. Gemini CLI makes structured content of a
-text that is JSON, and rejects the result if that is no object. One rule serves all: data is sent in both forms, and so
-is a text that a client could take for data.
+text that is JSON, and rejects the result if that is not an object. One rule serves all: data is sent in both forms, and
+so is a text that a client could take for data.
 """
 
 import json
@@ -17,7 +17,7 @@ from serena_central.tools.answer import Answer
 from serena_central.tools.catalogue import Tool
 
 _STARTS = frozenset('["-0123456789tfn')
-"""What JSON begins with that is no object."""
+"""First characters of JSON values other than objects."""
 
 
 def call_result(answer: Answer, tool: Tool | None) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def _structured(result: Any, notes: list[str]) -> dict[str, Any]:
 
 
 def _passes_for_data(text: str) -> bool:
-    """Whether a client that tries to read the text as JSON gets something that is no object."""
+    """Whether a client that parses the text as JSON gets something other than an object."""
     if text.lstrip("\t\n\r ")[:1] not in _STARTS:
         return False
     try:

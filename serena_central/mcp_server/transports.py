@@ -1,7 +1,7 @@
-"""The conversations of the handshake era: one transport each, from `initialize` to goodbye.
+"""The conversations of the handshake era: one transport each, from `initialize` to DELETE.
 
-Owns their ids, notices when a client hangs up on a call, closes its stream or says goodbye, and takes back a client
-that comes with an id from before a restart. What a message means is the adapter's business; who may still call is the
+Owns their ids, notices when a client aborts a call, closes its stream or disconnects, and resumes a conversation
+whose id is from before a restart. What a message means is the adapter's business; who may still call is the
 session manager's.
 """
 
@@ -135,7 +135,8 @@ class HandshakeTransports:
                 self._sessions.disconnect(conversation.session_id, "it was idle for too long")
 
     async def _refuse(self, conversation_id: str, send: Send) -> None:
-        """404 makes good clients begin anew by themselves: right after a restart or a goodbye, wrong after a kill."""
+        """404 makes well-behaved clients initialize again by themselves: right after a restart or a disconnect, wrong
+        after a kill."""
         try:
             self._sessions.check_alive(self._sessions.get(conversation_id))
         except SessionTerminated as error:

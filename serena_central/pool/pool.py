@@ -288,7 +288,7 @@ class LanguageServerPool:
         }
 
     def may_start(self, root: Path, reason: str, *, server: str | None = None) -> None:
-        """What was wrong with servers of a root (all, or one) may be mended: those given up are tried again."""
+        """Lets servers of a root (all, or one) that were given up start again: the cause may be fixed."""
         for slot in self._slots.values():
             ours = slot.key.root == root and server in (None, slot.key.server)
             if ours and slot.breaker.state is BreakerState.GIVEN_UP:

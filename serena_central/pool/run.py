@@ -35,7 +35,7 @@ ServerBuilder = Callable[[WantedServer], Awaitable[LanguageServer]]
 """Makes the server object, unstarted. Raises: ServerNotInstalled."""
 
 LEAST_MEASURED_S = 0.5
-"""Processor time is counted in hundredths of a second: shares of a shorter span are noise."""
+"""CPU time is counted in hundredths of a second: shares of a shorter span are noise."""
 
 IDLE_SHARE = 0.01
 """Of one core, that also a server takes that does nothing."""

@@ -223,7 +223,7 @@ class Slot:
     async def _doubt_silent(self, run: Run) -> None:
         """Replaces a run that does nothing while calls wait for it: they are repeated on the next one."""
         if await run.is_hung() and run.usable():
-            run.expire(Cause.HANG, "it sent nothing to those who waited, answered no ping and used no processor time")
+            run.expire(Cause.HANG, "it left calls waiting, answered no ping and used no CPU time")
 
     async def _doubt(self, run: Run) -> None:
         """Replaces a run that does not even answer a ping."""

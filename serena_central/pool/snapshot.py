@@ -11,7 +11,7 @@ from serena_central.pool.slot import Slot
 from serena_central.pool.state import RunState
 
 _STDERR_SHOWN = 2000
-"""Characters of a server's last words that are shown."""
+"""Characters of the end of a server's stderr that are shown."""
 
 
 class BreakerSnapshot(msgspec.Struct, frozen=True):

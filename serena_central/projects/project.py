@@ -130,7 +130,7 @@ class Project:
         self.restrictions: list[str] = []
         """What is held back since nobody trusts the root: sentences without their end, for notes."""
         self.settings_stamp: object = settings_stamp(root)
-        """Of the files that the settings were read from: when it differs, the project is opened anew."""
+        """Stamp of the files that the settings were read from; when it differs, the project is reopened."""
         self._installed = anyio.Event()
         self._batches = 0
         """Of changes, so far."""
@@ -188,7 +188,7 @@ class Project:
         return await warm(self.name, list(self.tree.files), self.languages, self.indexer)
 
     def index_again(self) -> None:
-        """Asks about every file anew, in the background."""
+        """Indexes every file again, in the background."""
         self.indexer.ask_again()
 
     def server_installed(self, name: str) -> None:

@@ -111,7 +111,7 @@ class ProjectRegistry:
         """`build` makes a project of a root (it may raise ConfigError); it does no long work. `own_folders` are the
         server's own, and no projects.
 
-        A project whose `stamp` differs from the one that it was built by is opened anew.
+        A project whose `stamp` differs from the one that it was built by is reopened.
         """
         self._bus = bus
         self._build = build

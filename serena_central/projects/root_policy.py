@@ -1,7 +1,7 @@
 """Which folders may become projects, and whose word it takes: the policy for roots, and nothing else.
 
 What a project may be edited in, a prompt injection may edit, too: a folder whose files are run by other programs, or
-hold keys, is no project unless a person names it in `allowed_roots`. Paths are real ones: links are followed before.
+hold keys, is not a project unless a person names it in `allowed_roots`. Paths are real ones: links are followed before.
 """
 
 import os

@@ -29,7 +29,7 @@ class RootSettings:
         watch: PathWatch | None = None,
         locations: Locations | None = None,
     ) -> None:
-        """`changed` hears of every super-repo that was read again. Without `watch` every question looks at the disk."""
+        """`changed` is called for every super-repo that was reloaded. Without `watch` every question reads the disk."""
         self.loaded = loaded
         self._watch = watch or PathWatch(watches=False)
         self._trust_file = str(places.trust_file)

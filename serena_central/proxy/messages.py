@@ -70,7 +70,7 @@ def parse(line: bytes) -> Message:
     """One line of the client.
 
     Raises:
-        Invalid: it is no JSON-RPC message.
+        Invalid: it is not a JSON-RPC message.
     """
     try:
         said: Any = json.loads(line.decode("utf-8"))
@@ -117,7 +117,7 @@ def answered_id(data: bytes) -> tuple[bool, Any] | None:
     An answer without an id (the server could not read it) has the key (False, None).
 
     Raises:
-        ValueError: it is no JSON object.
+        ValueError: it is not a JSON object.
     """
     quick = _ANSWER.match(data)
     if quick:

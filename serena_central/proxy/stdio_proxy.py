@@ -68,7 +68,7 @@ class StdioProxy:
         self._modern_version: str | None = None
         self._read_only: set[str] = set()
         self._known = False
-        """The server has answered us: it has a session to say goodbye to."""
+        """The server has answered, so that there is a session to close."""
         self._ending = loop.event()
         self.ended_because = ""
 
@@ -86,7 +86,7 @@ class StdioProxy:
         return isinstance(name, str) and (name in self._read_only or name in self._streams.calls_once)
 
     async def run(self) -> None:
-        """Runs until stdin ends, nobody reads stdout, or `end`; then says goodbye."""
+        """Runs until stdin ends, stdout is closed, or `end`; then closes the session."""
         reading = self._loop.spawn(self._read())
         sending = self._loop.spawn(self._send_notes())
         leaving = self._loop.spawn(self._leave_with(self._output.closed))

@@ -1,7 +1,7 @@
 """The two streams that stay open while the client lives.
 
 One carries what the server asks or tells outside of calls (the handshake era's GET). The other carries nothing: by its
-end the server learns that we are gone, in either era, even when nobody could say goodbye.
+end the server learns that this process is gone, in either era, even if it was killed.
 """
 
 import time
@@ -56,7 +56,7 @@ class Streams:
             self._loop.spawn(self._again_and_again(self._show))
 
     async def _again_and_again(self, hold: Callable[[Connection, Target], Awaitable[bool]]) -> None:
-        """Opens a stream anew whenever it ends; `hold` says whether it was open, or raises StopHolding."""
+        """Reopens a stream whenever it ends; `hold` returns whether it was open, or raises StopHolding."""
         backoff = Backoff(*PAUSES_S)
         while True:
             was_open = False

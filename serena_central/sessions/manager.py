@@ -1,4 +1,4 @@
-"""SessionManager: recognises conversations, keeps their sessions, and ends them.
+"""SessionManager: resolves client identities to sessions, keeps the sessions, and ends them.
 
 It publishes what happens to sessions and tells projects how many sessions are interested in them; it knows neither MCP
 nor HTTP. Killing is enforced here: `identify` refuses a terminated session whatever door its request came through.
@@ -166,7 +166,7 @@ class SessionManager:
         self._bus.publish(SessionForgotten(message=why, session=session.id))
 
     def restore(self, sessions: Iterable[Session]) -> None:
-        """Takes back the sessions of an earlier run of this server; all count as disconnected until they call."""
+        """Restores the sessions of an earlier run of this server; all count as disconnected until they call."""
         now = self._now()
         newest_first = sorted(sessions, key=lambda session: (session.calls == 0, -session.last_activity))
         kept = newest_first[: max(0, self.policy.max_sessions - len(self._sessions))]

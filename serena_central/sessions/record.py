@@ -1,7 +1,7 @@
 """Keeps sessions in the store, so that they survive a restart of the server, and brings them back.
 
 A session's row is written again after whatever happens to it; the store's writer keeps the newest only. It also keeps
-how a conversation of the handshake era began, so that its client can be taken back under the id it knows.
+how a conversation of the handshake era began, so that its client can resume under the id it knows.
 """
 
 import logging

@@ -18,7 +18,7 @@ from serena_central.sessions.client_identity import ClientIdentity, IdentifiedBy
 from serena_central.sessions.minutes import Minutes
 
 LOG_LINES = 200
-"""Lines kept per session: enough to see what an agent just did, about 40 KB at the most."""
+"""Lines kept per session: enough to see what an agent just did, at most about 40 KB."""
 
 DURATIONS_KEPT = 256
 """Newest durations kept per tool for p50 and p95."""
@@ -103,7 +103,7 @@ class Session:
         self.client_pid = identity.client_pid
         self.modes: tuple[str, ...] = identity.modes
         self.opening: bytes | None = None
-        """The `initialize` request of a handshake client, by which it can be taken back after a restart."""
+        """The `initialize` request of a handshake client, by which it can resume after a restart."""
         self.transport_id: str | None = None
         """The conversation that `opening` began."""
         self.holders = 0

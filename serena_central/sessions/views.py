@@ -16,7 +16,7 @@ from serena_central.store.store import Store
 logger = logging.getLogger(__name__)
 
 VIEWS_PER_SESSION = 2000
-"""Symbols remembered per session, the last seen ones: half a megabyte at the most."""
+"""Maximum of symbols remembered per session, the last seen ones: half a megabyte."""
 
 
 class SymbolViews:

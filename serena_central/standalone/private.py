@@ -69,7 +69,7 @@ def share(path: str | int, folder: str | int, mode: int) -> None:
 def secure(folder: str) -> str | None:
     """Makes the server's folder if it is missing, and closes it to others with all that is in it.
 
-    Returns what was mended, in a sentence, None if nothing had to be. In `servers/` a closed folder is taken as it is.
+    Returns what was fixed, as a sentence; None if nothing had to be. In `servers/` a closed folder is left as it is.
     Raises: NotPrivate, OSError.
     """
     os.makedirs(folder, mode=0o700, exist_ok=True)

@@ -34,7 +34,7 @@ OPEN_TIMEOUT_S = 30.0
 
 STATEMENT_ROWS = 50
 """Rows added by one statement: the driver lets go of Python's lock at each, and is let in again after the others'
-turns. It keeps a compiled statement for each number of rows: 2 MB at the most."""
+turns. It keeps a compiled statement for each number of rows: at most 2 MB."""
 
 VACUUM_PAGES = 1000
 """Pages given back in one transaction: 4 MB, some milliseconds."""

@@ -68,7 +68,7 @@ class Queries:
         self._database = database
 
     def sessions_since(self, last_activity: float) -> list[SessionRow]:
-        """Sessions to take back after a restart, killed ones too, the latest first."""
+        """Sessions to restore after a restart, killed ones too, the latest first."""
         columns = _SESSION.columns
         chosen = select(_SESSION).where(columns.last_activity >= last_activity)
         return self._rows(SessionRow, chosen.order_by(columns.last_activity.desc()))
@@ -103,7 +103,7 @@ class Queries:
     def tool_statistics(self, since: float) -> list[ToolStatistics]:
         """One entry per tool, the most used first; of whole quarters of an hour, the first of which holds `since`.
 
-        Percentiles are means of the calls that took about as long: a tenth off at the most, and exact for few calls.
+        Percentiles are means of the calls that took about as long: off by at most a tenth, and exact for few calls.
         """
         columns = _DURATIONS.columns
         sums = [func.sum(columns[name]).label(name) for name in ("calls", "errors", "duration_ms", "answer_chars")]

@@ -82,9 +82,9 @@ class ToolCallRow(Row, kw_only=True):
 
 
 class EditRow(Row, kw_only=True):
-    """One edit. `files`: what became of each, as answers show it; `patches`: how to take it back (MessagePack, zlib),
+    """One edit. `files`: what became of each, as answers show it; `patches`: how to undo it (MessagePack, zlib),
     None once that is too old or was too large. `repeat` tells a repetition of the call that made it, `answer` is what
-    that gets (JSON). `undoes`: the edit that this one took back."""
+    that gets (JSON). `undoes`: the edit that this one undid."""
 
     table = "edit"
     indexes = (("at",), ("session", "at"), ("project_root", "at"))

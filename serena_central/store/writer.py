@@ -30,7 +30,7 @@ BATCH_ROWS = 100
 """A batch of this size does not wait any longer."""
 
 QUEUE_ROWS = 10_000
-"""Rows that wait at the most: about 10 MB, or ten seconds of a thousand calls each."""
+"""Maximum of queued rows: about 10 MB, or ten seconds of a thousand calls each."""
 
 FLOOD_ROWS_PER_S = 500
 """Of two hundred calls: nobody waits for the newest of so many, because the next one is newer."""

@@ -20,7 +20,7 @@ from serena_central.symbols.symbol import FileSymbols, Symbol
 from serena_central.symbols.syntax.messages import Packed
 
 DECODED_FILES = 2048
-"""Files whose symbols stay decoded: what agents ask again and again; about 20 MB at the most."""
+"""Files whose symbols stay decoded: what agents ask again and again; at most about 20 MB."""
 
 FILES_LOOKED_AT = 1_000
 """Of those that define one name, to show some of them: 2 ms."""
@@ -110,7 +110,7 @@ class SymbolIndex:
         """Names that several have. Collections of strings alone, however large, cost the garbage collector nothing."""
         self._name_text = NameText()
         self._unmapped: dict[str, bytes] = {}
-        """Restored files whose names lead nowhere yet → those names. They are searched as they are."""
+        """Restored files whose names are not mapped yet → those names. They are searched as they are."""
         self._decoded: Lru[str, FileSymbols] = Lru(DECODED_FILES)
 
     def __len__(self) -> int:

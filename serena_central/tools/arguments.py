@@ -1,4 +1,4 @@
-"""What is wrong with the arguments of a call, in words that let a model mend all of it at once.
+"""Explains refused arguments so that a model can correct all of them at once.
 
 Asked only after a call's arguments were refused: every problem, what is allowed in its place, and what was meant.
 """

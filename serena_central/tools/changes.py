@@ -28,7 +28,7 @@ async def summarize_changes(call: ToolCall) -> Shaped:
 
 
 async def changes_of(call: ToolCall) -> list[EditRow]:
-    """Edits of the session that were not taken back, the oldest first; notes say what is not counted."""
+    """Edits of the session that were not undone, the oldest first; notes say what is not counted."""
     rows = await call.services.history.edits(EditFilter(session=call.session.id, limit=MOST_EDITS))
     if len(rows) == MOST_EDITS:
         call.note(f"Only the newest {MOST_EDITS} edits are counted.")
@@ -41,7 +41,7 @@ async def changes_of(call: ToolCall) -> list[EditRow]:
 
 
 async def _undone(call: ToolCall, rows: Sequence[EditRow]) -> dict[str, str]:
-    """Edits among these that were taken back → by whom."""
+    """Edits among these that were undone → by whom."""
     ids = {row.id for row in rows}
     undone: dict[str, str] = {}
     for root in {row.project_root for row in rows}:

@@ -1,4 +1,4 @@
-"""Tools on files and text, for what is no symbol: lists, names, contents, patterns."""
+"""Tools on files and text, for everything that is not a symbol: listings, names, contents, patterns."""
 
 import fnmatch
 import re

@@ -54,8 +54,8 @@ class Idempotency:
         self._recalled = anyio.Event()
 
     def expect(self, earlier: Mapping[str, str | SerenaCentralError], *, complete: bool) -> None:
-        """Takes over what earlier runs of the server did: repeat key → what it did, by the edit's id, or why that is
-        not known. `complete`: there is nothing besides. Their answers come by `recall`."""
+        """Loads the outcomes of earlier runs of the server: idempotency key → the edit's id, or why the outcome is
+        unknown. `complete`: these are all. Their answers come by `recall`."""
         for key, outcome in earlier.items():
             if key not in self._kept:
                 kept = self._kept[key] = _Kept()
@@ -66,8 +66,8 @@ class Idempotency:
         self._complete = complete
 
     def recall(self, answers: Mapping[str, list[str]]) -> None:
-        """Takes over what calls of earlier runs were answered: repeat key → blocks. From now on all is known that can
-        be."""
+        """Loads the answers to calls of earlier runs: idempotency key → blocks. Afterwards nothing more can be
+        learned."""
         for key, blocks in answers.items():
             kept = self._kept.get(key)
             if kept is not None and kept.answer is not None and not kept.done.is_set():

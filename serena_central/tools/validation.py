@@ -1,4 +1,4 @@
-"""Tools that look for what a change left behind: symbols that nothing uses, names that lead nowhere."""
+"""Tools that look for what a change left behind: unused symbols, broken references."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -86,9 +86,9 @@ async def check_references(
     possible: Annotated[bool, Meta(description="Also list possible broken references")] = False,
     since: Annotated[str, Meta(description="Git revision to compare with; empty: this session's first result")] = "",
 ) -> Shaped:
-    """Names that lead nowhere: undefined names, imports that can't be resolved, missing members. Listed are those that
-    are certain, or new against the baseline; possible ones, which the server may only not see, are counted. With
-    paths, in these files and in those that import them."""
+    """Finds broken references: undefined names, unresolved imports, missing members. Lists those that are certain or
+    new since the baseline, and counts possible ones, whose definition the server may only not see. With paths: in
+    these files and in those that import them."""
     where = await call.services.validation.extent(target, relative_path, paths)
     found = await call.services.validation.broken(where, since)
     result = _compared(call, where, found, by_session=not since)

@@ -1,7 +1,7 @@
-"""What /api and /health do, for scripts, the command line and clients that can't say goodbye over MCP.
+"""The handlers of /api and /health, for scripts, the command line and clients that cannot end a session over MCP.
 
-Handlers return plain data or raise our errors; `answers` puts both on the wire, `routes` says what is where. Tools are
-called by the same way as an agent's calls.
+Handlers return plain data or raise errors of `core/errors.py`; `responses` serializes both, `routes` maps paths to
+handlers. Tools are called in the same way as by agents.
 """
 
 import time

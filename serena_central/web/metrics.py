@@ -138,7 +138,7 @@ class _Collected:
 
 
 def _of_process() -> list["Metric"]:
-    """Memory, processor time, descriptors and start of this process; reads /proc, hence a thread."""
+    """Memory, CPU time, descriptors and start of this process; reads /proc, hence a thread."""
     from prometheus_client import CollectorRegistry, ProcessCollector
 
     return list(ProcessCollector(registry=CollectorRegistry()).collect())

@@ -103,7 +103,7 @@ def server_id(key: ServerKey) -> str:
 
 
 def store_view(writer: Writer) -> dict[str, Any]:
-    """How recording goes: rows that wait, rows lost by table, and why nothing can be written just now."""
+    """The state of recording: queued rows, lost rows by table, and why nothing can be written at the moment."""
     return {"queued": writer.queued, "dropped": writer.dropped, "problem": writer.problem}
 
 

@@ -40,9 +40,7 @@ def check_machine(places: Places) -> Iterator[Check]:
         "version",
         f"serena-central {metadata.version('serena-central')}, Python {sys.version.split()[0]} ({sys.executable})",
     )
-    yield info(
-        "platform", f"{platform.system()} {platform.release()} {platform.machine()}, {os.cpu_count()} processors"
-    )
+    yield info("platform", f"{platform.system()} {platform.release()} {platform.machine()}, {os.cpu_count()} CPUs")
     yield _memory()
     yield _disk(places)
     yield from _inotify()

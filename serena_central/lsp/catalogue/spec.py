@@ -1,7 +1,7 @@
 """What the catalogue says about one language or language server: everything in which they differ, as data.
 
 Placeholders in `launch` and `initialization_options` are filled by `locate`: `{bin:NAME}` a program's path, `{root}`
-the server's root, `{cache}` a folder of its own for that root, `{cpus}` how many processors it may use, `{modules}` the
+the server's root, `{cache}` a folder of its own for that root, `{cpus}` how many CPUs it may use, `{modules}` the
 `node_modules` that the program lies in, `{tsdk}` the TypeScript 5 library in there, `{shims}` programs of ours that
 stand in for others where a project is not trusted, `{cargo_home}` the user's CARGO_HOME, `{memory_mb}` what the server
 may use of the memory budget.
@@ -43,7 +43,7 @@ Executed = Literal[
 ]
 """What of a project a server may execute: its interpreter; a compiler or library that lies in it; plug-ins; macros and
 whatever else runs while code is compiled; its build tool and build scripts; configuration that is code; a toolchain
-that it chooses or has fetched; programs that its configuration names; or something that nobody has looked into."""
+that it chooses or has fetched; programs that its configuration names; or something that has not been examined."""
 
 
 _EXECUTED: dict[Executed, str] = {
@@ -160,7 +160,7 @@ class Documents(Part, frozen=True):
     """What it knows of other files is of the time when it read them, which an opened file makes it do: it is asked for
     the file's symbols, and that awaited. It remembers what it read when the file is closed."""
     included: tuple[str, ...] = ()
-    """Names (globs) of files whose text is part of others: when one changes, open files are closed and opened anew."""
+    """Names (globs) of files whose text is part of others: when one changes, open files are closed and reopened."""
     ranged_edits_only: bool = False
     """A didChange that carries the full text is ignored: it is sent as one edit that replaces everything."""
     trusts_mtime: bool = False

@@ -5,7 +5,7 @@ from serena_central.lsp.installers.staging import Staging
 
 NEEDS = ("cargo",)
 TIMEOUT_S = 5400.0
-"""The largest servers compile for half an hour on two processors."""
+"""The largest servers compile for half an hour on two CPUs."""
 
 KEPT = frozenset({
     "CARGO_HOME", "CARGO_HTTP_CAINFO", "CARGO_HTTP_PROXY", "CARGO_NET_OFFLINE", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN",

@@ -1,6 +1,6 @@
 """go: `go install` of a pinned module; its sources and builds stay in the user's Go caches.
 
-Without debug information and cgo: gopls takes a third less of the processor's time to build so, its program is a third
+Without debug information and cgo: gopls takes a third less CPU time to build, its program is a third
 smaller, and no C compiler is needed. Its traces name functions and lines as before.
 """
 

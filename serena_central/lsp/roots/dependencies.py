@@ -1,7 +1,7 @@
 """Whether what a project depends on is on this machine, where its servers look: node_modules, Cargo's registry, Go's
 module cache.
 
-Servers answer without a word where it is not: names from packages that are missing lead nowhere. Nothing is executed
+Where it is not, servers answer without a warning: names from missing packages do not resolve. Nothing is executed
 or fetched; manifests, lock files and the names of folders are read, again when one of them has changed.
 """
 

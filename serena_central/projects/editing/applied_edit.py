@@ -21,7 +21,7 @@ class ChangedFile(msgspec.Struct, frozen=True, kw_only=True):
 
 class AppliedEdit(msgspec.Struct, frozen=True, kw_only=True):
     """An edit that was made: what history keeps of it. `at` is Unix time. An operation on several roots is one edit
-    for each of them, which are made, and taken back, together."""
+    for each of them, which are made, and undone, together."""
 
     id: str
     at: float
@@ -30,7 +30,7 @@ class AppliedEdit(msgspec.Struct, frozen=True, kw_only=True):
     files: list[ChangedFile]
     patches: list[FilePatch]
     undoes: str | None = None
-    """The edit that this one takes back."""
+    """The edit that this one undoes."""
     wrote: str | None = None
     """The name path of a symbol that its author wrote as a whole; empty: the file."""
 

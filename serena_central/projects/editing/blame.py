@@ -1,7 +1,7 @@
 """Who changed a stretch of a file, by walking its edits backwards, as `git blame` does with commits.
 
-The conflict guard asks when a symbol is not what its session saw: if nobody but that session changed it since, it knows
-it all the same. So an edit counts as known to its author although the server was killed before it could note that. The
+The conflict guard asks when a symbol is not what its session saw: if only that session changed it since, it knows
+it anyway. So an edit counts as known to its author although the server was killed before it could note that. The
 edits come from their journal; a text that none of them made is somebody else's.
 """
 

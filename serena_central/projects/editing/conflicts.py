@@ -23,7 +23,7 @@ from serena_central.symbols.bodies import below, body_hash
 from serena_central.symbols.index import Hit
 
 CHANGES_REMEMBERED = 10_000
-"""Symbols of which is known who changed them last: about 3 MB at the most."""
+"""Maximum of symbols whose last author is remembered: about 3 MB."""
 
 OUTSIDE = "something outside this server (an editor, git, another program)"
 

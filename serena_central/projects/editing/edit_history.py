@@ -1,6 +1,6 @@
-"""The history of edits: told as events, kept in the store with what is needed to take them back.
+"""The history of edits: published as events, and kept in the store with what is needed to undo them.
 
-It opens the journal of edits at start, so that what a crash cut off is completed or taken back before anything else is
+It opens the journal of edits at start, so that what a crash cut off is completed or rolled back before anything else is
 edited, and so that an edit that was made is known although its row was never written. It knows sessions by name only.
 """
 
@@ -74,7 +74,7 @@ class EditHistory:
         """Edits whose calls are not answered yet."""
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Mends what a crash left; started() when files may be edited. Runs until cancelled."""
+        """Recovers from a crash; started() when files may be edited. Runs until cancelled."""
         past = await anyio.to_thread.run_sync(self._applier.open)
         try:
             self._recall.expect(_outcomes(past), complete=self._applier.journal.whole)
@@ -143,7 +143,7 @@ class EditHistory:
         return await self._store.ask(lambda queries: queries.edits_of_operation(operation_of(edit_id)))
 
     async def undone_by(self, edit_id: str) -> str | None:
-        """The edit that took this one back, unless that was taken back itself. Raises StoreError."""
+        """The edit that undid this one, unless that was undone itself. Raises StoreError."""
         await self._store.writer.flush()
         for undoer in await self._store.ask(lambda queries: queries.undoers(edit_id)):
             if await self.undone_by(undoer) is None:
@@ -186,7 +186,8 @@ class EditHistory:
 
 
 def _outcomes(past: Iterable[Past]) -> dict[str, str | SerenaCentralError]:
-    """Repeat key → id of the edit that its call made, or why that is not known. What was taken back was not made."""
+    """Idempotency key → id of the edit that its call made, or why that is not known. Edits that were rolled back do not
+    count."""
     outcomes: dict[str, str | SerenaCentralError] = {}
     for one in past:
         repeat = one.entry.repeat

@@ -341,8 +341,8 @@ class Edits:
         wrote: Callable[[], str | None] = lambda: None,
     ) -> Edited:
         """Makes all planned changes, or none. `paths` are the files that will be changed, as far as they are known
-        before the plan: nobody else in this server changes them meanwhile. `undoes` names an edit that this one takes
-        back; `wrote` tells, after the plan, which symbol the author writes as a whole ("": the file)."""
+        before the plan: nobody else in this server changes them meanwhile. `undoes` names the edit that this one
+        undoes; `wrote` returns, after the plan, which symbol the author writes as a whole ("": the file)."""
         if not dry_run:
             await self._effects.learn_errors([path for path in paths if not self.queued(path)])
         needed = frozenset(paths)

@@ -1,7 +1,7 @@
 """Edits of several projects that are made as one operation: each plans its own part, then all are written, or none.
 
 Every part takes the files of its project, plans, and waits. When the last one has planned, all changes go to the disk
-as one operation with one journal entry: what fails, and what a crash cuts off, is taken back or completed as a whole.
+as one operation with one journal entry: what fails, and what a crash cuts off, is rolled back or completed as a whole.
 Parts plan one after the other in the order of their roots, so that two of these that edit the same files never wait for
 each other. A part is found by the context of its task: the way from a tool to its edit does not know of it.
 """
@@ -24,7 +24,7 @@ from serena_central.projects.editing.applied_edit import AppliedEdit, part_id
 T = TypeVar("T")
 
 ATTEMPTS = 4
-"""How often all parts are planned anew because something outside wrote a file between a plan and the writing."""
+"""How often all parts are planned again because another program wrote a file between a plan and the writing."""
 
 
 class PartFailed(Exception):

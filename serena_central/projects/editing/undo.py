@@ -1,4 +1,4 @@
-"""Taking an edit back: the reverse of its patches, as an edit like any other.
+"""Undo: applies the reverse of an edit's patches as an edit like any other.
 
 It is refused, with the reason, where the text moved on: nothing that came later is lost. Edits around it are no
 obstacle, nor that lines have moved.
@@ -28,10 +28,10 @@ from serena_central.store.rows import EditRow
 
 
 async def undo(edit_id: str, history: EditHistory, projects: ProjectRegistry, *, by: str) -> Edited:
-    """Takes an edit back, in all projects that it changed. `by` names who wants it.
+    """Undoes an edit in all projects that it changed. `by` names who asked for it.
 
     Raises:
-        UndoRefused: no such edit, none that can be taken back any more, or the text moved on.
+        UndoRefused: there is no such edit, it can no longer be undone, or its lines have changed since.
         UnknownProject, EditError, PathError: its files can't be changed.
     """
     rows = await history.parts(edit_id)
@@ -67,7 +67,7 @@ async def _undo(row: EditRow, history: EditHistory, projects: ProjectRegistry, a
 
 
 def _as_one(done: Mapping[Path, Edited | SerenaCentralError]) -> Edited:
-    """What was taken back in several projects, by absolute paths."""
+    """What was undone in several projects, by absolute paths."""
     edits = {root: one for root, one in done.items() if isinstance(one, Edited)}
     files = [
         msgspec.structs.replace(

@@ -59,7 +59,7 @@ class Renamed(msgspec.Struct, frozen=True, kw_only=True):
     added: list[str]
     left: LeftOver
     objections: list[str] = []
-    """Sentences about what forbade the new name, in spite of which the symbol has it."""
+    """Sentences about what spoke against the new name, which the symbol was given despite it."""
     standing: list[str] = []
     """Where the new name stood in code already (`path:line`): it may be captured or shadowed there."""
 

@@ -26,7 +26,8 @@ _WORD = re.compile(r"\w+")
 class Crossing(NamedTuple):
     """What one file of a sibling uses: path and name path in the declaring module, and where the file names it.
 
-    `untold`: the names at places that lead nowhere, or to what may be a copy of the declaring file (built, installed).
+    `untold`: the names at places that do not resolve, or resolve to what may be a copy of the declaring file (built,
+    installed).
     """
 
     uses: list[tuple[str, str, Position]]

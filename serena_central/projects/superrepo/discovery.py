@@ -50,7 +50,7 @@ class Candidate(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """A folder that is no module, and why."""
+    """A folder that is not a module, and why."""
 
     path: str
     reason: str
@@ -63,8 +63,8 @@ class Discovered(NamedTuple):
 
 def discover(root: Path) -> Discovered:
     """Modules in a real folder, by path, and what looks like one. What can't be read counts as not there."""
-    analysis_run = _analysis_run(root)
-    files = sorted(analysis_run.take())
+    scan = _scan(root)
+    files = sorted(scan.take())
     found: dict[str, str] = {}
     left_out: dict[str, str] = {}
     for name, paths in _LISTS.items():
@@ -74,16 +74,16 @@ def discover(root: Path) -> Discovered:
                 found.setdefault(inside, name)
             elif (named := _named(root, path)) is not None:
                 left_out[named] = f"{name} names it, but the folder does not exist"
-    _nested(root, analysis_run, found, left_out)
+    _nested(root, scan, found, left_out)
     _by_manifests(root, files, found, left_out)
     modules = _outermost(root, found, files, left_out)
     _rest(files, modules, left_out)
     return Discovered(modules, [LeftOut(path, left_out[path]) for path in sorted(left_out)])
 
 
-def _nested(root: Path, analysis_run: TreeScan, found: dict[str, str], left_out: dict[str, str]) -> None:
+def _nested(root: Path, scan: TreeScan, found: dict[str, str], left_out: dict[str, str]) -> None:
     """Repositories inside this one: submodules that are checked out, others, and worktrees, which are copies."""
-    for folder in analysis_run.folders.values():
+    for folder in scan.folders.values():
         path = folder.path.rstrip("/")
         if folder.nested and "/worktrees/" in _text(root / path / ".git"):
             left_out[path] = "a worktree: a copy of a repository"
@@ -165,20 +165,20 @@ def _is_code(file: str) -> bool:
     return any(not known.languages[claim.language].data for claim in claims)
 
 
-def _analysis_run(root: Path) -> TreeScan:
+def _scan(root: Path) -> TreeScan:
     outer = OuterRules(root)
-    analysis_run = TreeScan(root, outer, use_git=True)
-    analysis_run.look_everywhere(outer)
-    return analysis_run
+    scan = TreeScan(root, outer, use_git=True)
+    scan.look_everywhere(outer)
+    return scan
 
 
 def files_of(root: Path) -> list[str]:
     """Files of one root as the server will see them: neither ignored ones nor those of nested repositories."""
-    return sorted(_analysis_run(root).take())
+    return sorted(_scan(root).take())
 
 
 def _inside(root: Path, path: str | Path) -> str | None:
-    """The folder's path in the root; None for the root itself, what lies elsewhere, and what is no folder."""
+    """The folder's path in the root; None for the root itself, for what lies elsewhere and for files."""
     try:
         place = (root / path).resolve()
         usable = place != root and place.is_relative_to(root) and place.is_dir()

@@ -40,8 +40,8 @@ class SuperRepos:
         stamp: Callable[[], Hashable] = lambda: None,
         watch: PathWatch | None = None,
     ) -> None:
-        """`load` reads one root's settings; `changed` hears of every super-repo that was read anew; `stamp` differs
-        when other problems may be found in the same files. Without `watch` every lookup looks at the disk."""
+        """`load` reads one root's settings; `changed` is called for every super-repo that was reloaded; `stamp`
+        differs when other problems may be found in the same files. Without `watch` every lookup reads the disk."""
         self._watch = watch or PathWatch(watches=False)
         self._load = load
         self._changed = changed

@@ -90,7 +90,7 @@ class Proposal(msgspec.Struct, frozen=True):
         return f"{_HEAD}{found}\n{body}"
 
     def why_left_out(self, indent: str) -> str:
-        """A line for each folder that is no module."""
+        """A line for each folder that is not a module."""
         return "".join(f"{indent}{escaped(one.path)}: {escaped(one.reason)}\n" for one in self.left_out)
 
 

@@ -25,7 +25,8 @@ class Place(NamedTuple):
 
 
 class Leads(NamedTuple):
-    """What was asked, with where it leads. `unresolved` places lead nowhere; `note`: why something may lack."""
+    """The places asked about, with their definitions. `unresolved` ones have none; `note`: what may be missing and
+    why."""
 
     found: list[tuple[Place, Sequence[Location]]]
     unresolved: list[Place]

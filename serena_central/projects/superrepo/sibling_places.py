@@ -1,8 +1,8 @@
 """Where a sibling names a symbol that another project declares: before the symbol is deleted or renamed.
 
 All code of the sibling that holds the name counts, whatever its imports say: a path may be put together at run time
-(`sys.path.append`), or mapped by a configuration. The sibling's own language server says where each place leads: to the
-declaration: a reference. To something else: none. Nowhere, or to an import that itself leads nowhere: a possible
+(`sys.path.append`), or mapped by a configuration. The sibling's own language server resolves each place: to the
+declaration: a reference. To something else: none. Not at all, or to an import that itself does not resolve: a possible
 reference. To a file named like the declaring one in neither project: one, too, since that may be a copy (built,
 installed). To a variable that a pattern names after the symbol, as `{ name }` does: none, since that keeps its name.
 """

@@ -184,7 +184,7 @@ def _range(place: Place) -> tuple[str, Range]:
 
 def is_named_in(root: Path, declared: Declaration) -> bool:
     """Whether files of a module that is not open hold a declared name, and any mentions its package. Reads the disk;
-    of more files than are listed nobody knows."""
+    None if there are more files than are listed."""
     languages = declared.project.languages
     spec, language = languages.spec_for(declared.path), languages.language_of(declared.path) or ""
     listed = list_folder(root, "", recursive=True, ignored=_is_installed, hidden=lambda _path: False)

@@ -22,8 +22,8 @@ LISTED = 20
 async def rename_uses(
     sibling: Project, declared: Declaration, new_name: str, author: Author, *, force: bool, dry_run: bool
 ) -> Renamed:
-    """Renames all references that a sibling makes to a symbol of another project; with `force` although there are
-    places of which nobody can tell whether they mean it.
+    """Renames all references that a sibling makes to a symbol of another project; with `force` even if there are
+    places that may refer to it.
 
     Raises:
         InvalidArguments: the new name can't be one.

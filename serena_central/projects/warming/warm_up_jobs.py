@@ -37,7 +37,7 @@ NOTHING = "It has no files that a language server supports."
 """What is told of a module that needs no warming up."""
 
 LOG_BYTES = 1_000_000
-"""A log that has grown beyond this is begun anew."""
+"""A log that has grown beyond this is started again."""
 
 
 class WarmUpJob:

@@ -34,7 +34,7 @@ def choose(
     or its default one.
 
     Raises:
-        InvalidArguments: a name is no module's.
+        InvalidArguments: no module has that name.
         UnknownProject: the folder lies in no project.
         ProjectRefused: it must not become one.
     """

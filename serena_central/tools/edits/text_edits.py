@@ -47,7 +47,8 @@ async def replace_content(
     allow_multiple_occurrences: Annotated[bool, Meta(description="Replace every match")] = False,
     dry_run: DryRun = False,
 ) -> Any:
-    """Replaces text in a file: some lines, or what is no symbol. A regex with .*? saves quoting what goes."""
+    """Replaces text in a file: some lines, or text that is not a symbol. A regex with .*? saves quoting the old
+    text."""
 
     def plan(read: FileText) -> str:
         content = read.text.content

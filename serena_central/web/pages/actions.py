@@ -43,7 +43,7 @@ async def cancel(visit: Visit, form: Form) -> str:
 
 
 async def take_back(visit: Visit, form: Form) -> str:
-    """Takes an edit back."""
+    """Undoes an edit."""
     undone = await undo(_one(form, "edit"), visit.parts.history, visit.parts.projects, by=BY)
     return f"Undone as {undone.id}."
 

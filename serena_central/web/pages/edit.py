@@ -1,4 +1,4 @@
-"""The page of one edit: what it changed, line by line, and the way to take it back."""
+"""The page of one edit: what it changed, line by line, and the button that undoes it."""
 
 import difflib
 import zlib

@@ -1,4 +1,4 @@
-"""What an analysis run of a project found wrong: names that lead nowhere, and symbols that nothing uses."""
+"""The findings of a project's analysis run: broken references and unused symbols."""
 
 import msgspec
 

@@ -27,7 +27,7 @@ LEAST_S = 0.25
 """Between two updates of a page."""
 
 SHARE = 50
-"""All streams together use about one part in so many of the server's processor time …"""
+"""All streams together use about one part in so many of the server's CPU time …"""
 
 MOST_S = 2.0
 """… as long as no page gets further behind than this."""
@@ -49,7 +49,7 @@ STREAMS_PER_BROWSER = 12
 RETRY_MS = 1000
 
 LEAVE = b"event: leave\ndata: now\n\n"
-"""Tells the page to load itself anew: it is gone, or its browser was signed out."""
+"""Tells the page to reload: what it shows is gone, or its browser was signed out."""
 
 Render = Callable[[str, msgspec.Struct], str]
 """HTML of a section, by its name and context."""
@@ -86,7 +86,7 @@ class Live:
 
     def open(self, page: Page, visit: Visit, login: Login, version: str, render: Render) -> "Stream":
         """The answer to one request: the stream of a page. `version` is sent first: a page that
-        was made by another one loads itself anew."""
+        another version rendered reloads."""
         return Stream(self, page, visit, login, version, render)
 
     def join(self, stream: "Stream") -> None:
@@ -101,7 +101,7 @@ class Live:
         self._streams.remove(stream)
 
     def pause_s(self, spent_s: float) -> float:
-        """How long a stream waits after an update that took `spent_s` of the processor."""
+        """How long a stream waits after an update that took `spent_s` of CPU time."""
         return min(MOST_S, max(LEAST_S, spent_s * SHARE * len(self._streams)))
 
 

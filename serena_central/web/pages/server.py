@@ -1,4 +1,4 @@
-"""The page of one language server: its runs, what it takes, how it came to where it is, and its last words."""
+"""The page of one language server: its runs, resource use, state history and the end of its stderr."""
 
 from collections.abc import Sequence
 
@@ -87,9 +87,9 @@ def plots(measured: Sequence[Measured]) -> Load:
             says_of=lambda index: f"{ago[index]}: {size(measured[index].memory_bytes)}",
         ),
         cpu=plot(
-            "Processor",
+            "CPU",
             "percent of one core",
-            [Series("processor", [one.cpu_percent for one in measured] or [None])],
+            [Series("CPU", [one.cpu_percent for one in measured] or [None])],
             x_labels=labels,
             show=lambda value: f"{value:.3g}",
             says_of=lambda index: f"{ago[index]}: {measured[index].cpu_percent:.3g} %",

@@ -1,7 +1,7 @@
 """The section of a project's page on trust: what the repository can make this machine run, and a person's decision.
 
-The section is made anew after a decision and when the page is loaded, and not in between: the form carries the digest
-of what stands above it, and what has changed since then is refused and shown instead.
+The section is rendered after a decision and when the page is loaded, not in between: the form carries the digest of
+what stands above it, and if that has changed since, the form is refused and the new state shown instead.
 """
 
 from pathlib import Path
@@ -33,7 +33,7 @@ class ShownPart(msgspec.Struct, frozen=True):
 class Trusting(msgspec.Struct, frozen=True):
     """How a root stands. `digest` is of the `parts`; `difference` is a unified diff, empty where nothing changed.
 
-    `can_trust`: a person can decide so here; `revocable`: a person approved it, so that this can be taken back here.
+    `can_trust`: a person can decide so here; `revocable`: a person approved it, so that this can be revoked here.
     """
 
     root: str

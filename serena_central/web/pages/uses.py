@@ -43,7 +43,7 @@ class Use(msgspec.Struct, frozen=True):
 
 class Uses(msgspec.Struct, frozen=True, kw_only=True):
     """Either of an edge (`source`, `target`) with its `rows`, or `of` one node with its neighbours. `changed`: code is
-    not as it was when this was found, so that lines may have moved; None if nobody knows."""
+    not as it was when this was found, so that lines may have moved; None if unknown."""
 
     name: str
     graph_url: str

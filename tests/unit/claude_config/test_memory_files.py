@@ -145,7 +145,7 @@ def test_more_than_25_kilobytes_are_warned_about(machine: Machine) -> None:
 def test_an_import_that_leads_nowhere_is_noted_and_a_mention_is_not(machine: Machine) -> None:
     machine.write("CLAUDE.md", "thanks to @alice\n\n@docs/none.md")
     (problem,) = memory(machine).problems
-    assert (problem.text, problem.place.line) == ("@docs/none.md leads to no file", 3)
+    assert (problem.text, problem.place.line) == ("@docs/none.md refers to no file", 3)
 
 
 def test_what_is_no_text_is_left_out(machine: Machine) -> None:

@@ -94,7 +94,7 @@ HOOK = '{"type": "command", "command": "x"}'
         ("[]", " error: a list stands here (an object is needed)"),
         ('{"model": "x"', "1:14: error: a comma or } is needed here"),
         ('{"model": }', "1:11: error: '}' stands where a value is needed"),
-        ('{"model": tru}', "1:11: error: 'tru' is no JSON value (quote it, if it is text)"),
+        ('{"model": tru}', "1:11: error: 'tru' is not a JSON value (quote it, if it is text)"),
         ('{model: "x"}', "1:2: error: a key is needed here"),
         ('{"a": "x\ny"}', "1:7: error: the string has no end on its line"),
         (r'{"a": "C:\dir"}', "1:7: error: the string has an unknown escape"),

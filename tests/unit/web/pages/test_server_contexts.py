@@ -144,7 +144,7 @@ def test_plots_of_nothing_and_of_little_say_so() -> None:
     assert server.plots([]).memory.empty
     one = server.plots([Measured(1.0, 3 << 20, 50.0)])
     assert one.memory.says == "Memory (MiB): now memory 3; at most 3"
-    assert one.cpu.says == "Processor (percent of one core): now processor 50; at most 50"
+    assert one.cpu.says == "CPU (percent of one core): now CPU 50; at most 50"
 
 
 async def test_long_tables_come_in_pages_that_keep_the_filters(central: Application, box: PoolBox) -> None:
