@@ -20,7 +20,7 @@ def command(*, state: str | None, as_json: bool) -> None:
             one["session_id"],
             f"{one['client_name']} {one['client_version']}".strip(),
             one["state"],
-            one["active_project_name"] or "-",
+            one["project_name"] or "-",
             one["tool_call_count"],
             age(one["last_activity"]),
             age(one["created_at"]),

@@ -200,6 +200,12 @@ class SessionManager:
         self._sync_interest(session)
         self._bus.publish(SessionActivated(session=session.id, project=project.name, root=project.root))
 
+    def works_on(self, session: Session, project: ActiveProject) -> None:
+        """A call of the session is about one project. A shared session works on none: two windows may hide in it."""
+        if session.worked_on != project and not session.shared:
+            session.worked_on = project
+            self._sync_interest(session)
+
     def switch_modes(self, session: Session, modes: Sequence[str]) -> None:
         """Gives the session these modes; none means the default ones. Callers refuse this for shared sessions."""
         session.modes = tuple(modes)
@@ -211,7 +217,9 @@ class SessionManager:
         for session in self._sessions.values():
             if session.active_project is not None and session.active_project.root == root:
                 session.active_project = None
-                self._sync_interest(session)
+            if session.worked_on is not None and session.worked_on.root == root:
+                session.worked_on = None
+            self._sync_interest(session)
 
     def disconnect(self, session_id: str, reason: str) -> None:
         """Marks a session whose client has gone; its running calls are cancelled. Unknown ids are ignored."""
@@ -301,7 +309,7 @@ class SessionManager:
     def _sync_interest(self, session: Session) -> None:
         """Brings what projects believe in line with what the session is now; the only place that tells them."""
         gone = session.disconnected_at is not None or session.termination is not None
-        wanted = None if gone or session.active_project is None else session.active_project.root
+        wanted = None if gone or session.project is None else session.project.root
         if wanted == session.attached_root:
             return
         if session.attached_root is not None:

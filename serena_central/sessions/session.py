@@ -25,6 +25,8 @@ DURATIONS_KEPT = 256
 
 
 class SessionState(StrEnum):
+    """`active`: a call is running; `connected`: none is, and the last one ended not long ago."""
+
     CONNECTED = "connected"
     ACTIVE = "active"
     IDLE = "idle"
@@ -98,6 +100,8 @@ class Session:
         self.created_at = now
         self.last_activity = now
         self.active_project: ActiveProject | None = None
+        self.worked_on: ActiveProject | None = None
+        """The project of its newest call about one, where that was not the active one."""
         self.attached_root: str | None = None
         """The root that was told of this session's interest; the manager alone changes it."""
         self.client_pid = identity.client_pid
@@ -141,6 +145,11 @@ class Session:
         """Two windows may hide behind this session: nothing that one decides may stick for the other."""
         return self.identified_by is IdentifiedBy.SHARED
 
+    @property
+    def project(self) -> ActiveProject | None:
+        """Where it works: in the project that it made active, else in that of its newest call."""
+        return self.active_project or self.worked_on
+
     def state(self, now: float, idle_after_s: float) -> SessionState:
         if self.terminated(now):
             return SessionState.TERMINATED
@@ -148,7 +157,7 @@ class Session:
             return SessionState.DISCONNECTED
         if not self.running and now - self.last_activity >= idle_after_s:
             return SessionState.IDLE
-        return SessionState.ACTIVE if self.active_project else SessionState.CONNECTED
+        return SessionState.ACTIVE if self.running else SessionState.CONNECTED
 
     def terminated(self, now: float) -> bool:
         killed = self.termination
@@ -209,6 +218,9 @@ class SessionSnapshot(msgspec.Struct, frozen=True):
     state: SessionState
     created_at: float
     last_activity: float
+    project_name: str | None
+    """Of the project that it works on, by its folder or since it made it the active one."""
+    project_root: str | None
     active_project_name: str | None
     active_project_root: str | None
     active_modes: list[str]
@@ -224,7 +236,7 @@ class SessionSnapshot(msgspec.Struct, frozen=True):
 
 
 def snapshot(session: Session, now: float, idle_after_s: float) -> SessionSnapshot:
-    project = session.active_project
+    project, active = session.project, session.active_project
     return SessionSnapshot(
         session_id=session.id,
         client_name=session.client_name,
@@ -234,8 +246,10 @@ def snapshot(session: Session, now: float, idle_after_s: float) -> SessionSnapsh
         state=session.state(now, idle_after_s),
         created_at=session.created_at,
         last_activity=session.last_activity,
-        active_project_name=project.name if project else None,
-        active_project_root=project.root if project else None,
+        project_name=project.name if project else None,
+        project_root=project.root if project else None,
+        active_project_name=active.name if active else None,
+        active_project_root=active.root if active else None,
         active_modes=list(session.modes),
         working_folder=session.working_folder,
         client_pid=session.client_pid,

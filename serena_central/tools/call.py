@@ -37,7 +37,7 @@ from serena_central.core.running_time import running_time
 from serena_central.projects.editing.joint_edits import changing_nothing
 from serena_central.projects.project import Project
 from serena_central.projects.scope import Ask, Scope, resolve_scope
-from serena_central.sessions.session import RunningCall, Session
+from serena_central.sessions.session import ActiveProject, RunningCall, Session
 from serena_central.store.rows import ToolCallRow
 from serena_central.tools.answer import MAX_CHARS, Answer, holds_nothing
 from serena_central.tools.answer_limits import fit
@@ -181,6 +181,9 @@ class ToolCaller:
                 with tracing.step_span("scope"), _until(call, _timeout_of(tool, self._services.settings), tool.name):
                     scope = await self._scope(tool, call, parsed)
                 call.projects = scope.projects
+                if len(scope.projects) == 1:
+                    (only,) = scope.projects
+                    self._services.sessions.works_on(session, ActiveProject(only.name, str(only.root)))
                 scope_name = ", ".join(project.name for project in scope.projects) or None
                 tracing.note(**{CALL: call.id, SESSION: session.id, PROJECTS: scope_name or ""})
                 answer = await self._run(tool, call, scope, parsed)

@@ -107,7 +107,7 @@ class Api:
             for one in self.parts.sessions.snapshots()
             if query.get("state", one.state) == one.state
             and query.get("client", one.client_name) == one.client_name
-            and query.get("project") in (None, one.active_project_name, one.active_project_root)
+            and query.get("project") in (None, one.project_name, one.project_root)
         ]
         chosen.sort(key=lambda one: one.last_activity, reverse=True)
         return {"sessions": chosen[: _limit(request)], "total": len(chosen)}

@@ -59,13 +59,29 @@ async def test_a_script_opens_calls_in_and_closes_a_session_of_its_own(central: 
         assert closed["state"] == "disconnected"
 
 
+async def test_a_session_that_works_by_its_folder_belongs_to_that_project(
+    central: RunningCentral, project: Path
+) -> None:
+    async with central.raw("modern", x_serena_session="by-folder", x_serena_project=str(project)) as client:
+        await client.call("list_dir", relative_path=".")
+        found = [
+            (await client.http.get("/api/sessions", params={"project": named})).json()["sessions"]
+            for named in ("shop", str(project), "other")
+        ]
+        assert [[one["session_id"] for one in some] for some in found] == [["by-folder"], ["by-folder"], []]
+        assert (found[0][0]["project_name"], found[0][0]["active_project_name"]) == ("shop", None)
+        (shown,) = (await client.http.get("/api/projects")).json()["projects"]
+        assert shown["sessions"] == 1
+
+
 async def test_a_session_tells_what_people_want_to_know(central: RunningCentral, project: Path) -> None:
     async with central.raw("handshake") as client:
         await client.call("activate_project", project=str(project))
         (session,) = (await client.http.get("/api/sessions")).json()["sessions"]
     assert session["client_name"] == "raw"
-    assert session["state"] == "active"
+    assert session["state"] == "connected"
     assert (session["active_project_name"], session["active_project_root"]) == ("shop", str(project))
+    assert (session["project_name"], session["project_root"]) == ("shop", str(project))
     assert session["tool_call_count"] == 1
     assert {"session_id", "created_at", "last_activity", "active_modes"} <= set(session)
 

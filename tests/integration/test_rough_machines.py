@@ -187,7 +187,7 @@ async def test_nobody_is_taken_for_dead_because_the_server_was_stopped(tmp_path:
             child.process.send_signal(signal.SIGCONT)
         assert "done" in answers[0]
         state = (await http.get(f"/api/sessions/{client.session_id}")).json()["state"]
-        assert state == "active"
+        assert state == "connected"
         assert [one["pid"] for one in await child.servers()] == [server["pid"]]
         kinds = [event["kind"] for event in (await http.get("/api/events")).json()["events"]]
         assert "session.disconnected" not in kinds

@@ -164,7 +164,7 @@ def _agent(one: SessionSnapshot) -> Agent:
     return Agent(
         id=one.session_id,
         client=f"{one.client_name} {one.client_version}".strip(),
-        project=one.active_project_name or Path(one.working_folder or "").name,
+        project=one.project_name or Path(one.working_folder or "").name,
         state=one.state,
         doing=", ".join(one.running[:3]),
         since=round(one.last_activity),

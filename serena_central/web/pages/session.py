@@ -137,7 +137,7 @@ async def details(visit: Visit) -> Details:
     sessions = visit.parts.sessions
     session = _session(visit)
     shown = sessions.snapshot(session)
-    root = shown.active_project_root
+    root = shown.project_root
     killed = session.termination
     return Details(
         id=session.id,
@@ -148,7 +148,7 @@ async def details(visit: Visit) -> Details:
         state=shown.state,
         created_at=round(session.created_at),
         last_activity=round(session.last_activity),
-        project=shown.active_project_name or "",
+        project=shown.project_name or "",
         project_url=project_page(root) if root else "",
         root=root or "",
         folder=session.working_folder or "",

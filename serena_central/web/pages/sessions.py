@@ -16,7 +16,7 @@ PATH = "/sessions"
 
 COLUMNS: dict[str, tuple[str, Callable[[SessionSnapshot], Any]]] = {
     "client": ("Client", lambda one: (one.client_name.lower(), one.client_version)),
-    "project": ("Project", lambda one: one.active_project_name or ""),
+    "project": ("Project", lambda one: one.project_name or ""),
     "state": ("State", lambda one: list(SessionState).index(one.state)),
     "age": ("Age", lambda one: -one.created_at),
     "activity": ("Last activity", lambda one: -one.last_activity),
@@ -82,7 +82,7 @@ class Table(msgspec.Struct, frozen=True):
 async def filters(visit: Visit) -> Filters:
     query = visit.query
     found = visit.parts.sessions.snapshots()
-    busiest = Counter(one.active_project_name for one in found if one.active_project_name).most_common(PROJECTS)
+    busiest = Counter(one.project_name for one in found if one.project_name).most_common(PROJECTS)
     return Filters(
         words=query.get("q", ""),
         states=options([state.value for state in SessionState], query.get("state", "")),
@@ -109,9 +109,9 @@ async def table(visit: Visit) -> Table:
 
 def _matches(one: SessionSnapshot, visit: Visit) -> bool:
     state, project, words = (visit.query.get(name, "") for name in ("state", "project", "q"))
-    if (state and one.state != state) or (project and one.active_project_name != project):
+    if (state and one.state != state) or (project and one.project_name != project):
         return False
-    where = (one.client_name, one.client_version, one.session_id, one.active_project_name, one.active_project_root)
+    where = (one.client_name, one.client_version, one.session_id, one.project_name, one.project_root)
     return has_words(words, *filter(None, (*where, one.working_folder)))
 
 
@@ -136,8 +136,8 @@ def _row(one: SessionSnapshot) -> SessionRow:
         url=session_page(one.session_id),
         client=one.client_name,
         version=one.client_version,
-        project=one.active_project_name or "",
-        folder=one.active_project_root or one.working_folder or "",
+        project=one.project_name or "",
+        folder=one.project_root or one.working_folder or "",
         state=one.state,
         created_at=round(one.created_at),
         last_activity=round(one.last_activity),

@@ -226,7 +226,7 @@ async def test_a_restart_keeps_sessions_and_a_quiet_client_is_back_by_itself(
         session = await client.session()
         await child.end(signal.SIGTERM)
         async with serving_child(tmp_path):
-            await until_state(tmp_path, session, "active", 30)
+            await until_state(tmp_path, session, "connected", 30)
             config = json.loads(text_of(await client.call("get_current_config")))
             assert config["session"] == session
             assert config["active_project"]["root"] == str(project)

@@ -91,19 +91,39 @@ def test_an_explicit_id_must_be_a_plain_identifier(identifier: str) -> None:
         World().manager.identify(identity(explicit_id=identifier))
 
 
-def test_a_session_goes_idle_and_a_call_wakes_it() -> None:
+@pytest.mark.anyio
+async def test_a_session_goes_idle_and_a_call_wakes_it() -> None:
     world = World()
     session = world.manager.identify(identity(transport_id="a"))
     assert world.manager.snapshot(session).state is SessionState.CONNECTED
     world.manager.activate(session, DJANGO)
+    assert world.manager.snapshot(session).state is SessionState.CONNECTED
+    session.running["c"] = RunningCall("c", "find_symbol", world.now, anyio.CancelScope())
     assert world.manager.snapshot(session).state is SessionState.ACTIVE
+    session.running.clear()
     world.now += 300
     world.manager.sweep()
     world.manager.sweep()
     assert world.manager.snapshot(session).state is SessionState.IDLE
     assert world.kinds().count("session.idle") == 1
     world.manager.identify(identity(transport_id="a"))
-    assert world.manager.snapshot(session).state is SessionState.ACTIVE
+    assert world.manager.snapshot(session).state is SessionState.CONNECTED
+
+
+def test_a_session_belongs_to_the_project_of_its_calls_unless_it_activated_one() -> None:
+    world = World()
+    session = world.manager.identify(identity(transport_id="a"))
+    shop = ActiveProject("shop", "/src/shop")
+    world.manager.works_on(session, shop)
+    shown = world.manager.snapshot(session)
+    assert (shown.project_name, shown.project_root, shown.active_project_name) == ("shop", "/src/shop", None)
+    assert session.attached_root == "/src/shop"
+    world.manager.activate(session, DJANGO)
+    assert world.manager.snapshot(session).project_name == DJANGO.name
+    world.manager.forget_project(DJANGO.root)
+    assert session.attached_root == "/src/shop"
+    world.manager.forget_project("/src/shop")
+    assert (session.project, session.attached_root) == (None, None)
 
 
 def test_interest_follows_the_session_through_every_change() -> None:

@@ -81,7 +81,7 @@ async def test_a_session_comes_back_disconnected_with_its_project(tmp_path: Path
         assert second.sessions.snapshot(back).state is SessionState.DISCONNECTED
         assert (back.id, back.active_project, back.working_folder, back.context) == ("p-1", DJANGO, "/src", "ide")
         assert second.sessions.identify(identity(explicit_id="p-1")) is back
-        assert second.sessions.snapshot(back).state is SessionState.ACTIVE
+        assert second.sessions.snapshot(back).state is SessionState.CONNECTED
 
 
 @pytest.mark.parametrize("by", ["explicit_id", "transport_id", "conversation_id"])

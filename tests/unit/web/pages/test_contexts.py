@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from unittest.mock import ANY
 
+import anyio
 import msgspec
 import pytest
 
@@ -16,7 +17,7 @@ from serena_central.pool.key import ServerKey
 from serena_central.pool.snapshot import BreakerSnapshot, ServerSnapshot
 from serena_central.pool.state import RunState
 from serena_central.projects.registry import ProjectSnapshot
-from serena_central.sessions.session import ActiveProject
+from serena_central.sessions.session import ActiveProject, RunningCall
 from serena_central.web.pages import edit, overview, session, sessions
 from serena_central.web.pages.listing import Option, Pager
 from serena_central.web.pages.page import Visit
@@ -45,6 +46,7 @@ async def test_sessions_on_the_overview_by_state_and_newest_first(central: Appli
     one = session_of(central, explicit_id="one", client_version="2", working_folder="/src/app")
     two = session_of(central, explicit_id="two")
     central.sessions.activate(two, ActiveProject("shop", "/src/shop"))
+    two.running["c"] = RunningCall("c", "find_symbol", 0.0, anyio.CancelScope())
     one.last_activity, two.last_activity, two.calls = two.last_activity - 3, one.last_activity, 7
     assert await overview.sessions(visit(central)) == overview.Sessions(
         total=2,
@@ -53,7 +55,9 @@ async def test_sessions_on_the_overview_by_state_and_newest_first(central: Appli
             overview.Segment("active", 1, 50.0, 50.0, "/dashboard/sessions?state=active"),
         ],
         newest=[
-            overview.Agent("two", "test", "shop", "active", "", round(two.last_activity), 7, "/dashboard/sessions/two"),
+            overview.Agent(
+                "two", "test", "shop", "active", "find_symbol", round(two.last_activity), 7, "/dashboard/sessions/two"
+            ),
             overview.Agent(
                 "one", "test 2", "app", "connected", "", round(one.last_activity), 0, "/dashboard/sessions/one"
             ),
