@@ -93,9 +93,19 @@ build/browser/node_modules: tests/browser/package.json tests/browser/package-loc
 	cd build/browser && $(NPM) ci --silent --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-# Real coding agents from npm, each in a home of its own and with a scripted model; some minutes and 1.2 GB.
-test-clients: setup build/clients/node_modules
+# Real coding agents from npm, each in a home of its own and with a scripted model, and clients made with MCP's SDKs; some
+# minutes and 1.3 GB. The Go SDK's client is built where Go is.
+test-clients: setup build/clients/node_modules build/clients/python build/clients/go-client
 	$(BIN)/python -m pytest -n 2 -m clients tests/clients $(ARGS)
+
+build/clients/python: tests/clients/requirements.txt
+	$(UV) venv --quiet --clear --python $(BIN)/python $@
+	$(UV) pip sync --quiet --require-hashes --python $@/bin/python $<
+	@touch $@
+
+build/clients/go-client: $(wildcard tests/clients/interop/go/*)
+	@mkdir -p build/clients
+	if command -v go > /dev/null; then cd tests/clients/interop/go && go build -o $(CURDIR)/$@ .; fi
 
 build/clients/node_modules: tests/clients/package.json tests/clients/package-lock.json
 	mkdir -p build/clients

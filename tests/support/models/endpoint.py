@@ -5,7 +5,7 @@
 | /v1/messages, /v1/messages/count_tokens | Anthropic |
 | /v1/responses | OpenAI's responses |
 | /v1/chat/completions | OpenAI's chat completions |
-| /v1beta/models/{model}:generateContent, :streamGenerateContent, :countTokens | Gemini |
+| /{version}/models/{model}:generateContent, :streamGenerateContent, :countTokens | Gemini |
 """
 
 import json
@@ -108,7 +108,7 @@ def _app(model: ScriptedModel) -> Starlette:
             Route("/v1/messages/count_tokens", count, methods=["POST"]),
             Route("/v1/responses", asked(responses), methods=["POST"]),
             Route("/v1/chat/completions", asked(chat), methods=["POST"]),
-            Route("/v1beta/models/{call:path}", gemini_asked, methods=["POST"]),
+            Route("/{version}/models/{call:path}", gemini_asked, methods=["POST"]),
             Route("/{path:path}", elsewhere, methods=["GET", "HEAD", "POST", "PUT", "DELETE"]),
         ]
     )

@@ -1,4 +1,4 @@
-"""Gemini's generateContent and streamGenerateContent, below /v1beta/models (ai.google.dev, API reference)."""
+"""Gemini's generateContent and streamGenerateContent, below /{version}/models (ai.google.dev, API reference)."""
 
 import json
 from collections.abc import Iterator, Mapping
