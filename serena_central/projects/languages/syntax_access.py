@@ -13,6 +13,7 @@ from serena_central.files.stamp import Stamp
 from serena_central.files.text import MAX_BYTES, decode, read_bytes
 from serena_central.symbols.indexing.symbol_source import Outline, Read
 from serena_central.symbols.symbol import Symbol
+from serena_central.symbols.syntax import headers
 from serena_central.symbols.syntax.grammars import Grammar, grammar_of
 from serena_central.symbols.syntax.messages import Claimed, Declared, Edit, Occurrence, Packed
 from serena_central.symbols.syntax.reader import SyntaxReader, check_length, encoded
@@ -22,9 +23,10 @@ logger = logging.getLogger(__name__)
 
 
 class _Content(NamedTuple):
-    """`source` is valid UTF-8."""
+    """`identifier`: LSP's of the text's language; `source` is valid UTF-8."""
 
     stamp: Stamp
+    identifier: str
     source: bytes
 
 
@@ -61,7 +63,7 @@ class SyntaxAccess:
         """
         assert self._reader is not None, "grammar() found none"
         text = await anyio.to_thread.run_sync(self._read_text, self._root / path)
-        return await self._reader.outline(self._identifier(path), text.content)
+        return await self._reader.outline(self._identifier_of(path, text.content), text.content)
 
     async def read(self, paths: Sequence[str]) -> list[Read | LanguageServerError | PathError]:
         """The symbols of files that have a grammar, by syntax alone, as the index keeps them; in their order.
@@ -70,7 +72,7 @@ class SyntaxAccess:
         """
         assert self._reader is not None, "grammar() found none"
         texts = await anyio.to_thread.run_sync(self._contents, paths)
-        asked = [(self._identifier(path), one.source) for path, one in texts.items() if isinstance(one, _Content)]
+        asked = [(one.identifier, one.source) for one in texts.values() if isinstance(one, _Content)]
         answers = iter(await self._reader.packed(asked))
         found: list[Read | LanguageServerError | PathError] = []
         for path in paths:
@@ -86,14 +88,22 @@ class SyntaxAccess:
         """The texts of files that nobody reads again soon; in a thread."""
         found: dict[str, _Content | LanguageServerError | PathError] = {}
         for path in paths:
-            identifier = self._identifier(path)
             try:
-                data, stamp = read_bytes(self._root / path, max_bytes=max(MAX_BYTES, longest(identifier)))
-                check_length(identifier, len(data))  # says the same of all such files, which are counted together
-                found[path] = _Content(stamp, self._in_utf8(data, path))
+                data, stamp = read_bytes(self._root / path, max_bytes=max(MAX_BYTES, longest("c")))
+                source = self._in_utf8(data, path)
+                identifier = self._identifier_of(path, source)
+                check_length(identifier, len(source))  # says the same of all such files, which are counted together
+                found[path] = _Content(stamp, identifier, source)
             except (LanguageServerError, PathError) as error:
                 found[path] = error
         return found
+
+    def _identifier_of(self, path: str, text: str | bytes) -> str:
+        """LSP's identifier of a text's language."""
+        identifier = self._identifier(path)
+        if identifier != "cpp" or not path.endswith(headers.SUFFIX):
+            return identifier
+        return headers.identifier_of_header(encoded(text) if isinstance(text, str) else text)
 
     def _in_utf8(self, data: bytes, path: str) -> bytes:
         if self._encoding is None and data.isascii() and b"\0" not in data:
@@ -110,7 +120,7 @@ class SyntaxAccess:
         if self._reader is None or self.grammar(path) is None:
             return []
         text = await anyio.to_thread.run_sync(self._read_text, self._root / path)
-        return await self._reader.occurrences(self._identifier(path), text.content, name)
+        return await self._reader.occurrences(self._identifier_of(path, text.content), text.content, name)
 
     async def declared(self, path: str, text: Text, symbol: Symbol) -> Declared | None:
         """What the syntax says of a symbol's range in a text of a root-relative path; None where it says nothing."""
@@ -118,7 +128,7 @@ class SyntaxAccess:
             return None
         claimed = Claimed(symbol.name, symbol.range, symbol.name_position)
         try:
-            return await self._reader.declared(self._identifier(path), text.content, claimed)
+            return await self._reader.declared(self._identifier_of(path, text.content), text.content, claimed)
         except LanguageServerError as error:
             logger.warning("cannot determine whether %s of %s is complete: %s", symbol.name, path, error)
             return None
@@ -128,7 +138,7 @@ class SyntaxAccess:
         if self._reader is None or self.grammar(path) is None:
             return ""
         try:
-            return await self._reader.damage(self._identifier(path), text.content, edit)
+            return await self._reader.damage(self._identifier_of(path, text.content), text.content, edit)
         except LanguageServerError as error:
             logger.warning("cannot determine what an edit of %s breaks: %s", path, error)
             return ""

@@ -18,7 +18,7 @@ import msgspec
 
 QUERIES = Path(__file__).with_name("queries")
 
-REVISION = 7
+REVISION = 8
 """Raised when queries or their reading change, so that cached symbols of the one before are not believed."""
 
 

@@ -20,8 +20,12 @@
 (type_definition declarator: (function_declarator declarator: (parenthesized_declarator
   (pointer_declarator declarator: (type_identifier) @name)))) @class
 (field_declaration declarator: (field_identifier) @name) @field
-(field_declaration declarator: (pointer_declarator declarator: (field_identifier) @name)) @field
-(field_declaration declarator: (array_declarator declarator: (field_identifier) @name)) @field
+(field_declaration declarator: (_ (field_identifier) @name)) @field
+(field_declaration declarator: (_ (_ (field_identifier) @name))) @field
+(field_declaration declarator: (function_declarator declarator: (parenthesized_declarator
+  (pointer_declarator declarator: (field_identifier) @name)))) @field
+(field_declaration declarator: (pointer_declarator declarator: (function_declarator
+  declarator: (parenthesized_declarator (pointer_declarator declarator: (field_identifier) @name))))) @field
 (type_definition type: (struct_specifier name: (type_identifier) @name !body) @struct (#set! once "yes"))
 (declaration declarator: (identifier) @name) @variable
 (declaration declarator: (init_declarator declarator: (identifier) @name)) @variable
