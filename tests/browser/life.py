@@ -1,5 +1,6 @@
 """A server as it is on a working day: agents of several clients in two small projects, calls, an edit, a kill."""
 
+import json
 import math
 import time
 from collections.abc import AsyncGenerator
@@ -100,7 +101,11 @@ async def busy_server(home: Path) -> AsyncGenerator[Life]:
         paths = {"session": claude, "edit": edits[0]["id"], "server": server["id"], "tool": "find_symbol"}
         one = f"?root={quote(str(shop))}"
         pages = ("", "/graph", "/findings")
-        queries = {f"/projects/one{page}": one for page in pages} | {"/projects/one/uses": f"{one}&of=orders/order.py"}
+        queries = {
+            **{f"/projects/one{page}": one for page in pages},
+            "/projects/one/uses": f"{one}&of=orders/order.py",
+            "/configuration": one,
+        }
         yield Life(central, paths, queries)
 
 
@@ -130,4 +135,29 @@ def _project(root: Path) -> Path:
     for path, text in ORDERS.items():
         (root / path).parent.mkdir(exist_ok=True)
         (root / path).write_text(text)
+    _configure(root)
     return root
+
+
+def _configure(root: Path) -> None:
+    """Settings with all that their page shows: shadowed values, a problem, servers, memory, and pending trust."""
+    files: dict[str, Any] = {
+        ".claude/settings.json": {
+            "model": "opus",
+            "permissions": {"allow": ["Edit(src/**)"], "deny": ["Read(./.env)", "Read("]},
+            "env": {"TOKEN": "${TOKEN:-none}", "A_RATHER_LONG_NAME_OF_A_VARIABLE_THAT_SOMEBODY_CHOSE": "x" * 90},
+            "hooks": {"PostToolUse": [{"matcher": "Edit", "hooks": [{"type": "command", "command": "make format"}]}]},
+        },
+        ".claude/settings.local.json": {"model": "haiku", "enabledMcpjsonServers": ["db"]},
+        ".mcp.json": {
+            "mcpServers": {
+                "db": {"command": "dbhub", "args": ["--dsn", "${DSN:-postgres://localhost/shop}"]},
+                "web": {"url": "https://mcp.example.com/a/long/path/that/has/no/place/to/break"},
+            }
+        },
+    }
+    for path, content in files.items():
+        (root / path).parent.mkdir(exist_ok=True)
+        (root / path).write_text(json.dumps(content))
+    (root / "CLAUDE.md").write_text("Use tabs. @notes.md @gone.md\n")
+    (root / "notes.md").write_text("More notes.\n")

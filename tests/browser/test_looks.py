@@ -31,7 +31,7 @@ async def test_every_page_is_readable_by_everybody(life: Life, person: OpenPage,
             await page.goto(life.central.url + "/dashboard" + path)
             await page.locator("h1").first.wait_for(state="attached")
             await page.screenshot(path=SHOTS / f"{name}-{scheme}.png", full_page=True)
-            found[name] = await _violations(page)
+            found[name] = await violations(page)
     assert {name: violations for name, violations in found.items() if violations} == {}
 
 
@@ -51,7 +51,7 @@ async def test_who_is_outside_is_told_readably(life: Life, person: OpenPage) -> 
         await page.context.clear_cookies()
         await page.goto(f"{life.central.url}/dashboard")
         await page.screenshot(path=SHOTS / "outside-light.png")
-        assert await _violations(page) == []
+        assert await violations(page) == []
 
 
 def _pages(life: Life) -> dict[str, str]:
@@ -62,7 +62,7 @@ def _pages(life: Life) -> dict[str, str]:
     }
 
 
-async def _violations(page: Page) -> list[str]:
+async def violations(page: Page) -> list[str]:
     await page.add_script_tag(path=AXE)
     found = await page.evaluate("axe.run()")
     return [
