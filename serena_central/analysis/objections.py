@@ -16,6 +16,7 @@ from serena_central.core.errors import PathError, SerenaCentralError, listed
 from serena_central.core.progress import report
 from serena_central.core.quoting import quoted
 from serena_central.core.text import Text
+from serena_central.lsp.answers import SymbolKind
 from serena_central.projects.navigation.common_names import is_common, is_unusual
 from serena_central.projects.navigation.same_hierarchy import type_of
 from serena_central.projects.project import Project
@@ -28,6 +29,9 @@ from serena_central.symbols.kinds import CALLABLE
 
 _UNBOUND = frozenset({"python"})
 """Languages without interfaces whose methods a type has to have: overrides are told as what keeps the old name."""
+
+_BOUND = CALLABLE | {SymbolKind.PROPERTY}
+"""Kinds of members that interfaces declare and types implement by name."""
 
 SIBLING_S = 60.0
 """How long one sibling may take: its server may have to start, and to load it."""
@@ -153,10 +157,10 @@ async def _asked(
 
 
 async def bound_to(project: Project, siblings: Siblings, hit: Hit, *, also: Collection[Path] = ()) -> list[str]:
-    """Sentences about methods of other modules that implement a method, or that it implements: all must have one name.
+    """Sentences about members of other modules that implement one, or that it implements: all must have one name.
     Of the super-repo, and of the open projects at the roots `also`."""
     language = project.languages.language_of(hit.path)
-    if language in _UNBOUND or hit.symbol.kind not in CALLABLE or hit.symbol.container < 0:
+    if language in _UNBOUND or hit.symbol.kind not in _BOUND or hit.symbol.container < 0:
         return []
     others, _ = await siblings.of(project)
     others += [one for one in siblings.opened_at(also) if one not in (*others, project)]
@@ -174,7 +178,7 @@ async def bound_to(project: Project, siblings: Siblings, hit: Hit, *, also: Coll
             by_module.setdefault(home.name, []).append(f"{path.relative_to(home.root)}:{line0}")
     if by_module:
         where = "; ".join(f"{quoted(name)}: {', '.join(lines[:PLACES_LISTED])}" for name, lines in by_module.items())
-        sentences.append(f"It implements methods of other modules, or is implemented by them: {where}.")
+        sentences.append(f"It implements members of other modules, or is implemented by them: {where}.")
     return sentences
 
 

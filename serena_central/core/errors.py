@@ -295,7 +295,7 @@ class JointEditRefused(EditError):
 
     def __init__(self, project: str, error: SerenaCentralError, projects: Sequence[str]) -> None:
         others = [name for name in projects if name != project]
-        rest = f" {listed(others)} was not changed either." if others else ""
+        rest = f" {listed(others)} {'was' if len(others) == 1 else 'were'} not changed either." if others else ""
         super().__init__(f"Nothing was changed, because of {quoted(project)}: {error}{rest}")
         self.project = project
         self.error = error

@@ -79,7 +79,7 @@ async def rename_symbol(
     bound = await call.services.validation.bound_to(target, hit, also=roots)
     if bound and not force:
         raise EditRefused(
-            f"Nothing was changed: {hit.name_path} must have the same name as other methods. {' '.join(bound)} They "
+            f"Nothing was changed: {hit.name_path} must have the same name as other members. {' '.join(bound)} They "
             f"are not renamed with it: pass force=true to rename {hit.name_path} alone, and rename each of them, too."
         )
     if used or bound:

@@ -219,6 +219,27 @@ BOUND = {
 method."""
 
 
+async def test_a_property_and_the_interface_of_a_sibling_that_has_it_keep_one_name(tmp_path: Path) -> None:
+    root = platform(tmp_path)
+    (root / "modules/ui/package.json").write_text(SHAPES["ui/package.json"])
+    shape, square = root / "modules/ui/src/shape.ts", root / "modules/web/src/square.ts"
+    shape.write_text("export interface Shape { size: number }\n")
+    square.write_text(
+        'import type { Shape } from "@platform/ui/shape";\n\nexport class Square implements Shape {\n  size = 2;\n}\n'
+    )
+    declared = {"name_path": "Shape/size", "relative_path": "modules/ui/src/shape.ts"}
+    async with asker(tmp_path, root) as asked:
+        await asked.result("list_dir", relative_path=".", recursive=False, project="*")  # opens all modules
+        for module in ("ui", "web"):
+            await opened(asked, root / "modules" / module).warm()
+        for more in ({"project": "ui"}, {"project": "*"}):
+            renamed = await asked.result("rename_symbol", **declared, **more, new_name="extent")
+            assert renamed["isError"], renamed
+            assert "'web': src/square.ts:3" in text_of(renamed)
+        deleted = await asked.result("safe_delete_symbol", **declared)
+        assert "'web': src/square.ts:3" in text_of(deleted)
+
+
 async def types_are_related(asked: Asker, language: str, one: dict[str, str], other: dict[str, str]) -> None:
     """Checks the hierarchy of the types, both ways."""
     for type_, related, direction in ((one, {"disk": "Disk"}, "subtypes"), (other, {"api": "Saver"}, "supertypes")):
