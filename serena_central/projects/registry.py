@@ -63,6 +63,8 @@ class ProjectSnapshot(msgspec.Struct, frozen=True):
     indexed: int = 0
     pending: int = 0
     """Files that wait to be indexed."""
+    files_per_s: float = 0.0
+    """Indexed in a second, lately."""
     seconds_left: float | None = None
     """Until all are indexed, by the rate of the last seconds; None where nothing tells."""
     opened_at: float | None = None
@@ -342,6 +344,7 @@ class ProjectRegistry:
             files=len(project.tree.files),
             indexed=progress.indexed,
             pending=progress.waiting,
+            files_per_s=round(progress.per_s, 1),
             seconds_left=progress.seconds_left,
             opened_at=project.opened_at,
             last_used=project.last_used,

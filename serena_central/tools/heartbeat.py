@@ -78,9 +78,8 @@ def standing(call: ToolCall, waits: Sequence[Wait] = ()) -> tuple[str, float | N
             return installing[0].text(time.time()), None
         progress = project.indexer.progress
         if progress.waiting:
-            total = progress.indexed + progress.waiting
-            said = f"{call.tool}: {quoted(project.name)} is being indexed, {progress.indexed} of {total} files"
-            return said, progress.indexed / total
+            said = f"{call.tool}: {quoted(project.name)} is being indexed, {progress}"
+            return said, progress.indexed / progress.total
     if call.projects:
         return f"{call.tool} is running on {', '.join(quoted(one.name) for one in call.projects[:3])}", None
     return f"{call.tool} is running", None

@@ -119,12 +119,16 @@ def servers_by_project(servers: Iterable[ServerSnapshot], roots: Collection[Path
     return found
 
 
-def _waiting(known: ProjectSnapshot) -> dict[str, int | None]:
-    """Files that are not indexed yet, if there are any, and when they will be."""
+def _waiting(known: ProjectSnapshot) -> dict[str, float | None]:
+    """Files that are not indexed yet, if there are any, how fast they are, and when they will be."""
     if not known.pending:
         return {}
     left = known.seconds_left
-    return {"waiting": known.pending, "seconds_left": None if left is None else round(left)}
+    return {
+        "waiting": known.pending,
+        "files_per_s": known.files_per_s,
+        "seconds_left": None if left is None else round(left),
+    }
 
 
 @tool("Route words to a module", answers="{module, points and what gave them}", shown="super-repo", takes_words=True)

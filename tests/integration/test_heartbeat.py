@@ -10,6 +10,7 @@ import pytest
 
 from serena_central.app import Application
 from serena_central.files import search
+from serena_central.symbols.indexing.index_progress import IndexProgress
 from serena_central.tools import heartbeat
 from serena_central.tools.heartbeat import standing
 from tests.support.central import RunningCentral, running_central, running_parts, session_of
@@ -56,14 +57,11 @@ async def test_a_waiting_call_shows_that_it_lives(
 
 
 async def test_a_beat_tells_how_many_files_are_indexed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Waiting:
-        indexed, waiting, seconds_left = 30, 90, None
-
     scripted_ty(tmp_path)
     scripted_project(tmp_path)
     async with running_parts(tmp_path) as central:
         project = await central.projects.open(tmp_path / "shop")
-        monkeypatch.setattr(type(project.indexer), "progress", Waiting())
+        monkeypatch.setattr(type(project.indexer), "progress", IndexProgress(30, 90, 9.0))
         calls = []
 
         async def keep(call: object, *_: object) -> object:
@@ -75,7 +73,7 @@ async def test_a_beat_tells_how_many_files_are_indexed(tmp_path: Path, monkeypat
             await central.caller.call(session_of(central), "find_symbol", {}, on_progress=lambda *_: None)
         (call,) = calls
         call.projects = [project]
-        assert standing(call) == ("find_symbol: 'shop' is being indexed, 30 of 120 files", 0.25)
+        assert standing(call) == ("find_symbol: 'shop' is being indexed, 30 of 120 files, 9 files/s, 10 s left", 0.25)
 
 
 async def heard_from(

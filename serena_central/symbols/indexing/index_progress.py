@@ -24,11 +24,21 @@ class IndexProgress(msgspec.Struct, frozen=True):
     per_s: float
 
     @property
+    def total(self) -> int:
+        return self.indexed + self.waiting
+
+    @property
     def seconds_left(self) -> float | None:
         """None where nothing tells: nothing was read lately."""
         if not self.waiting:
             return 0.0
         return self.waiting / self.per_s if self.per_s else None
+
+    def __str__(self) -> str:
+        """Files done of all, how fast, and when it will be done, as far as that is known."""
+        left = self.seconds_left
+        then = f", {self.per_s:.0f} files/s, {left:.0f} s left" if left else ""
+        return f"{self.indexed:,} of {self.total:,} files{then}"
 
 
 class Rate:
