@@ -27,7 +27,9 @@ def http(server: Server) -> Entry:
 CLIENT = Client(
     name="codex",
     title="Codex",
-    about="Over HTTP it has no tools, and says nothing, while no server runs: keep one running with `service install`.",
+    about="Its first turn waits one second for tools, and a server that has to be started takes longer: for "
+    "`codex exec`, keep one running with `service install`, or set `mcp_optional_startup_grace_ms = 0` at the top of "
+    "its file. Over HTTP it has no tools, and says nothing, while no server runs.",
     form=TomlForm(),
     servers=("mcp_servers",),
     user_files=user_files,
