@@ -26,10 +26,10 @@ class Lru(Generic[K, V]):
         self._size = 0
 
     def get(self, key: K) -> V | None:
-        if key not in self._entries:
-            return None
-        self._entries.move_to_end(key)
-        return self._entries[key]
+        found = self._entries.get(key)
+        if found is not None:
+            self._entries.move_to_end(key)
+        return found
 
     def __getitem__(self, key: K) -> V:
         self._entries.move_to_end(key)

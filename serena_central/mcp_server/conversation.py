@@ -6,11 +6,11 @@ Raw ASGI: it watches what passes between client and transport, and changes nothi
 import math
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import replace
 
 import anyio
 import msgspec
 from mcp_types import INVALID_REQUEST
+from msgspec.structs import replace
 from starlette.types import Message, Receive, Scope, Send
 
 from serena_central.access.auth import lend_credential

@@ -1,6 +1,8 @@
 """Our tools by what they do, in the words of permission rules, and which of them rules switch off."""
 
+import os
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,4 +47,11 @@ def switched_off(found: "Effective", tools: Iterable[Tool]) -> frozenset[str]:
 def rules_root(session: Session) -> Path:
     """Where the rules are looked for that a session has to follow when a call names no project."""
     active = session.active_project
-    return Path(active.root if active else session.working_folder or Path.home())
+    folder = active.root if active else session.working_folder or os.environ.get("HOME")
+    return _path(folder) if folder else Path.home()
+
+
+@lru_cache(maxsize=256)
+def _path(folder: str) -> Path:
+    """Every call asks: `Path` takes ten times as long to make as to find again."""
+    return Path(folder)

@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from starlette.types import Scope
 
 from serena_central.access.auth import lend_credential
