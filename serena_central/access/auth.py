@@ -1,4 +1,4 @@
-"""The one gate in front of every route: Host, Origin, token and sizes, before any of the application runs.
+"""The access check in front of every route: Host, Origin, token and sizes, before any application code runs.
 
 Plain ASGI on raw header bytes: it costs some microseconds per request. It knows routes only by the list of open paths,
 and hands on who called in the ASGI scope: as a credential (`credential_of`), behind the browsers' door as a login.

@@ -1,4 +1,4 @@
-"""How a person's browser comes in: by a one-time link, and afterwards by a cookie that it got for it.
+"""Signs in browsers: by a one-time link, then by the cookie that it sets.
 
 What a browser holds is a secret; here and in the file lie digests of it, so that a restart of the server signs nobody
 out and a copy of the file lets nobody in. Another token signs everybody out. It knows no pages.

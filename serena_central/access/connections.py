@@ -1,6 +1,6 @@
-"""Bounds on what a connection may do before its caller is known: size of a head, time, and number of connections.
+"""Limits connections before authentication: size of a head, time, and number of connections.
 
-An authenticated connection is one on which the guard has let a request in by token or login; all others are held to
+An authenticated connection is one on which `auth` has accepted a request by token or login; all others are held to
 short deadlines, and when there are too many of them the oldest one is closed. It knows bytes, phases and time;
 `protocols` connects it to uvicorn.
 """

@@ -1,4 +1,4 @@
-"""Headers that keep the browser's pages to themselves, on every answer below a path: pages, errors, refusals, files.
+"""Security headers on every response below a path: pages, errors, refusals, files.
 
 Plain ASGI in front of all else, so that no answer can lack them.
 """

@@ -1,4 +1,4 @@
-"""uvicorn's HTTP protocols, held to the bounds of `connections`, with either of its parsers."""
+"""uvicorn's HTTP protocols within the limits of `connections`, with either of its parsers."""
 
 import asyncio
 from typing import Any, ClassVar, cast

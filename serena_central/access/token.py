@@ -1,4 +1,4 @@
-"""The token that lets a client in: where it lives, how it is made, how a presented one is compared.
+"""The access token: where it is stored, how it is created, how a presented one is compared.
 
 The secret itself stays in this module and in the file; everything else sees the credential, a digest that names the
 token's holder in sessions, logs and events without giving anything away.

@@ -1,4 +1,4 @@
-"""What an analysis run of a project found: plain data that is kept, and what people look at of it. Pure.
+"""The result of an analysis run of a project, as plain data. Pure.
 
 An analysis run is of a project or, at a super-repo's root, of all its modules; paths are relative to that root.
 """

@@ -1,4 +1,4 @@
-"""Analysis runs that people start: run in the background, can be cancelled, and are kept until the next one.
+"""Runs analyses that people start: in the background, cancellable, kept until the next one.
 
 At most one of a kind and root is on its way. The last of each lies beside the caches, so that it can be shown at once
 after a restart, with its age and whether the code has changed since.

@@ -1,4 +1,4 @@
-"""What the language servers can't see of the uses of a part's symbols: said once for the whole, as for a single symbol.
+"""Explains, once for all symbols of a part, which references the language servers cannot see.
 
 Go modules and crates that use others by path without being joined to them, and sources of which nobody says how they
 are built.

@@ -1,4 +1,4 @@
-"""Which symbols are there, and where each is used: plain data that graphs and findings are made of.
+"""The symbols of a part of a project and their references: plain data for graphs and findings.
 
 Lines and columns are 0-based, columns count code points, paths are root-relative POSIX paths.
 """

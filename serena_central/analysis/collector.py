@@ -1,4 +1,4 @@
-"""Collects where the symbols of a folder are used: by the language servers, at low priority, and never twice.
+"""Collects the references to the symbols of a folder from the language servers, at low priority, each once.
 
 Answers are kept by content (see `word_index`) as they come: a collection that was cancelled goes on where it ended.
 One that came to its end is kept whole, and handed out again as long as nothing changed. One collection per project at a

@@ -1,4 +1,4 @@
-"""The dependency graph of a part of a project, or of a super-repo's modules, from question to report."""
+"""Answers a request for the dependency graph of part of a project, or of a super-repo's modules."""
 
 import math
 from collections.abc import Callable, Sequence

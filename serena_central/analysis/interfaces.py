@@ -1,4 +1,4 @@
-"""Which methods may be called through an interface that they need not name: in Go, TypeScript, protocols of Python."""
+"""Finds methods that may be called through an interface they need not name: in Go, TypeScript, protocols of Python."""
 
 import re
 from collections.abc import Collection

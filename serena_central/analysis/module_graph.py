@@ -1,4 +1,4 @@
-"""What uses what in a super-repo: each module's own collection, and what modules use of each other.
+"""The references within and between the modules of a super-repo.
 
 Paths are relative to the super-repo's root. What a file uses of another module is kept as long as neither changes.
 """

@@ -1,4 +1,4 @@
-"""What speaks against deleting a symbol that its own project does not refer to: keep rules, and sibling projects."""
+"""Objections to deleting a symbol without references in its own project: keep rules, and sibling projects."""
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path, PurePosixPath

@@ -1,4 +1,4 @@
-"""What a look for findings came to, of one project or of several together."""
+"""The outcome of a search for findings, of one project or of several together."""
 
 from typing import Generic, TypeVar
 

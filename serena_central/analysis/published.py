@@ -1,4 +1,4 @@
-"""What a package hands to whoever installs it: names that others may use although nothing in its project does.
+"""Finds the names that a package publishes: others may use them although nothing in its project does.
 
 A Python package that a project distributes hands out every name without an underscore, a published JavaScript package
 what its files export. Go, Rust and others say it themselves, by rules in `keep_rules`.

@@ -1,4 +1,4 @@
-"""Which Python files can use what stands at the top of another, by their import lines alone.
+"""Finds which Python files can use another's top-level names, by their import lines alone.
 
 Such a symbol is reached by an import of its module, or of one that hands it on: what does so names the symbol, names
 the module, or imports `*`. Where in doubt a file counts as an importer (text that only looks like an import, roots of

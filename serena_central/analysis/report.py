@@ -1,4 +1,4 @@
-"""A dependency graph as it is handed out: the whole analysis, the part that is drawn, and what has to be said of it."""
+"""A dependency graph as a report: the analysis, the part that is drawn, and notes."""
 
 from collections import Counter
 from collections.abc import Collection

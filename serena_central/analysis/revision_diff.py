@@ -1,4 +1,4 @@
-"""What differs from a git revision in all that was asked about, and which findings are new against it.
+"""Compares findings with a git revision: what differs from it, and which findings are new.
 
 git is asked once, at the root that was asked about, and compares submodules with what that revision has of them. What
 one module lost makes a finding of another one new.

@@ -1,4 +1,4 @@
-"""Which files a question about a part of a project, or about what changed in it, is put for."""
+"""Selects the files that a question about part of a project, or about changes in it, covers."""
 
 from collections.abc import Collection
 from fnmatch import fnmatchcase

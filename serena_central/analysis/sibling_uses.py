@@ -1,4 +1,4 @@
-"""What other projects of a super-repo use of one of them: its own language server knows no other, and can't tell.
+"""References from sibling projects of a super-repo, which a project's own language server cannot see.
 
 Asked about symbols that nothing else speaks for. Where a sibling contains such a name and cannot
 resolve it, the symbol counts as possibly used.

@@ -1,4 +1,4 @@
-"""The words of a project's files: which of them can use a symbol at all, and what an answer about it depends on.
+"""An index of the words of a project's files: which of them can use a symbol, and what an answer about it depends on.
 
 A language server is asked only about symbols whose names stand in further files: reading all of them once takes less
 than a hundred questions. An answer holds while the files that hold the name are as they were, those that hand names on

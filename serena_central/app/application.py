@@ -1,4 +1,4 @@
-"""One server, built and not yet running."""
+"""A server that is built but not yet running."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from serena_central.web.presence import Presence
 from serena_central.web.web_services import WebServices
 
 CALLS_END_S = 3.0
-"""How long running calls may go on once the server was told to stop; then they are answered with an error."""
+"""Grace period of running calls at shutdown; afterwards they are answered with an error."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,8 @@ class Application(WebServices):
     app: Starlette
 
     async def let_go(self) -> None:
-        """What keeps connections open ends: streams at once, running calls after a while, each with an answer."""
+        """Ends what keeps connections open: streams at once, running calls after a grace period, each with an
+        answer."""
         self.endpoint.close_streams()
         self.presence.close()
         self.dashboard.live.close()

@@ -88,7 +88,7 @@ MCP_PATH = "/mcp"
 
 @dataclass(frozen=True)
 class _Base:
-    """What everything stands on."""
+    """The base services: store, events, settings."""
 
     loaded: Loaded[ServerSettings]
     places: Places
@@ -120,8 +120,8 @@ def build(
     applier: Applier | None = None,
     catalogue: Catalogue = CATALOGUE,
 ) -> Application:
-    """Builds the server. `stop` begins its stop when somebody asks for that over /api, and must return at once.
-    `applier` makes the edits: tests give one that dies on the way; `catalogue` is what can be called.
+    """Builds the server. `stop` starts its shutdown when /api is asked for it, and must return at once.
+    `applier` writes the edits (tests pass one that crashes half-way); `catalogue` holds the tools.
 
     Raises:
         ConfigError: the settings can't be used together, or the token's file is not safe.
@@ -262,7 +262,7 @@ def _faces(
     token: Token,
     stop: Callable[[], None],
 ) -> Application:
-    """What clients and browsers reach: /mcp, /api, /metrics and the dashboard, behind one guard."""
+    """What clients and browsers reach: /mcp, /api, /metrics and the dashboard, behind the access check."""
     settings, projects, repos, sessions = services.settings, services.projects, services.super_repos, services.sessions
     tally = Tally()
     browsers = Browsers(services.places.browsers_file, token.credential)
@@ -316,12 +316,12 @@ def _faces(
 
 
 def _fields_of(services: Services) -> dict[str, Any]:
-    """What a struct that extends another one takes over from it."""
+    """The fields of a struct, as arguments for a struct that extends it."""
     return {field.name: getattr(services, field.name) for field in fields(services)}
 
 
 def _tell(repo: SuperRepo, projects: ProjectRegistry, bus: EventBus) -> None:
-    """A super-repo's configuration was read: its modules are known from now on, and what is wrong with it is said."""
+    """Registers the modules of a super-repo whose configuration was read, and publishes its problems."""
     for problem in repo.problems:
         bus.publish(ProjectSettingsProblem(message=str(problem), severity=Severity.WARNING, project=repo.name))
     projects.remember(KnownProject(repo.name, str(repo.root)))

@@ -1,6 +1,6 @@
-"""The one lifespan: parts start from the bottom up and stop from the top down.
+"""The lifespan of the server: starts its parts from the bottom up and stops them from the top down.
 
-So each finds what it stands on, and what is said while stopping is still recorded.
+Each part finds its dependencies running, and events published during shutdown are still recorded.
 """
 
 import logging
@@ -20,7 +20,7 @@ Run = Callable[..., Coroutine[Any, Any, None]]
 
 @asynccontextmanager
 async def running_all(stop: Callable[[], None], runs: Iterable[Run]) -> AsyncGenerator[None]:
-    """Starts each part when the one before it says that it runs, and ends them in reverse order.
+    """Starts each part when the one before it has reported that it runs, and ends them in reverse order.
 
     A part that fails ends them all: a server that answers without one of its parts would answer wrongly.
     """

@@ -1,4 +1,4 @@
-"""What this server is called by, as its settings say: names, those that it proves, and origins of its pages."""
+"""The server's names from the settings: accepted host names, those that it proves, and the origins of its pages."""
 
 from urllib.parse import urlsplit
 
@@ -6,7 +6,7 @@ from serena_central.config.settings import ServerSettings
 
 
 def own_names(settings: ServerSettings) -> list[str]:
-    """Names besides loopback that clients may call this server by."""
+    """Host names besides loopback that clients may use for this server."""
     names = [settings.central_server_host, *settings.central_server_names]
     if settings.central_server_url:
         names.append(urlsplit(settings.central_server_url).netloc)

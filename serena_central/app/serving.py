@@ -1,4 +1,4 @@
-"""uvicorn around one server: its protocols, its timeouts, and a stop in order."""
+"""Runs the server in uvicorn: protocols, timeouts and an orderly stop."""
 
 import socket
 
@@ -10,7 +10,7 @@ from serena_central.access.protocols import bounded_protocol
 from serena_central.app.application import Application
 
 KEEP_ALIVE_S = 120
-"""An agent thinks between two calls; it should find its connection again."""
+"""Longer than the usual pause of an agent between two calls, so that it can reuse its connection."""
 
 TICKS_PER_S = 10
 """Of uvicorn's main loop."""

@@ -1,4 +1,4 @@
-"""What a schema can't say of settings: rules, matchers, timeouts, servers and hooks, each with its place.
+"""Checks of settings that a schema cannot express: rules, matchers, timeouts, servers and hooks, each with its place.
 
 A wrong entry is left out and reported; the others of its list count.
 """

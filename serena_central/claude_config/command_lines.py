@@ -1,4 +1,4 @@
-"""The commands of a shell's command line, as rules are matched against them.
+"""Splits a shell command line into the commands that rules are matched against.
 
 A line is taken apart by the parser of `hook`; one that decides at run time what it runs (substitutions, loops,
 here-documents) is cut at everything that can begin a command, which finds rather too much than too little.

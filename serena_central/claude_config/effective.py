@@ -1,4 +1,4 @@
-"""The settings that count in one root: all tiers merged, with origins, problems and rules."""
+"""The effective settings of one root: all tiers merged, with origins, problems and rules."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property

@@ -1,4 +1,4 @@
-"""What of a repository's settings can execute, or reach further than the repository: for a person to see and approve.
+"""Lists what a repository's settings can execute or reach outside of the repository, for a person to approve.
 
 Hooks, MCP servers, helpers that are commands, and variables for programs. The texts are canonical: two files of one
 meaning have one text, variables stand as they are written, and what is not ASCII is escaped, so that nothing can hide.

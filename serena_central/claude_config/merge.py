@@ -1,4 +1,4 @@
-"""Layers of settings become one: what counts, where each value comes from, and what it shadows. Pure.
+"""Merges layers of settings: effective values, their origins, and what they shadow. Pure.
 
 Objects merge deeply. Lists append in the order of loading, without repeats. Of single values that of the strongest
 layer counts. Where layers disagree on the kind of a value, the strongest one's kind counts; the others are shadowed. So

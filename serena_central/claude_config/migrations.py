@@ -1,4 +1,4 @@
-"""Older forms of settings files, read as today's.
+"""Migrates older forms of settings files.
 
 `schemaVersion` names the form; a file without it has today's, or shows by its keys that it is older. Version 0 is what
 Claude Code wrote before it had `permissions`: lists of tools at the top level, and patterns of files to leave alone.

@@ -1,4 +1,4 @@
-"""What the rules of all tiers say about a path, a command or a tool: denied, asked about, or neither.
+"""Evaluates the rules of all tiers for a path, a command or a tool: deny, ask, or neither.
 
 `deny` is looked at first, then `ask`, then `allow`; the first that matches decides, wherever it stands. Paths follow
 gitignore: `//x` is absolute, `~/x` in the home folder, `/x`, `./x` and whatever else holds a slash are relative to the

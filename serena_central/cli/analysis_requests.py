@@ -1,4 +1,4 @@
-"""Long questions about a folder, as `graph` and `validate` put them: with progress, and until they are answered."""
+"""Runs long analysis requests for `graph` and `validate`: with progress, and until they are answered."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What `connect` and `disconnect` share: which file of which client, and what this machine's entries are made of."""
+"""Shared parts of `connect` and `disconnect`: which file of which client, and this machine's entries."""
 
 import difflib
 import json

@@ -1,4 +1,4 @@
-"""A server in the background: started, waited for until it answers, and told about."""
+"""Starts a server in the background, waits until it answers, and reports it."""
 
 import json
 import time

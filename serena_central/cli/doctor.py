@@ -1,4 +1,5 @@
-"""`serena-central doctor`: what a support person would ask first, answered with or without a running server.
+"""`serena-central doctor`: checks the machine, the server, its languages and settings, with or without a running
+server.
 
 The checks stand in `checks/`: machine, server, languages. Each says what it found, and what to do about it.
 """

@@ -1,4 +1,4 @@
-"""How every command ends: the one place where errors become messages and exit codes.
+"""Maps errors to messages and exit codes for every command.
 
 A command raises what went wrong, or `Unsuccessful` when its own output already says so; it never picks a code.
 """

@@ -1,4 +1,4 @@
-"""The port that the server listens on: taken, or found taken and by whom."""
+"""Checks the port that the server listens on, and names the program that occupies it."""
 
 import errno
 import socket

@@ -1,4 +1,4 @@
-"""How far the server is with long work, on stderr: one line that is written over, or few lines where nobody watches."""
+"""Shows the server's progress on long work on stderr: one line that is overwritten, or few lines without a terminal."""
 
 import shutil
 import sys

@@ -1,4 +1,4 @@
-"""The running server as the command line sees it: found by `server.json`, entered with the token, spoken to by /api."""
+"""The command line's client of the running server: found by `server.json`, authenticated by the token, over /api."""
 
 import json
 import os

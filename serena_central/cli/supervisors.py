@@ -1,4 +1,4 @@
-"""How systemd and launchd are told to run the server for a user: their files, and the programs that read them.
+"""The files and commands by which systemd and launchd run the server for a user.
 
 Each is a `Supervisor`; `of_this_machine` picks one. They know nothing of the server but how it is started.
 """

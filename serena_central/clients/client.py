@@ -1,4 +1,4 @@
-"""What a client is to us: where its configuration lies, in which form, and what an entry of ours looks like in it.
+"""Describes a client: where its configuration lies, in which format, and what an entry looks like.
 
 Each client is a small module of its own with one `CLIENT`; `table.py` lists them. None of them touches a file.
 """

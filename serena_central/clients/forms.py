@@ -1,4 +1,4 @@
-"""What a configuration's format offers: its text read, one entry set, one entry taken out, all else left byte for byte.
+"""The interface of a configuration format: reads the text, sets or removes one entry, keeps the rest byte for byte.
 
 A form knows nothing of clients or of what an entry means. It works on text without a byte order mark.
 """

@@ -1,4 +1,4 @@
-"""docs/connecting.md, made of the clients themselves: `python -m serena_central.clients.page`."""
+"""Generates docs/connecting.md from the clients: `python -m serena_central.clients.page`."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A change of a file reverted although the file was edited since: a merge of three texts by lines, as `diff3` does it.
+"""Reverts a change of a file that was edited since: a three-way merge by lines, as `diff3` does it.
 
 It knows nothing of what the lines say; who uses it checks that.
 """

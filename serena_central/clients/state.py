@@ -1,4 +1,4 @@
-"""Whether an entry still leads to the server: what `connect --list` says of it."""
+"""Decides whether an entry still points to the server, for `connect --list`."""
 
 import shutil
 from collections.abc import Mapping

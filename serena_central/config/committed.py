@@ -1,4 +1,4 @@
-"""What of our files a repository commits, and what not: an ignore file beside them says so to git.
+"""Keeps files that should not be committed out of git, by an ignore file beside them.
 
 Files meant to be committed hold nothing absolute: they are read on other machines.
 """

@@ -1,4 +1,4 @@
-"""Settings for people: the commented template of `config init`, and the rows of `config show --origins`.
+"""Presents settings to people: the commented template of `config init`, and the rows of `config show --origins`.
 
 Both are generated from the model, so that they can't drift from it.
 """

@@ -1,4 +1,4 @@
-"""Where settings come from, in order: the one place that knows files, variables and their precedence.
+"""Loads the settings: the one place that knows files, variables and their precedence.
 
 Server: defaults < /etc/serena-central/config.yml < ~/.serena/serena_config.yml < SERENA_CENTRAL_* < flags.
 Project: what the server has < $SERENA_HOME/serena_config.yml < <super-repo>/.claude/.serena/serena_config.yml

@@ -1,4 +1,4 @@
-"""What the settings structs say about themselves: keys, types, defaults, how layers combine, and what is allowed.
+"""Metadata of the settings structs: keys, types, defaults, how layers combine, and what is allowed.
 
 Knows the shape of the structs and nothing of files. A key of a group is dotted: `pool.idle_ttl_s`.
 """

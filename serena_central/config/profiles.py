@@ -1,4 +1,4 @@
-"""Modes and contexts: named bundles of hidden tools and words for the agent, as YAML data.
+"""Modes and contexts: named sets of hidden tools and instructions, as YAML data.
 
 A context fits the client (what tools it has itself, what its schemas can hold); modes fit the task and are switched
 during a conversation. Ours lie beside this file in `profiles/`; a user's own in `$SERENA_HOME/modes` and `contexts`

@@ -1,4 +1,4 @@
-"""The files that people have: which keys each of them may hold, in which spellings, and what has no effect there.
+"""The accepted settings files: which keys each may hold, in which spellings, and what has no effect there.
 
 Serena's users keep `serena_config.yml`, `project.yml` and `project.local.yml`; what means the same is taken over.
 """

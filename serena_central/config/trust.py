@@ -1,4 +1,4 @@
-"""What a repository's own settings may say before a person trusts it, and what of them a person is asked about.
+"""Limits a repository's own settings until a person trusts it, and lists the parts to approve.
 
 A cloned repository brings its own project.yml. Of an entry of `language_servers` it may set which server of the
 catalogue answers, and how that analyses; everything else has no effect, and neither has a name in there under which

@@ -1,4 +1,4 @@
-"""What the C library's allocator keeps of memory that was freed."""
+"""Returns freed memory that the C library's allocator keeps to the system."""
 
 import ctypes
 import sys

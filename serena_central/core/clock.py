@@ -1,4 +1,4 @@
-"""How moments are told to people, and a clock for what is kept."""
+"""Formats times for people, and the wall clock for records."""
 
 import sys
 import time

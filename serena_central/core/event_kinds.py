@@ -1,4 +1,4 @@
-"""Every kind of event, each with its data: who publishes one and who waits for one name the same class.
+"""The kinds of events, one struct each: publishers and subscribers name the same class.
 
 The classes between `Event` and the kinds are what a subscription to a whole subject names.
 """

@@ -1,4 +1,4 @@
-"""What tasks that ran together failed of: the errors inside the groups that task groups raise."""
+"""Unwraps the exception groups that task groups raise."""
 
 from typing import cast
 

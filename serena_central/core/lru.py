@@ -1,4 +1,4 @@
-"""The bounded memory of the server: a dictionary that keeps what was used last, up to a number, a size, or both."""
+"""A bounded least-recently-used dictionary, limited by number, size, or both."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator

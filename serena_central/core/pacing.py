@@ -1,4 +1,4 @@
-"""Long loops in the event loop's thread: whoever waits for something else gets a turn now and then."""
+"""Paces long loops on the event loop's thread, so that other tasks get a turn."""
 
 import time
 from collections.abc import AsyncIterator, Iterable

@@ -1,4 +1,4 @@
-"""Regular expressions that somebody else wrote: matched within a deadline, and given up when they exceed it.
+"""Matches foreign regular expressions within a deadline.
 
 `re` holds the interpreter's lock while it matches and can't be interrupted: one catastrophic pattern, or one hostile
 text, would stop the whole server, SIGTERM included. The `regex` module looks at the clock and lets other threads run.

@@ -1,4 +1,4 @@
-"""What a call was waiting for when its time ran out: noted where it waited, read where the error is made."""
+"""Records what a call was waiting for, for the error when its time runs out."""
 
 from collections.abc import Generator
 from contextlib import contextmanager

@@ -1,6 +1,6 @@
-"""Work that comes round again and again, and work that follows the news: what fails is logged, and the next is done.
+"""Periodic work and event-driven work: failures are logged, and the next round runs.
 
-Both stand at the border of a task: one that ended would take the whole server with it, or leave it without its part.
+Both run as tasks of their own: one that ended would end the whole server, or leave it without its part.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""Where the one server of this user keeps what is its own: token, server.json, lock, database, caches, servers, logs.
+"""The server's own paths: token, server.json, lock, database, caches, servers, logs.
 
 Nothing in here depends on a repository: a client in any folder finds the same server. SERENA_HOME, which may differ per
 repository, holds configuration and memories only and is `config`'s business.

@@ -1,4 +1,4 @@
-"""Progress of long work, from wherever it happens to whoever called, without a parameter through every layer.
+"""Reports the progress of long work to the caller, without a parameter through every layer.
 
 The border of a call installs a listener for its own task and the tasks it starts; deeper layers report, and when nobody
 listens that costs a lookup. Listeners are plain functions that must not block.

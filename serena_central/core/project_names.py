@@ -1,4 +1,4 @@
-"""Names of projects as a call gives them: one, `a,b`, or a list, also as JSON. It knows no projects."""
+"""Parses project names as calls give them: one, `a,b`, or a list, also as JSON. It knows no projects."""
 
 from contextlib import suppress
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How names and texts that others wrote stand in what agents and people read: quoted, or framed.
+"""Quotes foreign names and frames foreign texts in what agents and people read.
 
 A repository brings its own names (of projects, modules, memories, files) and texts (prompts, memories). A name is one
 line of visible characters, and quoted where it stands in running text. A text stands between two lines that it can't

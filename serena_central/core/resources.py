@@ -1,4 +1,4 @@
-"""Finds the folders that are not Python, in a wheel as in a checkout.
+"""Finds the folders of data files, in a wheel as in a checkout.
 
 Resolved from this file's own place: an editable install may leave stale copies of force-included folders elsewhere.
 """

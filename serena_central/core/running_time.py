@@ -1,4 +1,4 @@
-"""The time in which this process really ran, and deadlines that count no other.
+"""A clock that stands still while this process is stopped, and deadlines by it.
 
 A process can be stopped for a minute (SIGSTOP, a frozen container, a debugger, a machine that swaps or sleeps). Nothing
 that others did meanwhile has reached it, so that nobody may be taken for dead, idle or hung because of that minute. And

@@ -1,4 +1,4 @@
-"""Text positions, in every notation that this program meets, and the one place that converts between them.
+"""Text positions in every notation used here, and the one place that converts between them.
 
 | notation | line | column | who speaks it |
 |---|---|---|---|

@@ -1,4 +1,4 @@
-"""Spans of OpenTelemetry around what a call goes through; nothing at all while `tracing` is off.
+"""OpenTelemetry spans for a call and its parts; does nothing while `tracing` is off.
 
 Off, a span is one comparison, and no part of OpenTelemetry is imported here. Where spans go and how many are kept, the
 standard OTEL_* variables say. A span below another is only made while that one is recorded: work in the background,

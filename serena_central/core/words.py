@@ -1,4 +1,4 @@
-"""Numbers with their nouns, as people read them."""
+"""Formats counts with their nouns."""
 
 
 def counted(number: int, noun: str, nouns: str | None = None) -> str:

@@ -1,4 +1,4 @@
-"""What an edit is, as plain data: the files that it changes, and who asked for it.
+"""A change of files as plain data: their old and new texts, and who asked for it.
 
 Paths are absolute, with all symlinks followed: a linked file is changed where it really is.
 """

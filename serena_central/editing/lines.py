@@ -1,4 +1,4 @@
-"""Edits by line numbers, 0-based: the last resort where neither a symbol nor the text itself names the place. Pure."""
+"""Edits by 0-based line numbers, for text that neither a symbol nor its content identifies. Pure."""
 
 from serena_central.core.errors import InvalidArguments
 from serena_central.core.text import Position, Range, Text

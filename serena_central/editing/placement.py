@@ -1,4 +1,5 @@
-"""Where the text of a symbol goes, and with what space around it: the rules of replacing and inserting by symbol. Pure.
+"""Decides where a symbol's text goes and with what blank lines around it: the rules of replacing and inserting by
+symbol. Pure.
 
 Line ends become those of the file. What stands around is never touched, but that a new definition is set apart by one
 blank line at least where its neighbour is a definition; blank lines that the caller gives are kept.

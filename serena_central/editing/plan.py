@@ -1,4 +1,4 @@
-"""From a text and what is to change in it to the new text, and how the two differ. Pure: it never touches the disk.
+"""Computes the new text of a file from edits, and the difference between the two. Pure: it never touches the disk.
 
 Positions are code points (core/text.py). Texts keep their line ends; `with_newlines` gives what callers bring the line
 ends of the file that it goes into.

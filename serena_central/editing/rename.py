@@ -1,4 +1,4 @@
-"""What a rename changes: a language server's proposal, compared with the places that refer to the symbol. Pure.
+"""Computes the changes of a rename: a language server's proposal, compared with the symbol's references. Pure.
 
 A proposal is never trusted blindly: it must cover every place that names the symbol by its own name, or the places it
 leaves out are added. A place that names it otherwise (an alias, a keyword such as `self` or `super`) stays as it is.

@@ -1,4 +1,4 @@
-"""Finds what a needle means in a text and says what stands there instead. Pure: text in, replacements out.
+"""Finds a needle in a text and computes the replacement. Pure: text in, replacements out.
 
 A needle is written with `\\n`, whatever line ends the file has: the search runs on a text with plain line ends, and its
 results are translated back, so that nothing but the matches changes.

@@ -1,4 +1,4 @@
-"""Which lines of a piece of code lie inside a string of several lines, and must not be indented. Pure.
+"""Finds the lines of code that lie inside a multi-line string and must not be indented. Pure.
 
 A table of token patterns per language: comments and short strings are in it only so that a quote inside them opens
 nothing. What is never closed reaches to the end, so that no text takes long. A language that is not in the table has no

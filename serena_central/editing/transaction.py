@@ -1,4 +1,4 @@
-"""A transaction on the disk: all changes of an operation are made, or none.
+"""Transactions on the disk: all changes of an operation are made, or none.
 
 Under the locks of its files: compare each with what the edit was planned on, write the journal, stage the new texts
 beside the old ones, compare once more, rename. What fails before the first rename leaves nothing behind; what fails

@@ -1,4 +1,4 @@
-"""Which paths of a root are closed by somebody's rules: not read, not listed, not named, or not edited.
+"""Access rules of a root: which paths may not be read, listed, named or edited.
 
 The rules themselves are `claude_config`'s; here is what files, projects and tools ask of them.
 """

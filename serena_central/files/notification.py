@@ -1,4 +1,4 @@
-"""What a watch of folders has to offer, whatever the system: `inotify` has it on Linux, `watch` hands it out."""
+"""The interface of a watch on folders, whatever the system: `inotify` implements it on Linux, `watch` hands it out."""
 
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol

@@ -1,4 +1,4 @@
-"""Regular expressions written by callers: compiled as Python's `re` would read them, and matched within a deadline.
+"""Regular expressions from callers: compiled as Python's `re` would read them, and matched within a deadline.
 
 `re` holds the interpreter's lock while it matches and can't be interrupted: one catastrophic pattern would stop the
 server. The `regex` module releases the lock, looks at the clock while it matches, and is many times quicker where a

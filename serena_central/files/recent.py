@@ -1,4 +1,4 @@
-"""Texts that were read a moment ago: one call reads the same files for several answers, and the next call again.
+"""A cache of texts that were just read: one call reads the same files for several answers, and the next call again.
 
 A file is opened and its stamp compared each time, so that nothing is older than the call; only reading, decoding and
 finding its lines are saved. A file that changed so recently that its mtime may not show a further change is read again.

@@ -1,4 +1,4 @@
-"""What git says about a root from outside of it: the repository around it, its excludes, the ignore files above.
+"""Reads git's metadata about a root: the repository around it, its excludes, the ignore files above.
 
 These files lie where the tree does not watch, so they are compared by stat whenever somebody asks (a few µs each). No
 git program is run; of git's configuration only `core.excludesFile` of the user is read. Symlinks are followed:

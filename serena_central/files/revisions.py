@@ -1,4 +1,4 @@
-"""What changed in a repository since a revision, and what files held then, asked of the user's own git.
+"""Asks git what changed in a repository since a revision, and what files contained then.
 
 The configuration of a repository names programs: a monitor, hooks, filters, ways to fetch. Where its user does not
 trust it, none of them runs.

@@ -1,4 +1,4 @@
-"""Searching the contents of files: for a pattern, with lines around each match, and for a word, for candidates.
+"""Searches the contents of files: for a pattern, with lines around each match, and for a word, for candidates.
 
 A search reads the disk as it is now and keeps nothing. It is bounded in time and size whatever the pattern is, and its
 notes say what is missing from the answer. Binary files hold no text and are passed over. Which files are asked is

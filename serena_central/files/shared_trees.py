@@ -1,4 +1,4 @@
-"""File trees of folders that several want to follow: one for each folder, while anybody follows it.
+"""File trees that several users share: one per folder, as long as anybody follows it.
 
 It owns the tasks of the trees. What the files mean to those who follow is theirs to know.
 """

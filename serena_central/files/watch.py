@@ -1,4 +1,4 @@
-"""Hearing of changes in roots: who wakes the watches of this process, and why a root may have none.
+"""Hands out watches on roots, and says why a root may have none.
 
 The watches themselves are the operating system's: `inotify` on Linux, none elsewhere. All watches of a process share
 one of its queues, because a user has only 128 of them for everything that runs, and a super-repo alone may have that

@@ -1,4 +1,4 @@
-"""Which words stand in which files, and what each file holds, as a digest: read once, for many questions.
+"""Indexes which words occur in which files, and each file's digest: read once, for many questions.
 
 In the calling thread. Words are what identifiers are made of in most languages: letters, digits and `_`, every
 character beyond ASCII included.

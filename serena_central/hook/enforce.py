@@ -1,4 +1,4 @@
-"""Before a client's tool runs: whether it is a search for code that the server answers better, and the call instead.
+"""Handles a client's hook before a tool runs: recognizes searches for code, and suggests the tool call instead.
 
 The questions go from cheap to dear: the text of the call, the server, the memory of earlier runs, of which the last two
 are imported when they are asked. Each "no" lets the tool run; so does everything that can't be told.

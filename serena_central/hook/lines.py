@@ -1,4 +1,4 @@
-"""The searches that a command line makes, where searching is all that it does.
+"""Finds the searches that a command line makes, if it does nothing else.
 
 A line that also builds, edits, commits or hands what it found to such a program is left alone as a whole: stopping it
 would stop more than a search.

@@ -1,4 +1,4 @@
-"""What one run of a hook leaves to the next: searches that were stopped a moment ago, and how many each session made.
+"""State between runs of a hook: recently stopped searches, and the number of searches of each session.
 
 One small JSON file in the server's folder, changed under a lock and replaced whole.
 """

@@ -1,4 +1,4 @@
-"""Words of a command line as options, their values, and what is left. Knows how options look, not what they mean."""
+"""Parses the words of a command line into options, values and arguments. Knows how options look, not what they mean."""
 
 from collections.abc import Collection, Sequence
 from typing import NamedTuple

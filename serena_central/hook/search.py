@@ -1,4 +1,4 @@
-"""A search, whatever program or tool makes it. The shape that the rest of this room speaks of."""
+"""A search, by whatever program or tool: the data that the rest of this package works with."""
 
 from typing import NamedTuple
 

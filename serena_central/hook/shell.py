@@ -1,4 +1,4 @@
-"""Command lines taken apart: which programs run, with which words, and what feeds what.
+"""Parses shell command lines: which programs run with which words, and how they are piped.
 
 A small part of the shell's grammar, read strictly: whatever decides at run time what is run or said (substitutions,
 loops, here-documents) makes a line `Unclear`, and an unclear line is nobody's business here. Knows no program.

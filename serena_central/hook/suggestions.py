@@ -1,4 +1,4 @@
-"""The calls that answer a search better, ready to be made. Pure."""
+"""Builds the tool calls that answer a search better. Pure."""
 
 import json
 import os

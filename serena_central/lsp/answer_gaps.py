@@ -1,4 +1,4 @@
-"""What the answers to one question may lack, noted by whoever finds out and read by whoever asked.
+"""Records what the answer to a question may lack, where it is found out, for the caller.
 
 Not a property of the server: by the time that somebody looks at it, another question may have changed it.
 """

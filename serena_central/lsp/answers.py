@@ -1,4 +1,4 @@
-"""What crosses this layer's surface: plain data with absolute paths and code-point positions, and no URI or LSP unit.
+"""The data that this layer returns: absolute paths and code-point positions, without URIs or LSP units.
 
 The structs of the wire are in `types`, the conversions in `conversion`.
 """

@@ -1,4 +1,4 @@
-"""Answers to what the server asks of its client, and note of what it tells.
+"""Handles the requests and notifications that a language server sends to its client.
 
 Every known request gets an answer, since some servers wait for it: settings, registrations, progress tokens. None of
 them touches a file. Called by the connection's reader, so nothing here waits.

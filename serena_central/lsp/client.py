@@ -1,4 +1,4 @@
-"""One language server in use: its life from spawn to reaped tree, and the requests that callers make of it.
+"""The client of one language server: its life from spawn to exit, and the requests to it.
 
 How it is talked to is `lsp_session`'s business. It knows nothing of pools, sessions or projects.
 """

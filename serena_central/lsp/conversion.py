@@ -1,4 +1,5 @@
-"""From LSP's structures to answers, and back: the only place where URIs and units of the negotiated encoding are met.
+"""Converts between LSP's structures and this layer's answers: the only place that handles URIs and units of the
+negotiated encoding.
 
 Pure but for `text_of`, by which the texts of other files are read; whoever converts many locations does it in a thread.
 """

@@ -1,4 +1,4 @@
-"""Which language a file of one project is: by its name, by what lies near it, or by its first line.
+"""Detects a file's language: by its name, by neighbouring files, or by its first line.
 
 The name is enough for nearly all files. Where several languages claim it, markers in the folders above decide, the
 nearest first; where it says nothing and has no ending, the first line is read. What was found is remembered by folder

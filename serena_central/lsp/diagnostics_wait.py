@@ -1,7 +1,7 @@
-"""How long one server's diagnostics are waited for: the less, the longer they were waited for in vain.
+"""Adapts how long to wait for a server's diagnostics: less after each wait in vain.
 
-Some servers send none at all, or none for some files, and nothing in the protocol tells which. So nobody waits the full
-time again and again; whatever the server sends restores it.
+Some servers send none at all, or none for some files, and nothing in the protocol tells which. So callers do not wait
+the full time every time; anything that the server sends restores it.
 """
 
 from collections.abc import Generator

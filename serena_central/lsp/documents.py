@@ -1,4 +1,5 @@
-"""What one server believes about files: which are open with which text, and which changes on disk it has not heard of.
+"""The state of documents in one server: which are open with which text, and which changes on disk it has not been
+notified of.
 
 Disk is the truth. Before a request, `prepare` compares the file with the disk by stat and tells the server what
 changed; `still_current` says afterwards whether the answer was about the same text. The caller holds one lock around

@@ -1,4 +1,4 @@
-"""LSP's framing of messages in a byte stream (LSP 3.17, "Base Protocol"). It knows nothing of what a frame holds."""
+"""LSP's message framing in a byte stream (LSP 3.17, "Base Protocol"). It knows nothing of what a frame holds."""
 
 MAX_FRAME_BYTES = 64 * 1024 * 1024
 """The largest frame that is read. References over a large monorepo stay under 10 MB; more is a broken server."""

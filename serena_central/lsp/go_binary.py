@@ -1,4 +1,4 @@
-"""Which version of its module a program of Go is, read from the program; nothing is run.
+"""Reads the module version of a Go binary without running it.
 
 The format is that of Go 1.18 and later: debug/buildinfo, "inline" strings behind a magic number.
 """

@@ -1,4 +1,4 @@
-"""What the two sides tell each other about themselves: initialize's parameters, and what the server offers.
+"""LSP's handshake: the parameters of initialize, and the server's capabilities.
 
 Pure data in and out; LSP 3.17, "Initialize Request".
 """

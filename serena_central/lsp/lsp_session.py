@@ -1,4 +1,4 @@
-"""How one server is talked to: documents brought up to date, then the request, repeated where that helps.
+"""Carries out requests to one server: brings documents up to date, sends the request, repeats it where that helps.
 
 It joins connection, documents, callbacks and readiness. It knows no process and no converted answer.
 """

@@ -1,4 +1,4 @@
-"""The regular expressions of a server's entry, ready to be matched.
+"""The compiled regular expressions of a server's catalogue entry.
 
 Those that the catalogue ships with and that meet names or lines run in `re`; one that a person or a project has
 configured, and every one that meets whole texts, has a deadline.

@@ -1,4 +1,4 @@
-"""Whether a server's answers can be believed yet, from the signs that its catalogue entry names.
+"""Decides whether a server's answers can be believed yet, by the signs that its catalogue entry names.
 
 It is told what the server says (progress, log lines, notifications) and when the clock starts; it talks to nobody.
 """

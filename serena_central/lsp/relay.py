@@ -1,4 +1,4 @@
-"""A stand-in process for a language server that listens on TCP already: passes bytes between stdio and the socket.
+"""Relays between stdio and a TCP socket, for language servers that already listen on TCP.
 
 Run under the supervisor in place of the server (`python -I -S relay.py HOST PORT`), so that all who start, watch
 and stop a process need not know of sockets. Standard library alone. Ends when either side does.

@@ -1,4 +1,4 @@
-"""What counts as a symbol, whoever lists it, a language server or the syntax: a definition with a name.
+"""Decides what counts as a symbol, from a language server or by syntax: a definition with a name.
 
 Variables in code do not count, nor do properties of objects that are made there, nor functions without a name. What
 they hold (functions, classes) belongs to what they lie in.

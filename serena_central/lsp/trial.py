@@ -1,4 +1,4 @@
-"""Whether a language server that was found or installed really runs: it is started in an empty folder and has to greet.
+"""Checks that a language server runs: starts it in an empty folder and waits for its handshake.
 
 A program that is there proves little: rustup leaves a `rust-analyzer` on PATH that only says that it is missing.
 """

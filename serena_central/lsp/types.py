@@ -1,4 +1,4 @@
-"""LSP's own structures, as far as they are read (LSP 3.17). Positions here are in the negotiated encoding's units.
+"""LSP's own structures, as far as they are used (LSP 3.17). Positions here are in the negotiated encoding's units.
 
 Servers differ in what they leave out and in which of two forms they choose, so structs hold every form's fields, all
 but the certain ones optional; `conversion` makes `answers` of them. What comes by the ten thousand is hidden from the

@@ -1,4 +1,4 @@
-"""Which changes on disk one server wants to hear of: by its catalogue entry, and by what it registered for."""
+"""Decides which changes on disk a server is notified of: by its catalogue entry, and by its registrations."""
 
 from collections.abc import Iterable
 from pathlib import Path

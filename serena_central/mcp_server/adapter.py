@@ -1,4 +1,4 @@
-"""The MCP methods of both eras, on the SDK's low-level server: identify the session, ask the tools, put it on the wire.
+"""Implements the MCP methods of both eras on the SDK's low-level server.
 
 It adds nothing to what tools answer. Transports, tokens and HTTP are not its business: it sees a `Sender`.
 """

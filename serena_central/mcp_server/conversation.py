@@ -1,4 +1,4 @@
-"""One conversation of the handshake era, and the HTTP requests that it is made of.
+"""One conversation of the handshake era, and its HTTP requests.
 
 Raw ASGI: it watches what passes between client and transport, and changes nothing of it.
 """
@@ -42,8 +42,8 @@ class Conversation(Connection):
 
 
 RESUMED_WITHIN_S = 30.0
-"""After its connection broke a client may come back for the answer of a call that only reads; then it is cancelled. Who
-wants it cancelled at once says so."""
+"""How long a read continues after its connection broke, so that the client can reconnect for the answer; afterwards it
+is cancelled. A client can cancel it at once by `notifications/cancelled`."""
 
 
 class Exchange:
@@ -123,7 +123,7 @@ class Opening:
 
 
 class Replay:
-    """A request that nobody sent: one body of an earlier one, for a client that waits and does not read.
+    """A synthetic request with one body of an earlier one, for a client that waits and does not read.
 
     `sender` is that client.
     """

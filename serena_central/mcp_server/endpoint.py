@@ -1,4 +1,4 @@
-"""/mcp: one ASGI endpoint for both eras of MCP. Chooses the era by the protocol version that a request names."""
+"""/mcp: the ASGI endpoint for both eras of MCP. Chooses the era by the protocol version that a request names."""
 
 from typing import Any
 

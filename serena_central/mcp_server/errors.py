@@ -1,4 +1,4 @@
-"""Turns errors into what MCP clients understand: tool results, or JSON-RPC errors where no tool was called.
+"""Translates errors for MCP: into tool results, or JSON-RPC errors where no tool was called.
 
 One of the two translators of this program (the other is `web`). What is not of our own tree is a bug: it is logged
 under an id, and the client gets the id and nothing of its inside.

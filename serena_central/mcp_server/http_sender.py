@@ -1,4 +1,5 @@
-"""Who sent a message over HTTP, by the request's headers. `sessions/client_identity.py` decides which of them count.
+"""Describes the sender of a message over HTTP, from the request's headers. `sessions/client_identity.py` decides which
+of them count.
 
 Ids that the SDK makes per request are never among them: in the modern era they are new each time.
 """
@@ -54,7 +55,7 @@ def sender_in(scope: Scope) -> Sender:
 
 
 def folder_in(text: str | None) -> str | None:
-    """A folder that a client named, or None for what is none, such as a `${PWD}` that nobody filled in."""
+    """The folder that a client named; None if it is not one, such as an unexpanded `${PWD}`."""
     if text and (text.startswith("~") or PurePath(text).is_absolute()):
         return text
     return None

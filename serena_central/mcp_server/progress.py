@@ -1,4 +1,4 @@
-"""Progress of one call on its way to the client: from a plain listener to throttled notifications.
+"""Relays the progress of a call to the client as throttled notifications.
 
 It knows nothing of what is being waited for, and of MCP only that the reported value must grow.
 """

@@ -1,7 +1,7 @@
-"""What a POST of the handshake era carries, looked at before the transport: ids, versions, batches.
+"""Inspects the bodies of handshake-era POST requests before the transport does: ids, versions, batches.
 
-A body is read once, and handed on unchanged. What is wrong with it is answered here only where the transport's own
-answer is none, or misleads.
+A body is read once, and passed on unchanged. Its errors are answered here only where the transport would give no
+answer, or a misleading one.
 """
 
 from typing import Any
@@ -32,7 +32,7 @@ BAD_ID = "The id of a request is a string or an integer."
 
 
 class Body:
-    """One body. `receive` gives it again, and then goes on with what comes on the connection."""
+    """One body. `receive` replays it, and then continues with the connection."""
 
     def __init__(self, messages: list[Message], receive: Receive) -> None:
         self.content = b"".join(message.get("body", b"") for message in messages)
@@ -44,7 +44,7 @@ class Body:
         return await self._receive() if message is None else message
 
     def parts(self) -> list[bytes] | None:
-        """The messages of a batch; None for a body that is none."""
+        """The messages of a batch; None for a body that is not a batch."""
         if self.content.lstrip()[:1] != b"[":
             return None
         try:

@@ -1,4 +1,4 @@
-"""Streams of the handshake era that a client can take up again: what was sent is kept for a while, under ids.
+"""Resumable streams of the handshake era: events are kept for a while, under ids.
 
 MCP 2025-11-25, "Resumability and Redelivery": each event has an id, and a client whose connection broke asks with GET
 and `Last-Event-ID` for what came after it. What is kept is bounded in number, size and age.
@@ -33,7 +33,7 @@ MOST_CHARS = 2_000_000
 KEPT_S = 60.0
 
 RETRY_MS = 1000
-"""What clients are told to wait before they connect again."""
+"""The delay before reconnecting that is sent to clients, in milliseconds."""
 
 MESSAGE_CHARS = 300
 """What a message takes beside its text."""

@@ -1,4 +1,4 @@
-"""Who sent a message, as data: made by the transport that carried it, and all that the adapter knows of transports.
+"""The sender of a message, as data: made by the transport, and all that the adapter knows of transports.
 
 A transport hands a `Sender` to the SDK as the request of each message. Streamable HTTP makes it of headers
 (`http_sender.py`); one that carries a single client's messages makes it once.

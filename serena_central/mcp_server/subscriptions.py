@@ -1,4 +1,4 @@
-"""Streams on which clients of the modern era hear what changes: one set of subscribers per session."""
+"""Notification streams for clients of the modern era: one set of subscribers per session."""
 
 from typing import Any
 from weakref import WeakKeyDictionary

@@ -108,12 +108,12 @@ class HandshakeTransports:
         return self._known.get(conversation_id)
 
     def close_streams(self) -> None:
-        """Ends the streams that clients hold open, so that they don't hold up the server's stop. Calls go on."""
+        """Ends the streams that clients hold open, so that they don't delay the server's shutdown. Calls continue."""
         for conversation in self._known.values():
             conversation.transport.close_standalone_sse_stream()
 
     async def check(self) -> None:
-        """Notices conversations whose client has gone without a word, and drops those whose session is forgotten."""
+        """Notices conversations whose client has disappeared, and drops those whose session is forgotten."""
         now = running_time()
         silent_after = self._sessions.policy.modern_disconnect_s
         for conversation in list(self._known.values()):
@@ -290,7 +290,7 @@ class HandshakeTransports:
 
 
 _CHANGES = NotificationOptions(tools_changed=True)
-"""What these clients are told of: switching modes or projects changes the tools they are offered."""
+"""Capabilities announced to these clients: switching modes or projects changes the listed tools."""
 
 _LAST_EVENT = b"last-event-id"
 

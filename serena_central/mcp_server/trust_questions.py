@@ -1,4 +1,4 @@
-"""Asks the person at a client whether a repository is trusted, where the client has a dialog for that (elicitation).
+"""Asks the person at the client whether to trust a repository, if the client supports elicitation.
 
 Asked is a session of its own, once for what a project that it activated holds back now. In the handshake era the
 question travels beside the call that waits for it; in the modern era the call is answered by the question, and sent
@@ -30,7 +30,7 @@ ASKING_S = 50.0
 """For a person to answer; clients give up a call after a minute."""
 
 MOST_SHOWN = 4000
-"""Characters of a dialog. What is longer is looked at in the dashboard or at the command line."""
+"""Maximum characters of a dialog. Longer texts are reviewed in the dashboard or at the command line."""
 
 KEY = "trust"
 
@@ -77,7 +77,7 @@ class TrustQuestions:
             await self._take(session, standing, answer)
 
     async def _question(self, session: Session, capabilities: types.ClientCapabilities | None) -> Standing | None:
-        """What is to be asked about; None where nothing is, or nobody can be asked."""
+        """The question to ask; None if there is none, or the client has no dialog."""
         offered, active = capabilities.elicitation if capabilities else None, session.active_project
         if offered is None or (offered.form is None and offered.url is not None) or session.shared or active is None:
             return None

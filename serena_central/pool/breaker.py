@@ -28,7 +28,8 @@ REFUSING = frozenset({BreakerState.OPEN, BreakerState.GIVEN_UP})
 
 
 class CircuitBreaker:
-    """Counts failures in a row and refuses starts for a while after too many. `on_change` hears of each new state."""
+    """Counts failures in a row and refuses starts for a while after too many. `on_change` is called with each new
+    state."""
 
     def __init__(
         self, policy: PoolPolicy, *, clock: Callable[[], float], on_change: Callable[[BreakerState, str], None]

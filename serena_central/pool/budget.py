@@ -1,4 +1,5 @@
-"""The memory budget: how much all language servers may use together, and which of them make room. Decides; acts not."""
+"""The memory budget: how much all language servers may use together, and which ones to stop when they exceed it.
+It decides, and leaves the stopping to the reaper."""
 
 import logging
 from collections.abc import Iterable

@@ -1,6 +1,6 @@
-"""Who is interested in a root's servers, and since when nobody is: the idle clock.
+"""Tracks which sessions are interested in a root's servers, and since when none is.
 
-Counts attached sessions and hears of their calls as plain numbers; it knows neither sessions nor servers.
+Counts attached sessions and their calls as plain numbers; it knows neither sessions nor servers.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ class _Interest(msgspec.Struct):
 
 
 class Interests:
-    """Per root: how many are attached, and when one of them was last heard of."""
+    """Per root: how many sessions are attached, and when one of them last called."""
 
     def __init__(self, *, session_quiet_s: float, clock: Callable[[], float]) -> None:
         self._session_quiet_s = session_quiet_s
@@ -37,7 +37,7 @@ class Interests:
         return interest.attached if interest else 0
 
     def idle_clock_start(self, root: Path) -> float | None:
-        """Since when nobody is interested: may lie in the future; None when nobody ever was."""
+        """Since when no session is interested; may lie in the future. None if none ever was."""
         interest = self._roots.get(root)
         if interest is None:
             return None

@@ -33,8 +33,8 @@ class WantedServer(msgspec.Struct, frozen=True, dict=True, eq=False):
 
     `root` is absolute; `settings` are laid over the spec's own; `read_text` is called from worker threads too. `folder`
     is the workspace folder that the server starts with (None: the root), `env` is laid over its environment.
-    `untrusted` is the root of the project, where nobody trusts it (None: it is trusted): who trusts a project and who
-    doesn't never share a server.
+    `untrusted` is the root of the project if it is not trusted, else None: trusted and untrusted projects never share
+    a server.
     """
 
     spec: ServerSpec

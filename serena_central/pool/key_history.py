@@ -1,4 +1,4 @@
-"""What is remembered of one server key, for people: its last moves, and what its processes took.
+"""The recent history of one server key, for the dashboard: its state changes and resource use.
 
 Bounded, and gone with the key. It measures nothing itself, and knows no process and no page.
 """

@@ -1,7 +1,7 @@
-"""The pool of language servers: one per key, leased and never owned, shared by whoever wants the same.
+"""The pool of language servers: one per key, leased and never owned, shared by all callers of the same key.
 
-The face of this package: it owns the tasks, the slots and the reaper's timer. It knows roots, and neither sessions nor
-projects; what they want of it they tell it.
+The interface of this package: it owns the tasks, the slots and the reaper's timer. It knows roots, but neither sessions
+nor projects.
 """
 
 import logging
@@ -50,7 +50,7 @@ from serena_central.processes.usage import Usage
 logger = logging.getLogger(__name__)
 
 LOOKED_AT_S = 1.0
-"""How often those that wait for silent language servers are looked at."""
+"""Interval at which calls that wait for silent language servers are checked, in seconds."""
 
 T = TypeVar("T")
 Work = Callable[[], Awaitable[None]]
@@ -120,7 +120,7 @@ class LanguageServerPool:
         self.policy = policy
         self.memory_budget_bytes = (policy.memory_budget_mb or 0) << 20 or machine_memory_bytes() // 2
         self.server_memory_mb = max(LEAST_MEMORY_MB, self.memory_budget_bytes // 2 >> 20)
-        """What one server is told to keep to, where it can be told: nobody else's room."""
+        """The memory limit passed to one server, if it accepts one, so that it leaves memory to the others."""
         self._locate = locate
         self._clock = clock
         self._slots: dict[ServerKey, Slot] = {}
@@ -186,7 +186,7 @@ class LanguageServerPool:
             retries_left -= 1
 
     def files_changed(self, root: Path, changes: Sequence[FileEvent]) -> None:
-        """Tells every run of that root, those that start or drain too; each hears of it before any later request.
+        """Notifies every run of that root, including those that start or drain, before any later request.
 
         One for a project that is not trusted ends at once when a file comes with which it might execute something.
         """

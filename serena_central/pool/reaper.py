@@ -1,6 +1,7 @@
-"""The pool's housekeeping: one sweep measures, ends what is idle or too much, asks the idle ones whether they live.
+"""The pool's housekeeping: each sweep measures runs, stops those that are idle or over the budget, and pings the idle
+ones.
 
-It looks at slots and acts through them. It has no timer of its own: the pool calls `sweep`.
+It inspects slots and acts through them. It has no timer: the pool calls `sweep`.
 """
 
 import logging

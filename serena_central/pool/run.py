@@ -1,4 +1,4 @@
-"""One run: one process tree of one language server, from its start to the moment it is reaped.
+"""A run: the process tree of one language server, from its start until it is reaped.
 
 Owns the server object and carries out what its lifecycle says: starts it within the deadline, stops it when it expires
 and its last call has ended, notices its end. Knows no key, no other run and no policy but its own bounds.
@@ -138,7 +138,7 @@ class Run:
             self.server.stop()
 
     def files_changed(self, changes: Sequence[FileEvent]) -> None:
-        """Before the server object exists nothing was read from disk, and there is nobody to tell."""
+        """Before the server object exists nothing was read from disk, so that there is nothing to notify."""
         if self._server is not None:
             self._server.files_changed(changes)
 

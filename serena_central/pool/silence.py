@@ -1,8 +1,8 @@
-"""Calls that wait for one language server, and what becomes of them while it sends nothing.
+"""Calls that wait for a language server, and what happens to them while it sends nothing.
 
-They hear what they wait for. A server that stays silent is doubted: who does that asks the run (`Run.is_hung`). Once a
-call was given up, further ones wait a short time only until the server has said something again. It reads no message
-and ends no process.
+They are sent progress on what they wait for. A server that stays silent is doubted: who does that asks the run
+(`Run.is_hung`). Once a call was given up, further ones wait a short time only until the server has said something
+again. It reads no message and ends no process.
 """
 
 import math
@@ -16,7 +16,7 @@ from serena_central.core.errors import ServerSilent
 from serena_central.core.running_time import running_time
 
 PROGRESS_S = 5.0
-"""How often a call hears what it waits for."""
+"""Interval at which a call is sent progress, in seconds."""
 
 FURTHER_S = 10.0
 """How long a call waits for a server that left another without an answer and has sent nothing since."""
@@ -62,7 +62,7 @@ class Silence:
             raise ServerSilent(self._server, running_time() - self._heard_at())
 
     def look(self, doubted_after_s: float) -> bool:
-        """Tells those that wait; whether the server is to be doubted now: once in each silence of so many seconds."""
+        """Sends progress to the waiting calls; returns whether the server should be pinged now: once per silence."""
         now, heard_at = running_time(), self._heard_at()
         longest_s = 0.0
         for wait in self._waits:

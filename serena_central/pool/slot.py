@@ -1,7 +1,7 @@
-"""Everything of one server key: its current run, the successor that starts beside it, those that drain, its breaker.
+"""The slot of one server key: its current run, the successor that starts beside it, those that drain, its breaker.
 
-Decides when a run starts and which one gives leases; hears of every move of its runs and publishes it. Does not know
-other keys: whether a start is allowed for their sake, it asks.
+Decides when a run starts and which one gives leases, and publishes every state change of its runs. It does not know
+other keys: it asks the pool whether a start is allowed.
 """
 
 from collections.abc import Awaitable, Callable
@@ -103,7 +103,7 @@ class Slot:
         return run if run is not None and run.usable() else None
 
     async def acquire(self) -> Run:
-        """Takes a lease on the current run, and starts one where there is none; its callers share one start.
+        """Takes a lease on the current run, and starts one if there is none; concurrent callers share one start.
 
         Raises: ServerUnavailable, ServerNotInstalled, ServerStartFailed.
         """

@@ -1,4 +1,4 @@
-"""What people and pages see of the pool: plain data, made on demand, measured beforehand."""
+"""Snapshots of the pool for pages and the API: plain data, made on demand."""
 
 from pathlib import Path
 

@@ -4,7 +4,7 @@
                      ↓ failed     └──────────────↑
                    disconnected
 
-Knows no process and no clock's owner: whoever moves it says why, and hears of every move.
+It knows no process: callers pass the reason of each move, and a callback is notified of every move.
 """
 
 from collections.abc import Callable
@@ -114,7 +114,7 @@ class Move(NamedTuple):
 
 
 class IllegalMove(RuntimeError):
-    """A step that the table does not know: a bug in whoever asked for it. Nothing was changed."""
+    """A move that the table does not allow: a bug in the caller. Nothing was changed."""
 
 
 class Lifecycle:

@@ -1,4 +1,4 @@
-"""What children see of this process's environment, and PATH as it is used here: where programs are looked for."""
+"""The environment of children, and PATH for locating programs."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The stop ladder: how a child is ended, step by step, every wait bounded. There is one in the whole product."""
+"""The stop ladder: ends a child step by step, every wait bounded. All children are ended by it."""
 
 import signal
 from typing import NamedTuple, Protocol

@@ -1,4 +1,4 @@
-"""What a child writes: always read to its end, so that the child is never blocked, and kept within bounds."""
+"""Reads a child's output to its end, so that the child is never blocked, and keeps a bounded part."""
 
 from collections.abc import Callable
 from typing import Protocol

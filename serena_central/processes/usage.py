@@ -1,4 +1,4 @@
-"""What a process and everything below it take of the machine."""
+"""Measures the resources of a process and its descendants."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Builds the project of a root: its settings, from its own files and from the super-repo it lies in, and its parts."""
+"""Builds the project of a root: its settings, its own and the super-repo's, and its parts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

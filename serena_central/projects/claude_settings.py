@@ -1,4 +1,4 @@
-"""The settings of Claude Code that count in roots, for those who have such files.
+"""The Claude Code settings that apply to a root, if any of their files exist.
 
 The package that reads them is imported when the first file is there: nobody else pays for it.
 """

@@ -1,4 +1,4 @@
-"""Whether the symbols of a place can be read here: asked by hooks before an agent searches there as text.
+"""Decides whether the index covers a place, which hooks ask before an agent searches there as text.
 
 It answers within a few milliseconds, or "no": a known project that is closed begins to open, and is covered once it is.
 It is "no", too, where the tools would find less than a search does: in nested repositories, in what is ignored.

@@ -1,4 +1,4 @@
-"""Memories: what agents wrote down about a project, as Markdown files that Serena's users share.
+"""Memories: notes that agents keep about a project, as Markdown files shared with Serena.
 
 They lie in the project's `.serena/memories`; names that begin with `global/` lie in the user's own folder and are seen
 by all projects. Nothing is overwritten that its author has not seen: that is given as the digest of what was last seen.

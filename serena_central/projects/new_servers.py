@@ -1,4 +1,4 @@
-"""Notices language servers that come to be on this machine while projects are open, whoever installed them.
+"""Notices language servers that are installed while projects are open, by any means.
 
 No event tells of another process's installation, or of a program that a person puts into a folder of PATH. So what
 open projects miss is looked for again and again: at once when a folder has changed that it could appear in, and now and

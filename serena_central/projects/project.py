@@ -1,4 +1,4 @@
-"""Project: the face of one root. Everything that must run where the files are stands behind it.
+"""Project: all operations on one root. Everything that must run where the files are stands behind it.
 
 Its methods take and return plain data. Each read first passes the tree's barrier, so that an answer is never staler
 than the call that asked for it; then the index or a language server answers. It knows no sessions, tools or MCP.

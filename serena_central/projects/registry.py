@@ -1,4 +1,4 @@
-"""ProjectRegistry: every project that is known, those that are open, and what may become one.
+"""ProjectRegistry: the known projects, the open ones, and the folders that may become one.
 
 Opening is single flight and owned by the registry, not by the call that asked first. It keeps count of the sessions
 that are interested in a root and hands that on to the pool; it knows no session by name.

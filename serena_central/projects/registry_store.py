@@ -1,4 +1,4 @@
-"""Keeps the list of known projects in the store, so that a name means the same after a restart of the server."""
+"""Stores the list of known projects, so that a name means the same after a restart."""
 
 import logging
 import time

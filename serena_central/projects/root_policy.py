@@ -1,4 +1,4 @@
-"""Which folders may become projects, and whose word it takes: the policy for roots, and nothing else.
+"""Decides which folders may become projects, and who may open them.
 
 What a project may be edited in, a prompt injection may edit, too: a folder whose files are run by other programs, or
 hold keys, is not a project unless a person names it in `allowed_roots`. Paths are real ones: links are followed before.

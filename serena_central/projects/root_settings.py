@@ -1,4 +1,4 @@
-"""Reads the settings of roots: with what the super-repo around them says, and as far as a person trusts them."""
+"""Reads the settings of a root, including what the super-repo around it says, as far as a person trusts them."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from pathlib import Path

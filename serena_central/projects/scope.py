@@ -1,4 +1,4 @@
-"""Which projects one tool call means, and why: the rules of precedence, in their order, and nothing else.
+"""Resolves which projects a tool call means, by rules in their order of precedence.
 
 1. the `project` argument: a name, a path, several of them, or `*`; a super-repo's root means the super-repo;
 2. a path among the call's arguments: the project that contains it, if it is absolute or leads into a module;

@@ -1,4 +1,5 @@
-"""The folders that the processes above this one work in (Linux): a client may start us in a folder of its own."""
+"""Finds the working folders of this process's ancestors (Linux): a client may start the proxy in a folder of its
+own."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Who we are, in headers: the same on every request of this process, and what each message adds to them."""
+"""The headers by which this process identifies itself, for all requests and for each message."""
 
 import os
 import sys

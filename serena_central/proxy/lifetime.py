@@ -1,4 +1,4 @@
-"""When the proxy has to go: a signal, or the death of the process that started it.
+"""Decides when the proxy has to exit: on a signal, or when the process that started it dies.
 
 The end of stdin, the third reason, is the proxy's own to see.
 """

@@ -1,4 +1,4 @@
-"""The way to the server: where it is, what lets us in, and connections to it that are kept for the next exchange.
+"""The connection to the server: its address, credentials, and kept connections.
 
 It waits for a server that is away, and lets one be started; what is sent over its connections it doesn't know.
 """

@@ -1,4 +1,4 @@
-"""`serena-proxy`: the command line, and what it puts together."""
+"""`serena-proxy`: the command line, and the parts of the proxy."""
 
 import argparse
 import json

@@ -1,4 +1,5 @@
-"""`serena-mcp-server`: the command that people's configurations name already. Starts a proxy as `serena-proxy` does.
+"""`serena-mcp-server`: the command that existing configurations name. Starts a proxy as `serena-proxy` does. Starts a
+proxy as `serena-proxy` does.
 
 It takes the flags that are usual there, says which of them mean nothing here, and hands `--standalone` over to another
 program: one process, no server beside it.

@@ -1,4 +1,4 @@
-"""Takes an event stream apart (the HTML standard's `text/event-stream`): pieces of bytes → the data of each event.
+"""Parses an event stream (the HTML standard's `text/event-stream`): pieces of bytes → the data of each event.
 
 Names, ids and retry times of events mean nothing to MCP's messages and are dropped.
 """

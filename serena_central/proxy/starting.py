@@ -1,4 +1,4 @@
-"""Starts this user's server when none runs: detached, one at a time for all who ask at once, with a log that is named.
+"""Starts this user's server when none runs: detached, once for all proxies that ask at the same time.
 
 Everything here can also be used by a command that starts a server in the background: it needs no proxy.
 """

@@ -1,4 +1,4 @@
-"""The proxy: takes the client's lines, sends each on its way, and sees that every request gets exactly one answer.
+"""The proxy: forwards the client's lines, and makes sure that every request gets exactly one answer.
 
 Owns the table of pending requests and the bounds. `initialize` and `initialized` go in order; requests go concurrently;
 notifications and answers to the server go one after the other.

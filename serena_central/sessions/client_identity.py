@@ -1,4 +1,4 @@
-"""Who is calling, as far as one request says: the raw facts, and the one rule that turns them into a session's id.
+"""Client identity: the facts that a request gives about its caller, and the rule that derives a session id from them.
 
 The rule needs no memory, so that a conversation is recognized after a restart of the server as before it. It knows no
 HTTP: `mcp_server/sender.py` and `web` collect the facts.

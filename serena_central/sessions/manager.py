@@ -43,10 +43,10 @@ from serena_central.sessions.session import (
 logger = logging.getLogger(__name__)
 
 RECLAIMED_SHARE = 50
-"""Of all sessions that there may be, one in so many is forgotten at once where room is needed."""
+"""At the limit, the maximum number of sessions divided by this is forgotten at once."""
 
 TOMBSTONES_KEPT_S = 24 * 3600
-"""How long the id of a killed session goes on being refused after its session is forgotten."""
+"""How long the id of a killed session is refused after the session is forgotten, in seconds."""
 
 
 class Interest(Protocol):
@@ -138,8 +138,8 @@ class SessionManager:
             raise TooManySessions(self.policy.max_sessions)
 
     def _make_room(self) -> None:
-        """Forgets sessions that nobody has used, else those whose clients are gone, the longest unheard of first, so
-        that neither a client that begins ever more nor clients that have ended lock out the others.
+        """Forgets unused sessions, else those whose clients are gone, the least recently active first, so that
+        neither a client that opens ever more sessions nor clients that have ended lock out the others.
         Raises TooManySessions."""
         if len(self._sessions) < self.policy.max_sessions:
             return

@@ -1,7 +1,7 @@
-"""Calls of the last hour by the minute, for plots: how many, how many failed, how long they took.
+"""Counts the calls of the last hour by minute, for plots: number, failures, durations.
 
-A ring of histograms in memory: a call costs a microsecond, whatever looks on, and a minute without calls nothing.
-Durations are told apart to 25 percent.
+A ring of histograms in memory: a call costs a microsecond, and a minute without calls nothing. Durations
+are accurate to 25 percent.
 """
 
 from array import array
@@ -12,7 +12,7 @@ KEPT = 60
 """Minutes."""
 
 _BOUNDS_MS = [0.05 * 1.25**step for step in range(68)]
-"""Upper bounds of the durations that are told apart: 50 µs to three minutes."""
+"""Upper bounds of the duration buckets: 50 µs to three minutes."""
 
 
 class Minute(NamedTuple):
@@ -35,7 +35,7 @@ class _Slot:
         self.counts = array("I", [0] * (len(_BOUNDS_MS) + 1))
 
     def percentile(self, percent: int) -> float | None:
-        """The smallest bound that so many percent of the calls don't exceed."""
+        """The smallest bound that this percentage of the calls does not exceed."""
         if not self.calls:
             return None
         seen = 0

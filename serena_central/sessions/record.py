@@ -1,4 +1,4 @@
-"""Keeps sessions in the store, so that they survive a restart of the server, and brings them back.
+"""Stores sessions, so that they survive a restart of the server, and restores them.
 
 A session's row is written again after whatever happens to it; the store's writer keeps the newest only. It also keeps
 how a conversation of the handshake era began, so that its client can resume under the id it knows.

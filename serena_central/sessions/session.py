@@ -72,7 +72,7 @@ class ToolStatistics:
 
 @dataclass(slots=True)
 class RunningCall:
-    """A call in flight. Cancelling `scope` ends it; `cancelled_because` is what its caller is told."""
+    """A call in flight. Cancelling `scope` ends it; `cancelled_because` is the message to its caller."""
 
     id: str
     tool: str
@@ -103,7 +103,7 @@ class Session:
         self.worked_on: ActiveProject | None = None
         """The project of its newest call about one, where that was not the active one."""
         self.attached_root: str | None = None
-        """The root that was told of this session's interest; the manager alone changes it."""
+        """The root in which this session's interest is registered; only the manager changes it."""
         self.client_pid = identity.client_pid
         self.modes: tuple[str, ...] = identity.modes
         self.opening: bytes | None = None
@@ -122,16 +122,16 @@ class Session:
         self.memories_seen: dict[tuple[str, str], str] = {}
         """Memories by (root, name) → digest of what this session last saw of them."""
         self.restrictions_told: set[tuple[str, str]] = set()
-        """(root, server) of which it was told that the server is restricted there."""
+        """(root, server) pairs for which it was notified that the server is restricted there."""
         self.pythons_told: dict[tuple[str, str], str] = {}
-        """(root, server) → what it was told of the Python environment there."""
+        """(root, server) → the note that it was given on the Python environment there."""
         self.dependencies_told: dict[tuple[str, str], str] = {}
-        """(folder of a manifest, server) → what it was told of packages that are missing there."""
+        """(folder of a manifest, server) → the note that it was given on missing packages there."""
         self.tools: dict[str, ToolStatistics] = {}
         self.minutes = Minutes()
         self.running: dict[str, RunningCall] = {}
         self.held_back_told: dict[str, tuple[str, ...]] = {}
-        """Root → what this session was told is held back there, since nobody trusts it."""
+        """Root → the note that it was given on what is held back there for lack of trust."""
         self.views: OrderedDict[SeenPlace, str] = OrderedDict()
         """Hashes of what it last saw of symbols, the oldest first; kept by sessions/views.py."""
         self.views_in_store = False

@@ -1,7 +1,7 @@
-"""What each session saw of symbols, as hashes of their bodies: the conflict guard compares with it.
+"""What each session has seen of symbols, as hashes of their bodies; conflict detection compares with it.
 
 Kept in memory and written behind to the store, so that it survives a restart of the server; what an edit depends on is
-written before it. It knows no files: who shows a symbol to a session says so here, and who changes one asks.
+written before it. It knows no files: tools that show a symbol to a session record it here, and edits ask.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""Warms up what a new session will work on, if the settings say so. What warming up means is `projects`' business."""
+"""Warms up the project of a new session, if the settings say so. What warming up means is `projects`' business."""
 
 import logging
 from collections.abc import Callable

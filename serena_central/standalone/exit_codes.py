@@ -1,4 +1,4 @@
-"""Exit codes of every program here but `serena-hook`, whose clients read codes their own way."""
+"""Exit codes of all programs here except `serena-hook`, whose clients define their own."""
 
 DONE = 0
 FAILED = 1

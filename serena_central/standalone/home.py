@@ -1,4 +1,5 @@
-"""Where this user's server is found: its folder, its announcement, its token. Shared by all standalone packages.
+"""Locates this user's server: its folder, announcement and token, for all standalone packages. Shared by all standalone
+packages.
 
 The same rules as `core/places.py` and `access/token.py` have, without what they import; tests compare them.
 """

@@ -1,4 +1,4 @@
-"""What is this user's alone, and what is not: the umask of our processes, and the modes of the server's folder.
+"""Private files: the umask of the server's processes, and the modes of its folder.
 
 Our processes run with umask 077. What people get (sources, settings and memories in a project, files that a command
 was told to write) is made as their own umask says, which is remembered here. Standard library only.

@@ -1,4 +1,4 @@
-"""How a server proves that it has its user's token before anybody sends that to it.
+"""The proof by which a server shows that it has its user's token before a client sends it.
 
 The client asks `/health` with a nonce; the server answers with a MAC over the nonce and the endpoint that it was asked
 at. An endpoint is the address of the server's own socket, or a name that its settings give it: whoever hands the

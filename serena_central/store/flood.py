@@ -1,4 +1,4 @@
-"""Whether things come quicker, for longer than a burst lasts, than anybody can look at them. Knows but their number."""
+"""Detects a flood: more events than anybody can follow, for longer than a burst. It knows only their number."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A look at a database file from outside, without changing it: for people who ask whether it is all right.
+"""Inspects a database file from outside without changing it, for the doctor.
 
 The server may use the file meanwhile. Blocks; importing this costs nothing.
 """

@@ -1,4 +1,4 @@
-"""What is asked of the store and what it answers, beside its rows. Plain data; knows no SQL."""
+"""Filters and results of the store's queries, as plain data. Plain data; knows no SQL."""
 
 import msgspec
 

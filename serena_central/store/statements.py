@@ -1,4 +1,4 @@
-"""Rows into statements: one upsert or insert per run of rows of a table, and the totals that calls add up to."""
+"""Turns rows into statements: one upsert or insert per run of rows of a table, and the totals that calls add up to."""
 
 import math
 import time

@@ -1,4 +1,4 @@
-"""The store as the rest of the server sees it: put rows in at any time, ask in worker threads, run it once.
+"""The store as the rest of the server uses it: rows can be put in at any time, queries run in worker threads.
 
 SQLModel and SQLAlchemy cost half a second to import; that happens here, in a thread, when the store runs or is first
 asked. Nobody who imports this module pays for it.

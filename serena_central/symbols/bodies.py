@@ -1,4 +1,4 @@
-"""Hashes of symbols' bodies: by them a change of one symbol is told from changes elsewhere in its file."""
+"""Hashes of symbols' bodies, which distinguish a change of one symbol from changes elsewhere in its file."""
 
 from collections.abc import Iterable
 from hashlib import blake2b

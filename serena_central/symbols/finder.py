@@ -1,4 +1,4 @@
-"""From what an agent asks for to symbols: candidates while the index is incomplete, the unique one where one is needed.
+"""Finds symbols for a request: candidates while the index is incomplete, and the unique one where one is needed.
 
 A project-wide find is complete although the index is not: the files that are not indexed yet and hold the last name as
 text are the only ones that could define it, and they are asked first.

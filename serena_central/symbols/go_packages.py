@@ -1,4 +1,4 @@
-"""Go's package names, which qualify names in code and need not be the name of their folder."""
+"""Go package names, which qualify names in code and may differ from the folder's name."""
 
 import re
 from collections.abc import Collection, Iterable

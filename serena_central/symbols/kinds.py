@@ -1,4 +1,4 @@
-"""LSP's SymbolKind as tools speak of it: names in answers, names or numbers in filters."""
+"""LSP's SymbolKind in the tools' terms: names in answers, names or numbers in filters."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Languages in which a name is the same in capitals and small letters, for all of their symbols or for some kinds."""
+"""Languages whose names are case-insensitive, for all symbols or for some kinds."""
 
 from serena_central.symbols.kinds import CALLABLE, GROUPS, TYPES
 

@@ -1,4 +1,4 @@
-"""All names of an index as a few long texts, so that a part of a name is found as quickly as memory is read."""
+"""All names of an index as a few long texts, so that a search for part of a name is a scan of memory."""
 
 from collections.abc import Iterable, Iterator
 

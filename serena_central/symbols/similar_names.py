@@ -1,4 +1,4 @@
-"""Names like one that nothing has: other cases and spellings, misspelt by one or two letters, longer or shorter.
+"""Finds names similar to one that does not exist: other case, spelling mistakes, longer or shorter.
 
 Pure and bounded: 100,000 names take some 40 ms, which belong into a thread.
 """

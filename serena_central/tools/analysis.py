@@ -1,4 +1,4 @@
-"""Tools that tell how a project hangs together: its dependency graph."""
+"""The tool that shows a project's dependency graph."""
 
 from typing import Annotated, Any
 
@@ -18,7 +18,8 @@ from serena_central.tools.context import ToolCall
 from serena_central.tools.symbols import Kinds, note_tree
 
 LONG_S = 600.0
-"""A large project's first collection takes minutes. What was found stays found: a call that is cut short goes on."""
+"""A large project's first collection takes minutes. The result is kept: the call after one that was cut short resumes
+there."""
 
 SECONDS = 50.0
 """Within the minute that clients usually wait."""

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 MAX_CHARS = 5_000_000
-"""No answer is longer, whatever a caller asks for: clients hold it in memory several times over."""
+"""Maximum length of an answer, whatever a caller asks for: clients hold it in memory several times."""
 
 CHARACTERS_PER_TOKEN = 4
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What a call gives: the answer proper, then, where something qualifies it, one block with a line per note."""
+    """The result of a call: the answer, then, if there are notes, one block with a line per note."""
 
     blocks: list[str]
     shortened: bool = False
@@ -35,7 +35,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 def recalled(blocks: list[str]) -> Answer:
-    """An answer of which the store has kept the blocks. Edits answer with an object, or with a sentence."""
+    """An answer whose blocks the store has kept. Edits answer with an object, or with a sentence."""
     is_object = bool(blocks) and blocks[0].startswith("{")
     return Answer(blocks, data=blocks[0] if is_object else None)
 
@@ -48,7 +48,7 @@ class Form(NamedTuple):
 
 
 class Shaped(NamedTuple):
-    """An answer in forms, the full one first. `narrow` tells how to ask for less."""
+    """An answer in forms, the full one first. `narrow` is a sentence on how to ask for less."""
 
     forms: Sequence[Form]
     narrow: str

@@ -1,4 +1,4 @@
-"""Fitting an answer into its limit: the longest form that fits, behind a sentence that says what it leaves out."""
+"""Fits an answer into its limit: the longest form that fits, after a sentence that says what it leaves out."""
 
 import json
 import re
@@ -23,7 +23,7 @@ class _Json(str):
 class _Fitted(NamedTuple):
     text: str
     says: str = ""
-    """What a caller is told before it; empty for an answer that is whole."""
+    """The sentence before it that says what it leaves out; empty for a complete answer."""
     shown: range = range(0)
     """Of a list, the items that stand in it in their usual form."""
 

@@ -1,4 +1,4 @@
-"""What sessions were told is wrong in projects, when they first asked: what a report compares with in the end."""
+"""The findings of each session's first analysis of a project, which a later report compares with."""
 
 import time
 from collections import Counter

@@ -1,8 +1,8 @@
-"""The way of every call, from an agent, the dashboard or the command line: scope → run → fit → record.
+"""Carries out every tool call, from an agent, the dashboard or the command line: scope → run → fit → record.
 
-It knows sessions, projects and tools, and no protocol: failures leave as errors of core/errors.py, for the two borders
-to translate. A call can end in five ways (answered, refused, deadline, cancelled by the client, cancelled by a person),
-and each is counted, published and timed; a name that is no tool's is no call.
+It knows sessions, projects and tools, but no protocol: failures are errors of core/errors.py, which `mcp_server` and
+`web` translate. A call can end in five ways (answered, refused, deadline, cancelled by the client, cancelled by a
+person), and each is counted, published and timed. Unknown tool names do not count as calls.
 """
 
 import difflib
@@ -63,22 +63,22 @@ CONTEXT_KEPT = 500
 """Characters of a call's free words that its event keeps."""
 
 PART_S = 25.0
-"""How long one of several projects may take: then the others' answers are sent, and its own says so."""
+"""How long one of several projects may take; afterwards the others' answers are sent, and its entry says so."""
 
 EMPTY_CHARS = 2000
-"""A longer answer is not looked at: it holds something."""
+"""Longer answers are not checked for emptiness."""
 
 HELPED = 3
-"""Of several projects in which nothing was found: so many say what may be meant …"""
+"""Maximum of projects without results that suggest what may be meant …"""
 
 HELP_S = 2.0
-"""… and so long is looked for it."""
+"""… and the time for these suggestions, in seconds."""
 
 NAMED = 3
-"""Projects of which a sign of life says that they have not answered."""
+"""Maximum of projects that a progress message names as pending."""
 
 PROJECTS_AT_ONCE = 8
-"""Projects of one call that are asked at the same time: enough to hide a slow one, few enough to leave others room."""
+"""Projects of one call that are queried concurrently: enough to hide a slow one, few enough for other calls."""
 
 
 CALL, SESSION, PROJECTS = "serena.call", "serena.session", "serena.projects"
@@ -86,7 +86,7 @@ CALL, SESSION, PROJECTS = "serena.call", "serena.session", "serena.projects"
 
 
 class ToolCaller:
-    """Runs tool calls for any border."""
+    """Runs tool calls for any protocol."""
 
     def __init__(self, services: Services, *, record: Callable[[ToolCallRow], None], once: Idempotency) -> None:
         """`record` keeps a finished call; it must neither wait nor raise."""
@@ -96,7 +96,7 @@ class ToolCaller:
         self._once = once
 
     def tools_for(self, session: Session) -> list[Tool]:
-        """The tools that a session is shown, in the catalogue's order."""
+        """The tools that are listed for a session, in the catalogue's order."""
         return self._services.offer.listed(session)
 
     def switched_off(self, session: Session) -> frozenset[str]:

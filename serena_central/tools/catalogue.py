@@ -1,4 +1,4 @@
-"""The catalogue of tools: what each verb is called, what it takes, and the function that does it.
+"""The catalogue of tools: names, parameters, schemas and the functions that implement them.
 
 A tool is an `async def` whose parameters are typed and described by `Annotated[…, msgspec.Meta(description=…)]`; from
 that one signature come the JSON schema, the validation of arguments and the names in error messages. The first
@@ -40,10 +40,10 @@ ALIASES: Mapping[str, str] = {
     "name": "name_path",
     "code": "body",
 }
-"""Accepted for every tool that knows the parameter on the right, and listed nowhere."""
+"""Unlisted aliases, accepted for every tool that has the parameter on the right."""
 
 PATH_PARAMETERS = ("relative_path", "reference_file")
-"""Parameters that hold a path, and may therefore tell which project is meant."""
+"""Parameters that hold a path, from which the project may be derived."""
 
 
 _TOOL = "_serena_central_tool"
@@ -74,22 +74,22 @@ class Tool:
     edits: bool
     """It changes files of the project; `read_only` is false as well for tools that change a session."""
     journaled: bool
-    """What it changes stands in the journal of edits, so that a repetition of its call is known after a crash."""
+    """Its changes are in the journal of edits, so that a repeated call is recognized after a crash."""
     destructive: bool
     idempotent: bool
     shown: Shown
     open_world: bool
     """It may reach beyond this machine's projects."""
     needs: str | None
-    """Name of the server's setting that must be switched on for it; such a tool is listed where that is so."""
+    """Name of the server setting that enables it; the tool is listed only if it is on."""
     own_session: bool
     """It changes the caller's session, and is not listed in one that several windows may share."""
     gives_way: bool
-    """A call works in the background of other callers: it waits for them, and nobody waits for it."""
+    """It runs in the background: it yields to other callers, and nobody waits for it."""
     paged: bool
-    """It answers a list, of which a call may ask for a page."""
+    """It returns a list, which calls may page through."""
     spans: bool
-    """Of a super-repo's root it looks at all modules by itself."""
+    """At a super-repo's root it covers all modules by itself."""
     timeout_s: float | None
     """Seconds that a call may take, where that is not the setting tool_timeout_s."""
     aliases: Mapping[str, str]
@@ -174,7 +174,7 @@ class Tool:
         return msgspec.structs.asdict(parsed)
 
     def wrong_arguments(self, problem: str) -> InvalidArguments:
-        """What a call is refused with: the sentences, and all parameters that there are."""
+        """The text of a refusal: the problems, and all parameters."""
         return InvalidArguments(f"{self.name}: {problem} Parameters: {', '.join(self.params.__struct_fields__)}.")
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The tool that tells a session what it has changed."""
+"""The tool that lists a session's own changes."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a tool function is handed: the session that called, the services it may use, and a place for notes."""
+"""The context passed to a tool function: the calling session, the services, and a place for notes."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -32,13 +32,13 @@ class ToolCall:
     """Those it runs on, once that is known."""
     notes: list[str] = field(default_factory=list[str])
     if_empty: list[Callable[[], Awaitable[str]]] = field(default_factory=list[Callable[[], Awaitable[str]]])
-    """Makes a note each, or an empty one, for an answer that holds nothing; not asked for where a project of the call
-    has found something."""
+    """Callbacks that return a note for an empty answer, or an empty string; not called if a project of the call
+    has results."""
     semantic_context: str | None = None
     repeat: str | None = None
-    """Identifies a repetition of this very call; None where none could."""
+    """The idempotency key of this call; None if it has none."""
     person: bool = False
-    """A person made it: at a command line, or in the dashboard."""
+    """Whether a person made it, at a command line or in the dashboard."""
     together: object = None
     """What the tool found out about all projects of a grouped call before each was asked (`Tool.together`)."""
     edits: list[str] = field(default_factory=list[str])

@@ -1,4 +1,4 @@
-"""Tools that tell what language servers complain about."""
+"""Tools that report the language servers' diagnostics."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any

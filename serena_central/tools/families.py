@@ -1,4 +1,4 @@
-"""The one table of the tools that the server has: its families, in the order in which clients see them."""
+"""The table of the server's tool families, in the order in which clients see them."""
 
 from serena_central.tools import (
     analysis,

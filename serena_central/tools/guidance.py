@@ -1,4 +1,4 @@
-"""Tools that answer with guidance: how to work here, getting to know a project, and questions to ask oneself.
+"""Tools that return guidance: instructions, onboarding, and questions for self-review.
 
 The texts lie in `prompts/`; they are short, because every one of them is paid for by somebody's context.
 """

@@ -1,4 +1,4 @@
-"""A sign of life every few seconds of a call: what it waits for, how far that is, and for how long it has been waiting.
+"""Sends progress every few seconds of a call: what it waits for, how far that is, and for how long.
 
 For callers that listen to progress. What deeper layers report is passed on at once; a beat comes only after silence.
 """

@@ -1,4 +1,4 @@
-"""Tools that follow calls and types from symbol to symbol."""
+"""Tools that follow call and type hierarchies."""
 
 from typing import Annotated, Any, Literal
 

@@ -1,4 +1,4 @@
-"""Exactly once: a call that changes something and comes again, because its connection broke, gets its first answer.
+"""Idempotency: a call that changes something and is sent again gets its first answer instead of running twice.
 
 The newest answers are kept, by number: an age could be falsified by a clock that jumps. A repetition of a call that
 still runs waits for it. A call that was cancelled, or failed for a passing reason, without having changed anything

@@ -1,4 +1,4 @@
-"""A call that edits several projects: all of them, or none, as one operation."""
+"""Runs a call that edits several projects as one operation: all of them, or none."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ async def edit_all(
     """Results by label. An error among them came after that project was edited, like the others.
 
     Raises:
-        JointEditRefused: one of them can't be edited, or opened (`unopened`: why), and so none was.
+        JointEditRefused: one of them can't be edited, or opened (`unopened`: why), so that none was edited.
         SerenaCentralError: the operation could not be written; nothing was changed.
     """
     labels = {project.root: label for label, project in projects}

@@ -1,4 +1,4 @@
-"""Answers kept from one page to the next: bounded in number, size and age. Knows no tool and no project."""
+"""Keeps answers from one page to the next, bounded in number, size and age. Knows no tool and no project."""
 
 import time
 from collections.abc import Hashable, Sequence
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from serena_central.core.lru import Lru
 
 KEPT_S = 600.0
-"""Nobody goes on after so long."""
+"""Seconds after which nobody asks for the next page."""
 
 KEPT_ANSWERS = 64
 

@@ -1,4 +1,4 @@
-"""Lists that may be longer than an answer: a page of their items, counts per folder, and a cursor that goes on.
+"""Lists that may be longer than an answer: a page of items, counts per folder, and a cursor to the next page.
 
 A tool returns a `Listing` and builds only the items that the call's `Page` may show, so that the first page of 100,000
 items costs no more than one of 1,000.
@@ -69,7 +69,7 @@ def page(cursor: str, limit: int | None, chars: int) -> Page:
 
 
 def _nobody(_first: int, _last: int) -> None:
-    """Whom it need not be told what was shown."""
+    """The callback for lists that need not record what was shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +93,7 @@ class Listing:
     brief: Callable[[int, int], Any] | None = None
     """Builds a shorter form of items, for one that is too long for an answer."""
     shown: Callable[[int, int], None] = _nobody
-    """Told which items the answer shows in their usual form."""
+    """Called with the items that the answer shows in their usual form."""
 
     @property
     def forms(self) -> list[Form]:

@@ -1,4 +1,4 @@
-"""What a session is told of the super-repo that it works in: its modules, and how a call names one."""
+"""Describes to a session the super-repo that it works in: its modules, and how a call names one."""
 
 from typing import Any
 

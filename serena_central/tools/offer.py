@@ -1,7 +1,7 @@
-"""What a session may call, and what of that is listed for it: settings, its context, its modes, in one place.
+"""Decides which tools a session may call and which of them are listed, by settings, context and modes.
 
-Settings and modes forbid; a context only keeps its client's list short. An optional tool that only reads can be called
-without being listed, because old prompts know it; one that changes something has to be included first.
+Settings and modes forbid tools; a context only shortens its client's list. An optional tool that only reads can be
+called without being listed, because old prompts know it; one that changes something has to be included first.
 """
 
 from pathlib import Path
@@ -84,7 +84,7 @@ class Offer:
         return known[1]
 
     def refusal(self, tool: Tool, session: Session) -> str | None:
-        """Why this session may not call a tool on any project; None if it may."""
+        """The reason why this session may not call a tool on any project; None if it may."""
         refused = tool.refusal(self._settings)
         if refused is not None:
             return refused

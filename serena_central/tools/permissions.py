@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def checked_settings(call: ToolCall, tool: Tool, root: Path) -> "Effective | None":
-    """The settings that count in a root, if there are some. Raises ToolRefused where a rule switches the tool off."""
+    """The settings that apply to a root, if any. Raises ToolRefused if a rule disables the tool."""
     found = call.services.claude.of(root)
     if found is None or not found.permissions.rules:
         return found

@@ -1,4 +1,4 @@
-"""What a session has read of one project: recorded by the tools that show code, checked and recorded around each edit.
+"""Records what a session has read of one project, and checks that record before each edit.
 
 A hash counts only if text and symbols are of the same moment; where the symbols of a text that was shown are not known,
 what the session had read of that file before counts no more.
@@ -58,8 +58,8 @@ class ReadSet:
             self._call.note(SHARED_SESSION)
 
     def record(self, edited: Edited, *, about: str | None = None) -> None:
-        """After an edit, of the symbol `about` if it was one: what the session wrote it knows; what contains that, it
-        knows as well as before."""
+        """Records an edit (of the symbol `about`, if it was one): what the session wrote counts as read; what
+        contains it keeps its state."""
         known = {
             (body.path, body.name_path): body.after
             for body in edited.consequences.bodies
@@ -112,7 +112,7 @@ class ReadSet:
         self._record(path, {WHOLE_FILE: read.digest})
 
     def _record_lines_known(self, path: str, digest: str) -> None:
-        """The session was told where symbols stand: it may edit the file by those lines."""
+        """The session was shown where symbols stand, so that it may edit the file by those lines."""
         self._record(path, {WHOLE_FILE: digest}, in_full=False)
 
     def _record(self, path: str, hashes: Mapping[str, str], *, in_full: bool = True) -> None:

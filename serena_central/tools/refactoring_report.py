@@ -1,6 +1,6 @@
-"""The report at the end of a refactoring: what a session changed, in dependency order, and what that broke or left.
+"""The report after a refactoring: what a session changed, in dependency order, and what that broke or left unused.
 
-"Before" is what the session was told by its own `check_references` and `find_unused_symbols` before its first edit.
+"Before" is what the session's own `check_references` and `find_unused_symbols` returned before its first edit.
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The tool that finds who uses a symbol: in one project, or in all of those that a call names."""
+"""The tool that finds references to a symbol, in one project or several."""
 
 import os
 from collections import Counter

@@ -1,6 +1,6 @@
-"""Everything that a server has below its faces, as one struct: what tools, pages, the API and MCP work with.
+"""All services of the server as one struct: what tools, pages, the API and MCP work with.
 
-It is declared once. A face that needs more extends it (`web/web_services.py`); `app/` builds it.
+`web/web_services.py` extends it with what the web and MCP packages need; `app/` builds it.
 """
 
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The one tool that runs commands: off unless the server's own settings allow it.
+"""The tool that runs shell commands; off unless the server's own settings allow it.
 
 A command runs in the project under a supervisor, in a process group of its own, with an environment that holds no
 secrets; it and all that it started are gone when the call ends, however it ends.

@@ -1,4 +1,4 @@
-"""Tools that read symbols: overviews, finds, and what relates symbols to each other."""
+"""Tools that read symbols: overviews, definitions, implementations, and a summary of one symbol."""
 
 import time
 from collections import Counter, defaultdict
@@ -40,10 +40,10 @@ from serena_central.tools.trust import read_by_syntax
 from serena_central.tools.unasked_modules import note_unasked
 
 NESTED_LANGUAGES = frozenset({"java", "kotlin"})
-"""Languages where a file's top level says nothing: one class, named like the file."""
+"""Languages where a file's top level is uninformative: one class, named like the file."""
 
 REGEX_S = 5.0
-"""A regex over one file that takes longer than this is the regex's fault."""
+"""Deadline in seconds of a regex over one file; only a pathological regex exceeds it."""
 
 FEW = 10
 """Callers and callees shown by get_symbol_context."""

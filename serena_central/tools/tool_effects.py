@@ -1,4 +1,4 @@
-"""Our tools by what they do, in the words of permission rules, and which of them rules switch off."""
+"""Classifies the server's tools by their effect, in the terms of permission rules."""
 
 import os
 from collections.abc import Iterable

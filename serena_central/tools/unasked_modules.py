@@ -1,4 +1,4 @@
-"""Modules of a super-repo that a call did not ask, though they may refer to its symbol."""
+"""Modules of a super-repo that a call did not search, though they may refer to its symbol."""
 
 from collections.abc import Collection
 from functools import partial

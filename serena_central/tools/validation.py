@@ -108,7 +108,7 @@ async def check_references(
 
 
 def _compared(call: ToolCall, where: Extent, found: Findings[Checked], *, by_session: bool) -> Checked:
-    """The whole; `by_session` with what is new against what this session was told at first."""
+    """The findings; with `by_session`, those marked that are new since this session's first result."""
     result = msgspec.structs.replace(found.whole, found=[])
     for part in where.parts:
         one = found.by_root[part.project.root]

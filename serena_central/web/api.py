@@ -84,7 +84,8 @@ class Api:
     """Begins the server's stop, and returns at once."""
 
     async def health(self, request: Request) -> Any:
-        """To everybody. Whoever sends a `nonce` gets the proof that this is the server of the token's owner."""
+        """Health, without authentication. A `nonce` is answered with the proof that this server belongs to the token's
+        owner."""
         said = {
             "status": "ok",
             "version": self.parts.version,
@@ -237,7 +238,8 @@ class Api:
     # --- the whole -------------------------------------------------------------------------------------------------
 
     async def list_events(self, request: Request) -> Any:
-        """Newest first, `limit` at a time; `kind`, `session`, `project` and `severity` choose, `before` goes on."""
+        """Events, newest first, `limit` per page, filtered by `kind`, `session`, `project`, `severity`; `before` pages
+        on."""
         if self.parts.store.writer.problem is None:
             await self.parts.store.writer.flush()
         return await event_pages(self.parts.store, self.parts.bus, request.query_params, _limit(request))

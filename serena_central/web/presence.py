@@ -1,4 +1,4 @@
-"""The stream by which a proxy shows that it lives: it carries one event, and ends when the proxy does.
+"""The stream by which a proxy shows that it is alive: it carries one event and ends with the proxy.
 
 The kernel closes a dead process's connections, whatever killed it and on whatever machine it ran; so the server sees
 the end of every proxy, in both eras, without asking for processes by ids that may have been given away again.

@@ -1,4 +1,5 @@
-"""How /api answers: JSON by msgspec, and errors as `{"error": {"kind", "message"}}` with the status that fits.
+"""Serializes the answers of /api: JSON by msgspec, and errors as `{"error": {"kind", "message"}}` with a fitting
+status.
 
 One of the two translators of this program (the other is `mcp_server`). What is not of our own tree is a bug: it is
 logged under an id, and the caller gets the id and nothing of its inside.
@@ -23,7 +24,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 HUNG_UP = 499
-"""Nobody reads this status; logs and counters do."""
+"""The client is gone; the status is for logs and counters."""
 
 Handler = Callable[[Request], Awaitable[Any]]
 """Returns what is to be encoded, or raises one of our errors."""
@@ -61,7 +62,7 @@ _STATUS: tuple[tuple[type[errors.SerenaCentralError], int], ...] = (
 
 
 def answering(handler: Handler, *, status: int = 200) -> Callable[[Request], Awaitable[Response]]:
-    """The border of every /api route: encodes what `handler` returns, translates what it raises.
+    """Wraps a handler of /api: encodes what `handler` returns, translates what it raises.
 
     A handler that streams returns its response itself.
     """

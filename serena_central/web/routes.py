@@ -1,4 +1,4 @@
-"""The one table of what the browser face serves. The guard has seen token, Host and Origin before any of this."""
+"""The routes of the web application. Token, Host and Origin have been checked before."""
 
 from starlette.routing import BaseRoute, Route
 

@@ -1,4 +1,4 @@
-"""What is counted from the news on the bus: calls by tool and outcome and by the minute, starts and ends of servers.
+"""Counts events for metrics: calls by tool, outcome and minute, starts and ends of servers.
 
 Labels come from closed sets alone (tools, outcomes, servers of the catalogue, causes).
 """
@@ -14,7 +14,7 @@ from serena_central.pool.state import Cause, RunState
 from serena_central.sessions.minutes import Minutes
 
 BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
-"""Upper bounds of the durations that are told apart: from an answer out of the index to the longest deadlines."""
+"""Upper bounds of the duration buckets: from an answer out of the index to the longest deadlines."""
 
 
 NEWS_KEPT = 256

@@ -1,4 +1,4 @@
-"""The shapes that /api shows: plain data made from the server's parts, and nothing that changes them."""
+"""The data shapes of /api, made from the server's parts."""
 
 import hashlib
 import statistics

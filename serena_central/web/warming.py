@@ -1,4 +1,4 @@
-"""POST /api/warm: begins a warm-up, and tells its progress line by line, or leaves it to itself."""
+"""POST /api/warm: starts a warm-up and streams its progress, or leaves it running in the background."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +38,7 @@ class Warming:
         """In the background: roots and names of what was begun with. Else `Lines` of progress, the outcome
         `{"modules": …}`.
 
-        The warm-up goes on when its caller hangs up.
+        The warm-up continues if its caller disconnects.
         """
         asked = await body_of(request, AskWarmUp)
         if not asked.folder.startswith("/"):

@@ -1,4 +1,4 @@
-"""What the faces of the server work with: its services, the way of a call, and what they count and know themselves."""
+"""The services of the web and MCP packages: those of all tools, the tool caller, and their own."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The formats that a graph report is handed out in."""
+"""The output formats of a graph report."""
 
 from collections.abc import Callable, Mapping
 from typing import Literal

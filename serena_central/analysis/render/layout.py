@@ -1,4 +1,4 @@
-"""Where nodes and edges of a graph are drawn: layers in columns, what is used on the left. Pure; units are pixels."""
+"""Lays out nodes and edges of a graph: layers in columns, what is used on the left. Pure; units are pixels."""
 
 from typing import NamedTuple
 

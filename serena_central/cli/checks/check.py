@@ -1,4 +1,4 @@
-"""What one check of the doctor says."""
+"""The result of one check of the doctor."""
 
 from typing import Literal, NamedTuple
 

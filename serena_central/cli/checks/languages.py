@@ -1,4 +1,4 @@
-"""The doctor on language servers: which are here, and whether those really run."""
+"""The doctor's checks of language servers: which are installed, and whether they run."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The doctor on the machine: versions, memory, disk, the limits of the kernel, the clock of the file system."""
+"""The doctor's checks of the machine: versions, memory, disk, kernel limits, file system clock."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-"""The doctor on the server: its folder, token and settings, whether it runs, its port, its database, what it left."""
+"""The doctor's checks of the server: its folder, token and settings, process, port, database and leftovers."""
 
 import os
 import stat

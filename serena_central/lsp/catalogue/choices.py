@@ -1,4 +1,4 @@
-"""What users say of language servers in their settings, laid over the catalogue.
+"""The user's settings on language servers, applied to the catalogue.
 
 Takes the `language_servers` of the settings as plain data; where they come from, and whether a project may say that, is
 `config`'s business. Nothing is lost silently: what has no effect is among the problems.

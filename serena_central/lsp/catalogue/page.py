@@ -1,4 +1,4 @@
-"""The page docs/languages.md, made of the catalogue: `python -m serena_central.lsp.catalogue.page` prints it.
+"""Generates docs/languages.md from the catalogue: `python -m serena_central.lsp.catalogue.page` prints it.
 
 A test compares the two, so that the page can't drift from the data.
 """

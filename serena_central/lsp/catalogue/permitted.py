@@ -1,7 +1,7 @@
-"""A project's choice of servers, as far as its user trusts it.
+"""Limits a project's choice of servers to what its user trusts.
 
-A project that is not trusted may choose among the catalogue's servers and set those that execute nothing of it. What a
-server gets that has to be kept from executing says its user alone, and so does what is installed.
+A project that is not trusted may choose among the catalogue's servers and set those that execute nothing of it. Only
+the user may configure servers that execute code, and choose what is installed.
 """
 
 from collections.abc import Mapping

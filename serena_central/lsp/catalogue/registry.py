@@ -1,4 +1,4 @@
-"""Loads the catalogue and answers which language a file may be, which servers know it, and which one is the default.
+"""Loads the catalogue, and looks up languages by file, servers by language, and defaults.
 
 It looks at names alone, never at the disk: what a file's folder or first line adds, `lsp/detection.py` knows.
 """

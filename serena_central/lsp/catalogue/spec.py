@@ -1,4 +1,4 @@
-"""What the catalogue says about one language or language server: everything in which they differ, as data.
+"""The schema of the catalogue: everything in which languages and language servers differ, as data.
 
 Placeholders in `launch` and `initialization_options` are filled by `locate`: `{bin:NAME}` a program's path, `{root}`
 the server's root, `{cache}` a folder of its own for that root, `{cpus}` how many CPUs it may use, `{modules}` the

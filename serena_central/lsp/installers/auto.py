@@ -1,4 +1,4 @@
-"""Installs a missing language server in the background when it is first needed, as far as the settings allow.
+"""Installs a missing language server in the background when it is first needed, if the settings allow it.
 
 One installation of a server at a time, a few altogether, owned by `run` and not by the call that needed the server.
 Whoever needs it meanwhile is told what is going on, and may wait; that it is there now, the bus tells. An installation

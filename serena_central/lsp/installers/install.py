@@ -1,4 +1,4 @@
-"""Installs and removes language servers in `servers/<name>/<version>`, whole or not at all.
+"""Installs and removes language servers in `servers/<name>/<version>`, completely or not at all.
 
 A server's folder is locked, across processes, while one is built: who comes second finds it done. It is built in a
 folder beside its place, run once, and renamed; what a crash left is removed by whoever comes next. The version before

@@ -1,4 +1,4 @@
-"""The ways of installing, one module each: this table is all that ties them together."""
+"""The table of install methods, one module each."""
 
 from typing import Protocol
 

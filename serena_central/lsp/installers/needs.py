@@ -1,4 +1,4 @@
-"""Programs that a recipe cannot do without, as the catalogue names them: `npm`, `node>=18`, `go>=1.26`."""
+"""Programs that a recipe requires, as the catalogue names them: `npm`, `node>=18`, `go>=1.26`."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What an installer leaves beside the programs that it got: `installed.json`, read whenever the server is located."""
+"""The record of an installation, `installed.json`, read whenever the server is located."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Where one way of installing works: an empty folder, and commands that run in it.
+"""The staging folder of an installation: an empty folder, and commands that run in it.
 
 Commands run under a supervisor, with closed input, and with no more of this process's environment than they need: no
 secrets reach what is fetched from a registry. They run in the folder that is built, never in a project's: the package

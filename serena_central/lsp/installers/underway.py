@@ -1,4 +1,4 @@
-"""Installations that go on, by whatever process: what they do is left beside their lock, for whoever asks.
+"""Installations in progress, in any process: each writes its progress beside its lock.
 
 That one goes on is told by its lock, which the kernel gives back however its holder ends, and by the note beside it: a
 note that a crash left says nothing, nor does the lock alone, which is held to remove a server, too.

@@ -1,4 +1,4 @@
-"""Where a language server runs for a file: its root, the folder of it that the file belongs to, its environment."""
+"""Finds where a language server runs for a file: its root, workspace folder and environment."""
 
 from serena_central.lsp.roots.dependencies import ProjectDependencies
 from serena_central.lsp.roots.go import Manifests

@@ -1,4 +1,4 @@
-"""Names of the files that mark a server's root, of several servers at once: looked for among all files of a project."""
+"""Files that mark the roots of servers, looked up among all files of a project."""
 
 import re
 from collections.abc import Iterable

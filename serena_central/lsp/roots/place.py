@@ -1,4 +1,4 @@
-"""What a resolver of roots says, and the folders that it may look at."""
+"""The result of a root resolver, and the folders that it may read."""
 
 from collections.abc import Iterator
 from pathlib import Path

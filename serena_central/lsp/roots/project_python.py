@@ -1,4 +1,4 @@
-"""The Python environment of a project: which one it is, in what state, and what each server is told of it."""
+"""The Python environment of a project: which one it is, its state, and what each server is passed about it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""Finds the Python environment in which a project's third-party imports are resolved, as people's tools place it.
+"""Finds the Python environment in which a project's third-party imports are resolved, by the conventions of common
+tools.
 
 Nothing is executed, neither of the project nor of its tools: folders are looked for where uv, poetry, conda and pyenv
 document that they make them. Where a project has none, an empty one stands in; a server would take our own otherwise.

@@ -1,4 +1,4 @@
-"""Which folder a server takes as its root for a file, inside the project's boundary, by the policy of its entry.
+"""Resolves a server's root for a file inside the project's boundary, by the policy of its catalogue entry.
 
 The project's root is the last resort. Looks at folders on disk: some stats per ancestor.
 """

@@ -1,4 +1,4 @@
-"""An edit that was made, as history and the journal keep it. Plain data."""
+"""An applied edit, as the history and the journal keep it. Plain data."""
 
 import msgspec
 

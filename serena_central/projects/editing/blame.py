@@ -1,4 +1,4 @@
-"""Who changed a stretch of a file, by walking its edits backwards, as `git blame` does with commits.
+"""Finds who changed a range of a file by walking its edits backwards, as `git blame` does with commits.
 
 The conflict guard asks when a symbol is not what its session saw: if only that session changed it since, it knows
 it anyway. So an edit counts as known to its author although the server was killed before it could note that. The

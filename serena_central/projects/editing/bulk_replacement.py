@@ -1,4 +1,4 @@
-"""Replacing text in many files: finds every occurrence, gives each an id, and changes those that are meant, or none.
+"""Replaces text in many files: finds every occurrence, gives each an id, and changes the chosen ones, or none.
 
 An id stands for one place in one content of one file: when the file changes, its ids are no longer known, and who uses
 them is refused. Runs in a worker thread.

@@ -1,4 +1,4 @@
-"""The conflict guard of one project: whether a symbol is still what a session saw, and who changed it if not.
+"""Conflict detection for one project: whether a symbol is still what a session saw, and who changed it if not.
 
 What a session saw comes as a hash of the body; the guard compares and explains. Who changed what is remembered from the
 edits since the project was opened, and of earlier ones by their journal (`blame`); what is not among them came from

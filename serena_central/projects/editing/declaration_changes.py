@@ -1,4 +1,4 @@
-"""Which names an edit took away, or gave another signature: what decides whether others may have been broken by it.
+"""Finds the names that an edit removed or whose signatures it changed, which decide whether others may be broken.
 
 Pure and cheap: only symbols that reach into the changed stretch of a file are compared.
 """

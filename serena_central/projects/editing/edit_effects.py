@@ -1,4 +1,4 @@
-"""What an edit brought about: symbols with other bodies than before, and errors that were not there.
+"""The effects of an edit: symbols whose bodies changed, and new errors.
 
 Both are asked of the language server, which may be slow: neither delays an answer beyond its bound, and what is not
 known by then is said. The symbols are asked for while the edit still holds its files, because the next one is planned

@@ -1,4 +1,4 @@
-"""The queue of edits of each file: first come, first served, and a bounded wait.
+"""The queue of edits of each file: first come, first served, with a bounded wait.
 
 Who holds a file is the only one in this server that plans or writes it. Others outside may: digests tell.
 """

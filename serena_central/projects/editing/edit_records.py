@@ -1,4 +1,4 @@
-"""What an edit leaves on record, and what every edit is checked for: from changes of files to plain data. Pure."""
+"""Turns changes of files into the record of an edit, and makes the checks that apply to every edit. Pure."""
 
 from collections.abc import Sequence
 from pathlib import Path

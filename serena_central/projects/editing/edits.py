@@ -1,4 +1,4 @@
-"""Changing the files of one project: what is planned on a text is written only if that text is still there.
+"""Edits the files of one project: a planned change is written only if the text it was planned on is still there.
 
 The way of every edit: its place in the files' queue → the tree's barrier → read the file as it is on disk → find the
 symbol in that very text → plan → write → let tree, language servers and index see it, before anything else is answered

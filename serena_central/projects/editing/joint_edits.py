@@ -1,4 +1,4 @@
-"""Edits of several projects that are made as one operation: each plans its own part, then all are written, or none.
+"""Edits several projects as one operation: each plans its own part, then all are written, or none.
 
 Every part takes the files of its project, plans, and waits. When the last one has planned, all changes go to the disk
 as one operation with one journal entry: what fails, and what a crash cuts off, is rolled back or completed as a whole.

@@ -1,4 +1,4 @@
-"""The signature of a declaration: what others rely on, told from its text alone, by brackets and the words around them.
+"""Computes the signature of a declaration from its text alone, by brackets and the words around them.
 
 All of a declaration up to its body, decorators included. What is a shape (an interface, a structure, an alias) counts
 as a whole; so does the value of what has no type written, without the bodies of functions in it. Languages have much in

@@ -1,4 +1,4 @@
-"""What a project's language servers read outside of its own files, followed so that they hear of it like of these.
+"""Follows the folders outside the project that its language servers read, and notifies them of changes there.
 
 Sibling modules that a manifest, a search path or a workspace leads to. Which folders those are, the servers say
 themselves by what they register for, or their manifests do. Not followed is what package managers install: nobody edits

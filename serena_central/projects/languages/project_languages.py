@@ -1,4 +1,4 @@
-"""Languages of one project: which server answers for a file, and the way to it through the pool.
+"""The languages of one project: selects the server for a file and reaches it through the pool.
 
 It joins the selection (names, settings), the places where servers run and the pool (processes), and forwards what the
 tree saw to every server that was ever asked for this project. It knows no symbols.

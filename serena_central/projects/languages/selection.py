@@ -1,4 +1,4 @@
-"""Which language a file has, and which server answers for it: what the files' names and the settings decide.
+"""Decides a file's language and its language server, by file names and settings.
 
 It starts nothing and reads no more of a file than its first line.
 """

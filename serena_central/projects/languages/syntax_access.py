@@ -1,4 +1,4 @@
-"""What the syntax says of a project's files, in whose languages there are grammars. No server is asked."""
+"""Reads a project's files by syntax, for languages that have a grammar. No server is asked."""
 
 import logging
 from collections.abc import Callable, Sequence

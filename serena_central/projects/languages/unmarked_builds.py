@@ -1,4 +1,4 @@
-"""Files of which nothing says how they are built: no server can know them, and the syntax reads them, too.
+"""Files without build information: their servers cannot know how they are built, so they are read by syntax as well.
 
 Which of the two knows the files of a large project better is decided by a sample (symbols/comparison.py).
 """

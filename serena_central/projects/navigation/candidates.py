@@ -1,4 +1,4 @@
-"""Where a symbol's name stands in the files of its language server, whatever it means there.
+"""Finds the places where a symbol's name stands in the files of its language server, whatever it means there.
 
 It reads files and asks no server: which places refer to the symbol is `possible_references`' business.
 """

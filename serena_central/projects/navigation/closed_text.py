@@ -1,4 +1,4 @@
-"""What a language server says in prose about an open file, without the words that only closed files hold.
+"""Removes words that only closed files contain from prose that a language server returns.
 
 Servers read all files of a project, and quote them: a diagnostic names the value of a constant, a hover the parameters
 and the documentation of what a class inherits. Rules that close a file hold for those as well.

@@ -1,4 +1,4 @@
-"""Names that members of built-in types have: where a receiver's type is unknown, most places will mean those."""
+"""Names of built-in types' members: where the receiver's type is unknown, most places with such a name mean those."""
 
 from collections.abc import Mapping
 from io import TextIOBase

@@ -1,4 +1,4 @@
-"""Answers about a symbol that are of one moment: asked again while files that they are about change.
+"""Repeats a question about a symbol until its answer is consistent: no file that it concerns changed meanwhile.
 
 A symbol's position is of the text that was indexed, the places in an answer are of texts that a language server has
 read, and both are shown in what is on disk then. Where a file changes in between, be it while a server that hangs is

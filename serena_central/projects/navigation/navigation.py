@@ -1,4 +1,4 @@
-"""What stands between symbols: references, implementations, declarations, hierarchies, and the diagnostics on them.
+"""Navigation between symbols: references, implementations, declarations, hierarchies, and their diagnostics.
 
 These questions go to the language server; what comes back as places is told as symbols, by the index. Callers have
 passed the tree's barrier and hold a symbol or a position.

@@ -1,4 +1,4 @@
-"""Possible references: places whose code holds a symbol's name and that its language server does not list.
+"""Possible references: places in code with a symbol's name that its language server does not list.
 
 A server lists what it can resolve. It is silent about code that it takes for unreachable, about receivers whose type
 nobody can infer, and about files that it could not read: an answer without them looks complete. So each place of the

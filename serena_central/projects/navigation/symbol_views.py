@@ -1,4 +1,4 @@
-"""What a Project answers: plain data that could as well come from another machine.
+"""The data that a Project returns about symbols; it could as well come from another machine.
 
 Lines are 0-based, columns count code points (core/text.py), paths are root-relative POSIX paths.
 """

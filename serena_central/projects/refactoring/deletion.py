@@ -1,4 +1,4 @@
-"""What is cut out of a file to delete a symbol, and why it may not be: what else would go with it, or change."""
+"""Decides what text to cut to delete a symbol, and why it may not be deleted."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Names that a rename leaves alone although the language server lists them among the symbol's references.
+"""Names that a rename leaves unchanged although the language server lists them among the symbol's references.
 
 Where `{ load }` becomes `{ fetch: load }`, a variable or a field keeps the old name; where `export { load }` becomes
 `export { fetch as load }`, its importers do. Language servers list those places, too, since they lead to both. A server

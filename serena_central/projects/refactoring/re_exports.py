@@ -1,4 +1,4 @@
-"""What a rename has to change because of what it changes already: names that lead to a place that gets the new name.
+"""Finds the further names that a rename has to change: those that resolve to a place that gets the new name.
 
 A declaration may hand a symbol on under its own name (`exports.Box = Box`). Once that place is renamed, all that leads
 to it has to be. A pattern that takes the name from there (`const { Box } = require("./box")`) declares a variable of

@@ -1,4 +1,4 @@
-"""Changes that follow a symbol through the project: renaming it everywhere, deleting it when nobody uses it.
+"""Renames a symbol throughout the project, or deletes it if it is unused.
 
 Both ask the language server who refers to the symbol, once it can be believed; what can't be known completely is
 refused, since a guess would break code in places that nobody looks at.

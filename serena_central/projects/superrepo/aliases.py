@@ -1,4 +1,4 @@
-"""Other names of a declared symbol: those that its own project exports it by, and those that an import binds it to.
+"""Other names of a declared symbol: those under which its project exports it, and those that an import binds it to.
 
 Reads text alone and knows no scopes: what is found are candidates, of which a language server says what they mean.
 """

@@ -1,4 +1,4 @@
-"""References to many symbols of one module in a sibling, each file of the sibling read once.
+"""Collects references from a sibling to many symbols of one module, reading each file once.
 
 `sibling_references` finds those to one symbol.
 """

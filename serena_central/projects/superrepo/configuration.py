@@ -1,4 +1,4 @@
-"""A super-repo's configuration: its modules, what the router may go by, and what of it was wrong.
+"""A super-repo's configuration: its modules, the router's hints, and configuration errors.
 
 Built from a root's checked settings. A module that can't be used is reported with the place where it stands, and the
 rest works. It opens no project.

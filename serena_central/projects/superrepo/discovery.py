@@ -1,4 +1,4 @@
-"""Where the modules of a repository probably are: what its own files say of its parts. It runs nothing.
+"""Discovers the probable modules of a repository from its manifests, without running anything. It runs nothing.
 
 A folder inside another one that was found is a part of that module, and no module of its own. What looks like a module
 and is none is kept with the reason.

@@ -1,4 +1,4 @@
-"""Finds the super-repo that a folder lies in, and keeps what was read until its files change."""
+"""Finds the super-repo that a folder lies in, and caches what it read until its files change."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from pathlib import Path

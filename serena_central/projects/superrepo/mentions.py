@@ -1,4 +1,4 @@
-"""By which names code elsewhere mentions the package that a file belongs to: what its imports must hold as a word.
+"""Finds the names by which code elsewhere mentions the package of a file: words that its imports must contain.
 
 Reads the nearest manifest up to the project's root. An empty answer means that no rule is known for the language, or
 that the manifest gives no name: then nothing can be ruled out.

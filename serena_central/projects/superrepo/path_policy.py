@@ -1,4 +1,4 @@
-"""The path guard: keeps symbol and edit tools away from a super-repo's own infrastructure.
+"""The path policy: keeps symbol and edit tools out of a super-repo's own infrastructure.
 
 Such a path is nearly always meant for a module, and the answer says how to name it. Pure; modules always pass.
 """

@@ -1,4 +1,4 @@
-"""A first project.yml for a super-repo, to be edited by a person: modules, languages, concerns, hints, default.
+"""Proposes a project.yml for a super-repo, for a person to edit: modules, languages, concerns, hints, default.
 
 Every part has a plain rule, so that the person can see why it says what it says. What it is made of comes from
 `discovery`; how it counts is the router's business.

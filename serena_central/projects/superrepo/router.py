@@ -1,4 +1,4 @@
-"""The router: which module some free words are about, by points. Pure: configuration and words in, scores out.
+"""The router: scores which module a description is about. Pure: configuration and words in, scores out.
 
 A module gets 20 points for its name, 10 for each routing hint that names it, 5 for each of its concerns and 3 for each
 of its languages. Words count whole and without case; `-`, `_` and space between words are alike:

@@ -1,4 +1,4 @@
-"""Where names in a module lead, as its own language server says: the way from a text to declarations in siblings."""
+"""Resolves names in a module by its own language server, to find declarations in siblings."""
 
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence

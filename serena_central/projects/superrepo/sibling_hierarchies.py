@@ -1,4 +1,4 @@
-"""Who implements, inherits or calls a symbol, over several projects at once: in its own, and in those that read it.
+"""Implementations, subtypes and callers of a symbol across several projects: its own, and those that read it.
 
 A sibling's language server that reads the declaring module is asked about the declaration itself: it knows its own
 symbols and that one. A sibling in which nothing mentions the declaring package does not read it, and is not asked.

@@ -1,4 +1,4 @@
-"""Where a sibling names a symbol that another project declares: before the symbol is deleted or renamed.
+"""Finds places in a sibling that refer to a symbol of another project, before it is deleted or renamed.
 
 All code of the sibling that holds the name counts, whatever its imports say: a path may be put together at run time
 (`sys.path.append`), or mapped by a configuration. The sibling's own language server resolves each place: to the

@@ -1,4 +1,4 @@
-"""Uses of a symbol over several projects at once: in the one that declares it, and in its siblings.
+"""References to a symbol across several projects: the one that declares it, and its siblings.
 
 A language server knows one project, so that its references end there. For a sibling, files that hold the name are
 candidates if anything in the sibling mentions the declaring package; whether a candidate means the symbol, the

@@ -1,4 +1,4 @@
-"""Renaming a symbol in a sibling that uses it: its part of a rename that several projects make as one operation."""
+"""Renames a symbol in a sibling that uses it, as its part of a rename across projects."""
 
 from collections.abc import Mapping
 

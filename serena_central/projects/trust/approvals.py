@@ -1,4 +1,4 @@
-"""What a person has approved of repositories: one small file in the server's own home, outside of any repository.
+"""A person's approvals of repositories: one small file in the server's own home, outside any repository.
 
 Each approval is of one root and pins the text of its parts by a hash; a readable copy stands beside it. The command
 line and the server write the same file, one after the other. `trust_decisions` says what the parts are and what

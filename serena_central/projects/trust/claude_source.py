@@ -1,4 +1,4 @@
-"""What a repository's settings for Claude Code bring that can execute, as one source of what a person approves."""
+"""The source of trust for Claude Code settings: what a repository's settings can execute."""
 
 from collections.abc import Hashable, Mapping
 from pathlib import Path

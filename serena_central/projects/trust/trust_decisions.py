@@ -1,4 +1,4 @@
-"""Whether a person trusts a repository: the one mechanism for everything in it that can execute something.
+"""Decides whether a person trusts a repository, for everything in it that can be executed.
 
 Where the setting `trust` is not `prompt`, it decides alone; managed settings can fix it. Else a root is trusted if the
 user's own settings name it (`trusted_roots`), or if a person approved it with the parts that

@@ -1,4 +1,4 @@
-"""Warming one project up: its language servers started and ready, its index filled, before anybody asks."""
+"""Warms up one project: starts its language servers, waits until they are ready, and fills its index."""
 
 import time
 from collections.abc import Iterable, Sequence

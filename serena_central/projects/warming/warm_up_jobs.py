@@ -1,4 +1,4 @@
-"""Warm-ups of many projects at once: it owns the work, and leaves what became of it for scripts.
+"""Runs warm-ups of many projects, and reports their outcome in a file for scripts.
 
 `warmup-status.json` tells of the last one, `warmup.log` of all. Which roots are meant is the caller's business.
 """

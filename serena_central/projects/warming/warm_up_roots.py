@@ -1,4 +1,4 @@
-"""Which roots are meant when a folder is to be warmed up: modules of a super-repo, or the one project around it."""
+"""Resolves the roots to warm up for a folder: a super-repo's modules, or the project around it."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is known of each file of one root: its symbols and their source, or why they are not known yet.
+"""The state of each file of a root: its symbols and their source, or why they are not known yet.
 
 A file is *pending* from the moment the tree reports it new or changed until it is known what it holds. All of that is
 changed here, so that no two parts of it disagree. It asks nobody.

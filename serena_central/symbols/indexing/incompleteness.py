@@ -1,4 +1,4 @@
-"""What an answer about symbols lacks, and the files that are known by syntax only."""
+"""What an answer about symbols may lack, and the files that are known by syntax only."""
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple

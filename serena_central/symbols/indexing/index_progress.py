@@ -1,4 +1,4 @@
-"""How far an index is: what is read, what waits, how fast it goes, and when it will be done."""
+"""The progress of an index: files read and pending, speed, and expected end."""
 
 import time
 from collections import deque

@@ -1,4 +1,5 @@
-"""How patient, eager and busy indexing is. Injected: whoever builds a project may choose other figures."""
+"""The indexing policy: patience, pauses and batch sizes. Injected: whoever builds a project may choose other
+figures."""
 
 from dataclasses import dataclass
 

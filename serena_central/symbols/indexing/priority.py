@@ -1,4 +1,4 @@
-"""Priority on one root: callers go first, and what works in the background gives way to them for a moment."""
+"""Priority on one root: background work yields to callers for a moment."""
 
 from collections.abc import Generator
 from contextlib import contextmanager

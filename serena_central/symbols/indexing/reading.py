@@ -1,4 +1,4 @@
-"""Reads files for the index: by their language servers, and by syntax what no server says.
+"""Reads files for the index: by their language servers, else by syntax.
 
 One way down: group the files by server, lease the server, ask, put the answers into the index. A file that changes
 while it is asked about is asked about again: an answer counts only if nothing was reported in between.

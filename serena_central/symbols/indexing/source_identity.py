@@ -1,4 +1,4 @@
-"""What the source of a file's symbols is called, so that what is known can be told from what would be said today.
+"""Identifies the source of a file's symbols, so that symbols from an outdated source are read again.
 
 A server's name is the symbol source's business; here are those of symbols by syntax. They name no server: what the
 syntax says of a file stays true when a server is installed, trusted or exchanged.

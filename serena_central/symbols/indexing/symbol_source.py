@@ -1,4 +1,4 @@
-"""Where symbols come from, as the indexer sees it: who would answer for a file, and how to ask."""
+"""The indexer's interface to the sources of symbols: which server answers for a file, and how to ask it."""
 
 from collections.abc import Hashable, Sequence
 from contextlib import AbstractAsyncContextManager

@@ -1,11 +1,9 @@
-"""Which tree-sitter grammar reads which kind of file. A language is a line here and a query beside it.
-
-A query marks definitions by the capture that names their kind (`@class`, `@function`, … see `outline.KINDS`) and by
-`@name`; `@scope` marks what hides local variables without being a symbol, `@hidden` what hides all in it, and
-`@leading` what belongs to the definition behind it, as decorators do; `@documented` a comment that may declare types. A
-name may be composed: it begins at `@from`,
-without what `@without` marks, or its `@receiver` contains it. What has no name gets one by `(#set! name "…")`; by
-`(#set! level "1")` a heading becomes its section, by `(#set! static "yes")` a function in a type is no method, by
+"""The table of tree-sitter grammars by language: one line each, and a query beside it. A query marks definitions by the
+capture that names their kind (`@class`, `@function`, … see `outline.KINDS`) and by `@name`; `@scope` marks what hides
+local variables without being a symbol, `@hidden` what hides all in it, and `@leading` what belongs to the definition
+behind it, as decorators do; `@documented` a comment that may declare types. A name may be composed: it begins at
+`@from`, without what `@without` marks, or its `@receiver` contains it. What has no name gets one by `(#set! name "…")`;
+by `(#set! level "1")` a heading becomes its section, by `(#set! static "yes")` a function in a type is no method, by
 `(#set! outside "yes")` it belongs to what holds the function in which it stands, and by `(#set! once "yes")` only the
 first of its name in a container counts. Where two patterns meet one name, the first one in the file counts.
 """

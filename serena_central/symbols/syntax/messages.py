@@ -1,4 +1,4 @@
-"""What the syntax reader asks its worker process, and what that answers."""
+"""Messages between the syntax reader and its worker process."""
 
 from collections.abc import Sequence
 from typing import Literal

@@ -1,4 +1,4 @@
-"""From the nodes that a query captures for a definition to its name, and to the containers written before the name."""
+"""Derives a definition's name, and the containers written before it, from the nodes that a query captures."""
 
 import re
 from collections.abc import Mapping

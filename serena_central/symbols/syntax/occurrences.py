@@ -1,4 +1,4 @@
-"""Where a name stands in a text, and in what: code, a string, or a comment, as the grammar sees it.
+"""Finds a name in a text, and whether each occurrence is in code, a string or a comment, by the grammar.
 
 Runs in the worker's process, like `outline`. Knows no files and no language servers.
 """

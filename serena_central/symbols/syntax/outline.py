@@ -1,4 +1,4 @@
-"""From source text to symbols by syntax alone: what a grammar's query marks, nested and ranged as language servers do.
+"""Reads the symbols of a source text by syntax alone, nested and with ranges like a language server's.
 
 Runs in the worker's process, for C code that hostile text can hold up or break. Knows no files and no index.
 """

@@ -1,4 +1,4 @@
-"""Syntax trees of texts. An edit asks several times about one text, and the next edit about what it left.
+"""Caches syntax trees of texts. An edit asks several times about one text, and the next edit about what it left.
 
 Runs in the worker's process, like `outline`.
 """

@@ -1,4 +1,4 @@
-"""The process that parses: grammars are C code that holds Python's lock, and text can be made to keep it for minutes.
+"""The worker process that parses: grammars are C code that holds the GIL, and text can make them keep it for minutes.
 
 Run as `python -P -m serena_central.symbols.syntax.worker`. Reads batches of requests from stdin and answers each batch
 on stdout, in order, until stdin ends. Whoever waits too long kills it.

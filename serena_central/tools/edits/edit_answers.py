@@ -1,4 +1,4 @@
-"""How an edit is answered, and what the session then knows: shared by all tools that change files."""
+"""The answer to an edit and its record in the session, shared by all tools that change files."""
 
 from collections.abc import Sequence
 from typing import Any

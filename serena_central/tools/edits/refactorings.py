@@ -1,4 +1,4 @@
-"""Tools that change a symbol together with its uses: rename everywhere, delete if unused."""
+"""Tools that change a symbol together with its references: rename everywhere, delete if unused."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The page about the server itself: version, health, disk use, and the licences of all that it is made of."""
+"""The about page: version, health, disk use and licences."""
 
 import platform
 import re

@@ -1,5 +1,5 @@
-"""What people do by the dashboard's buttons. Each action asks a part of the server, and says in a sentence what came
-of it. `forms` has checked who asks."""
+"""The dashboard's actions. Each action calls a part of the server and returns a sentence on the outcome. `csrf` has
+checked the sender."""
 
 from serena_central.core.errors import SessionNotFound
 from serena_central.projects.editing.undo import undo
@@ -8,7 +8,7 @@ from serena_central.web.pages.page import Visit
 from serena_central.web.responses import NotFound
 
 BY = "a user in the dashboard"
-"""Who did it, as agents and the log are told."""
+"""The author of these actions, in errors and the log."""
 
 
 async def terminate(visit: Visit, form: Form) -> str:
@@ -33,7 +33,7 @@ async def revive(visit: Visit, form: Form) -> str:
 
 
 async def cancel(visit: Visit, form: Form) -> str:
-    """Ends one running call; the session goes on."""
+    """Cancels one running call; the session continues."""
     session = visit.parts.sessions.get(_one(form, "session"))
     call = session.running.get(_one(form, "call"))
     if call is None:

@@ -1,4 +1,4 @@
-"""The part of pages that begins analysis_runs of a project, tells how far they are, and how old the last ones are."""
+"""The section that starts analysis runs of a project, and shows their progress and age."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The page that tells how each client is connected: by a command, or by an entry to copy. It holds no token."""
+"""The page on connecting clients: by a command, or by an entry to copy. It holds no token."""
 
 import os
 import sys

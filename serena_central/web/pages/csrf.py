@@ -1,4 +1,4 @@
-"""Who sent an action: only a page of this very server, open in a browser that signed in, may.
+"""CSRF protection: accepts actions only from a page of this server, open in a browser that is signed in.
 
 Browsers say where a request comes from: by `Sec-Fetch-Site` (all since 2023, to loopback and by TLS) and `Origin`. The
 token in each form covers what neither tells: another program that served this port before, and a page of an earlier

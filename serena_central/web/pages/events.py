@@ -130,7 +130,7 @@ async def export(visit: Visit) -> Response:
 
 
 async def _lines(visit: Visit) -> AsyncIterator[bytes]:
-    """A last line says what lacks, if something does."""
+    """If rows may be missing, a last line says so."""
     query, left = dict(visit.query), MOST_EXPORTED
     await visit.parts.store.writer.caught_up()
     while left:

@@ -1,4 +1,4 @@
-"""Forms that people send: bounded and read. Whether one may be acted on, `csrf` decides."""
+"""Reads forms, bounded. `csrf` decides whether one is accepted."""
 
 from collections.abc import Mapping, Sequence
 from urllib.parse import parse_qs

@@ -1,6 +1,6 @@
 """The graph of a project: what uses what, its cycles and hot spots, as it was analyzed last.
 
-An analysis run is begun by a button and goes on by itself; meanwhile the last one is shown, with its age.
+A button starts an analysis run in the background; meanwhile the last one is shown, with its age.
 """
 
 from collections.abc import Sequence

@@ -17,7 +17,7 @@ MOST_BYTES = 26_000
 """Of HTML, about, so that the whole page stays below 50 KB."""
 
 MOST_EDGES = 110
-"""Weaker ones can't be told apart any more."""
+"""Weaker strokes cannot be distinguished."""
 
 NODE_BYTES, UNFOLD_BYTES, EDGE_BYTES = 150, 110, 115
 """Of a node, its sign for unfolding, and an edge in HTML, besides names and addresses, about."""

@@ -1,4 +1,4 @@
-"""What of a graph is looked at: from the query to a report that fits a page, and from there to further addresses.
+"""The view of a graph that a page's query asks for: the report, and the addresses of further views.
 
 The query's `granularity`, `folder`, and the folders that a person has `opened` or `shut` (joined by `//`, which no path
 holds) say all, so that a browser's history and bookmarks work.

@@ -1,4 +1,4 @@
-"""What long tables share: pages of rows and the choices of filters, all in the query string. Knows no page."""
+"""Paging and filters for long tables, all in the query string. Knows no page."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar

@@ -1,4 +1,4 @@
-"""The overview: who is here, what runs, how much is called, what happened, and what needs attention."""
+"""The overview page: sessions, servers, calls, events, and what needs attention."""
 
 from collections import Counter
 from pathlib import Path

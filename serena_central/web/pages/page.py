@@ -1,4 +1,4 @@
-"""What a page of the dashboard is: a template and sections, each with a typed context of its own.
+"""The definition of a dashboard page: a template and sections, each with a typed context.
 
 A section is what changes as a whole. Its template is part of the page on first load and is sent again alone when its
 context has changed, so that the two can't drift apart. This knows neither HTTP nor how pages are kept up to date.
@@ -17,7 +17,7 @@ from serena_central.web.web_services import WebServices
 BELOW = "/dashboard"
 
 TICK_S = 5.0
-"""What no event tells of (memory, a breaker's countdown) is looked at this often."""
+"""Refresh interval of data without events (memory, a breaker's countdown), in seconds."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,8 @@ class Visit:
 class Section:
     """`make` builds the context that `template` gets as `section`; it raises NotFound or one of our errors.
 
-    It is made again after events of the classes that it `hears`, and every `every_s` seconds. One that is
-    `recorded` is made of the store, and waits until what was put there before is written; not so in a flood of calls,
-    when it is made again until it shows all that it heard of.
+    It is rebuilt after events of the classes in `hears`, and every `every_s` seconds. A `recorded` one reads the
+    store, and first waits for queued writes; in a flood of calls it does not wait, and is rebuilt until it is current.
     """
 
     template: str

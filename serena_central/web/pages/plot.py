@@ -1,4 +1,4 @@
-"""Numbers to the geometry of a plot: points, bars, ticks and their labels, in the units of an SVG's view box.
+"""Computes the geometry of plots from numbers: points, bars, ticks and their labels, in the units of an SVG's view box.
 
 Pure: knows no page. `_plot.html` draws what this computes.
 """

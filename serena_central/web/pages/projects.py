@@ -1,4 +1,4 @@
-"""The page of all projects that are known, and what people can do to one."""
+"""The page of all known projects, with the actions on them."""
 
 from pathlib import Path
 

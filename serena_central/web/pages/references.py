@@ -1,4 +1,4 @@
-"""What an event is about, as links: its language server, project, session and edit, as far as they are known now."""
+"""Links from an event to what it is about: its language server, project, session and edit."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Templates to HTML: escaping, and how times, sizes and hostile text are written, in one place for all pages.
+"""Renders templates to HTML: escaping, times, sizes and hostile text, in one place for all pages.
 
 Everything that a template prints passes `visible` and is then escaped. It knows no page.
 """
@@ -83,7 +83,7 @@ def number(value: int) -> str:
 
 
 def bounded(text: str, chars: int) -> str:
-    """No more than so many characters of a text, and a sign that there are more."""
+    """Truncates a text to this many characters, with an ellipsis."""
     return text if len(text) <= chars else text[:chars] + "…"
 
 

@@ -1,4 +1,4 @@
-"""The page of all language servers, and what people can do to one."""
+"""The page of all language servers, with the actions on them."""
 
 from collections.abc import Awaitable, Callable
 
@@ -79,7 +79,7 @@ class Table(msgspec.Struct, frozen=True):
     budget_bytes: int
     share: float
     installing: list[str] = []
-    """Installations that go on, one sentence each, by whatever process."""
+    """Installations in progress, in any process, one sentence each."""
 
 
 async def filters(visit: Visit) -> Filters:

@@ -1,4 +1,4 @@
-"""The page of one session: who it is, what runs, what it did and changed, and what it holds."""
+"""The page of one session: its identity, running calls, history, edits and resources."""
 
 import msgspec
 

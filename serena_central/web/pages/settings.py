@@ -1,4 +1,4 @@
-"""The page of settings: what counts and where it was set. It changes none, and secrets only say that they are set."""
+"""The settings page: effective values and their origins, read-only; of secrets only whether they are set."""
 
 from itertools import groupby
 

@@ -1,4 +1,5 @@
-"""The way into the dashboard and out of it: one-time links, sign-out, and what strangers see."""
+"""Signing in to and out of the dashboard: one-time links, sign-out, and the page for browsers that are not signed
+in."""
 
 from typing import Literal, TypedDict
 

@@ -1,4 +1,4 @@
-"""The page of statistics: how much each tool is called, how long it takes and how much it says, and totals by day."""
+"""The statistics page: calls, durations and answer sizes by tool, and totals by day."""
 
 import time
 from collections.abc import Sequence

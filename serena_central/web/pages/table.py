@@ -1,4 +1,4 @@
-"""The one table of the dashboard: its pages, in the order of the navigation, its actions, and the ways in and out."""
+"""The routes of the dashboard: its pages in the order of the navigation, its actions, sign-in and sign-out."""
 
 from typing import Any
 
@@ -90,7 +90,7 @@ class Dashboard:
         self._entering = SignIn(parts, self._endpoints)
 
     def door(self) -> BrowserAccess:
-        """What the guard has to know."""
+        """What the access check needs to know."""
         return self._entering.door()
 
     def one_time_link(self) -> str:

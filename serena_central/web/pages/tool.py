@@ -1,4 +1,4 @@
-"""The page of one tool: what it takes, and a form made of its schema to try it, where it changes nothing.
+"""The page of one tool: its parameters, and a form to try it if it changes nothing.
 
 What is tried runs by the way of every call, in a session of the dashboard's own.
 """

@@ -1,4 +1,4 @@
-"""The section of a project's page on trust: what the repository can make this machine run, and a person's decision.
+"""The trust section of a project's page: what the repository can execute, and the person's decision.
 
 The section is rendered after a decision and when the page is loaded, not in between: the form carries the digest of
 what stands above it, and if that has changed since, the form is refused and the new state shown instead.

@@ -1,4 +1,4 @@
-"""Uses behind a graph: what a file, folder or module uses and who uses it, or every use that an edge stands for."""
+"""The page of references behind a graph: those of a file, folder or module, or those of one edge."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
