@@ -214,7 +214,7 @@ async def test_a_call_that_waits_for_a_stopped_server_is_told_so_and_answered_by
         with progress.reporting_to(lambda message, _: told.append(message)):
             assert await box.pool.read(box.wanted("a"), hover) == "v1:x = 1"
         assert any(f"Waiting for the language server {box.wanted('a').spec.name}, which has" in one for one in told)
-        await box.moved("expired", reason="hang: it sent nothing to those who waited")
+        await box.moved("expired", reason="hang: it left calls waiting")
         await until_gone(pid)
 
 
