@@ -7,10 +7,14 @@ fits is meant with all below it. A path that may not be read may not be edited e
 can be asked in the middle of a call, so that a person has to change the rule.
 """
 
+import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from fnmatch import fnmatchcase
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,6 +34,21 @@ OWN_NAMES = ("serena-central", "serena")
 
 _WORD = re.compile(r"""[^\s<>|;&()'"`]+""")
 """What may be a path in a command line."""
+
+
+_SEPARATORS = re.compile(r"[=:@,]")
+_HERE = re.compile(r"^/proc/(?:self|thread-self|\d+|\$\$)/cwd(?=/|$)")
+_GLOB = re.compile(r"[*?\[{]")
+
+ANY_NAME = "\1"
+"""Stands for any file of a folder."""
+
+MOST_CHARACTERS = 4096
+MOST_FOLDERS = 10
+"""That one command line goes into, of those that are looked at."""
+
+MOST_ENTRIES = 5000
+"""Of folders, that are looked at for the pattern in one word."""
 
 
 class SourcedRule(NamedTuple):
@@ -180,22 +199,29 @@ class Permissions:
             return None
         words = [word for command in commands for word in command.words]
         written = _WORD.findall(commands[0].texts[0])  # also what redirections name
+        entered = [word for command in commands for word in _entered(command.words)][:MOST_FOLDERS]
+        folders = dict.fromkeys((folder, *(f"{folder}/{word}" if word[:1] not in "/~" else word for word in entered)))
         for word in dict.fromkeys((*words, *written)):
-            for path in {word, word.partition("=")[2]} - {""}:
-                decision = self._at(path, folder)
-                if decision is not None:
-                    return decision
+            for path in dict.fromkeys((word, *_SEPARATORS.split(word))):
+                for start in folders if path else ():
+                    decision = self._at(path, start)
+                    if decision is not None:
+                        return decision
         return None
 
     def _at(self, path: str, folder: str) -> Decision | None:
         """What may not be read at a path as a command names it."""
-        expanded = str(self._home) + path[1:] if path.startswith("~/") else path
+        expanded = _HERE.sub(self._root, str(self._home) + path[1:] if path.startswith("~/") else path)
+        if len(expanded) > MOST_CHARACTERS:
+            return None  # no file has such a name
         try:
             absolute = Path(self._root, folder, expanded)
             forms = {_normal(str(absolute)), str(absolute.resolve())}
+            forms |= set(_globbed(absolute)) if _GLOB.search(expanded) else set()
         except (OSError, ValueError, RuntimeError):
             return None
-        for form in forms:
+        # A folder of which everything is closed is named in place of its files.
+        for form in sorted(forms | {f"{form}/{ANY_NAME}" for form in forms}):
             assert self._reads is not None
             if self._reads.fullmatch(form):
                 return self._first(
@@ -250,6 +276,35 @@ def _one_regex(glob: str, base: str, home: str) -> str:
     below = "/.*" if folders_only else "(?:/.*)?"
     path = f"/{translate_path(trimmed)}" if trimmed else ""
     return f"(?:{re.escape(start)}{path}{below})"
+
+
+def _entered(words: Sequence[str]) -> Iterator[str]:
+    """Folders that a command goes into."""
+    if words and words[0] in ("cd", "pushd") and len(words) > 1:
+        yield words[1]
+    for place, word in enumerate(words):
+        if word in ("-C", "--directory") and place + 1 < len(words):
+            yield words[place + 1]
+
+
+def _globbed(pattern: Path) -> Iterator[str]:
+    """Paths that a shell's pattern names, as far as they are there; of very many the first."""
+    left = MOST_ENTRIES
+    for one in expand_braces(str(pattern)):
+        found = [""]
+        for part in one.split("/")[1:]:
+            if not _GLOB.search(part):
+                found = [f"{folder}/{part}" for folder in found]
+                continue
+            inside: list[str] = []
+            for folder in found:
+                with suppress(OSError), os.scandir(folder or "/") as entries:
+                    for entry in islice(entries, max(left, 0)):
+                        left -= 1
+                        if fnmatchcase(entry.name, part):
+                            inside.append(f"{folder}/{entry.name}")
+            found = inside
+        yield from found
 
 
 def _posix(path: Path) -> str:
