@@ -31,7 +31,7 @@ MOST_NAMED = 5
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectBuilder:
-    """What every project of this server is built with. `edited` hears of every operation on a project's files."""
+    """What every project of this server is built with. `edited` is called for every operation on a project's files."""
 
     settings: RootSettings
     pool: LanguageServerPool

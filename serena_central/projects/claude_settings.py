@@ -1,6 +1,6 @@
 """The Claude Code settings that apply to a root, if any of their files exist.
 
-The package that reads them is imported when the first file is there: nobody else pays for it.
+The package that reads them is imported only when such a file exists.
 """
 
 from collections.abc import Hashable, Iterable

@@ -26,13 +26,13 @@ from serena_central.projects.superrepo.lookup import SuperRepos
 from serena_central.projects.superrepo.path_policy import check_path
 
 OPENING_S = 0.005
-"""Longer than this nobody waits for a project to open; it goes on opening."""
+"""How long a hook waits for a project to open, in seconds; the opening continues afterwards."""
 
 FEW = 2000
 """Files that are looked through at once: under a millisecond. More go to a thread."""
 
 MOST_UNREAD = 8
-"""Kinds of files that nobody reads; where there are more, a text search does better."""
+"""Maximum of file kinds without symbols; if there are more, a text search does better."""
 
 
 _ENDING = re.compile(r"\*\.\w+")

@@ -93,7 +93,7 @@ class Memories:
         applied: Callable[[AppliedEdit], None],
         access: Access = OPEN,
     ) -> None:
-        """`home` is the user's SERENA_HOME; `applied` is told of every change, and must neither wait nor raise."""
+        """`home` is the user's SERENA_HOME; `applied` is called for every change, and must neither wait nor raise."""
         self._applier = applier
         self._applied = applied
         claudes = not (root / ".serena").is_dir() and (root / ".claude/.serena").is_dir()

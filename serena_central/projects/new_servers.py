@@ -1,8 +1,8 @@
 """Notices language servers that are installed while projects are open, by any means.
 
-No event tells of another process's installation, or of a program that a person puts into a folder of PATH. So what
-open projects miss is looked for again and again: at once when a folder has changed that it could appear in, and now and
-then in any case. What is found is published as our own installations are.
+No event reports an installation by another process, or a program that a person puts into a folder of PATH. So missing
+servers are searched for repeatedly: at once when a folder changes in which they could appear, and periodically. What is
+found is published like this server's own installations.
 """
 
 import os
@@ -56,7 +56,7 @@ class _Missing(NamedTuple):
 
 
 class NewServers:
-    """Belongs to the event loop's thread; it looks at the disk in a worker."""
+    """Belongs to the event loop's thread; reads the disk in a worker thread."""
 
     def __init__(self, projects: Callable[[], Sequence[Project]], places: Places, bus: EventBus) -> None:
         self._projects = projects

@@ -58,7 +58,7 @@ COMPARED_AFTER_S = 60.0
 """Comparing sources takes a language server some ten seconds, in which the index of a large project is filled."""
 
 ATTEMPTS = 4
-"""How often a file that changes under the answer is looked at again."""
+"""How often a file that changes during a question is read again."""
 
 
 class Project:
@@ -78,9 +78,9 @@ class Project:
         indexing: IndexingPolicy | None = None,
         access: Access = OPEN,
     ) -> None:
-        """`applier` writes what is edited, and `edited` is told of it; it must neither wait nor raise. Without
-        `shared_trees` language servers do not hear of files outside of the root. What `access` closes is not there for
-        anybody who asks."""
+        """`applier` writes edits, and `edited` is called for each; it must neither wait nor raise. Without
+        `shared_trees` language servers are not notified of files outside the root. Paths that `access` closes do not
+        exist for callers."""
         self.root = root
         self.access = access
         self.name = settings.project_name or as_name(root.name)
@@ -128,7 +128,7 @@ class Project:
         naming = Naming(self.tree, self.index, self.indexer, languages, self._possible)
         self.refactoring = Refactoring(root, self.tree, self.edits, self.navigation, naming, self.languages)
         self.restrictions: list[str] = []
-        """What is held back since nobody trusts the root: sentences without their end, for notes."""
+        """What is held back because the root is not trusted: clauses for notes."""
         self.settings_stamp: object = settings_stamp(root)
         """Stamp of the files that the settings were read from; when it differs, the project is reopened."""
         self._installed = anyio.Event()
@@ -183,7 +183,7 @@ class Project:
         self._possible.changed(changes)
 
     async def warm(self) -> list[Warmed]:
-        """Starts the language servers, waits until they are ready, and fills the index; what became of each."""
+        """Starts the language servers, waits until they are ready, and fills the index; returns the outcome of each."""
         await self.fresh()
         return await warm(self.name, list(self.tree.files), self.languages, self.indexer)
 
@@ -298,7 +298,7 @@ class Project:
         return count
 
     async def servers_not_run(self) -> set[str]:
-        """Servers of the languages in use that are not run, since they would execute what nobody trusts."""
+        """Servers of the languages in use that are not run, since they would execute code that is not trusted."""
         return self.languages.not_run(await self.languages_in_use())
 
     async def read(self, path: str) -> FileText:
@@ -370,7 +370,7 @@ class Project:
         return await self._finder.near(parse_pattern(pattern), self._within(within))
 
     async def find_one(self, name_path: str, within: str = "", *, one_definition: bool = False) -> Hit:
-        """The one symbol that is meant; `one_definition` as in `Finder.find_one`.
+        """Resolves one symbol; `one_definition` as in `Finder.find_one`.
 
         Raises SymbolNotFound, AmbiguousSymbol, PathError.
         """

@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 """The event of every move of a language server's run; its `cause` says why."""
 
 CLOSE_AFTER_S = 1800.0
-"""A project that no session is attached to, and nobody asked for this long, is closed: its index is in the cache."""
+"""A project without attached sessions or calls for this long is closed; its index is in the cache."""
 
 SWEEP_EVERY_S = 60.0
 
@@ -79,7 +79,7 @@ class ProjectSnapshot(msgspec.Struct, frozen=True):
 
 
 class Interest(Protocol):
-    """Passes the sessions' interest on to whoever keeps language servers alive."""
+    """Passes the sessions' interest on to the pool."""
 
     def attach(self, root: Path) -> None: ...
     def detach(self, root: Path) -> None: ...
@@ -160,7 +160,7 @@ class ProjectRegistry:
         self.sweep(time.time())
 
     def sweep(self, now: float) -> None:
-        """Closes projects that nobody needs."""
+        """Closes unused projects."""
         for project in self.open_projects():
             if not self._attached[project.root] and now - project.last_used >= CLOSE_AFTER_S:
                 self.close(project.root, "it was idle")
@@ -196,7 +196,7 @@ class ProjectRegistry:
 
         Raises:
             UnknownProject: no folder is there.
-            ProjectRefused: the policy for roots (roots.py) refuses it, whoever asks.
+            ProjectRefused: the root policy (root_policy.py) refuses it for everybody.
         """
         root = real_path(path)
         if not os.path.isdir(root):  # noqa: PTH112 - Path.is_dir raises where a folder above may not be entered

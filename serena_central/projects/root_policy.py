@@ -49,12 +49,12 @@ WORKTREES = "~/.*/worktrees/*"
 
 
 class Opener(msgspec.Struct, frozen=True):
-    """Who asks for a project to be opened. `works_in` is the folder that the client says it works in, by its
+    """The requester of a project to be opened. `works_in` is the folder that the client says it works in, by its
     configuration or its roots: its person chose that, no model did.
 
-    `person`: somebody typed it at a command line or clicked it in the dashboard. Whoever holds the token can say so;
-    it is a guard-rail for models that were talked into something and have only the tools of MCP, and no boundary
-    against programs of this user.
+    `person`: somebody typed it at a command line or clicked it in the dashboard. Any holder of the token can claim it;
+    it is a guard-rail for models under prompt injection that have only the tools of MCP, not a boundary against
+    programs of this user.
     """
 
     person: bool = False
@@ -78,7 +78,7 @@ class RootPolicy:
         self._worktrees = WORKTREES.replace("~", str(home), 1)
 
     def check(self, root: Path) -> None:
-        """Raises ProjectRefused for what must not become a project, whoever asks."""
+        """Raises ProjectRefused for folders that must never become a project."""
         if not is_visible(str(root)):
             raise ProjectRefused(
                 f"{quoted(root)} can't be a project: its path contains invisible characters or is not UTF-8. "

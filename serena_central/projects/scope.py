@@ -43,8 +43,8 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     """What a call says about the projects that it means. `paths` are its path arguments, as given.
 
     `edits`: it changes files. `spans`: of a super-repo's root it looks at all modules by itself. `together`: it asks
-    several projects about one symbol, of which a path tells the declaration. `person`: somebody typed it, or clicked it
-    (roots.py).
+    several projects about one symbol, whose declaration a path identifies. `person`: a person typed or clicked it
+    (root_policy.py).
     """
 
     project: str | list[str] | None = None
@@ -80,7 +80,7 @@ async def resolve_scope(registry: ProjectRegistry, repos: SuperRepos, ask: Ask) 
     """Applies the rules; opens projects that are not open yet.
 
     Raises:
-        UnknownProject: no rule gives one; lists those that are known.
+        UnknownProject: no rule applies; lists the known projects.
         ProjectRefused: the root found must not become a project.
         ToolRefused: the path is a super-repo's infrastructure, or its words are too uncertain for an edit.
         SerenaCentralError: the one project that is meant can't be opened.
@@ -344,7 +344,7 @@ class _Rules:
 
 
 def _from(root: Path, path: str) -> Path:
-    """Where a path of a call leads that is meant from a root."""
+    """Resolves a path of a call that is relative to a root."""
     return real_path(root / Path(path).expanduser())
 
 

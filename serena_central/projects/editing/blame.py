@@ -1,6 +1,6 @@
 """Finds who changed a range of a file by walking its edits backwards, as `git blame` does with commits.
 
-The conflict guard asks when a symbol is not what its session saw: if only that session changed it since, it knows
+Conflict detection asks when a symbol is not what its session saw: if only that session changed it since, it knows
 it anyway. So an edit counts as known to its author although the server was killed before it could note that. The
 edits come from their journal; a text that none of them made is somebody else's.
 """
@@ -119,7 +119,7 @@ class _Step(NamedTuple):
     lines: Sequence[ChangedLines]
 
     def unchanged(self, span: Range) -> Range | None:
-        """Where the very same text stood before; None if it did not, or that can't be told."""
+        """Where the same text stood before; None if it did not, or if that is unknown."""
         body = self.after.slice(span)
         for position, ahead in ((span.start, 0), (span.end, len(body))):
             line0 = self._line_before(position.line0)

@@ -21,7 +21,7 @@ SECONDS = 30.0
 """How long all files together may be searched."""
 
 MOST_OCCURRENCES = 10_000
-"""More can't be looked at by anybody; the question was too wide."""
+"""Maximum of occurrences; with more nobody can review them, and the pattern is too wide."""
 
 SHOWN_CHARS = 200
 """Of a line in the list of occurrences."""

@@ -1,6 +1,6 @@
 """Conflict detection for one project: whether a symbol is still what a session saw, and who changed it if not.
 
-What a session saw comes as a hash of the body; the guard compares and explains. Who changed what is remembered from the
+What a session saw is passed as a hash of the body, which is compared here. Who changed what is remembered from the
 edits since the project was opened, and of earlier ones by their journal (`blame`); what is not among them came from
 outside: an editor, git. A file that was last written before that may have been changed by an edit that is longer ago.
 """
@@ -68,9 +68,9 @@ class ConflictGuard:
     def conflict(
         self, hit: Hit, text: Text, stamp: Stamp, seen: Mapping[str, str], blame: Blame | None = None
     ) -> EditConflict | None:
-        """What stands against an edit of a symbol by somebody who saw it, or symbols in it, with the hashes `seen` (by
-        name path). What nobody looked at is named by its path: nothing is known that could be overwritten unseen.
-        `blame` tells what they know because they wrote it themselves."""
+        """The conflict of an edit of a symbol with what its session saw of it and of symbols in it: the hashes `seen`,
+        by name path. A symbol that the session never saw has no conflict: the session relied on no version of it.
+        `blame` finds what the session knows because it wrote it itself."""
         for place in below(hit.file, hit.place) if seen else ():
             name_path, symbol = hit.file.name_path(place), hit.file.symbols[place]
             if name_path in seen and (current := body_hash(text, symbol)) != seen[name_path]:

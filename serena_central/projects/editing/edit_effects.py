@@ -37,7 +37,7 @@ from serena_central.symbols.symbol import FileSymbols
 logger = logging.getLogger(__name__)
 
 FOLLOWED_FILES = 8
-"""Files of one edit whose symbols and errors are looked at at once; of more only that they changed is known."""
+"""Maximum of files of one edit whose symbols and errors are compared; of the others only the change is known."""
 
 SYMBOLS_S = 1.0
 """How long an edit waits for the symbols of what it wrote."""
@@ -276,8 +276,8 @@ class EditEffects:
         self._known_errors[path, read.digest] = Counter(map(_key, found))
 
     async def _errors(self, path: str) -> list[DiagnosticView] | None:
-        """None where there are none to be had. Raises DeadlineExceeded: the server sends none in the time that is
-        left to it."""
+        """Diagnostics; None if the server has none. Raises DeadlineExceeded: it sent none in the remaining
+        time."""
         try:
             found, _ = await self._navigation.diagnostics(path)
         except (LanguageServerError, PathError) as error:

@@ -141,8 +141,9 @@ class Edits:
     ) -> None:
         """`read` reads a root-relative file; `settled` gives the symbol of a path and name path together with the text
         that it stands in; `declared` gives what the syntax of such a text says of a symbol's range (None: nothing);
-        `damage` what an edit breaks in that syntax; `applied` is told of every edit, and `written_outside` of the files
-        that other projects' parts of it wrote, before what it broke is asked for. Both must neither wait nor raise."""
+        `damage` what an edit breaks in that syntax; `applied` is called for every edit, and `written_outside` for the
+        files that its parts in other projects wrote, before its effects are collected. Both must neither wait nor
+        raise."""
         self._root = root
         self._tree = tree
         self._applier = applier
@@ -393,7 +394,7 @@ class Edits:
         return self._queue.queued(path)
 
     def check_editable(self, path: str) -> None:
-        """Raises PathRefused for a root-relative path that is ignored: nobody looks after what happens there."""
+        """Raises PathRefused for a root-relative path that is ignored: changes there are not tracked."""
         if self._tree.is_ignored(path):
             raise PathRefused(
                 f"{path!r} is ignored (by git, by ignored_paths, or as a nested repository) and cannot be edited."
@@ -408,7 +409,7 @@ class Edits:
         return Edited(id=None, files=recorded.files(), diff=recorded.diff())
 
     async def _make(self, changes: Sequence[FileChange], intent: "_Intent") -> "_Made":
-        """Writes, and lets everybody who plans on these files next know what became of them."""
+        """Writes, and notifies those who plan on these files next of the result."""
         author = intent.author
         recorded = Recorded.of(self._root, changes)
         edit = AppliedEdit(
@@ -431,7 +432,7 @@ class Edits:
         return _Made(edit, effect)
 
     async def _told(self, made: "_Made") -> Edited:
-        """The answer of an edit that was made. Nobody waits for it but its author."""
+        """The answer to an edit that was made; only its author waits for it."""
         consequences = Consequences()
         with anyio.CancelScope(shield=True):  # bounded by the wait for diagnostics
             consequences = await self._effects.consequences(made.effect, lambda path: self.queued(path) > 0)

@@ -37,7 +37,7 @@ class PartFailed(Exception):
 
 
 class _Planned(NamedTuple):
-    """What a part would write, and what is to be told of it."""
+    """What a part would write, and how to report it."""
 
     applier: Applier
     applied: Callable[[AppliedEdit], None]
@@ -185,8 +185,8 @@ class _Joint(Generic[T]):
             part.ready.set()
 
     async def _write(self, parts: Sequence[Part]) -> None:
-        """Writes what all parts have planned, and tells of it: of the first part last, so that whoever finds that
-        finds the others, too."""
+        """Writes what all parts have planned, and records it: the first part last, so that its record implies the
+        others'."""
         planned = [part.planned for part in parts if part.planned is not None]
         if not planned:
             return
@@ -208,7 +208,7 @@ class _Joint(Generic[T]):
 
 
 def _numbered(edits: Sequence[AppliedEdit]) -> list[AppliedEdit]:
-    """The parts of one operation under its id. A repetition of the call is told by the first."""
+    """The parts of one operation under its id. The first one identifies a repeated call."""
     operation = new_edit_id()
     numbered: list[AppliedEdit] = []
     for number, edit in enumerate(edits):

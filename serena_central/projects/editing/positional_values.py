@@ -11,7 +11,7 @@ from serena_central.symbols.kinds import CALLABLE, TYPES
 from serena_central.symbols.symbol import FileSymbols, Symbol
 
 MOST = 4_000
-"""Characters of a declaration's head that are looked at."""
+"""Maximum of characters of a declaration's head that are read."""
 
 _FIELDS = frozenset({SymbolKind.FIELD, SymbolKind.PROPERTY, SymbolKind.VARIABLE, SymbolKind.CONSTANT})
 _CONSTRUCTORS = frozenset({"__init__", "__new__", "constructor"})

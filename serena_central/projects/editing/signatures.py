@@ -14,7 +14,7 @@ from serena_central.symbols.kinds import CALLABLE
 from serena_central.symbols.symbol import FileSymbols, Symbol
 
 MOST = 2_000
-"""Characters of a declaration that are looked at."""
+"""Maximum of characters of a declaration that are read."""
 
 MOST_VALUE = 200
 """Tokens of one that has a value and no type: what is further down in a table changes its type as seldom."""
@@ -49,10 +49,10 @@ _BEFORE_TYPE = frozenset({":", "=", "|", "&", "?", "=>", "extends", "is", "keyof
 """What a brace follows that opens a type or a value rather than a body."""
 
 _CONTINUING = re.compile(r"\s*(?:[{|&=?:,<.]|->|(?:where|throws|extends|implements|with|requires)\b)")
-"""How a line begins that goes on with the declaration before it."""
+"""Beginnings of lines that continue the declaration before them."""
 
 _UNFINISHED = frozenset({",", "|", "&", "=", "=>", "->", "<", "+", "?", "where"})
-"""What the next line goes on with."""
+"""Endings of lines that the next line continues."""
 
 
 def signature(text: Text, file: FileSymbols, place: int) -> str:

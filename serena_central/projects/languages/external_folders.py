@@ -1,8 +1,8 @@
 """Follows the folders outside the project that its language servers read, and notifies them of changes there.
 
 Sibling modules that a manifest, a search path or a workspace leads to. Which folders those are, the servers say
-themselves by what they register for, or their manifests do. Not followed is what package managers install: nobody edits
-it, and it is large.
+themselves by what they register for, or their manifests do. Folders that package managers install are not followed:
+they are large, and not edited.
 """
 
 from collections.abc import Sequence
@@ -72,7 +72,7 @@ class ExternalFolders:
             self._named, self._missing = named, missing
 
     async def _follow(self, folder: Path) -> None:
-        """From now on; what has happened since the servers were started is told at once."""
+        """Starts following; changes since the servers were started are reported at once."""
         following = self._followed[folder] = await self._trees.follow(folder, partial(self._changed, folder))
         since = self._languages.asked_since_ns()
         if following.tree is not None and since is not None:

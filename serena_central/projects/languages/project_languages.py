@@ -74,7 +74,7 @@ class Installations(Protocol):
     """Who gets servers that are missing."""
 
     def want(self, spec: ServerSpec) -> str | None:
-        """Begins to get it; says how that stands, or None where nothing is done."""
+        """Starts installing it; returns the state of the installation, or None if there is none."""
         ...
 
     def standing(self, spec: ServerSpec) -> str | None:
@@ -158,7 +158,7 @@ class ProjectLanguages:
         self._wanted: dict[tuple[str, str], WantedServer] = {}
         """(server, folder of a file) → the pool's order; thrown away when a file that marks roots changes."""
         self.restricted: dict[str, str] = {}
-        """Servers that were asked and are kept from executing what the project brings → what answers lack for it."""
+        """Servers that were asked and run restricted because the project is not trusted → what answers lack for it."""
         self.python = ProjectPython(root, [around] if around and around != root else [], python)
         self._dependencies = ProjectDependencies(root)
         self._imports_with: set[ServerKey] = set()
@@ -368,7 +368,7 @@ class ProjectLanguages:
             raise
 
     def _see_to(self, spec: ServerSpec) -> None:
-        """Lets a missing server be got before its start is tried in vain.
+        """Starts the installation of a missing server instead of a start that must fail.
 
         Raises: ServerBeingInstalled, ServerNotTrusted.
         """
@@ -380,7 +380,7 @@ class ProjectLanguages:
             raise ServerBeingInstalled(spec.name, being_done)
 
     def _being_done(self, spec: ServerSpec) -> str | None:
-        """What is done about a server that is missing; None where it is there, or only a person can get it."""
+        """The state of a missing server's installation; None if it is installed, or only a person can install it."""
         if MISSING not in self._identity_of(spec):
             return None
         self._identities.pop(spec.name)  # since then, perhaps
@@ -435,7 +435,7 @@ class ProjectLanguages:
 
     @property
     def untrusted(self) -> Path | None:
-        """The root, where nobody trusts the project: nothing of it is executed."""
+        """The root if the project is not trusted, so that nothing of it is executed; else None."""
         return self._untrusted
 
     def installed(self, server: str) -> None:
@@ -570,7 +570,7 @@ class ProjectLanguages:
             self.changed_outside([FileEvent(path, "changed") for path in paths])
 
     def asked_since_ns(self) -> int | None:
-        """Since when servers may have read files; None while there is none."""
+        """Since when servers may have read files; None while none runs."""
         return self._pool.oldest_ns(self._roots)
 
     def _forget_places(self) -> None:

@@ -74,7 +74,7 @@ class LanguageSelection:
         return not configuration or catalogue().identifier_of(path, [language]) not in configuration
 
     def is_code_file(self, path: str) -> bool:
-        """Whether a root-relative path is code, whoever is asked about it."""
+        """Whether a root-relative path is code, in any language."""
         return self._is_code_of(path, self.language_of(path))
 
     def has_references(self, path: str) -> bool:
@@ -194,7 +194,7 @@ class LanguageSelection:
         return named
 
     def _known(self, name: str) -> str:
-        """The catalogue's name of a language; what is none serves no file."""
+        """The catalogue's name of a language; unknown names serve no file."""
         try:
             return catalogue().language(name)
         except ConfigError as error:

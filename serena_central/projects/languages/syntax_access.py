@@ -85,7 +85,7 @@ class SyntaxAccess:
         return found
 
     def _contents(self, paths: Sequence[str]) -> "dict[str, _Content | LanguageServerError | PathError]":
-        """The texts of files that nobody reads again soon; in a thread."""
+        """The texts of files, without caching them; in a thread."""
         found: dict[str, _Content | LanguageServerError | PathError] = {}
         for path in paths:
             try:

@@ -1,8 +1,8 @@
 """Repeats a question about a symbol until its answer is consistent: no file that it concerns changed meanwhile.
 
 A symbol's position is of the text that was indexed, the places in an answer are of texts that a language server has
-read, and both are shown in what is on disk then. Where a file changes in between, be it while a server that hangs is
-replaced, other symbols would be named for the ones that are meant. It knows no language server.
+read, and both are shown in what is on disk then. If a file changes in between, for example while a hanging server is
+replaced, wrong symbols would be named. It knows no language server.
 """
 
 from collections.abc import Awaitable, Callable, Collection

@@ -1,6 +1,6 @@
 """Navigation between symbols: references, implementations, declarations, hierarchies, and their diagnostics.
 
-These questions go to the language server; what comes back as places is told as symbols, by the index. Callers have
+Language servers answer these questions with places, which the index maps to symbols. Callers have
 passed the tree's barrier and hold a symbol or a position.
 """
 
@@ -310,7 +310,7 @@ class Navigation:
         return await self._when_ready(path, lambda server: server.definition(absolute, position))
 
     async def bare_uses(self, server: LanguageServer, hit: Hit, holders: Sequence[str], note: str | None) -> Uses:
-        """Uses of a symbol as places alone, from a server that is lent; `holders` are the files that hold its name.
+        """References to a symbol as bare places, from a leased server; `holders` are the files that contain its name.
 
         `note` is what the server's answers lack in any case. Raises LanguageServerError, PathError.
         """

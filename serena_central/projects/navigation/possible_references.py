@@ -230,7 +230,7 @@ class Possible:
         return {symbol.name_position for symbol in self._index.file(path).symbols}
 
     async def _ask(self, places: Sequence[Place], answers: dict[Place, Sequence[Location] | None]) -> None:
-        """Place → where it leads; None where nobody could say. Fills `answers` until it is cancelled."""
+        """Place → its definitions; None if unknown. Fills `answers` until it is cancelled."""
         for _, group in groupby(places, key=lambda place: self._languages.workplace_of(place.path)):
             batch = list(group)
             try:

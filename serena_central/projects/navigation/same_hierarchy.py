@@ -17,7 +17,7 @@ from serena_central.symbols.kinds import TYPES
 from serena_central.symbols.namepath import parse_pattern
 
 MOST_TYPES = 100
-"""Types above one that are looked at."""
+"""Maximum of base types that are examined."""
 
 HEAD_LINES = 12
 """Lines after a type's name in which its bases may stand."""

@@ -1,7 +1,7 @@
 """Renames a symbol throughout the project, or deletes it if it is unused.
 
-Both ask the language server who refers to the symbol, once it can be believed; what can't be known completely is
-refused, since a guess would break code in places that nobody looks at.
+Both ask the language server for the symbol's references once its answers are complete; if they may be incomplete the
+change is refused, since a guess would break code unnoticed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ from serena_central.symbols.kinds import GROUPS
 from serena_central.symbols.name_case import ignores_case
 
 MOST_PARTS = 100
-"""Symbols that are looked at before what groups them is deleted: each is asked about."""
+"""Maximum of members that are checked for references before their container is deleted."""
 
 PLACES_LISTED = 20
 """Places that one message names."""
@@ -248,7 +248,7 @@ class Refactoring:
         return against
 
     def _with_caveat(self, edited: Edited, hit: Hit) -> Edited:
-        """Tells with an edit what the uses that it relied on may lack."""
+        """Adds to an edit's answer what the references that it relied on may lack."""
         caveat = self._navigation.caveat(hit)
         return _with_notes(edited, [f"References may be missing: {caveat}"] if caveat else [])
 

@@ -1,7 +1,7 @@
-"""Discovers the probable modules of a repository from its manifests, without running anything. It runs nothing.
+"""Discovers the probable modules of a repository from its manifests, without running anything.
 
-A folder inside another one that was found is a part of that module, and no module of its own. What looks like a module
-and is none is kept with the reason.
+A folder inside another one that was found is part of that module. A folder that only looks like a
+module is kept with the reason.
 """
 
 import json

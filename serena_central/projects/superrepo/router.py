@@ -30,7 +30,7 @@ _SHORTEST_PLURAL = 4
 
 
 class Routed(NamedTuple):
-    """What the router looks at of one module."""
+    """The data of one module that the router uses."""
 
     name: str
     languages: Sequence[str] = ()

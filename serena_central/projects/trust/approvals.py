@@ -108,7 +108,7 @@ class Approvals:
 
     @contextmanager
     def _changing(self) -> Generator[dict[str, Approval]]:
-        """The approvals as they are in the file, which holds what became of them afterwards."""
+        """The approvals as they are in the file; what the block leaves in them is written back."""
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with self._locked():

@@ -2,7 +2,7 @@
 
 Where the setting `trust` is not `prompt`, it decides alone; managed settings can fix it. Else a root is trusted if the
 user's own settings name it (`trusted_roots`), or if a person approved it with the parts that
-it has now. The parts are what *sources* tell: today the language servers' entries of its settings; whatever else a
+it has now. The parts come from *sources*: today the language servers' entries of its settings; whatever else a
 repository may bring adds a source of its own. Parts that change are trusted no more until a person has seen the
 difference. Not compared is what the repository's tools execute of its code (interpreters and compilers that lie in it,
 build scripts, plug-ins): who trusts a root trusts that with it, as with an editor's workspace trust.
@@ -42,7 +42,7 @@ MEANING = (
 
 
 def note(name: str, root: Path, restrictions: Iterable[str]) -> str:
-    """What an answer says that lacks something, since nobody trusts the root."""
+    """The note on an answer that lacks something because the root is not trusted."""
     command = f"serena-central trust {shlex.quote(str(root))}"
     what = "".join(char if char.isprintable() else "�" for char in f"{name}: {'; '.join(restrictions)}")
     return f"{what}: this repository is not trusted. To trust it, the user can review it and run `{command}`."

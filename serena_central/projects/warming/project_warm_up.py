@@ -13,7 +13,7 @@ from serena_central.symbols.indexing.indexer import Indexer
 
 
 class Warmed(msgspec.Struct, frozen=True):
-    """What became of one language of one project. A success may be less than whole: then `error` says what lacks."""
+    """The outcome of one language of one project. A success may be incomplete: then `error` says what is missing."""
 
     project: str
     language: str

@@ -1,6 +1,6 @@
 """Runs warm-ups of many projects, and reports their outcome in a file for scripts.
 
-`warmup-status.json` tells of the last one, `warmup.log` of all. Which roots are meant is the caller's business.
+`warmup-status.json` describes the last one, `warmup.log` all. Which roots are meant is the caller's business.
 """
 
 import logging
@@ -34,14 +34,14 @@ MODULE_BYTES = 1 << 30
 """What the language servers of one module take while they load it, of the larger kind (rust-analyzer, tsserver)."""
 
 NOTHING = "It has no files that a language server supports."
-"""What is told of a module that needs no warming up."""
+"""The message for a module that needs no warming up."""
 
 LOG_BYTES = 1_000_000
 """A log that has grown beyond this is started again."""
 
 
 class WarmUpJob:
-    """One warm-up: what it said so far, and its outcome once it is done. Anybody may follow it, or nobody."""
+    """One warm-up: its progress so far, and its outcome once it is done. Any number of callers may follow it."""
 
     def __init__(self, chosen: Chosen) -> None:
         self.chosen = chosen
