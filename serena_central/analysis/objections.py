@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import anyio
 
+from serena_central.analysis.composed_names import put_together
 from serena_central.analysis.interfaces import Interfaces
 from serena_central.analysis.keep_rules import Kept, Language, kept
 from serena_central.analysis.other_language_mentions import Named, named_elsewhere
@@ -61,6 +62,8 @@ class KeepRules:
             return Kept(reason)
         if found is None and (files := (await self.named_elsewhere(hit)).certain):
             return Kept(f"it is named in {listed(files)}")
+        if found is None and (reason := await put_together(self._project, hit)):
+            return Kept(reason)
         return found
 
     async def named_elsewhere(self, hit: Hit) -> Named:
