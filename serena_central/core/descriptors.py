@@ -1,7 +1,7 @@
 """File descriptors of this process: the limit, raised at the start, and whether any are left.
 
-Each connection, watched tree, language server and database takes some. libuv closes connections that it has no
-descriptor for without a word, so that somebody else has to look.
+Each connection, watched tree, language server and database takes some. libuv silently closes connections that it has no
+descriptor for, so that this is checked here.
 """
 
 import errno

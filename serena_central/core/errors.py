@@ -1,7 +1,7 @@
-"""The one error tree: every failure that a caller can meet, with the sentence that tells it what to do next.
+"""The error tree: every failure that a caller can meet, with a sentence on what to do next.
 
 Errors hold data and a message for the reader, who is often a language model. They know no protocol:
-`mcp_server/errors.py` and `web` translate them, and nobody else does.
+only `mcp_server/errors.py` and `web` translate them.
 
     SerenaCentralError
     ├── ConfigError              a setting has a wrong value: file, line, key and what is allowed
@@ -31,7 +31,7 @@ Errors hold data and a message for the reader, who is often a language model. Th
     │   ├── EditNotInTime        others edited the file until the call's time was over: which place in the queue it had
     │   ├── FileChanged          a file changed between the plan of an edit and its writing
     │   ├── WriteFailed          the disk refused; says that nothing changed, or which files did
-    │   └── OutcomeUnknown       a repeated call of which nobody can know whether it was made before the server died
+    │   └── OutcomeUnknown       a repeated call; it is unknown whether it was made before the server died
     ├── SessionError
     │   ├── TooManySessions      all are in use; which setting allows more
     │   ├── SessionNotFound
@@ -47,7 +47,7 @@ Errors hold data and a message for the reader, who is often a language model. Th
     │   ├── ServerCrashed        exit code and the tail of its stderr
     │   ├── ServerUnavailable    the pool refuses for now, and says why
     │   ├── ServerBusy           cancelled or content modified, after the retries
-    │   ├── ServerSilent         it left calls without an answer, and sends nothing
+    │   ├── ServerSilent         it left calls unanswered, and sends nothing
     │   ├── RequestFailed        the server answered with an error
     │   │   └── Inapplicable     the question makes no sense for what it is about
     │   └── Unsupported          the server does not offer this
@@ -72,7 +72,7 @@ CANDIDATES_LISTED = 40
 
 
 KEY_SHOWN = 60
-"""Characters of a setting's key that is none: anything may stand in a repository's file."""
+"""Characters shown of an unknown setting's key: a repository's file may contain anything."""
 
 _PLAIN_KEY = re.compile(r"[\w./\[\]-]{1,200}")
 
@@ -82,7 +82,7 @@ NO_MEMORY = (
     "Out of memory in this call; other calls are not affected. "
     "Narrow the request (fewer files, a narrower pattern) or end other programs."
 )
-"""What a MemoryError is told as."""
+"""The message for a MemoryError."""
 
 MESSAGE_CHARS = 8_000
 """Of one message: callers' own words come back in it, and those may be megabytes."""
@@ -341,7 +341,7 @@ class WriteFailed(EditError):
 
 
 class OutcomeUnknown(EditError):
-    """A repeated call: the server was killed while its edit was made, and nobody can know whether it was."""
+    """A repeated call: the server was killed while its edit was made, and it is unknown whether it was written."""
 
     def __init__(self, edit: str, files: Sequence[str]) -> None:
         where = ", ".join(files[:CANDIDATES_LISTED]) or "its files"
@@ -409,7 +409,7 @@ class ServerBeingInstalled(LanguageServerError):
 
 
 class ServerNotDriven(ServerNotInstalled):
-    """The catalogue knows the server, and it can't be used here yet; `lacks` says what for."""
+    """The catalogue knows the server, but it is not supported yet; `lacks` says what is missing."""
 
     def __init__(self, server: str, language: str, lacks: str) -> None:
         LanguageServerError.__init__(

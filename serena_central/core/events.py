@@ -1,7 +1,7 @@
 """Events: immutable facts about sessions, servers, projects and calls, and the bus that carries them upward.
 
-News travels by this bus alone. Publishing never waits and never fails: a subscriber that is too slow loses the oldest
-events of its own queue, and is told how many. The bus knows no store and no page.
+Publishing never waits and never fails: a subscriber that is too slow loses the oldest events of its own queue, and is
+notified of their number. The bus knows no store and no page.
 """
 
 import logging
@@ -111,7 +111,7 @@ class EventBus:
         self._taps: list[Callable[[Event], None]] = []
 
     def publish(self, event: E) -> E:
-        """Numbers and dates an event that nobody has seen yet, and hands it to everybody who listens."""
+        """Numbers and dates an event, and delivers it to all subscribers."""
         self._seq += 1
         force_setattr(event, "seq", self._seq)
         force_setattr(event, "at", self._clock())

@@ -13,7 +13,7 @@ from serena_central.core.quoting import quoted
 
 
 class NotInTime(Exception):
-    """The lock `name` was not free in time; so many tasks were still `ahead`, its holder included."""
+    """The lock `name` was not free in time; `ahead` is the number of tasks before this one, its holder included."""
 
     def __init__(self, name: str, ahead: int) -> None:
         super().__init__(name)

@@ -79,7 +79,7 @@ def log_event(event: Event) -> None:
 
 
 def _told(event: Event) -> str:
-    """An event without a sentence is told by its data; a caller's own words are none of the log's business."""
+    """An event without a sentence is logged by its data; callers' own texts are not logged."""
     told = {key: value for key, value in event.data.items() if key != "semantic_context"}
     return " ".join([event.kind, *(f"{key}={value}" for key, value in told.items())])
 

@@ -19,7 +19,7 @@ class Pace:
         self._until = time.perf_counter() + SLICE_S
 
     async def turn(self) -> bool:
-        """Call it for each item. True if others ran meanwhile, so that what was looked at before may have changed."""
+        """Call it for each item. True if other tasks ran meanwhile, so that earlier reads may be outdated."""
         if time.perf_counter() < self._until:
             return False
         await anyio.lowlevel.checkpoint()

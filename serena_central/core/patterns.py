@@ -17,7 +17,7 @@ from serena_central.core.errors import ConfigError
 logger = logging.getLogger(__name__)
 
 DEADLINE_S = 0.25
-"""For one text. A pattern in order takes microseconds; the clock goes on while the machine does something else."""
+"""Deadline for one text. A good pattern takes microseconds; the clock also runs while the machine is busy."""
 
 MAX_LENGTH = 10_000
 """Characters of a pattern; compiling is not interrupted."""

@@ -1,7 +1,7 @@
 """Reports the progress of long work to the caller, without a parameter through every layer.
 
-The border of a call installs a listener for its own task and the tasks it starts; deeper layers report, and when nobody
-listens that costs a lookup. Listeners are plain functions that must not block.
+The entry point of a call installs a listener for its own task and the tasks it starts; deeper layers report, and when
+nobody listens that costs a lookup. Listeners are plain functions that must not block.
 """
 
 from collections.abc import Callable, Generator
@@ -17,7 +17,7 @@ _listener: ContextVar[Listener | None] = ContextVar("progress_listener", default
 
 
 def listener() -> Listener | None:
-    """Who hears what this task reports."""
+    """The listener of this task."""
     return _listener.get()
 
 
@@ -47,7 +47,7 @@ def noting_waits() -> Generator[list[Wait]]:
 
 @contextmanager
 def waiting_for(wait: Wait) -> Generator[None]:
-    """Says what the block waits for to whoever looks; costs a lookup where nobody does."""
+    """Publishes what the block waits for; without a listener it costs one lookup."""
     waits = _waits.get()
     if waits is None:
         yield

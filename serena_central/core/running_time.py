@@ -1,8 +1,8 @@
 """A clock that stands still while this process is stopped, and deadlines by it.
 
-A process can be stopped for a minute (SIGSTOP, a frozen container, a debugger, a machine that swaps or sleeps). Nothing
-that others did meanwhile has reached it, so that nobody may be taken for dead, idle or hung because of that minute. And
-the clock of the wall can be set, by hours. Intervals are measured by `running_time`; `Steps` corrects what was noted by
+A process can be stopped for a minute (SIGSTOP, a frozen container, a debugger, a machine that swaps or sleeps). It
+saw nothing of what others did meanwhile, so that none of them may count as dead, idle or hung because of that minute.
+And the wall clock can be set, by hours. Intervals are measured by `running_time`; `Steps` corrects what was noted by
 the wall clock.
 """
 

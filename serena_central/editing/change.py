@@ -39,8 +39,8 @@ class FileChange(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """Changes that are made all or not at all. `record` and `repeat` are kept with it in the journal, for whoever
-    recovers it."""
+    """Changes that are made all or not at all. `record` and `repeat` are kept with it in the journal, for
+    recovery."""
 
     id: str
     changes: tuple[FileChange, ...]

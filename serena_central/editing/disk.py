@@ -282,7 +282,7 @@ class StepFiles:
         return step.fresh is None or step.old is None or not self.exists(step.fresh)
 
     def can_go_on(self, step: Step) -> bool:
-        """Whether a waiting step can be made: nobody changed its file, and its new text is whole."""
+        """Whether a pending step can be made: its file is unchanged, and its new text is complete."""
         return self.state_of(step) == "old" and (step.fresh is None or self._digest(step.fresh) == step.new)
 
     def sweep(self, steps: Iterable[Step]) -> None:

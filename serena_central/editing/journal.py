@@ -26,7 +26,7 @@ from serena_central.files.atomic import write_whole
 logger = logging.getLogger(__name__)
 
 ROTATE_BYTES = 16_000_000
-"""A journal that has grown by as much is compacted."""
+"""Growth in bytes after which a journal is compacted."""
 
 KEPT_WHOLE_BYTES = 4_000_000
 """Of the newest operations, which a compaction leaves as they are."""
@@ -60,7 +60,7 @@ class Entry(msgspec.Struct, frozen=True, tag=True):
 
 
 class End(msgspec.Struct, frozen=True, tag=True):
-    """`applied` is None where nobody can know."""
+    """`applied` is None if it is unknown."""
 
     id: str
     applied: bool | None
@@ -82,8 +82,8 @@ Record = Entry | End | Gap | Origin
 
 
 class Past(msgspec.Struct, frozen=True):
-    """What the journal says of an operation. `applied` is None for one that never `ended`, and for one of which nobody
-    can know: the server was killed while it was made, and its file was changed by somebody else since."""
+    """What the journal says of an operation. `applied` is None for one that never `ended`, and for one whose
+    outcome is unknown: the server was killed while it was made, and its file was changed since."""
 
     entry: Entry
     applied: bool | None = None
@@ -148,7 +148,7 @@ class Journal:
             raise StoreError(f"The journal of edits {self.path} can't be read: {error.strerror}.") from error
 
     def mend(self, lost: list[Past]) -> None:
-        """Takes over operations that were lost, from whoever knows them; from then on it is whole. Raises OSError."""
+        """Adds operations that were lost, from another record; afterwards the journal is complete. Raises OSError."""
         with self._lock:
             past = _read(self.path.read_bytes()).past
             self.whole = True

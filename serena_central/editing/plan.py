@@ -109,8 +109,8 @@ class Difference(NamedTuple):
 def unified_diff(
     path: str, before: str | None, after: str | None, *, new_path: str | None = None, known: Difference | None = None
 ) -> str:
-    """A diff as git shows it, for people and models; None: there is no file. Empty if nothing differs. `known` is the
-    difference of the two, where it has been looked for.
+    """A unified diff, as git shows it; None stands for a file that does not exist. Empty if nothing differs. `known` is
+    the difference of the two, where it has been looked for.
 
     Carriage returns are left out of the lines, so that a diff reads the same whatever the file's line ends are.
     """

@@ -218,8 +218,8 @@ _ENDS = {
 
 
 def _completed_or_rolled_back(files: StepFiles, steps: Sequence[Step]) -> bool | None:
-    """Brings an operation to one of its two ends, and returns which; None if nobody can know. What somebody has changed
-    since stays as it is."""
+    """Completes or rolls back an operation, and returns which; None if its outcome is unknown. Files that were changed
+    since stay as they are."""
     states = {step.path: files.state_of(step) for step in steps}
     done = [step for step in steps if states[step.path] == "new"]
     waiting = [step for step in steps if files.is_waiting(step)]

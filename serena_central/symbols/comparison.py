@@ -7,7 +7,7 @@ from serena_central.lsp.answers import DocumentSymbol
 from serena_central.symbols.kinds import CALLABLE, TYPES
 
 SAMPLE_FILES = 48
-"""Compared while all are read by syntax, so that nobody waits for it."""
+"""The comparison runs while all files are read by syntax, so that no caller waits for it."""
 
 TOLERATED = 0.02
 """The share of functions and types that a server may miss: macros that no grammar sees through make as much."""

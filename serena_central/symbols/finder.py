@@ -79,7 +79,7 @@ class Finder:
         self._encoding = encoding
         self._rebinds = rebinds
         self._lacking: Lru[tuple[str, bool], set[str]] = Lru(WORDS_REMEMBERED, max_size=FILES_REMEMBERED, size_of=len)
-        """Word (as a whole or a part) → files that were read for it in vain, and have not changed since."""
+        """Word (as a whole or a part) → files that were read without finding it, and have not changed since."""
         self._batches = 0
 
     async def find(self, pattern: Pattern, within: str | None) -> Found:
@@ -144,14 +144,14 @@ class Finder:
         return paths if within is None else [path for path in paths if path == within or path.startswith(within + "/")]
 
     async def find_one(self, pattern: Pattern, within: str | None, *, one_definition: bool = False) -> Hit:
-        """The one symbol that is meant: an exact path wins over suffix matches.
+        """Resolves one symbol: an exact path wins over suffix matches.
 
         Of a symbol with several definitions (a property's getter, setter and deleter; typing's overloads) the first
         one; with `one_definition` these are several, because one alone is to be read or changed.
 
         Raises:
-            SymbolNotFound: none fits; names close matches, and files that could not be asked.
-            AmbiguousSymbol: several fit; lists them.
+            SymbolNotFound: none matches; lists close matches, and files that could not be searched.
+            AmbiguousSymbol: several match; lists them.
         """
         hits, gaps = await self.find(pattern, within)
         if len(hits) > 1:

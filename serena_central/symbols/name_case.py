@@ -4,7 +4,7 @@ from serena_central.symbols.kinds import CALLABLE, GROUPS, TYPES
 
 _ALL = frozenset({"ada", "fortran", "pascal", "powershell", "sql", "vb"})
 _SOME = {"php": CALLABLE | GROUPS | TYPES}
-"""Variables, fields and constants of PHP are told apart by case, functions and classes are not."""
+"""In PHP variables, fields and constants are case-sensitive, functions and classes are not."""
 
 
 def ignores_case(language: str | None, kind: int) -> bool:

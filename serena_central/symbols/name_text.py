@@ -9,7 +9,7 @@ _END = "\0"
 
 
 class NameText:
-    """Names are added and never taken out: who asks knows which are left. In the event loop's thread."""
+    """Names are added and never removed: callers know which still exist. In the event loop's thread."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []

@@ -27,7 +27,7 @@ from serena_central.symbols.written_names import bare, written_parts
 _PART = re.compile(r"(?P<name>.+?)(?:\[(?P<index>\d{1,9})\])?", re.DOTALL)
 
 _UNNAMED = frozenset({"lib", "src"})
-"""Folders that nobody writes before a name."""
+"""Folders that are left out before a name."""
 
 _HERE = frozenset({"crate", "self", "super"})
 """Rust's words for a module."""
@@ -37,7 +37,7 @@ PATTERN_LIMIT = 1000
 
 
 class Part(msgspec.Struct, frozen=True):
-    """One name of a path, and which of its overloads is meant (None: any, or the symbol has none)."""
+    """One name of a path, and the index of its overload (None: any, or the symbol has none)."""
 
     name: str
     overload: int | None = None

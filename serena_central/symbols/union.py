@@ -21,8 +21,8 @@ class Union(NamedTuple):
 
 
 def united(by_server: Outline, by_syntax: Outline) -> Union:
-    """The outline that tells more functions and types, with those of the other one whose names are not in it, in the
-    order of the file. The server's counts where both tell about as much."""
+    """The outline with more functions and types, plus those of the other one whose names it lacks, in the order of the
+    file. If both have about as many, the server's outline counts."""
     server, syntax = names(by_server.symbols), names(by_syntax.symbols)
     missed, extra = len(syntax - server), len(server - syntax)
     prefers_syntax = missed > max(extra, len(syntax | server) * TOLERATED)

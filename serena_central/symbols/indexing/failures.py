@@ -1,8 +1,8 @@
 """What could not be indexed, and why: files that failed, servers that did not start or make callers wait, files that
 may crash a server.
 
-A failure holds for a while, so that nobody waits for the same one again and again; a change of the file ends it. It
-knows no index and asks nobody.
+A failure is remembered for a while, so that callers don't wait for the same one repeatedly; a change of the file ends
+it. It knows no index and no server.
 """
 
 import time
@@ -30,7 +30,7 @@ class Failures:
         self._servers: dict[Hashable, float] = {}
         """Servers that did not start the last time, as the source tells them apart, and when (monotonic)."""
         self._slow: set[Hashable] = set()
-        """Servers that a caller has waited for in vain, and that have answered nothing since."""
+        """Servers that left a caller without an answer, and have answered nothing since."""
         self._crashes: dict[str, set[object]] = {}
 
     def __contains__(self, path: str) -> bool:
@@ -83,7 +83,7 @@ class Failures:
         self._servers.clear()
 
     def slow(self, server: Hashable) -> None:
-        """A caller has waited for a server's first answer in vain: no other one need do so."""
+        """Records that a caller did not get a server's first answer in time, so that others don't wait for it."""
         self._slow.add(server)
 
     def is_slow(self, server: Hashable) -> bool:

@@ -1,7 +1,7 @@
 """The state of each file of a root: its symbols and their source, or why they are not known yet.
 
-A file is *pending* from the moment the tree reports it new or changed until it is known what it holds. All of that is
-changed here, so that no two parts of it disagree. It asks nobody.
+A file is *pending* from the moment the tree reports it new or changed until its symbols are known. Only this module
+changes the state, so that its parts stay consistent. It asks no server.
 """
 
 from collections import Counter
@@ -58,7 +58,7 @@ class FileStates:
         self.by_syntax = BySyntax(source.standing)
         self.rate = Rate()
         self._unread: set[str] = set()
-        """Pending files that a caller waited for in vain."""
+        """Pending files that a caller did not get in time."""
         self._flights: dict[tuple[str, bool], Flight] = {}
         """By path, and whether the syntax is asked: that waits for no server which may hang."""
         self.improves = True

@@ -238,7 +238,7 @@ class Indexer:
                 due = anyio.current_time() + pause_s
 
     def _unread(self) -> list[str]:
-        """Pending files of which it is not known that nobody can read them."""
+        """Pending files that are not known to be unreadable."""
         return [path for path in self._states.pending if not self._states.failures.is_final(path)]
 
     async def _fill(self, paths: Sequence[str]) -> None:
@@ -264,8 +264,8 @@ class Indexer:
             self._states.ask_servers_soon()
 
     async def _improve(self) -> None:
-        """Has servers say what is known by syntax, where they are not left alone. Nobody waits for that, so that files
-        which come meanwhile are read first."""
+        """Has servers say what is known by syntax, where they are not left alone. No caller waits for that, so that
+        files that arrive meanwhile are read first."""
         paths, unread = self._states.by_syntax.paths(but=self._source.is_left_alone), set(self._unread())
         for start in range(0, len(paths), IMPROVED_AT_ONCE):
             if not unread.issuperset(self._unread()):

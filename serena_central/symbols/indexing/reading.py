@@ -230,7 +230,7 @@ class FileReader:
         self._states.failures.answered(group.server)
 
     async def _save_when_due(self) -> None:
-        """Saves what background work has brought. Others go on meanwhile."""
+        """Saves the results of background work, without blocking other tasks."""
         if self._cache_sync.unsaved and self._cache_sync.seconds_since_save >= self._policy.save_every_s:
             await self._cache_sync.save()
 

@@ -33,7 +33,7 @@ def is_instead(identity: str) -> bool:
 
 
 def by_syntax(source: SymbolSource, path: str) -> str | None:
-    """What reads a file by syntax; None where there is no grammar, or nobody answers for the file."""
+    """The identity of a file's grammar; None if there is none, or the file is not read."""
     grammar = source.grammar(path)
     return None if grammar is None or source.identity(path) is None else _name_of(grammar)
 

@@ -30,7 +30,7 @@ _WORDS_AND_BLANKS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345
 _BLANKS = b" \t\r\n"
 
 _ROW_BYTES = 200
-"""Words in a row take no more: each reserved word of a long line is looked at."""
+"""Maximum of words in a row, because each reserved word of a long line is examined."""
 
 _KEYWORDS = frozenset(
     b"auto case const else enum extern goto inline register restrict return static struct typedef union "

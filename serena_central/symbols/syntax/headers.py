@@ -1,4 +1,4 @@
-"""Headers of C and of C++ have one suffix: which of the two a text is, its own words tell.
+"""Decides whether a header is C or C++, which share a suffix, by the words of its text.
 
 The grammar of C++ loses functions of C whose names or types are words of C++, knows nothing of C's attributes, and
 takes a third longer. A text counts as C++ if anything in it can't be C. Pure.

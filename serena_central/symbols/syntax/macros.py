@@ -41,7 +41,7 @@ _ANNOTATED = re.compile(
 """Parameters, or a type and a name, which end where an annotation begins."""
 
 _ANNOTATED_BYTES = 200
-"""It takes no more: each macro of a long line is looked at."""
+"""Maximum length, because each macro of a long line is examined."""
 
 _NEAR_BYTES = 100
 """What causes an error stands in it, or in a line so near."""

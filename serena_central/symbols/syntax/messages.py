@@ -84,7 +84,7 @@ class Answer(msgspec.Struct, array_like=True):
     symbols: list[DocumentSymbol] = []
     occurrences: list[Occurrence] = []
     cut: bool = False
-    """There is more in the text than was looked at, because it nests too deeply."""
+    """The text nests too deeply, so that parts of it were left out."""
     declared: Declared = Declared()
     damage: str = ""
     packed: Packed = Packed()

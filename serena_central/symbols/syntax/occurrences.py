@@ -11,7 +11,7 @@ from serena_central.symbols.syntax.messages import Kind, Occurrence, Shorthand
 from serena_central.symbols.syntax.trees import tree_of
 
 MOST = 5_000
-"""Occurrences told of one text: data that repeats one word is cut."""
+"""Maximum of occurrences returned for one text: data that repeats one word is cut."""
 
 LEVELS = 6
 """How far above a word its string or comment is looked for: they hold at most an escape or a fragment in between."""

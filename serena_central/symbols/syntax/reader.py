@@ -1,7 +1,7 @@
 """SyntaxReader: symbols of a file by syntax, from supervised worker processes for all projects.
 
-The first worker starts when it is asked for, further ones while many texts wait. A worker is killed when it takes too
-long over a text, and ends when nobody has asked for a while. It knows texts, neither files nor projects.
+The first worker starts on demand, further ones while many texts are queued. A worker is killed if it takes too long for
+a text, and exits when it is idle for a while. This module knows texts, but neither files nor projects.
 """
 
 import logging
@@ -41,10 +41,10 @@ ANSWER_S = 10.0
 """How long one text may take: ten times what the longest does. The worker's own start is part of it."""
 
 IDLE_S = 120.0
-"""After so long without a question the last worker ends: it holds some 40 MB …"""
+"""Idle time in seconds after which the last worker exits: it holds some 40 MB …"""
 
 FURTHER_IDLE_S = 5.0
-"""… and the others after so long."""
+"""… and the other workers, in seconds."""
 
 MOST_WORKERS = min(len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1, 8)
 """One for each core that this process may use."""
@@ -180,7 +180,7 @@ class SyntaxReader:
         return batch
 
     async def _serve(self) -> None:
-        """One worker after the other, until nobody has asked for a while."""
+        """Runs one worker after the other, until none was needed for a while."""
         try:
             while batch := self._take() or await self._next():
                 try:
@@ -193,7 +193,7 @@ class SyntaxReader:
             self._workers -= 1
 
     async def _next(self) -> list[_Order]:
-        """The next batch; empty when nobody has asked for a while."""
+        """The next batch; empty if there was no request for a while."""
         idle = anyio.Event()
         self._idle.append(idle)
         try:
@@ -222,7 +222,7 @@ class SyntaxReader:
                 _settle(order, order.answer)
 
     def _failed(self, batch: list[_Order], failure: str) -> None:
-        """A worker could not go on: of several texts each is tried by itself."""
+        """A worker failed: of several texts each is retried by itself."""
         if len(batch) == 1:
             logger.warning("reading %s by syntax: %s", batch[0].request.identifier, failure)
             _settle(batch[0], Answer(error=failure))
@@ -234,7 +234,7 @@ class SyntaxReader:
 
 
 async def _ask(process: ChildProcess, answers: BufferedByteReceiveStream, batch: Sequence[_Order]) -> str:
-    """Settles a batch; says why where the worker can't go on."""
+    """Answers a batch; returns the reason if the worker cannot continue."""
     try:
         with anyio.fail_after(ANSWER_S):
             await process.stdin.send(framed([order.request for order in batch]))

@@ -22,7 +22,7 @@ _PARAMETERS = re.compile(rb"(?:[^;{}()#]*;)*\s*\{")
 """What follows a parameter as K&R declared them: further ones, then the body."""
 
 _PARAMETERS_BYTES = 2_000
-"""They take no more: each variable of a long text is looked at."""
+"""Maximum length, because each variable of a long text is examined."""
 
 
 def is_of_lost_body(node: Node, source: bytes) -> bool:

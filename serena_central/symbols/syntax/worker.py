@@ -1,7 +1,7 @@
 """The worker process that parses: grammars are C code that holds the GIL, and text can make them keep it for minutes.
 
 Run as `python -P -m serena_central.symbols.syntax.worker`. Reads batches of requests from stdin and answers each batch
-on stdout, in order, until stdin ends. Whoever waits too long kills it.
+on stdout, in order, until stdin ends. The reader kills it if it takes too long.
 """
 
 import sys
