@@ -250,7 +250,7 @@ def _mcp(runs: list[Run], services: Services, caller: ToolCaller) -> McpEndpoint
     adapter = Adapter(sessions=sessions, caller=caller, version=services.version, questions=questions)
     transports = HandshakeTransports(adapter.server, sessions=sessions, openings=recorder)
     endpoint = McpEndpoint(adapter.server, transports, adapter.subscriptions)
-    runs += [recorder.run, sessions.run, endpoint.run]
+    runs += [recorder.run, sessions.run, endpoint.run, partial(adapter.news.run, services.bus)]
     return endpoint
 
 

@@ -3,10 +3,10 @@
 It adds nothing to what tools answer. Transports, tokens and HTTP are not its business: it sees a `Sender`.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, cast, get_args
 from weakref import WeakKeyDictionary
 
 import mcp_types as types
@@ -21,8 +21,11 @@ from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 from serena_central.core import tracing
 from serena_central.core.errors import InvalidArguments, ToolRefused, UnknownProject
 from serena_central.core.progress import Listener
+from serena_central.mcp_server import resources
+from serena_central.mcp_server.completions import completed
 from serena_central.mcp_server.errors import failed_result, protocol_error, result_of_era, wire
 from serena_central.mcp_server.progress import relaying
+from serena_central.mcp_server.resource_news import ResourceNews
 from serena_central.mcp_server.results import call_result
 from serena_central.mcp_server.roots import asking_for_roots, folder_in_answers, learn_folder
 from serena_central.mcp_server.sender import Client, identity_of, request_of, sender_of
@@ -30,9 +33,11 @@ from serena_central.mcp_server.subscriptions import Subscriptions
 from serena_central.mcp_server.trust_questions import AFTER, TrustQuestions
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
+from serena_central.tools.answer import Answer
 from serena_central.tools.arguments import shown
 from serena_central.tools.call import ToolCaller
 from serena_central.tools.catalogue import Tool
+from serena_central.tools.workflow_prompts import WORKFLOWS, WorkflowPrompt
 
 SERVER_NAME = "serena-central"
 
@@ -42,13 +47,19 @@ and search files, without reading whole files. Name the project in the argument 
 absolute path; list_projects shows the known ones), unless you were started in it or made it the default by \
 activate_project, where that is listed. Line numbers are 0-based. initial_instructions explains the tools."""
 
+LEVELS: tuple[types.LoggingLevel, ...] = get_args(types.LoggingLevel)
+"""From the least to the most severe."""
+
+NOTES_LEVEL: types.LoggingLevel = "notice"
+
 _MINUTE_MS = 60_000
 
 CACHE_HINTS: Mapping[CacheableMethod, CacheHint] = {
     "server/discover": CacheHint(ttl_ms=10 * _MINUTE_MS),
     # Short: switching modes changes what a session is shown.
     "tools/list": CacheHint(ttl_ms=_MINUTE_MS // 2),
-    "resources/list": CacheHint(ttl_ms=60 * _MINUTE_MS),
+    "resources/list": CacheHint(ttl_ms=_MINUTE_MS // 2),
+    "resources/read": CacheHint(ttl_ms=0),
     "resources/templates/list": CacheHint(ttl_ms=60 * _MINUTE_MS),
     "prompts/list": CacheHint(ttl_ms=60 * _MINUTE_MS),
 }
@@ -67,6 +78,9 @@ class Adapter:
         self._caller = caller
         self._questions = questions
         self.subscriptions = Subscriptions()
+        self.news = ResourceNews(sessions, self.subscriptions)
+        self._levels: WeakKeyDictionary[Session, types.LoggingLevel] = WeakKeyDictionary()
+        """Of log messages that clients of the handshake era have asked for."""
         self._switched_off: WeakKeyDictionary[Session, frozenset[str]] = WeakKeyDictionary()
         """Tools that permission rules kept out of what a session was shown last."""
         self._listings: dict[tuple[bool | str, ...], list[dict[str, Any]]] = {}
@@ -89,12 +103,15 @@ class Adapter:
         requests = self.server.add_request_handler
         requests("tools/list", types.PaginatedRequestParams, self._list_tools)
         requests("tools/call", types.CallToolRequestParams, self._call_tool)
-        requests("resources/list", types.PaginatedRequestParams, _empty("resources"))
-        requests("resources/templates/list", types.PaginatedRequestParams, _empty("resourceTemplates"))
-        requests("resources/read", types.ReadResourceRequestParams, _no_resource)
-        requests("prompts/list", types.PaginatedRequestParams, _empty("prompts"))
-        requests("prompts/get", types.GetPromptRequestParams, _no_prompt)
-        requests("logging/setLevel", types.SetLevelRequestParams, _accept)
+        requests("resources/list", types.PaginatedRequestParams, self._list_resources)
+        requests("resources/templates/list", types.PaginatedRequestParams, _list_templates)
+        requests("resources/read", types.ReadResourceRequestParams, self._read_resource)
+        requests("resources/subscribe", types.SubscribeRequestParams, self._subscribe)
+        requests("resources/unsubscribe", types.UnsubscribeRequestParams, self._unsubscribe)
+        requests("prompts/list", types.PaginatedRequestParams, _list_prompts)
+        requests("prompts/get", types.GetPromptRequestParams, _get_prompt)
+        requests("completion/complete", types.CompleteRequestParams, self._complete)
+        requests("logging/setLevel", types.SetLevelRequestParams, self._set_level)
         requests("subscriptions/listen", types.SubscriptionsListenRequestParams, self._listen)
         notifications = self.server.add_notification_handler
         notifications("notifications/initialized", types.NotificationParams, learn_folder)
@@ -138,6 +155,47 @@ class Adapter:
 
     async def _listen(self, context: Context, params: types.SubscriptionsListenRequestParams) -> HandlerResult:
         return await self.subscriptions.listen(self._identify(context), context, params)
+
+    async def _list_resources(self, context: Context, _params: types.PaginatedRequestParams) -> HandlerResult:
+        session = self._identify(context)
+        self._meet(session, context)
+        return wire({"resources": await resources.listed(self._caller, session)})
+
+    async def _read_resource(self, context: Context, params: types.ReadResourceRequestParams) -> HandlerResult:
+        return wire(await resources.read(self._caller, self._identify(context), str(params.uri)))
+
+    async def _subscribe(self, context: Context, params: types.SubscribeRequestParams) -> HandlerResult:
+        session = self._identify(context)
+        self._meet(session, context)
+        self.news.subscribe(session, str(params.uri))
+        return {}
+
+    async def _unsubscribe(self, context: Context, params: types.UnsubscribeRequestParams) -> HandlerResult:
+        self.news.unsubscribe(self._identify(context), str(params.uri))
+        return {}
+
+    def _meet(self, session: Session, context: Context) -> None:
+        if session.era == "handshake":
+            self.news.met(session, context.session)
+
+    async def _complete(self, context: Context, params: types.CompleteRequestParams) -> HandlerResult:
+        known = (params.context.arguments if params.context else None) or {}
+        asked = params.argument
+        return wire(await completed(self._caller, self._identify(context), asked.name, asked.value, known))
+
+    async def _set_level(self, context: Context, params: types.SetLevelRequestParams) -> HandlerResult:
+        self._levels[self._identify(context)] = params.level
+        return {}
+
+    async def _log(self, session: Session, context: Context, answer: Answer) -> None:
+        """Sends what qualifies an answer as log messages, too, to a client that asked for their level."""
+        level = self._levels.get(session)
+        if level is not None and LEVELS.index(level) <= LEVELS.index(NOTES_LEVEL):
+            for note in answer.notes:
+                message = types.LoggingMessageNotificationParams(level=NOTES_LEVEL, logger=SERVER_NAME, data=note)
+                await context.session.send_notification(
+                    types.LoggingMessageNotification(params=message), related_request_id=context.request_id
+                )
 
     async def _tools_changed(self, session: Session, context: Context) -> None:
         if session.era == "handshake":
@@ -196,6 +254,7 @@ class Adapter:
                     answer = await self._caller.call(session, params.name, arguments, on_progress=on_progress)
             if before != (session.modes, session.active_project):
                 await self._tools_changed(session, context)
+            await self._log(session, context, answer)
         except UnknownProject as error:
             return asking_for_roots(context, params, error) or failed_result(error)
         except Exception as error:  # noqa: BLE001 (the border of a call: failed_result logs what is not ours)
@@ -245,20 +304,31 @@ def _nothing_in_headers(_name: str) -> None:
     """For `get_tool_input_schema`: there is nothing to compare with a call's headers."""
 
 
-def _empty(key: str) -> Callable[[Context, types.PaginatedRequestParams], Awaitable[HandlerResult]]:
-    async def answer(_context: Context, _params: types.PaginatedRequestParams) -> HandlerResult:
-        return wire({key: []})
-
-    return answer
+async def _list_templates(_context: Context, _params: types.PaginatedRequestParams) -> HandlerResult:
+    return wire({"resourceTemplates": resources.TEMPLATES})
 
 
-async def _accept(_context: Context, _params: types.SetLevelRequestParams) -> HandlerResult:
-    return {}
+async def _list_prompts(_context: Context, _params: types.PaginatedRequestParams) -> HandlerResult:
+    return wire({"prompts": [_prompt(one) for one in WORKFLOWS.values()]})
 
 
-async def _no_resource(_context: Context, params: types.ReadResourceRequestParams) -> HandlerResult:
-    raise MCPError(code=types.INVALID_PARAMS, message="Resource not found", data={"uri": str(params.uri)})
+def _prompt(one: WorkflowPrompt) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "title": one.title,
+        "description": one.description,
+        "arguments": [argument._asdict() for argument in one.arguments],
+    }
 
 
-async def _no_prompt(_context: Context, params: types.GetPromptRequestParams) -> HandlerResult:
-    raise MCPError(code=types.INVALID_PARAMS, message=f"There is no prompt {params.name!r}.")
+async def _get_prompt(_context: Context, params: types.GetPromptRequestParams) -> HandlerResult:
+    found = WORKFLOWS.get(params.name)
+    if found is None:
+        names = ", ".join(WORKFLOWS)
+        raise MCPError(code=types.INVALID_PARAMS, message=f"There is no prompt {params.name!r}. Prompts: {names}.")
+    try:
+        text = found.text(params.arguments or {})
+    except InvalidArguments as error:
+        raise MCPError(code=types.INVALID_PARAMS, message=str(error)) from error
+    content = {"type": "text", "text": text}
+    return wire({"description": found.description, "messages": [{"role": "user", "content": content}]})

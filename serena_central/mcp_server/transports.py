@@ -289,8 +289,9 @@ class HandshakeTransports:
             return conversation
 
 
-_CHANGES = NotificationOptions(tools_changed=True)
-"""Capabilities announced to these clients: switching modes or projects changes the listed tools."""
+_CHANGES = NotificationOptions(tools_changed=True, resources_changed=True)
+"""Capabilities announced to these clients: switching modes or projects changes the listed tools, writing memories the
+listed resources."""
 
 _LAST_EVENT = b"last-event-id"
 

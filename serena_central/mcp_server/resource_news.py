@@ -1,0 +1,74 @@
+"""Tells clients that a memory changed, or that there are others: subscribers, and those that have listed resources."""
+
+from weakref import WeakKeyDictionary
+
+import anyio
+from anyio.abc import TaskStatus
+from mcp.server.session import ServerSession
+from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated
+
+from serena_central.core.event_kinds import EditApplied
+from serena_central.core.events import EventBus
+from serena_central.mcp_server.resources import memory_uri
+from serena_central.mcp_server.subscriptions import Subscriptions
+from serena_central.sessions.manager import SessionManager
+from serena_central.sessions.session import Session
+
+MOST_URIS = 1000
+"""That one session subscribes to."""
+
+SENT_WITHIN_S = 5.0
+"""A client that does not read holds up no other for longer."""
+
+FOLDER = "memories/"
+
+
+class ResourceNews:
+    """Belongs to the event loop's thread."""
+
+    def __init__(self, sessions: SessionManager, subscriptions: Subscriptions) -> None:
+        self._sessions = sessions
+        self._subscriptions = subscriptions
+        self._wanted: WeakKeyDictionary[Session, set[str]] = WeakKeyDictionary()
+        self._streams: WeakKeyDictionary[Session, ServerSession] = WeakKeyDictionary()
+        """Of clients of the handshake era that have asked for resources."""
+
+    def met(self, session: Session, stream: ServerSession) -> None:
+        """A client of the handshake era has listed resources, or subscribed to one."""
+        self._streams[session] = stream
+
+    def subscribe(self, session: Session, uri: str) -> None:
+        wanted = self._wanted.setdefault(session, set())
+        if len(wanted) < MOST_URIS:
+            wanted.add(uri)
+
+    def unsubscribe(self, session: Session, uri: str) -> None:
+        self._wanted.get(session, set()).discard(uri)
+
+    async def run(self, bus: EventBus, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Runs for ever; belongs to the composition root's task group."""
+        with bus.subscribe() as news:
+            task_status.started()
+            async for event in news:
+                if isinstance(event, EditApplied) and event.tool.endswith("_memory"):
+                    await self._tell(event)
+
+    async def _tell(self, event: EditApplied) -> None:
+        names = [path.rpartition(FOLDER)[2].removesuffix(".md") for path in event.files if FOLDER in path]
+        for session in self._sessions.sessions():
+            project = session.project
+            if project is None or project.root != event.root or session.disconnected_at is not None:
+                continue
+            uris = [memory_uri(project.name, name) for name in names]
+            with anyio.move_on_after(SENT_WITHIN_S):
+                for uri in uris:
+                    await self._subscriptions.publish(session, ResourceUpdated(uri=uri))
+                if event.tool != "edit_memory":
+                    await self._subscriptions.publish(session, ResourcesListChanged())
+                stream = self._streams.get(session)
+                if stream is None:
+                    continue
+                for uri in self._wanted.get(session, set()).intersection(uris):
+                    await stream.send_resource_updated(uri)
+                if event.tool != "edit_memory":
+                    await stream.send_resource_list_changed()
