@@ -26,7 +26,7 @@ from serena_central.projects.superrepo.sibling_hierarchies import counterparts
 from serena_central.projects.superrepo.sibling_places import SiblingPlaces, places_in, shown
 from serena_central.projects.superrepo.sibling_references import Declaration
 from serena_central.symbols.index import Hit
-from serena_central.symbols.kinds import CALLABLE
+from serena_central.symbols.kinds import CALLABLE, TYPES
 
 _UNBOUND = frozenset({"python"})
 """Languages without interfaces whose methods a type has to have: overrides are told as what keeps the old name."""
@@ -62,6 +62,9 @@ class KeepRules:
             return Kept(reason)
         if found is None and (files := (await self.named_elsewhere(hit)).certain):
             return Kept(f"it is named in {listed(files)}")
+        is_class = name == "python" and hit.symbol.kind in TYPES
+        if found is None and is_class and await self._project.navigation.is_registered(hit):
+            return Kept("its base class is told of subclasses (__init_subclass__)")
         if found is None and (reason := await put_together(self._project, hit)):
             return Kept(reason)
         return found

@@ -164,6 +164,10 @@ class Navigation:
         """Whether a base of a member's type has a member of its name, or is not known in this project."""
         return await self._possible.may_override(hit)
 
+    async def is_registered(self, hit: Hit) -> bool:
+        """Whether bases of a type are told of their subclasses: it may be used without being named."""
+        return await self._possible.is_registered(hit)
+
     async def files_elsewhere(self, hit: Hit) -> list[str]:
         """Files that another language server, or none, reads, and that hold the name of a symbol as a word."""
         return await self._possible.files_elsewhere(hit)

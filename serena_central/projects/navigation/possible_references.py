@@ -162,6 +162,10 @@ class Possible:
         """Whether a base of a member's type has a member of its name, or is not known in this project."""
         return await SameHierarchy(self._root, self._index, self._languages).may_override(hit)
 
+    async def is_registered(self, hit: Hit) -> bool:
+        """Whether bases of a type are told of their subclasses."""
+        return await SameHierarchy(self._root, self._index, self._languages).is_registered(hit)
+
     async def files_elsewhere(self, hit: Hit) -> list[str]:
         """Files that another language server, or none, reads, and that hold the name of `hit` as a word."""
         return await self._search.files_elsewhere(hit)

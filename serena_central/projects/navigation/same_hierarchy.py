@@ -69,6 +69,18 @@ class SameHierarchy:
                 todo += bases
         return False
 
+    async def is_registered(self, hit: Hit) -> bool:
+        """Whether a type's bases in this project, of Python, are told of their subclasses."""
+        todo, seen = [hit], set[str]()
+        while todo and len(seen) < MOST_TYPES:
+            for name in await self._bases(todo.pop()) - seen:
+                seen.add(name)
+                bases = [base for base in self._index.find(parse_pattern(name)) if base.symbol.kind in TYPES]
+                if any(_has_member(base, "__init_subclass__") for base in bases):
+                    return True
+                todo += bases
+        return False
+
     async def _line(self, hit: Hit) -> set[str]:
         """The names of a type and of all that stand above it in this project."""
         key = hit.path, hit.place

@@ -1,4 +1,4 @@
-"""Symbols whose names code puts together at run time."""
+"""Symbols that are used at run time without being named: by composed names, and by registries of subclasses."""
 
 from pathlib import Path
 
@@ -27,4 +27,39 @@ async def test_what_a_composed_name_may_mean_is_kept(tmp_path: Path) -> None:
         found = await ask.ask("find_unused_symbols")
         assert [one["name_path"] for one in found["unused"]] == ["_idle_one"]
         deleted = await ask.result("safe_delete_symbol", name_path="_idle_one", relative_path="formats.py")
+    assert not deleted["isError"], text_of(deleted)
+
+
+PLUGINS = """\
+class Plugin:
+    registry = {}
+
+    def __init_subclass__(cls):
+        Plugin.registry[cls.__name__.lower()] = cls
+
+
+class _Table(Plugin): ...
+
+
+class _Csv(_Table): ...
+
+
+class _Idle: ...
+
+
+class _Alone(_Idle): ...
+
+
+print(Plugin.registry)
+"""
+
+
+async def test_a_class_that_its_base_registers_is_kept(tmp_path: Path) -> None:
+    root = written(tmp_path / "shop", {"plugins.py": PLUGINS})
+    async with asker(tmp_path, root) as ask:
+        refused = await ask.result("safe_delete_symbol", name_path="_Csv", relative_path="plugins.py")
+        assert "__init_subclass__" in text_of(refused)
+        found = await ask.ask("find_unused_symbols")
+        assert [one["name_path"] for one in found["unused"]] == ["_Alone"]
+        deleted = await ask.result("safe_delete_symbol", name_path="_Alone", relative_path="plugins.py")
     assert not deleted["isError"], text_of(deleted)
