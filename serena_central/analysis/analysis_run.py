@@ -41,7 +41,7 @@ class GraphRun(AnalysisRun, kw_only=True):
 
 
 class FindingsRun(AnalysisRun, kw_only=True):
-    """`checked`: files whose references were looked at."""
+    """`checked`: the number of files whose references were checked."""
 
     unused: list[Unused]
     broken: list[Broken]

@@ -133,7 +133,7 @@ class AnalysisRuns:
         return job
 
     def cancel(self, root: Path, kind: Kind) -> bool:
-        """Ends an analysis run that is on its way; what was collected stays, and the next one goes on from there."""
+        """Cancels a running analysis run; what was collected is kept, and the next one resumes there."""
         job = self._jobs.get((root, kind))
         if job is None or job.done:
             return False

@@ -1,7 +1,7 @@
 """Explains, once for all symbols of a part, which references the language servers cannot see.
 
-Go modules and crates that use others by path without being joined to them, and sources of which nobody says how they
-are built.
+These are Go modules and crates that use others by path without being joined to them, and sources without build
+information.
 """
 
 from collections.abc import Hashable, Iterable

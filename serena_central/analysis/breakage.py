@@ -25,7 +25,7 @@ from serena_central.projects.project import Project
 from serena_central.projects.superrepo.sibling_definitions import Place, leads_of, places_of
 
 MOST_NAMES = 20
-"""Names of one edit that are looked for; who takes away more knows that much will break."""
+"""Maximum of names of one edit that are searched for; an edit that removes more breaks much in any case."""
 
 MOST_PLACES = 300
 """Places of one project that are asked about."""
@@ -50,7 +50,7 @@ class Broken(msgspec.Struct):
 
 
 class Breakage(NamedTuple):
-    """`found`: in projects that have some; `notes` say what was not looked at."""
+    """`found`: by project, if it has any; `notes` say what was not checked."""
 
     found: list[Broken]
     notes: list[str]
@@ -108,7 +108,7 @@ class _Search:
         self._moved = dict(moved for one in edited.values() for moved in one.moved)
         """Name → whether it is a type."""
         self.notes: list[str] = []
-        """What was not looked at."""
+        """Notes on what was not checked."""
 
     async def run(self) -> Broken:
         part, found = self._part, Broken(self._part)
@@ -208,7 +208,7 @@ class _Search:
         return apart
 
     async def _errors(self, places: Collection[Place], found: Broken) -> None:
-        """Errors in the lines of these places; those of edited files are told with the edit."""
+        """Errors in the lines of these places; those of edited files are reported with the edit."""
         own = self._edited if self._part is self._project else ()
         lines: dict[str, set[int]] = {}
         for place in places:

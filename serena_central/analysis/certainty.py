@@ -29,7 +29,7 @@ _OF_RUNTIME = frozenset({"_", "ngettext", "get_ipython", "__builtins__", "displa
 """Names that gettext and IPython put among the built-in ones."""
 
 _OPEN_SCOPE = re.compile(r"^\s*from\s+\S+\s+import\s+\*|\bglobals\(\)|\bexec\(|\bbuiltins\.\w+\s*=", re.MULTILINE)
-"""What can define names that nobody sees."""
+"""Constructs that can define names invisibly."""
 
 
 class _Import(NamedTuple):

@@ -19,9 +19,9 @@ CALLABLE = frozenset({SymbolKind.FUNCTION, SymbolKind.METHOD, SymbolKind.CONSTRU
 
 
 class Definition(msgspec.Struct):
-    """One symbol and its uses: path → places. Without `asked` its name occurs nowhere else, and nobody was asked.
+    """One symbol and its uses: path → places. Without `asked` its name occurs nowhere else, and no server was asked.
 
-    Without `known` nobody could tell where it is used, or not where everywhere. `possible`: path → places of its name
+    Without `known` its references are unknown or incomplete. `possible`: path → places of its name
     in code of which the language server can't tell what they mean; `unexamined`: how many places were not looked at.
     """
 

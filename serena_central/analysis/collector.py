@@ -1,8 +1,8 @@
 """Collects the references to the symbols of a folder from the language servers, at low priority, each once.
 
-Answers are kept by content (see `word_index`) as they come: a collection that was cancelled goes on where it ended.
-One that came to its end is kept whole, and handed out again as long as nothing changed. One collection per project at a
-time; what waits finds the answers of the one before.
+Answers are kept by content (see `word_index`) as they come: a cancelled collection is resumed where it ended. A
+completed one is kept, and returned again as long as nothing changed. One collection per project runs at a time; a
+waiting one finds the answers of the one before.
 """
 
 import math
@@ -191,7 +191,7 @@ class _Run:
             await anyio.to_thread.run_sync(lambda: self._cache.save([], gone))
 
     async def _ask_all(self, work: list[tuple[Hit, Definition]]) -> None:
-        """Asks one server, batch by batch; when it is not to be had, its symbols have no uses, and a note says so."""
+        """Asks one server, batch by batch; if it is unavailable, its symbols have no references, and a note says so."""
         for start in range(0, len(work), BATCH):
             batch = work[start : start + BATCH]
             if anyio.current_time() >= self._until:

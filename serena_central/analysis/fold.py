@@ -82,7 +82,7 @@ def _steps(node: str) -> Iterator[tuple[str, str]]:
 def folded(graph: Graph, max_nodes: int, *, opened: Collection[str] = (), shut: Collection[str] = ()) -> Folded:
     """The graph with `max_nodes` at most, as far as folding can do it and leaves something to see.
 
-    What lies at the top is told apart longest, and large folders before small ones. Folders that are `opened` are open
+    Top-level folders stay unfolded longest, large ones before small ones. Folders that are `opened` are open
     in any case, those that are `shut` in none.
     """
     if graph.granularity == "module" or (len(graph.files) <= max_nodes and not shut):

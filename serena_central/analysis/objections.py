@@ -77,7 +77,7 @@ class KeepRules:
         return self._named[key]
 
     def is_public(self, hit: Hit, text: Text) -> bool:
-        """Whether others may use a symbol by its name, unless the settings say that nobody does."""
+        """Whether others may use a symbol by its name, unless the settings exclude that."""
         if self._project.settings.validation.exported == "report":
             return False
         return self._published.is_public(hit, text, self._project.languages.language_of(hit.path) or "")

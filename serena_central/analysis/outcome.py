@@ -19,8 +19,8 @@ F = TypeVar("F", bound=Finding)
 
 
 class Outcome(msgspec.Struct, Generic[F]):
-    """`checked` counts what was looked at, `failed` what of it no server answered for. `notes` say what may lack, and
-    why."""
+    """`checked` counts the checked files or symbols, `failed` those that no server answered for. `notes` say what may
+    lack, and why."""
 
     found: list[F] = []
     checked: int = 0

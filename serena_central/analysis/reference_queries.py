@@ -33,7 +33,7 @@ class Asked(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """The uses of a symbol, the possible ones, and how many places were not looked at."""
+    """The references to a symbol, the possible ones, and the number of places that were not checked."""
 
     uses: Uses
     possible: Doubtful = NOWHERE

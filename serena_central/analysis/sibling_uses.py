@@ -78,7 +78,7 @@ class Told(NamedTuple):
     """What siblings say of symbols. `used`: path and name path; `users`: who uses any.
 
     `held`: names that stand in any of them.
-    `untold`: name → siblings that may mean it, which can't be told.
+    `untold`: name → siblings that may refer to it, which is unknown.
     """
 
     used: set[tuple[str, str]]

@@ -1,7 +1,7 @@
 """Possible references in a collection: places of a name in code of which the language server can't tell what they mean.
 
 Of a single symbol `projects/navigation/possible_references.py` finds them with more care. Here they are found beside
-all references of a project, and what that costs is bounded; what was not looked at is counted.
+all references of a project, and the cost is bounded; places that were not checked are counted.
 """
 
 from collections.abc import Iterable, Mapping
@@ -66,7 +66,7 @@ class UncertainPlaces:
 
 
 def doubt_notes(definitions: Iterable[Definition]) -> list[str]:
-    """What is said of all that may be uses, and of what was not looked at."""
+    """The notes on possible references, and on places that were not checked."""
     doubtful = [one for one in definitions if one.possible]
     unexamined = [one for one in definitions if one.unexamined]
     said: list[str] = []

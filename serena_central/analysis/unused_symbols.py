@@ -47,7 +47,7 @@ Confidence = Literal["high", "medium"]
 
 
 class Unused(Finding, frozen=True):
-    """A symbol. `high`: its name occurs nowhere else in the project, and nobody else is handed it."""
+    """A symbol. `high`: its name occurs nowhere else in the project, and it is not published."""
 
     name_path: str
     kind: int
@@ -80,9 +80,9 @@ async def unused_symbols(
     only: Collection[str] | None = None,
     until: float = math.inf,
 ) -> UnusedFound:
-    """Findings in a file or folder; with `only`, in those of its files. What siblings use is none.
+    """Findings in a file or folder; with `only`, in those of its files. Symbols that siblings use are not findings.
 
-    What could not be asked about `until` then (the loop's clock) is no finding, and counted.
+    Symbols that could not be checked by `until` (the loop's clock) are not findings, but counted.
 
     Raises:
         PathError: the path can't be used.

@@ -1,7 +1,7 @@
 """Which files are ignored: git's rules, the project's `ignored_paths`, and a short list of what tools leave.
 
 A path is decided part by part from the root down: below an ignored folder everything is ignored, and nothing in there
-can be re-included, as in git. At each part the first of these that says anything decides:
+can be re-included, as in git. At each part the first of these that matches decides:
 
 1. the project's `ignored_paths` (gitignore patterns; `!` re-includes what git would ignore)
 2. `.gitignore` in the same folder, then in the folders above, up to the repository's top, also above the root
@@ -104,7 +104,7 @@ class Patterns:
         return self._ignored[number] if number >= 0 else None
 
     def line(self, path: str, name: str, is_folder: bool) -> str | None:
-        """The line that decides about an entry, as people are told of it; None if there is none."""
+        """The line that decides about an entry, in words for people; None if there is none."""
         number = self._deciding(path, name, is_folder)
         return f"line {self._lines[number][0]} of {self._where}, {self._lines[number][1]!r}" if number >= 0 else None
 
@@ -154,7 +154,7 @@ OUTPUT_MARKS = frozenset({CACHE_TAG, RUSTC_INFO, "CMakeCache.txt", "CMakeLists.t
 
 
 def ignored_by(rules: Rules, path: str, name: str, is_folder: bool) -> str | None:
-    """What ignores an entry, as people are told of it; None for one that is not ignored, or never part of a project."""
+    """What ignores an entry, in words for people; None if it is not ignored, or never part of a project."""
     if name in ALWAYS:
         return None
     for patterns in rules:

@@ -1,8 +1,8 @@
 """Watching folders on Linux, by inotify.
 
-The kernel queues an event before the system call that caused it returns. So whoever has read the queue until it is
-empty has heard of everything that other processes did before; a barrier needs no cookie file. Not heard of: writes
-through a memory map or a hard link elsewhere. Can be imported on Linux only; knows neither rules nor files.
+The kernel queues an event before the system call that caused it returns. So reading the queue
+until it is empty returns everything that other processes did before; a barrier needs no cookie file. Not reported:
+writes through a memory map or a hard link elsewhere. Can be imported on Linux only; knows neither rules nor files.
 
 An instance knows a folder by one number, also when several roots that lie in each other watch it.
 """
@@ -189,7 +189,7 @@ class InotifyWatch:
             self.lose()
 
     def lose(self) -> None:
-        """Something was not heard, or too much."""
+        """Events were lost, or there were too many."""
         self._unread = None
         self._news.set()
 

@@ -27,8 +27,8 @@ class Watch(FolderWatch, Protocol):
         ...
 
     def read(self) -> list[Heard] | None:
-        """Everything that happened before the call, in order; None when some of it was lost and everything has to be
-        looked at. Never waits."""
+        """All events before the call, in order; None if some were lost, so that everything must be scanned.
+        Never waits."""
         ...
 
     def close(self) -> None:
@@ -55,7 +55,7 @@ class Queue(Protocol):
 
 
 def follow(scan: TreeScan, heard: Iterable[Heard]) -> None:
-    """Makes the scan look wherever something was heard of, once per entry, at what is there now."""
+    """Makes the scan examine each entry with events, once, as it is now."""
     entries: dict[tuple[str, str], None] = {}
     for folder, name, _, moved_away in heard:
         if moved_away:

@@ -1,7 +1,7 @@
 """Asks git what changed in a repository since a revision, and what files contained then.
 
-The configuration of a repository names programs: a monitor, hooks, filters, ways to fetch. Where its user does not
-trust it, none of them runs.
+The configuration of a repository names programs: a monitor, hooks, filters, ways to fetch. If the
+repository is not trusted, none of them runs.
 """
 
 import os

@@ -50,7 +50,7 @@ class SharedTrees:
             await anyio.sleep_forever()
 
     async def follow(self, folder: Path, listener: Listener) -> Following:
-        """Returns when the folder's files are known; `listener` hears of every change from then on."""
+        """Returns when the folder's files are known; `listener` is called for every later change."""
         assert self._tasks is not None, "it runs before anybody follows"
         shared = self._shared.get(folder)
         if shared is None:

@@ -1,7 +1,7 @@
 """The stamp of a file: its `stat` data, small enough to keep for every file and to compare at every use.
 
-Two equal stamps mean the same content, except for a file that was changed twice within the clock's granularity; whoever
-keeps what was read from a file applies git's racy rule to fresh ones (hash again), this module does not.
+Two equal stamps mean the same content, except for a file that was changed twice within the clock's granularity; callers
+that cache a file's content apply git's racy rule to fresh ones (hash again), this module does not.
 """
 
 import os

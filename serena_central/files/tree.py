@@ -32,10 +32,10 @@ from serena_central.files.watch import STEP_S, Watches
 logger = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 64
-"""Changed files that are looked at in the event loop's thread (6 µs each); more, and all folders, go to a thread."""
+"""Maximum of changed files that are examined on the event loop (6 µs each); more, and all folders, go to a thread."""
 
 TOLD_AT_ONCE = 500
-"""Changes that listeners are told before others get a turn: some 20 ms."""
+"""Changes that are passed to listeners before other tasks get a turn: some 20 ms."""
 
 CLOCK_NS = 20_000_000
 """A stamp that is taken this soon after its file's change may stay the same at the next change: the clock of file
@@ -188,7 +188,7 @@ class FileTree:
                 await self._rescan()
 
     async def _catch_up(self, watch: Watch) -> None:
-        """Follows what the watch heard until there is nothing more."""
+        """Applies the watch's events until there are no more."""
         assert self._scan is not None
         if self._scan.root_is_another() or self._scan.outer.changed():
             await self._rescan()

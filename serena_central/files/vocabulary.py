@@ -1,4 +1,4 @@
-"""Finds the files of a root that may contain a word, by a Bloom filter over the words of each file.
+"""Finds the files of a root that may contain a word, by a Bloom filter over each file's words.
 
 A file is read once for each stamp that it has, the first time somebody asks; where there is too much to read, files
 are searched for the word instead. A filter takes some 200 bytes, asking

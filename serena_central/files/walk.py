@@ -171,7 +171,7 @@ class TreeScan:
             pending.extend(folders)
 
     def examine(self, folder: Folder, name: str) -> None:
-        """Looks at one entry of a known folder, of which something was heard."""
+        """Examines one entry of a known folder, after an event."""
         if self._rules_differ(folder, name):
             self.look(folder.path)
             return

@@ -15,8 +15,9 @@ from anyio.abc import TaskStatus
 from serena_central.files.notification import Queue, Watch, WatchUnavailable
 
 STEP_S = 0.05
-"""How long changes are collected before anybody hears of them who does not ask. The kernel's queue holds 16,384 events,
-which a checkout takes longer to fill; and a file that is written to all the time costs 20 looks per second."""
+"""How long changes are collected before they are published, in seconds; a call reads them at once. The kernel's queue
+holds 16,384 events, which a checkout takes longer to fill; and a file that is written to all the time costs 20 looks
+per second."""
 
 _REMOTE = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "virtiofs", "vboxsf", "afs", "ceph", "glusterfs", "lustre")
 """File systems that others change behind this kernel's back; those in user space (`fuse…`) may, too."""

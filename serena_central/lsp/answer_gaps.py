@@ -1,6 +1,6 @@
 """Records what the answer to a question may lack, where it is found out, for the caller.
 
-Not a property of the server: by the time that somebody looks at it, another question may have changed it.
+It is not kept at the server, where another question could change it before the caller reads it.
 """
 
 from collections.abc import Callable, Generator

@@ -1,6 +1,6 @@
 """The client of one language server: its life from spawn to exit, and the requests to it.
 
-How it is talked to is `lsp_session`'s business. It knows nothing of pools, sessions or projects.
+`lsp_session` carries out the requests. It does not know pools, sessions or projects.
 """
 
 import logging
@@ -225,7 +225,7 @@ class LanguageServer:
             raise await self._end() from error
 
     def files_changed(self, changes: Sequence[FileEvent]) -> None:
-        """Takes note of changes on disk; the server hears of them before any later request."""
+        """Records changes on disk; the server is notified before any later request."""
         self._lsp_session.note(changes)
 
     async def ping(self) -> None:

@@ -1,7 +1,7 @@
 """Converts between LSP's structures and this layer's answers: the only place that handles URIs and units of the
 negotiated encoding.
 
-Pure but for `text_of`, by which the texts of other files are read; whoever converts many locations does it in a thread.
+Pure but for `text_of`, by which the texts of other files are read; convert many locations in a worker thread.
 """
 
 import logging

@@ -1,8 +1,8 @@
 """Detects a file's language: by its name, by neighbouring files, or by its first line.
 
 The name is enough for nearly all files. Where several languages claim it, markers in the folders above decide, the
-nearest first; where it says nothing and has no ending, the first line is read. What was found is remembered by folder
-and by file until the tree reports a change: whoever looks at all of 100,000 files may ask again.
+nearest first; where it says nothing and has no ending, the first line is read. The result is cached by folder
+and by file until the tree reports a change: a loop over all of 100,000 files may ask again.
 """
 
 import fnmatch

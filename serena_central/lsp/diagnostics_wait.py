@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 
 FULL_S = 10.0
-"""While nothing speaks against the server; after so much waiting in vain it is half of it, and so on."""
+"""Full wait in seconds; it is halved each time that much was waited without a result."""
 
 LEAST_S = 0.2
 
@@ -42,7 +42,7 @@ class Patience:
 
     @contextmanager
     def waiting(self, path: Path) -> Generator[None]:
-        """Around a wait, which was in vain if it is cancelled."""
+        """Wraps a wait; a cancelled wait counts as one without a result."""
         began_at = anyio.current_time()
         try:
             yield

@@ -98,7 +98,7 @@ class Documents:
         return document.version if document else None
 
     def note(self, changes: Iterable[FileEvent]) -> None:
-        """Takes changes to be told before the next request. What cancels out is told as a change."""
+        """Queues changes for notification before the next request. Changes that cancel out are sent as one change."""
         for change in changes:
             if self.is_included(change.path):
                 for document in self._open.values():
@@ -265,7 +265,7 @@ class Documents:
         return max(0.0, document.shown_at + self._spec.documents.takes_in_s - time.monotonic()) if document else 0.0
 
     async def _refresh(self, path: Path, document: _Document) -> bool:
-        """Reads an open document again; whether its text had changed, and the server was told."""
+        """Reads an open document again; returns whether its text had changed and the server was notified."""
         try:
             text, stamp = await self._read(path)
         except (PathError, OSError) as error:

@@ -12,7 +12,7 @@ MANIFEST = "package.json"
 
 
 class Links:
-    """Links as they are on disk while one batch of changes is told: each package is looked for once."""
+    """Links as they are on disk during one batch of notifications: each package is looked up once."""
 
     def __init__(self, importing: Iterable[Path]) -> None:
         """`importing` are folders of files that import packages."""

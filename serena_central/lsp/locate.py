@@ -44,7 +44,7 @@ class _NpmManifest(msgspec.Struct):
 
 
 LEAST_MEMORY_MB = 1000
-"""No server is told to keep to less, however small the budget: it would only collect garbage."""
+"""Minimum memory limit passed to a server, however small the budget: below it, it would only collect garbage."""
 
 
 class Launch(msgspec.Struct, frozen=True):
@@ -80,7 +80,7 @@ def locate(
     """Finds the programs that the entry names. `path` stands in for the environment's PATH. `memory_mb` is what the
     server is told to keep to, where it can be told.
 
-    `untrusted` is the root of the project, where nobody trusts it: nothing of it is executed then. None: it is trusted.
+    `untrusted` is the root of a project that is not trusted: nothing of it is executed. None: it is trusted.
     `prefix` stands in for all that was installed into the `servers` folder.
 
     Raises: ServerNotInstalled; ServerNotTrusted among them.
@@ -164,7 +164,8 @@ def _candidates(
 
 
 def users_folders(spec: ServerSpec, untrusted: Path | None = None) -> list[str]:
-    """Where `go install` puts a user's programs, for servers that it gets; none in a project that nobody trusts."""
+    """Where `go install` puts a user's programs, for servers that it installs; none in a project that is not
+    trusted."""
     if not any(recipe.via == "go" for recipe in spec.install):
         return []
     path = os.environ.get("GOPATH") or str(Path.home() / "go")

@@ -42,7 +42,7 @@ from serena_central.lsp.wire import (
 logger = logging.getLogger(__name__)
 
 SHUTDOWN_S = 1.0
-"""How long the answer to `shutdown` is waited for; the stop ladder goes on from there."""
+"""How long to wait for the answer to `shutdown`; then the stop ladder continues."""
 
 RETRY_PAUSES_S = (0.05, 0.2, 0.5)
 """Pauses before a request is repeated that the server cancelled or found outdated."""

@@ -1,6 +1,6 @@
 """Decides whether a server's answers can be believed yet, by the signs that its catalogue entry names.
 
-It is told what the server says (progress, log lines, notifications) and when the clock starts; it talks to nobody.
+It is passed the server's messages (progress, log lines, notifications) and the start of the clock; it sends nothing.
 """
 
 import re

@@ -15,8 +15,8 @@ SHIMS = Path(__file__).with_name("shims")
 """Holds `bin`, with programs that stand in for others."""
 
 _NO_REPOSITORY = {"GIT_DIR": os.devnull, "GIT_TERMINAL_PROMPT": "0", "PYTHONSAFEPATH": "1"}
-"""git, whoever runs it, sees no repository: its configuration may name programs (core.fsmonitor, filters, hooks).
-Python takes no modules from the folder that it is run in."""
+"""git sees no repository, whichever program runs it: its configuration may name programs (core.fsmonitor, filters,
+hooks). Python takes no modules from the folder that it is run in."""
 
 
 def restriction(spec: ServerSpec, root: Path, untrusted: Path) -> Untrusted:

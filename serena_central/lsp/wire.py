@@ -147,7 +147,7 @@ class Pending:
         self._answered.set()
 
     async def answer(self, shape: Any) -> Any:
-        """Waits for the answer and decodes it as `shape`. When the last waiter is cancelled, the server is told.
+        """Waits for the answer and decodes it as `shape`. When the last waiter is cancelled, the server is notified.
 
         Raises: ErrorAnswer, AnswerUnreadable, ConnectionLost.
         """
@@ -244,7 +244,7 @@ class Connection:
         return pending
 
     def abandon(self, pending: Pending) -> None:
-        """Nobody waits any more: tells the server, and forgets the request."""
+        """The last waiter is gone: notifies the server, and forgets the request."""
         if self._forget(pending.id) is not None:
             body = {"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": pending.id}}
             self._outbox.put_nowait(_encode(body))

@@ -1,6 +1,6 @@
 """Loads the catalogue, and looks up languages by file, servers by language, and defaults.
 
-It looks at names alone, never at the disk: what a file's folder or first line adds, `lsp/detection.py` knows.
+It uses only names and never reads the disk; `lsp/detection.py` considers a file's folder and first line.
 """
 
 import re

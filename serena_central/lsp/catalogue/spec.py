@@ -150,7 +150,7 @@ class Readiness(Part, frozen=True):
 
 
 class Documents(Part, frozen=True):
-    """How the server wants to be told about documents."""
+    """How the server is notified about documents."""
 
     unopened: tuple[Feature, ...] = ()
     """Requests that are answered for files that are not open, from disk; all others are preceded by a didOpen."""
@@ -168,7 +168,7 @@ class Documents(Part, frozen=True):
     reads_late: bool = False
     """It reads a file some time after it was told of a change: the file is opened for a moment, with its text."""
     takes_in_s: float = 0.0
-    """How long after it was shown a text it answers as if there were none, without a word: questions wait as long."""
+    """How long after didOpen it silently answers as if the document were empty; requests wait that long."""
 
 
 class Naming(Part, frozen=True):
@@ -193,7 +193,7 @@ class Naming(Part, frozen=True):
 
 
 class Watching(Part, frozen=True):
-    """Which changes on disk the server is told of (workspace/didChangeWatchedFiles)."""
+    """The changes on disk that the server is notified of (workspace/didChangeWatchedFiles)."""
 
     globs: tuple[str, ...] = ()
     """Sent whether or not the server registered for them; its own registrations are honoured too. Where an entry names
@@ -206,7 +206,7 @@ class Watching(Part, frozen=True):
 
 
 class InstallRecipe(Part, frozen=True):
-    """One way to get the program, for `serena-central languages install` and for the person who is told of it.
+    """One way to get the program, for `serena-central languages install` and for a person who does it manually.
 
     What pip, npm, go and cargo fetch is pinned exactly, each as its tool spells it: `pyrefly==1.4.1`,
     `typescript@7.0.2`, `golang.org/x/tools/gopls@v0.23.0`, `vhdl_ls@0.88.0`.
@@ -307,7 +307,7 @@ class ServerSpec(Part, frozen=True):
     settings: dict[str, Any] = {}
     """Answers to workspace/configuration, by section; the project's settings are laid over them."""
     capabilities: dict[str, Any] = {}
-    """Laid over the client capabilities that every server is told."""
+    """Merged into the client capabilities that every server gets."""
     encodings: tuple[Encoding, ...] = ("utf-8", "utf-32", "utf-16")
     readiness: Readiness = Readiness()
     documents: Documents = Documents()
@@ -327,7 +327,7 @@ class ServerSpec(Part, frozen=True):
     platforms: tuple[str, ...] = ("linux", "darwin", "win32")
     """Where its recipes work, as `sys.platform` names them."""
     executes: tuple[Executed, ...] | None = None
-    """What it executes of a project that it is run for; None where nobody has said, which counts as everything."""
+    """What it executes of a project; None if this is not stated, which counts as everything."""
     untrusted: Untrusted | None = None
     """How it runs for a project that is not trusted. Without it such a project gets the server only if `executes` is
     empty."""

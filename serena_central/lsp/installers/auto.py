@@ -1,8 +1,8 @@
 """Installs a missing language server in the background when it is first needed, if the settings allow it.
 
 One installation of a server at a time, a few altogether, owned by `run` and not by the call that needed the server.
-Whoever needs it meanwhile is told what is going on, and may wait; that it is there now, the bus tells. An installation
-that another process has begun is waited for as well.
+Callers that need it meanwhile get its state, and may wait; its end is published as an event. Installations that
+other processes started are waited for as well.
 """
 
 import logging
@@ -38,7 +38,7 @@ LOOKED_EVERY_S = 0.5
 """How often it is looked whether another process has installed what somebody waits for."""
 
 TOLD_EVERY_S = 2.0
-"""Who waits for an installation hears of it so often."""
+"""Interval of progress messages while a caller waits for an installation, in seconds."""
 
 _ALLOWED: dict[str, tuple[str, ...]] = {
     "off": (),
@@ -97,15 +97,15 @@ class AutoInstaller:
                 self._tasks = None
 
     def want(self, spec: ServerSpec) -> str | None:
-        """To be called when a server is missing: installs it where that is allowed, and at once says how that stands.
+        """Starts the installation of a missing server where that is allowed, and immediately returns its state.
 
-        None when nobody but a person can get it.
+        None if only a person can install it.
         """
         self._begin(spec)
         return self.standing(spec)
 
     def standing(self, spec: ServerSpec) -> str | None:
-        """How its installation stands at this moment; None where there is none. Begins nothing."""
+        """The current state of its installation; None if there is none. Starts nothing."""
         attempt = self._attempts.get(spec.name)
         if self._goes_on(spec):
             return (
@@ -118,7 +118,7 @@ class AutoInstaller:
         return f"Installing the language server {spec.name} failed: {attempt.error}\nTo install it: {spec.how_to_get}"
 
     def _begin(self, spec: ServerSpec) -> None:
-        """Begins an attempt, unless one goes on or failed lately, or the settings allow none."""
+        """Starts an attempt, unless one is running or failed recently, or the settings forbid it."""
         if self._tasks is None or not self._ways or not recipes_of(spec, self._ways):
             return
         attempt = self._attempts.get(spec.name)

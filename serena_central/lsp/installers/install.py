@@ -1,8 +1,8 @@
 """Installs and removes language servers in `servers/<name>/<version>`, completely or not at all.
 
-A server's folder is locked, across processes, while one is built: who comes second finds it done. It is built in a
-folder beside its place, run once, and renamed; what a crash left is removed by whoever comes next. The version before
-it is kept, for its processes may still run.
+A server's folder is locked, across processes, while it is built: a second process waits and finds it done. It is built
+in a folder beside its place, run once, and renamed; the next installation removes what a crash left. The previous
+version is kept, because its processes may still run.
 """
 
 import shutil
@@ -197,7 +197,7 @@ async def _take(lock: IO[str], tell: Tell) -> None:
 
 
 def sweep_all(places: Places) -> None:
-    """Removes what crashes left of installations, where nobody installs just now."""
+    """Removes what crashed installations left, unless one is running."""
     for file in places.servers.glob(f"*/{LOCK}"):
         with file.open("a") as lock:
             if lock_at_once(lock.fileno()):

@@ -30,7 +30,7 @@ class InstallMethod(Protocol):
 
 
 WAYS: dict[str, InstallMethod] = {"pip": pip, "npm": npm, "go": go, "cargo": cargo, "apt": apt, "toolchain": toolchain}
-"""By the catalogue's `via`; what is not in here (path, manual) nobody but a person can get."""
+"""By the catalogue's `via`; other values (path, manual) need a person."""
 
 OUTSIDE = frozenset({"toolchain"})
 """Ways that install elsewhere than into `servers/`: their programs are found along PATH."""

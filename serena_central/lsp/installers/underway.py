@@ -1,7 +1,7 @@
 """Installations in progress, in any process: each writes its progress beside its lock.
 
-That one goes on is told by its lock, which the kernel gives back however its holder ends, and by the note beside it: a
-note that a crash left says nothing, nor does the lock alone, which is held to remove a server, too.
+A lock together with a progress file means that an installation is running: the kernel releases the lock however its
+holder ends. The file alone may be left by a crash, and the lock alone is also held to remove a server.
 """
 
 import os
@@ -74,7 +74,7 @@ class Notes:
 
 
 def underway(places: Places) -> list[Underway]:
-    """All installations that go on. Costs some stats and opens per server that was ever installed."""
+    """All installations in progress. Costs some stats and opens per server that was ever installed."""
     homes = sorted(file.parent for file in places.servers.glob(f"*/{LOCK}"))
     return [one for home in homes if (one := underway_of(home.name, places)) is not None]
 

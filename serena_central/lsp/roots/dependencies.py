@@ -36,7 +36,7 @@ _NPM_COMMANDS = (
     ("package-lock.json", "npm ci"),
     ("npm-shrinkwrap.json", "npm ci"),
 )
-"""What gets the packages that a lock file names; `npm install` where there is none."""
+"""The command that installs the packages of a lock file; `npm install` if there is none."""
 
 _LOCKED = re.compile(r'^name = "([^"]+)"\nversion = "([^"]+)"\nsource = "registry\+', re.MULTILINE)
 
@@ -116,7 +116,7 @@ class ProjectDependencies:
     def notes(self, arrived: Callable[[Path], None]) -> dict[tuple[str, Path], str]:
         """(server, folder) → what answers about files below it lack, as of the last question about one.
 
-        `arrived` hears of the manifest of a folder where nothing lacks any more.
+        `arrived` is called with the manifest of a folder where nothing is missing any more.
         """
         asked, self._asked = self._asked, set()
         for place in asked:

@@ -1,4 +1,4 @@
-"""Modules that use another one by path although one server doesn't load both together: what their uses are missed for.
+"""Modules that use another one by path although one server doesn't load both together: their references may be missed.
 
 Go's `replace` and Cargo's `path` lead from one module into another one's folder. Where no go.work or Cargo workspace
 joins the two, a server that is asked in the module that is used knows nothing of its users.

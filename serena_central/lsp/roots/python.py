@@ -127,7 +127,7 @@ def declares_dependencies(root: Path) -> bool:
 def candidates(
     root: Path, near: Sequence[Path] = (), environ: Mapping[str, str] = os.environ
 ) -> Iterator[tuple[Path, str]]:
-    """Folders that are the environment of the project if they are one, the first first; and who says so."""
+    """Candidate folders for the project's environment in order of precedence, each with the tool that defines it."""
     project = _table(root / "pyproject.toml")
     for folder in (root, *near):
         yield from ((folder / name, "of the project" if folder == root else "next to it") for name in _IN_PROJECT)
