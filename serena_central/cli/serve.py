@@ -4,6 +4,7 @@ import gc
 import json
 import logging
 import os
+import resource
 import signal
 import socket
 import sys
@@ -85,6 +86,8 @@ def command(
     if not loaded.value.central_server_enabled:
         raise ConfigError("central_server_enabled", "is off, so no server is started; turn it on to serve")
     raise_limit()
+    # What settings resolve to is a secret that a core file would hold. What it starts inherits this.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     keep_little()
     places = Places.of_user()
     mended = places.create()

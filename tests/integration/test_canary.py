@@ -2,6 +2,8 @@
 
 import json
 import logging
+import resource
+import sys
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -16,6 +18,7 @@ from serena_central.claude_config.substitution import revealed
 from serena_central.web.pages.table import PAGES
 from tests.support.browser import visiting
 from tests.support.central import RunningCentral, running_central
+from tests.support.child import serving_child
 
 pytestmark = pytest.mark.anyio
 
@@ -153,3 +156,18 @@ def test_the_secrets_are_resolved_and_only_shown_to_who_reveals_them(root: Path)
         *(revealed(one) for server in servers.usable().values() for one in server.entry.get("headers", {}).values()),
     ]
     assert all(any(SECRETS[number] in text for text in held) for number in (1, 3, 5, 6, 7, 8, 9, 10, 11))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+async def test_a_server_that_crashes_leaves_no_core_file(tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_CORE)
+    if before[1] == 0:
+        pytest.skip("nothing may leave core files here")
+    resource.setrlimit(resource.RLIMIT_CORE, (before[1], before[1]))
+    try:
+        async with serving_child(tmp_path) as child:
+            limits = Path(f"/proc/{child.process.pid}/limits").read_text()
+    finally:
+        resource.setrlimit(resource.RLIMIT_CORE, before)
+    (core,) = [line for line in limits.splitlines() if line.startswith("Max core file size")]
+    assert core.split()[4] == "0"
