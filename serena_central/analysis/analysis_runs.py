@@ -29,7 +29,7 @@ from serena_central.analysis.blindspots import blind_spots
 from serena_central.analysis.collector import Collections
 from serena_central.analysis.fingerprints import Fingerprints
 from serena_central.analysis.graph import Granularity
-from serena_central.analysis.module_graph import Part, collect_modules, open_modules
+from serena_central.analysis.module_graph import ModulePart, collect_modules, open_modules
 from serena_central.analysis.report import GraphReport
 from serena_central.analysis.uncertain_places import doubt_notes
 from serena_central.analysis.validation import Validation
@@ -203,7 +203,7 @@ class AnalysisRuns:
             checked=broken.whole.checked,
         )
 
-    async def _parts(self, root: Path) -> tuple[Project, list[Part], list[str]]:
+    async def _parts(self, root: Path) -> tuple[Project, list[ModulePart], list[str]]:
         """The project of a root; at a super-repo's the modules that take part, and why others don't."""
         project = await self._projects.open(self._projects.check(root))
         repo = self._super_repos.at(root)

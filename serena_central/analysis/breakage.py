@@ -22,7 +22,7 @@ from serena_central.projects.editing.positional_values import called_as, is_by_p
 from serena_central.projects.editing.signatures import signature
 from serena_central.projects.navigation.symbol_views import DiagnosticView
 from serena_central.projects.project import Project
-from serena_central.projects.superrepo.sibling_definitions import Place, leads_of, places_of
+from serena_central.projects.superrepo.sibling_definitions import SiblingPlace, leads_of, places_of
 
 MOST_NAMES = 20
 """Maximum of names of one edit that are searched for; an edit that removes more breaks much in any case."""
@@ -44,8 +44,8 @@ class Broken(msgspec.Struct):
     in lines that use what was changed. `by_position`: calls that pass values by position, which may no longer fit."""
 
     project: Project
-    unresolved: list[Place] = []
-    by_position: list[Place] = []
+    unresolved: list[SiblingPlace] = []
+    by_position: list[SiblingPlace] = []
     errors: dict[str, list[DiagnosticView]] = {}
 
 
@@ -116,7 +116,7 @@ class _Search:
         leads = await leads_of(part, await self._places(self._names))
         nowhere = {(part.root / place.path, place.position) for place in leads.unresolved}
         targets = {self._project.root / path for path in self._edited}
-        used: list[Place] = []
+        used: list[SiblingPlace] = []
         unresolved = list(leads.unresolved)
         for place, locations in leads.found:
             if any((location.path, location.range.start) in nowhere for location in locations):
@@ -128,7 +128,7 @@ class _Search:
         await self._errors([*used, *unresolved, *await self._of_carriers(used)], found)
         return found
 
-    async def _of_carriers(self, used: Collection[Place]) -> list[Place]:
+    async def _of_carriers(self, used: Collection[SiblingPlace]) -> list[SiblingPlace]:
         """Where symbols are used that have a changed name in their signature: what they are handed need not name it."""
         part, carriers = self._part, dict[str, Path]()
         for place in used:
@@ -149,7 +149,7 @@ class _Search:
             if any(location.path.resolve() == carriers[place.name] for location in locations)
         ]
 
-    async def _places(self, names: Collection[str]) -> list[Place]:
+    async def _places(self, names: Collection[str]) -> list[SiblingPlace]:
         """Where names stand in code, the first ones."""
         files = await self._holding(names)
         places = [place for path in files for place in await self._in_code(path, names)]
@@ -160,7 +160,7 @@ class _Search:
             )
         return places[:MOST_PLACES]
 
-    async def _is_by_position(self, place: Place) -> bool:
+    async def _is_by_position(self, place: SiblingPlace) -> bool:
         is_type = self._moved.get(place.name)
         if is_type is None:
             return False
@@ -183,7 +183,7 @@ class _Search:
         ]
         return sorted({path for name in names for path in await part.navigation.holding(code, name)})
 
-    async def _in_code(self, path: str, names: Collection[str]) -> list[Place]:
+    async def _in_code(self, path: str, names: Collection[str]) -> list[SiblingPlace]:
         """Where one of the names stands in code and declares nothing."""
         part = self._part
         elsewhere = await self._kept_apart(path, names)
@@ -207,7 +207,7 @@ class _Search:
             apart.update((symbol.name, symbol.name_position) for symbol in part.index.file(path).symbols)
         return apart
 
-    async def _errors(self, places: Collection[Place], found: Broken) -> None:
+    async def _errors(self, places: Collection[SiblingPlace], found: Broken) -> None:
         """Errors in the lines of these places; those of edited files are reported with the edit."""
         own = self._edited if self._part is self._project else ()
         lines: dict[str, set[int]] = {}

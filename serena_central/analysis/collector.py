@@ -16,7 +16,7 @@ import anyio.to_thread
 import msgspec
 
 from serena_central.analysis.collection import Collected, Definition, Place, chosen
-from serena_central.analysis.reference_queries import Answered, Asked, uses_of
+from serena_central.analysis.reference_queries import Asked, UsesAnswer, uses_of
 from serena_central.analysis.uncertain_places import Doubtful, UncertainPlaces
 from serena_central.analysis.word_index import Surroundings, state_of
 from serena_central.core.errors import LanguageServerError, ServerNotInstalled
@@ -233,7 +233,7 @@ class _Run:
     async def _ask(self, batch: list[tuple[Hit, Definition]]) -> None:
         asked = [Asked(hit, self._around.counts(hit)) for hit, _ in batch]
         meant = self._meaning(batch)
-        answers: list[Answered | None] = [None] * len(batch)
+        answers: list[UsesAnswer | None] = [None] * len(batch)
         try:
             await uses_of(
                 self._project, asked, self._doubts, answers, turn=self._turn, at_once=AT_ONCE, until=self._until
@@ -246,7 +246,7 @@ class _Run:
         self.asked += sum(answer is not None for answer in answers)
 
     async def _take(
-        self, batch: list[tuple[Hit, Definition]], answers: Sequence[Answered | None], meant: str | None
+        self, batch: list[tuple[Hit, Definition]], answers: Sequence[UsesAnswer | None], meant: str | None
     ) -> None:
         await self._project.tree.fresh()
         self._project.languages.look_at_environment()
@@ -296,7 +296,7 @@ class _Run:
         symbols = self._project.index.file(path).symbols
         return any(symbol.name == name and symbol.name_position in places for symbol in symbols)
 
-    def _unchanged(self, hit: Hit, answer: Answered) -> bool:
+    def _unchanged(self, hit: Hit, answer: UsesAnswer) -> bool:
         """Whether the answer is about the files as they were read; those that are not are noted."""
         files = {hit.path, *self._around.holders(hit), *answer.uses.places}
         now = self._project.tree.files

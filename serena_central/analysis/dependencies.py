@@ -10,7 +10,7 @@ from serena_central.analysis.blindspots import blind_spots
 from serena_central.analysis.collection import Collected, Place
 from serena_central.analysis.collector import Collections
 from serena_central.analysis.graph import Granularity, folder_of, graph_of
-from serena_central.analysis.module_graph import Area, Part, collect_modules
+from serena_central.analysis.module_graph import Area, ModulePart, collect_modules
 from serena_central.analysis.report import GraphReport, report_of
 from serena_central.analysis.uncertain_places import doubt_notes
 from serena_central.core.text import Position
@@ -25,7 +25,7 @@ async def dependencies(
     *,
     kinds: frozenset[int] = frozenset(),
     max_nodes: int,
-    modules: Sequence[Part] = (),
+    modules: Sequence[ModulePart] = (),
     until: float = math.inf,
 ) -> GraphReport:
     """Collects and adds up the uses in a folder; modules are its folders at the top, or packages if it is one's.
@@ -42,7 +42,7 @@ async def dependencies(
         collected = await collections.of(project).collect(path, kinds, within=within, until=until)
         collected.notes += await blind_spots(project, collected.definitions)
     notes = [*collected.notes, *doubt_notes(collected.definitions)]
-    parts = modules or [Part(Area("", ""), project)]
+    parts = modules or [ModulePart(Area("", ""), project)]
     holder = _holder(parts, collected) if within else None
     node_of = node_namer(granularity, inside, [part.area for part in modules])
     add_up = partial(graph_of, collected.definitions, collected.files, granularity, node_of=node_of, holder=holder)
@@ -67,7 +67,7 @@ def node_namer(granularity: Granularity, inside: str, areas: Sequence[Area]) -> 
             return lambda path: path
 
 
-def _holder(parts: Sequence[Part], collected: Collected) -> Callable[[str, Place], str]:
+def _holder(parts: Sequence[ModulePart], collected: Collected) -> Callable[[str, Place], str]:
     """Names the innermost of the collected symbols around a place, or else its file."""
     known = {definition.id for definition in collected.definitions}
 

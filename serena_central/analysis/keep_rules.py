@@ -61,13 +61,13 @@ _LEADING = 12
 """Lines above a name in which its decorators stand."""
 
 
-class Kept(NamedTuple):
+class KeepReason(NamedTuple):
     """Why a symbol counts as used."""
 
     reason: str
 
 
-class Language(NamedTuple):
+class LanguageFacts(NamedTuple):
     """What rules must know about a symbol's file besides its text. `library`: other programs may use what it exports.
     `in_interface`: an interface of the project has a member of the symbol's name.
 
@@ -80,12 +80,12 @@ class Language(NamedTuple):
     may_override: bool = True
 
 
-def kept(hit: Hit, text: Text, language: Language, policy: ValidationPolicy) -> Kept | None:
+def kept(hit: Hit, text: Text, language: LanguageFacts, policy: ValidationPolicy) -> KeepReason | None:
     """The first rule that says a symbol is in use; None if none does."""
     for rule in (_named_in_settings, _by_name, _in_test, _decorated, _overriding, _exported):
         reason = rule(hit, text, language, policy)
         if reason:
-            return Kept(reason)
+            return KeepReason(reason)
     return None
 
 
@@ -97,7 +97,7 @@ def is_test(path: str) -> bool:
     )
 
 
-def _named_in_settings(hit: Hit, text: Text, language: Language, policy: ValidationPolicy) -> str | None:
+def _named_in_settings(hit: Hit, text: Text, language: LanguageFacts, policy: ValidationPolicy) -> str | None:
     if any(fnmatchcase(hit.path, glob) for glob in policy.keep_paths):
         return "its file matches validation.keep_paths"
     if any(fnmatchcase(name, glob) for glob in policy.keep_names for name in (hit.name_path, hit.symbol.name)):
@@ -105,7 +105,7 @@ def _named_in_settings(hit: Hit, text: Text, language: Language, policy: Validat
     return None
 
 
-def _by_name(hit: Hit, text: Text, language: Language, policy: ValidationPolicy) -> str | None:
+def _by_name(hit: Hit, text: Text, language: LanguageFacts, policy: ValidationPolicy) -> str | None:
     name = hit.symbol.name
     if name.startswith("__") and name.endswith("__"):
         return "the language calls it by its name"
@@ -117,11 +117,11 @@ def _by_name(hit: Hit, text: Text, language: Language, policy: ValidationPolicy)
     return "an entry point" if name in _ENTRY_POINTS.get(language.name, ()) else None
 
 
-def _in_test(hit: Hit, text: Text, language: Language, policy: ValidationPolicy) -> str | None:
+def _in_test(hit: Hit, text: Text, language: LanguageFacts, policy: ValidationPolicy) -> str | None:
     return "its file contains tests" if is_test(hit.path) else None
 
 
-def _decorated(hit: Hit, text: Text, language: Language, policy: ValidationPolicy) -> str | None:
+def _decorated(hit: Hit, text: Text, language: LanguageFacts, policy: ValidationPolicy) -> str | None:
     """Decorators and attributes hand what they stand on to somebody; those that only say how to compile don't."""
     for line0 in _heading(hit, text):
         line = text.line(line0).strip()
@@ -145,7 +145,7 @@ def _heading(hit: Hit, text: Text) -> list[int]:
     return [*lines, name_line]
 
 
-def _overriding(hit: Hit, text: Text, language: Language, policy: ValidationPolicy) -> str | None:
+def _overriding(hit: Hit, text: Text, language: LanguageFacts, policy: ValidationPolicy) -> str | None:
     if language.in_interface and hit.symbol.kind in (SymbolKind.METHOD, SymbolKind.FUNCTION):
         return "it implements an interface member"
     container = hit.symbol.container
@@ -160,40 +160,40 @@ def _overriding(hit: Hit, text: Text, language: Language, policy: ValidationPoli
     return "it may be an override" if re.search(_BASES[language.name], head.partition("{")[0]) else None
 
 
-def _exported(hit: Hit, text: Text, language: Language, policy: ValidationPolicy) -> str | None:
+def _exported(hit: Hit, text: Text, language: LanguageFacts, policy: ValidationPolicy) -> str | None:
     if policy.exported == "report":
         return None
     rule = _EXPORTED.get(language.name)
     return "it is exported" if rule is not None and rule(hit, text, language) else None
 
 
-def _exported_by_python(hit: Hit, text: Text, language: Language) -> bool:
+def _exported_by_python(hit: Hit, text: Text, language: LanguageFacts) -> bool:
     listed = re.search(r"^__all__\s*(?::[^=]*)?\+?=\s*[\[(](.*?)[\])]", text.content, re.MULTILINE | re.DOTALL)
     return listed is not None and re.search(rf"['\"]{re.escape(hit.symbol.name)}['\"]", listed[1]) is not None
 
 
-def _exported_by_script(hit: Hit, text: Text, language: Language) -> bool:
+def _exported_by_script(hit: Hit, text: Text, language: LanguageFacts) -> bool:
     top = hit.file.symbols[outermost(hit)]
     if PurePosixPath(hit.path).name.partition(".")[0] not in _PACKAGE_ENTRIES and not language.library:
         return False
     return text.line(top.name_line).lstrip().startswith("export")
 
 
-def _exported_by_go(hit: Hit, text: Text, language: Language) -> bool:
+def _exported_by_go(hit: Hit, text: Text, language: LanguageFacts) -> bool:
     private = "internal" in PurePosixPath(hit.path).parts[:-1]
     main = re.search(r"^package\s+main\b", text.content, re.MULTILINE) is not None
     return hit.symbol.name[:1].isupper() and not private and not main
 
 
-def _exported_by_rust(hit: Hit, text: Text, language: Language) -> bool:
+def _exported_by_rust(hit: Hit, text: Text, language: LanguageFacts) -> bool:
     return language.library and re.match(r"\s*pub\s+(?!\()", text.line(hit.symbol.name_line)) is not None
 
 
-def _exported_by_modifier(hit: Hit, text: Text, language: Language) -> bool:
+def _exported_by_modifier(hit: Hit, text: Text, language: LanguageFacts) -> bool:
     return re.search(r"\b(public|protected)\b", text.line(hit.symbol.name_line)) is not None
 
 
-def _exported_by_header(hit: Hit, text: Text, language: Language) -> bool:
+def _exported_by_header(hit: Hit, text: Text, language: LanguageFacts) -> bool:
     return PurePosixPath(hit.path).suffix in (".h", ".hh", ".hpp", ".hxx")
 
 

@@ -54,29 +54,29 @@ class Area(msgspec.Struct, frozen=True):
         return path.removeprefix(f"{self.path}/") if self.path else path
 
 
-class Part(NamedTuple):
+class ModulePart(NamedTuple):
     """A module that takes part."""
 
     area: Area
     project: Project
 
 
-async def open_modules(repo: SuperRepo, registry: ProjectRegistry, inside: str) -> tuple[list[Part], list[str]]:
+async def open_modules(repo: SuperRepo, registry: ProjectRegistry, inside: str) -> tuple[list[ModulePart], list[str]]:
     """The modules in a folder of a super-repo, "" for all; and why some are missing."""
-    parts: list[Part] = []
+    parts: list[ModulePart] = []
     missing: list[str] = []
     for module in repo.modules.values():
         if PurePosixPath(module.path).is_relative_to(inside):
             try:
                 project = await registry.open(registry.check(module.root))
-                parts.append(Part(Area(module.name, module.path), project))
+                parts.append(ModulePart(Area(module.name, module.path), project))
             except SerenaCentralError as error:
                 missing.append(f"{quoted(module.name)} is not included: {error}")
     return parts, missing
 
 
 async def collect_modules(
-    parts: Sequence[Part],
+    parts: Sequence[ModulePart],
     collections: Collections,
     kinds: frozenset[int] = frozenset(),
     *,
@@ -106,7 +106,7 @@ async def collect_modules(
     return whole
 
 
-def _moved(definition: Definition, part: Part) -> Definition:
+def _moved(definition: Definition, part: ModulePart) -> Definition:
     uses = {part.area.outer(path): places for path, places in definition.uses.items()}
     possible = {part.area.outer(path): places for path, places in definition.possible.items()}
     return msgspec.structs.replace(definition, path=part.area.outer(definition.path), uses=uses, possible=possible)
@@ -132,7 +132,7 @@ async def _fingerprint(project: Project) -> bytes:
 class _Pair:
     """What one module uses of another."""
 
-    def __init__(self, declaring: Part, using: Part, cache: Path, fingerprint: bytes) -> None:
+    def __init__(self, declaring: ModulePart, using: ModulePart, cache: Path, fingerprint: bytes) -> None:
         self._declaring = declaring
         self._using = using
         self._fingerprint = fingerprint

@@ -8,7 +8,7 @@ import anyio
 
 from serena_central.analysis.composed_names import put_together
 from serena_central.analysis.interfaces import Interfaces
-from serena_central.analysis.keep_rules import Kept, Language, kept
+from serena_central.analysis.keep_rules import KeepReason, LanguageFacts, kept
 from serena_central.analysis.other_language_mentions import Named, named_elsewhere
 from serena_central.analysis.positional_fields import filled_by_position
 from serena_central.analysis.published import Published
@@ -21,7 +21,7 @@ from serena_central.lsp.answers import SymbolKind
 from serena_central.projects.navigation.common_names import is_common, is_unusual
 from serena_central.projects.navigation.same_hierarchy import type_of
 from serena_central.projects.project import Project
-from serena_central.projects.superrepo.sibling_definitions import Place
+from serena_central.projects.superrepo.sibling_definitions import SiblingPlace
 from serena_central.projects.superrepo.sibling_hierarchies import counterparts
 from serena_central.projects.superrepo.sibling_places import SiblingPlaces, places_in, shown
 from serena_central.projects.superrepo.sibling_references import Declaration
@@ -51,22 +51,22 @@ class KeepRules:
         self._named: dict[tuple[str, int], Named] = {}
         self._published = Published(project.tree.files, self._read)
 
-    async def kept(self, hit: Hit, text: Text) -> Kept | None:
+    async def kept(self, hit: Hit, text: Text) -> KeepReason | None:
         """Why a symbol counts as used; None if no rule says so."""
         name = self._project.languages.language_of(hit.path) or ""
         overrides = await self._project.navigation.may_override(hit)
         in_interface = await self._interfaces.hold(hit.symbol.name)
-        language = Language(name, _below(hit.path, self._libraries), in_interface, overrides)
+        language = LanguageFacts(name, _below(hit.path, self._libraries), in_interface, overrides)
         found = kept(hit, text, language, self._project.settings.validation)
         if found is None and name == "go" and (reason := await self._interfaces.implemented(hit)):
-            return Kept(reason)
+            return KeepReason(reason)
         if found is None and (files := (await self.named_elsewhere(hit)).certain):
-            return Kept(f"it is named in {listed(files)}")
+            return KeepReason(f"it is named in {listed(files)}")
         is_class = name == "python" and hit.symbol.kind in TYPES
         if found is None and is_class and await self._project.navigation.is_registered(hit):
-            return Kept("its base class is told of subclasses (__init_subclass__)")
+            return KeepReason("its base class is told of subclasses (__init_subclass__)")
         if found is None and (reason := await put_together(self._project, hit)):
-            return Kept(reason)
+            return KeepReason(reason)
         return found
 
     async def named_elsewhere(self, hit: Hit) -> Named:
@@ -188,7 +188,7 @@ async def bound_to(project: Project, siblings: Siblings, hit: Hit, *, also: Coll
     return sentences
 
 
-def _some(by_module: Mapping[str, Sequence[Place]]) -> str:
+def _some(by_module: Mapping[str, Sequence[SiblingPlace]]) -> str:
     parts: list[str] = []
     for name, places in by_module.items():
         lines = shown(places)

@@ -32,7 +32,7 @@ class Asked(NamedTuple):
     counts: Mapping[str, int]
 
 
-class Answered(NamedTuple):
+class UsesAnswer(NamedTuple):
     """The references to a symbol, the possible ones, and the number of places that were not checked."""
 
     uses: Uses
@@ -44,7 +44,7 @@ async def uses_of(
     project: Project,
     asked: Sequence[Asked],
     doubts: UncertainPlaces,
-    found: list[Answered | None],
+    found: list[UsesAnswer | None],
     *,
     turn: Callable[[], Awaitable[None]],
     at_once: int,
@@ -86,29 +86,29 @@ async def uses_of(
 
 async def _uses_of(
     project: Project, server: LanguageServer, asked: Asked, doubts: UncertainPlaces, note: str | None
-) -> Answered:
+) -> UsesAnswer:
     hit, counts = asked
     try:
         if server.spec.searches_all_files and sum(counts.values()) <= FEW_PLACES:
             found, nowhere = await _where_places_lead(project, server, hit, list(counts))
             possible, unexamined = await doubts.in_code(hit, nowhere)
-            return Answered(Uses(found, note=note), possible, unexamined)
+            return UsesAnswer(Uses(found, note=note), possible, unexamined)
         uses = await project.navigation.bare_uses(server, hit, list(counts), note)
         return await _with_unlisted(project, server, asked, doubts, uses)
     except (RequestFailed, ServerBusy, PathError) as error:
-        return Answered(Uses(note=str(error), failed=True))
+        return UsesAnswer(Uses(note=str(error), failed=True))
 
 
 async def _with_unlisted(
     project: Project, server: LanguageServer, asked: Asked, doubts: UncertainPlaces, uses: Uses
-) -> Answered:
+) -> UsesAnswer:
     """Adds the unresolved ones of the places that the server did not list, if they are few."""
     hit, counts = asked
     more = {path: count - len(uses.places.get(path, ())) for path, count in counts.items()}
     more[hit.path] = more.get(hit.path, 0) - 1  # its own name
     more = {path: count for path, count in more.items() if count > 0}
     if sum(more.values()) > FEW_PLACES:
-        return Answered(uses, unexamined=sum(more.values()))
+        return UsesAnswer(uses, unexamined=sum(more.values()))
     listed = {(path, span.start) for path, spans in uses.places.items() for span in spans}
     places = [
         (path, span)
@@ -119,7 +119,7 @@ async def _with_unlisted(
     code, unexamined = await doubts.in_code(hit, _by_path(places))
     asking = [(path, span) for path, spans in code.items() for span in spans]
     nowhere = [(path, span) for path, span in asking if not await server.definition(project.root / path, span.start)]
-    return Answered(uses, _by_path(nowhere), unexamined)
+    return UsesAnswer(uses, _by_path(nowhere), unexamined)
 
 
 async def _where_places_lead(

@@ -12,7 +12,7 @@ import msgspec
 
 from serena_central.analysis.baseline import Baseline
 from serena_central.analysis.broken_references import Broken
-from serena_central.analysis.module_graph import Part
+from serena_central.analysis.module_graph import ModulePart
 from serena_central.analysis.selection import is_of_build
 from serena_central.core.errors import InvalidArguments, PathError
 from serena_central.core.quoting import quoted
@@ -22,7 +22,7 @@ from serena_central.files.revisions import Changed, changed_since, is_one_reposi
 class Revised:
     """Of these parts, the first of which is the root. Asks git and reads files: belongs in a thread."""
 
-    def __init__(self, parts: Sequence[Part], revision: str, around: Path | None = None) -> None:
+    def __init__(self, parts: Sequence[ModulePart], revision: str, around: Path | None = None) -> None:
         """`around`: the root of the super-repo that holds the parts. Raises InvalidArguments."""
         self._root = parts[0].project.root
         self._innermost = sorted(parts, key=lambda part: len(part.area.path), reverse=True)
@@ -34,7 +34,7 @@ class Revised:
         now = {one.absolute: text for one in changed if (text := self._text(one.absolute)) is not None}
         self.baseline = Baseline(texts_before(changed), now)
 
-    def marked(self, part: Part, found: Sequence[Broken]) -> list[Broken]:
+    def marked(self, part: ModulePart, found: Sequence[Broken]) -> list[Broken]:
         """Findings of a part, with whether they are new."""
 
         @cache
@@ -72,7 +72,7 @@ class Revised:
         part, path = self._place(absolute)
         return _read(part or self._innermost[-1], path)
 
-    def _place(self, absolute: str) -> tuple[Part | None, str]:
+    def _place(self, absolute: str) -> tuple[ModulePart | None, str]:
         """The part that a file lies in, and its path there; None and the path itself outside of all."""
         if not Path(absolute).is_relative_to(self._root):
             return None, absolute
@@ -81,7 +81,7 @@ class Revised:
         return part, part.area.inner(path)
 
 
-def _read(part: Part, path: str) -> str | None:
+def _read(part: ModulePart, path: str) -> str | None:
     try:
         return part.project.languages.read_text(part.project.root / path).content
     except PathError:

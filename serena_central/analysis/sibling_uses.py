@@ -74,7 +74,7 @@ class Siblings:
         return found, unopened
 
 
-class Told(NamedTuple):
+class SiblingAnswer(NamedTuple):
     """What siblings say of symbols. `used`: path and name path; `users`: who uses any.
 
     `held`: names that stand in any of them.
@@ -88,9 +88,9 @@ class Told(NamedTuple):
     users: set[str]
 
 
-async def told_by_siblings(project: Project, siblings: Siblings, definitions: Sequence[Definition]) -> Told:
+async def told_by_siblings(project: Project, siblings: Siblings, definitions: Sequence[Definition]) -> SiblingAnswer:
     """What siblings say of definitions of a project; opens them if there is something to ask."""
-    told = Told(set(), set(), {}, [], set())
+    told = SiblingAnswer(set(), set(), {}, [], set())
     if not definitions:
         return told
     names: dict[str, set[str]] = {}
@@ -108,12 +108,12 @@ async def told_by_siblings(project: Project, siblings: Siblings, definitions: Se
     return told
 
 
-def _note(told: Told, sibling: str, names: Iterable[str]) -> None:
+def _note(told: SiblingAnswer, sibling: str, names: Iterable[str]) -> None:
     for name in names:
         told.untold.setdefault(name, []).append(sibling)
 
 
-async def _untold(project: Project, sibling: Project, group: Candidates, told: Told) -> set[str]:
+async def _untold(project: Project, sibling: Project, group: Candidates, told: SiblingAnswer) -> set[str]:
     """Asks a sibling; names of which it can't tell everywhere what it means by them."""
     untold = set[str]().union(*group.left_out.values())
     for done, path in enumerate(group.files, 1):

@@ -16,7 +16,7 @@ from serena_central.analysis.collection import Definition
 from serena_central.analysis.collector import Collector
 from serena_central.analysis.objections import KeepRules
 from serena_central.analysis.outcome import Finding, Outcome
-from serena_central.analysis.sibling_uses import Siblings, Told, told_by_siblings
+from serena_central.analysis.sibling_uses import SiblingAnswer, Siblings, told_by_siblings
 from serena_central.core.errors import PathError, listed
 from serena_central.core.progress import report
 from serena_central.core.text import Position
@@ -141,7 +141,7 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
 
 
-def _left_open(names: Collection[str], told: Told) -> str:
+def _left_open(names: Collection[str], told: SiblingAnswer) -> str:
     where = listed(sorted({sibling for name in names for sibling in told.untold[name]}))
     return (
         f"Not reported as unused: {_some(sorted(names))}. These names occur in {where}, where they cannot be resolved."

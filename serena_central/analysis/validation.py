@@ -13,7 +13,7 @@ import anyio.to_thread
 from serena_central.analysis.breakage import Breakage, broken_by
 from serena_central.analysis.broken_references import Checked, broken_references
 from serena_central.analysis.collector import Collections
-from serena_central.analysis.module_graph import Area, Part, open_modules
+from serena_central.analysis.module_graph import Area, ModulePart, open_modules
 from serena_central.analysis.objections import UsedBySiblings, bound_to, objections, used_by_siblings
 from serena_central.analysis.revision_diff import Revised
 from serena_central.analysis.selection import code_below, dependents
@@ -34,7 +34,7 @@ class Extent(NamedTuple):
     `missing` says which modules are no part of it, and why.
     """
 
-    parts: Sequence[Part]
+    parts: Sequence[ModulePart]
     inside: str = ""
     changed: frozenset[str] = frozenset()
     missing: Sequence[str] = ()
@@ -43,7 +43,7 @@ class Extent(NamedTuple):
     def is_whole(self) -> bool:
         return not self.inside and not self.changed
 
-    def inside_of(self, part: Part) -> str:
+    def inside_of(self, part: ModulePart) -> str:
         """What is meant of a part; modules are there as a whole, or not at all."""
         return "" if part.area.path else self.inside
 
@@ -70,12 +70,12 @@ class Validation:
         repo = self._repos.at(project.root)
         modules, missing = await open_modules(repo, self._registry, inside) if repo else ([], [])
         within = frozenset(_relative(project.root, one) for one in changed)
-        return Extent([Part(Area("", ""), project), *modules], inside, within, missing)
+        return Extent([ModulePart(Area("", ""), project), *modules], inside, within, missing)
 
     async def unused(self, where: Extent, until: float = math.inf) -> Findings[UnusedFound]:
         """What nothing uses; of changed files, in these; as far as it is known `until` then. Raises PathError."""
 
-        async def look(part: Part) -> UnusedFound:
+        async def look(part: ModulePart) -> UnusedFound:
             own = {part.area.inner(path) for path in where.changed if part.area.holds(path)}
             if where.changed and not own:
                 return UnusedFound()
@@ -120,7 +120,7 @@ class Validation:
         revised = await anyio.to_thread.run_sync(Revised, where.parts, since, around) if since else None
         gone = revised.baseline.gone if revised else frozenset[str]()
 
-        async def look(part: Part) -> Checked:
+        async def look(part: ModulePart) -> Checked:
             await part.project.fresh()
             seen = {part.area.inner(path) if part.area.holds(path) else path for path in where.changed}
             if seen:
@@ -140,7 +140,7 @@ class Validation:
         return findings
 
 
-async def _in_all(where: Extent, look: Callable[[Part], Awaitable[Found]], whole: Found) -> Findings[Found]:
+async def _in_all(where: Extent, look: Callable[[ModulePart], Awaitable[Found]], whole: Found) -> Findings[Found]:
     by_root: dict[Path, Found] = {}
     for part in where.parts:
         found = by_root[part.project.root] = await look(part)

@@ -31,7 +31,7 @@ _NO_SECOND_NAMES = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
 """What file systems answer that know no hard links."""
 
 
-class Place(NamedTuple):
+class HeldName(NamedTuple):
     """A name in a folder that is held open."""
 
     folder: OpenFolder
@@ -79,25 +79,25 @@ class Folders:
     ) -> None:
         self._stack.close()
 
-    def find(self, path: str) -> Place | None:
+    def find(self, path: str) -> HeldName | None:
         """The place of a file; None if its folder is not there. Raises FileChanged: a symlink leads there now."""
         try:
             return self._held_for(path, OpenFolder.at)
         except FileNotFoundError:
             return None
 
-    def place(self, path: str) -> Place:
+    def place(self, path: str) -> HeldName:
         """As `find`; raises FileChanged also if the folder is not there."""
         found = self.find(path)
         if found is None:
             raise FileChanged(path)
         return found
 
-    def make(self, path: str, made: list[str]) -> Place:
+    def make(self, path: str, made: list[str]) -> HeldName:
         """The place of a file whose folder may have to be made; adds the paths of folders that were to `made`."""
         return self._held_for(path, lambda folder: OpenFolder.made(folder, made))
 
-    def _held_for(self, path: str, opened: Callable[[str], OpenFolder]) -> Place:
+    def _held_for(self, path: str, opened: Callable[[str], OpenFolder]) -> HeldName:
         folder, name = split(path)
         if folder not in self._held:
             try:
@@ -106,7 +106,7 @@ class Folders:
                 if error.errno in (errno.ELOOP, errno.ENOTDIR):
                     raise FileChanged(path) from error
                 raise
-        return Place(self._held[folder], name)
+        return HeldName(self._held[folder], name)
 
 
 class Disk:
@@ -116,7 +116,7 @@ class Disk:
     links is detached from them: the others keep the old text.
     """
 
-    def write(self, place: Place, data: bytes, like: Place | None) -> None:
+    def write(self, place: HeldName, data: bytes, like: HeldName | None) -> None:
         """Makes a new file that survives a power cut, with the mode, owner and attributes of `like`.
 
         Raises:
@@ -146,19 +146,19 @@ class Disk:
         with suppress(OSError):
             os.fsync(folder.descriptor)
 
-    def replace(self, source: Place, target: Place) -> None:
+    def replace(self, source: HeldName, target: HeldName) -> None:
         """Puts a file in the place of another, in one step."""
         source.folder.rename(source.name, target.folder, target.name)
 
-    def link(self, source: Place, target: Place) -> None:
+    def link(self, source: HeldName, target: HeldName) -> None:
         """Gives a file a second name; FileExistsError if that is taken."""
         source.folder.link(source.name, target.folder, target.name)
 
-    def remove(self, place: Place) -> None:
+    def remove(self, place: HeldName) -> None:
         place.folder.unlink(place.name)
 
 
-def _make_alike(descriptor: int, like: Place) -> None:
+def _make_alike(descriptor: int, like: HeldName) -> None:
     model = like.open()
     try:
         wanted, made = os.fstat(model), os.fstat(descriptor)
@@ -232,7 +232,7 @@ class StepFiles:
         else:
             self._make(self._folders.place(step.fresh), place)
 
-    def _make(self, fresh: Place, place: Place) -> None:
+    def _make(self, fresh: HeldName, place: HeldName) -> None:
         """Gives a new file its name, and never the name of one that somebody made meanwhile."""
         try:
             self._disk.link(fresh, place)
@@ -245,7 +245,7 @@ class StepFiles:
         else:
             self._disk.remove(fresh)
 
-    def keep(self, place: Place, kept: Place) -> None:
+    def keep(self, place: HeldName, kept: HeldName) -> None:
         try:
             self._disk.link(place, kept)
         except OSError as error:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 from urllib.parse import urlencode, urlsplit
 
 from serena_central.hook.log import log
-from serena_central.hook.suggestions import Place
+from serena_central.hook.suggestions import SearchPlace
 from serena_central.standalone.home import Home, Unusable, read_token
 from serena_central.standalone.proof import Unproven, authority_of, prove
 
@@ -43,7 +43,7 @@ MOST_PATHS = 20
 """A shell fills `*` with many names; a search through more of them is left alone."""
 
 
-def place_of(home: Home, paths: Sequence[str], names: Sequence[str]) -> Place | None:
+def place_of(home: Home, paths: Sequence[str], names: Sequence[str]) -> SearchPlace | None:
     """Where absolute paths are in a known project or super-repo whose symbols can be read there, of several the place
     that holds them; None for anything else.
 
@@ -59,7 +59,7 @@ def place_of(home: Home, paths: Sequence[str], names: Sequence[str]) -> Place | 
     unread = answer.value.get("unread", [])
     if not (isinstance(root, str) and isinstance(relative, str) and isinstance(unread, list)):
         return None
-    return Place(root, relative, tuple(map(str, cast("list[Any]", unread))))
+    return SearchPlace(root, relative, tuple(map(str, cast("list[Any]", unread))))
 
 
 def ask(home: Home, method: str, target: str, *, deadline: float, body: Any = None) -> Answer | None:

@@ -12,7 +12,7 @@ from serena_central.hook.search import Search
 CONTEXT_CHARACTERS = 300
 
 
-class Place(NamedTuple):
+class SearchPlace(NamedTuple):
     """Where a search looks, as the server knows it: the root of its project or super-repo, and the path from there
     ("" for all). `unread` are globs of files there whose symbols nobody reads."""
 
@@ -38,7 +38,7 @@ class Suggestion(NamedTuple):
     more: list[Call]
 
 
-def calls_instead(search: Search, place: Place, folder: str) -> Suggestion:
+def calls_instead(search: Search, place: SearchPlace, folder: str) -> Suggestion:
     """What to call instead of a search. `folder` is where the client works.
 
     Each call names its project: words and the session's own project may lead elsewhere.

@@ -28,7 +28,7 @@ from serena_central.mcp_server.progress import relaying
 from serena_central.mcp_server.resource_news import ResourceNews
 from serena_central.mcp_server.results import call_result
 from serena_central.mcp_server.roots import asking_for_roots, folder_in_answers, learn_folder
-from serena_central.mcp_server.sender import Client, identity_of, request_of, sender_of
+from serena_central.mcp_server.sender import ClientInfo, identity_of, request_of, sender_of
 from serena_central.mcp_server.subscriptions import Subscriptions
 from serena_central.mcp_server.trust_questions import AFTER, TrustQuestions
 from serena_central.sessions.manager import SessionManager
@@ -262,12 +262,12 @@ class Adapter:
         return call_result(answer, self._caller.tool(params.name))
 
 
-def _client(context: Context) -> Client:
+def _client(context: Context) -> ClientInfo:
     if context.method == "initialize":  # the SDK commits what the client said only after this message
         info = _mapping((context.params or {}).get("clientInfo"))
-        return Client(str(info.get("name", "")), str(info.get("version", "")))
+        return ClientInfo(str(info.get("name", "")), str(info.get("version", "")))
     said = context.session.client_params
-    return Client(said.client_info.name, said.client_info.version) if said else Client()
+    return ClientInfo(said.client_info.name, said.client_info.version) if said else ClientInfo()
 
 
 def _listed(tool: Tool, *, plain: bool) -> dict[str, Any]:

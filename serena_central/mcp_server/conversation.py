@@ -17,12 +17,12 @@ from serena_central.access.auth import lend_credential
 from serena_central.core.locks import KeyedLocks
 from serena_central.core.running_time import running_time
 from serena_central.mcp_server.resumption import ResumableTransport
-from serena_central.mcp_server.sender import IN_SCOPE, Connection, Sender
+from serena_central.mcp_server.sender import IN_SCOPE, ClientConnection, Sender
 
 ID_HEADER = b"mcp-session-id"
 
 
-class Conversation(Connection):
+class Conversation(ClientConnection):
     """One client's transport, and what this era lets us know about the client. Belongs to the event loop's thread."""
 
     def __init__(self, conversation_id: str, credential: str) -> None:

@@ -39,7 +39,7 @@ MESSAGE_CHARS = 300
 """What a message takes beside its text."""
 
 
-class Event(NamedTuple):
+class StreamEvent(NamedTuple):
     number: int
     stream: str
     message: JSONRPCMessage | None
@@ -53,13 +53,13 @@ class EventLog(EventStore):
 
     def __init__(self) -> None:
         self._name = secrets.token_hex(4)
-        self._events: deque[Event] = deque()
+        self._events: deque[StreamEvent] = deque()
         self._number = 0
         self._chars = 0
 
     async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
         self._number += 1
-        event = Event(self._number, stream_id, message, _chars(message), running_time())
+        event = StreamEvent(self._number, stream_id, message, _chars(message), running_time())
         self._events.append(event)
         self._chars += event.chars
         while len(self._events) > MOST_EVENTS or (self._chars > MOST_CHARS and len(self._events) > 1):
@@ -71,7 +71,7 @@ class EventLog(EventStore):
         while self._events and self._events[0].at < running_time() - KEPT_S:
             self._drop()
 
-    def id_of(self, event: Event) -> str:
+    def id_of(self, event: StreamEvent) -> str:
         kind = "g" if event.stream == GET_STREAM_KEY else "r"
         return f"{kind}.{self._name}.{event.number}"
 
@@ -80,7 +80,7 @@ class EventLog(EventStore):
         number = self._number_of(event_id)
         return next((event.stream for event in self._events if event.number == number), None)
 
-    def after(self, event_id: str, stream: str) -> list[Event]:
+    def after(self, event_id: str, stream: str) -> list[StreamEvent]:
         """What came on the stream after the event."""
         number = self._number_of(event_id) or 0
         return [event for event in self._events if event.number > number and event.stream == stream and event.message]

@@ -21,7 +21,7 @@ _CONVERSATION_KEYS = ("sessionId", "threadId")
 """Where clients put their conversation's id into `_meta` (Codex)."""
 
 
-class Connection:
+class ClientConnection:
     """What lasts between the messages of one client of the handshake era. Belongs to the event loop's thread."""
 
     def __init__(self, connection_id: str) -> None:
@@ -51,14 +51,14 @@ class Sender(msgspec.Struct, frozen=True, kw_only=True):
     """A call's own id, the same when a proxy sends it again after a broken connection."""
     trace: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     """The caller's trace (W3C Trace Context)."""
-    connection: Connection | None = None
+    connection: ClientConnection | None = None
     """None in the modern era."""
     while_connected: Callable[[str], AbstractContextManager[Any]] = _always
     """What is done inside, for the request of this id, is cancelled when the client closes the connection of this
     message for good."""
 
 
-class Client(NamedTuple):
+class ClientInfo(NamedTuple):
     """What a client calls itself, by handshake or by envelope; empty when it does not say."""
 
     name: str = ""
@@ -73,7 +73,7 @@ def sender_of(request: object) -> Sender:
 
 
 def identity_of(
-    sender: Sender, *, client: Client, meta: Mapping[str, Any] | None = None, roots_folder: str | None = None
+    sender: Sender, *, client: ClientInfo, meta: Mapping[str, Any] | None = None, roots_folder: str | None = None
 ) -> ClientIdentity:
     """Builds the identity of one message."""
     connection = sender.connection

@@ -73,7 +73,7 @@ class Memory(msgspec.Struct, frozen=True):
     digest: str
 
 
-class Names(NamedTuple):
+class MemoryNames(NamedTuple):
     """Names of memories. `left_out` counts what lies in their folders and is not served: links, which may lead
     anywhere, and files whose names can't be names of memories."""
 
@@ -106,7 +106,7 @@ class Memories:
         self._access = access
         self._changing = anyio.Lock()
 
-    async def names(self, topic: str = "") -> "Names":
+    async def names(self, topic: str = "") -> "MemoryNames":
         """Names of all memories, or of those of a topic and below; the project's own first."""
         prefix = checked_name(topic) + "/" if topic.strip("/") else ""
         listed = await anyio.to_thread.run_sync(self._listed)
@@ -266,13 +266,13 @@ class Memories:
             raise ToolRefused(f"Memory {shown} can't be used: the setting ignored_memory_patterns excludes it.")
         return name
 
-    def _listed(self) -> Names:
+    def _listed(self) -> MemoryNames:
         own = _names_in(self._root, self._own)
         of_all = _names_in(self._home, f"memories/{GLOBAL}")
         mine = [name for name in own.names if not name.startswith(GLOBAL)]
         shown = [name for name in mine if not self._access.hides(f"{self._own}{name}.md")]
         names = shown + [GLOBAL + name for name in of_all.names]
-        return Names([name for name in names if not _fits(self._ignored, name)], own.left_out + of_all.left_out)
+        return MemoryNames([name for name in names if not _fits(self._ignored, name)], own.left_out + of_all.left_out)
 
 
 def checked_name(name: str) -> str:
@@ -306,10 +306,10 @@ def has_link(base: Path, relative: str) -> bool:
     return False
 
 
-def _names_in(base: Path, relative: str) -> Names:
+def _names_in(base: Path, relative: str) -> MemoryNames:
     """Names of the memories in a folder below `base`, in order; links in it are neither followed nor listed."""
     if has_link(base, relative):
-        return Names([], 1)
+        return MemoryNames([], 1)
     found: list[str] = []
     left_out = 0
     try:
@@ -326,7 +326,7 @@ def _names_in(base: Path, relative: str) -> Names:
                     break
     except (OSError, PathError):
         pass
-    return Names(sorted(found)[:MAX_LISTED], left_out)
+    return MemoryNames(sorted(found)[:MAX_LISTED], left_out)
 
 
 def _is_memory(name: str) -> bool:

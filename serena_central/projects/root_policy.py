@@ -21,7 +21,7 @@ MARKERS = (PROJECT_FILE, ".git")
 """What makes a folder a project without anybody's word: its settings, or a repository."""
 
 
-class Place(NamedTuple):
+class RefusedFolder(NamedTuple):
     """A folder that is refused as a root, with all below it. `~` is the home folder; a part may be a pattern."""
 
     path: str
@@ -29,18 +29,18 @@ class Place(NamedTuple):
 
 
 PLACES = (
-    Place("/proc", "it exposes the kernel and other processes"),
-    Place("/sys", "it exposes the kernel"),
-    Place("/dev", "it contains devices"),
-    Place("/etc", "it contains the system configuration"),
-    Place("~/.serena", "it contains this server's settings and the global memories"),
-    Place("~/.ssh", "it contains keys"),
-    Place("~/.gnupg", "it contains keys"),
-    Place("~/.aws", "it contains credentials"),
-    Place("~/.config", "it contains settings of programs, including commands that they run"),
-    Place("~/.claude", "it contains the settings of an agent, including commands that it runs"),
-    Place("~/.codex", "it contains the settings of an agent, including commands that it runs"),
-    Place("~/.*", "dot folders in the home folder contain settings and data of programs"),
+    RefusedFolder("/proc", "it exposes the kernel and other processes"),
+    RefusedFolder("/sys", "it exposes the kernel"),
+    RefusedFolder("/dev", "it contains devices"),
+    RefusedFolder("/etc", "it contains the system configuration"),
+    RefusedFolder("~/.serena", "it contains this server's settings and the global memories"),
+    RefusedFolder("~/.ssh", "it contains keys"),
+    RefusedFolder("~/.gnupg", "it contains keys"),
+    RefusedFolder("~/.aws", "it contains credentials"),
+    RefusedFolder("~/.config", "it contains settings of programs, including commands that they run"),
+    RefusedFolder("~/.claude", "it contains the settings of an agent, including commands that it runs"),
+    RefusedFolder("~/.codex", "it contains the settings of an agent, including commands that it runs"),
+    RefusedFolder("~/.*", "dot folders in the home folder contain settings and data of programs"),
 )
 """The first that fits gives the reason."""
 
@@ -72,8 +72,8 @@ class RootPolicy:
         self.home = home
         self.allowed = allowed
         self._places = [
-            *(Place(str(folder), "it contains this server's own data, including its token") for folder in own),
-            *(Place(place.path.replace("~", str(home), 1), place.why) for place in PLACES),
+            *(RefusedFolder(str(folder), "it contains this server's own data, including its token") for folder in own),
+            *(RefusedFolder(place.path.replace("~", str(home), 1), place.why) for place in PLACES),
         ]
         self._worktrees = WORKTREES.replace("~", str(home), 1)
 
@@ -118,19 +118,19 @@ class RootPolicy:
             "allowed_roots in ~/.serena/serena_config.yml."
         )
 
-    def _refused(self, root: Path) -> Place | None:
+    def _refused(self, root: Path) -> RefusedFolder | None:
         top = next((folder for folder in (root, *root.parents) if in_git(folder.name)), None)
         if top is not None:
-            return Place(str(top), "it is inside a repository's .git, which configures what git runs")
+            return RefusedFolder(str(top), "it is inside a repository's .git, which configures what git runs")
         if _below(root, self._worktrees) is not None:
             return None
         for place in self._places:
             found = _below(root, place.path)
             if found is not None:
-                return Place(str(found), place.why)
+                return RefusedFolder(str(found), place.why)
         return None
 
-    def _names(self, refused: Place, root: Path) -> bool:
+    def _names(self, refused: RefusedFolder, root: Path) -> bool:
         """Whether `allowed_roots` names the root, or a folder around it that is not wider than what is refused."""
         return any(root.is_relative_to(one) and one.is_relative_to(refused.path) for one in self.allowed)
 

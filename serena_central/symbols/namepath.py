@@ -36,7 +36,7 @@ PATTERN_LIMIT = 1000
 """Characters; no language nests names deeper than this, hostile input does."""
 
 
-class Part(msgspec.Struct, frozen=True):
+class PathPart(msgspec.Struct, frozen=True):
     """One name of a path, and the index of its overload (None: any, or the symbol has none)."""
 
     name: str
@@ -45,7 +45,7 @@ class Part(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         return self.name if self.overload is None else f"{self.name}[{self.overload}]"
 
-    def fits(self, asked: "Part") -> bool:
+    def fits(self, asked: "PathPart") -> bool:
         if self.name == asked.name:
             return asked.overload in (None, self.overload)
         return asked.overload is not None and self.name == str(asked)
@@ -60,13 +60,13 @@ class Reading(msgspec.Struct, frozen=True):
     """What a pattern may mean. `parts` is never empty. `written`: as people write it, so that what leads the containers
     may name the file."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[PathPart, ...]
     absolute: bool
     substring: bool
     written: bool = False
 
     @property
-    def last(self) -> Part:
+    def last(self) -> PathPart:
         return self.parts[-1]
 
     @property
@@ -84,10 +84,10 @@ class Reading(msgspec.Struct, frozen=True):
         """What stands in each file that defines a symbol which fits, or in that file's path: names of containers."""
         return [bare(part.name) for part in self.parts[:-1] if not (self.written and part.name in _HERE)]
 
-    def _is_in(self, own: Part) -> bool:
+    def _is_in(self, own: PathPart) -> bool:
         return self.last.name in own.name and self.last.overload in (None, own.overload)
 
-    def fits(self, path: Sequence[Part], file: str = "") -> bool:
+    def fits(self, path: Sequence[PathPart], file: str = "") -> bool:
         """Whether a symbol whose path is `path` (from the file's top) fits; `file` is the root-relative path."""
         own = path[-1]
         if not (own.fits(self.last) or (self.substring and self._is_in(own))):
@@ -111,17 +111,17 @@ class Pattern(msgspec.Struct, frozen=True):
     substring: bool
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[PathPart, ...]:
         """Of the text as it stands."""
         return self.readings[0].parts
 
     @property
-    def last(self) -> Part:
+    def last(self) -> PathPart:
         """The name in its shortest reading: it stands in each file that defines what is asked for."""
         return self.readings[-1].last
 
     @property
-    def container(self) -> Part | None:
+    def container(self) -> PathPart | None:
         """What is to hold it, in its shortest reading."""
         parts = self.readings[-1].parts
         return parts[-2] if len(parts) > 1 else None
@@ -136,23 +136,23 @@ class Pattern(msgspec.Struct, frozen=True):
         rest = msgspec.structs.replace(reading, parts=reading.parts[1:])
         return reading.parts[0].name, msgspec.structs.replace(self, readings=(rest,))
 
-    def fits(self, path: Sequence[Part], file: str = "") -> bool:
+    def fits(self, path: Sequence[PathPart], file: str = "") -> bool:
         """Whether a symbol fits by any reading."""
         return any(reading.fits(path, file) for reading in self.readings)
 
-    def is_whole(self, path: Sequence[Part]) -> bool:
+    def is_whole(self, path: Sequence[PathPart]) -> bool:
         """Whether it names a symbol's whole path, by the first reading that the symbol fits."""
         fitting = next((reading for reading in self.readings if reading.fits(path)), None)
         return fitting is not None and len(fitting.parts) == len(path)
 
 
-def _contains(container: Part, asked: Part) -> bool:
+def _contains(container: PathPart, asked: PathPart) -> bool:
     """Whether a container is the one asked for: an implementation in Rust counts as its type, a template's
     specialization as the template."""
     return container.fits(asked) or (asked.overload is None and bare(container.name) == bare(asked.name))
 
 
-def _leads_to(modules: Sequence[Part], file: str) -> bool:
+def _leads_to(modules: Sequence[PathPart], file: str) -> bool:
     """Whether these are the names of a file and its folders, or of its folders alone, as far as they go."""
     wanted = [part.name for part in modules if part.name not in _HERE]
     *folders, own = _modules_of(file)
@@ -195,8 +195,8 @@ def _as_written(text: str, literal: Reading) -> list[Reading]:
     return [meant] if meant.parts != literal.parts else []
 
 
-def _parse_part(text: str) -> Part:
+def _parse_part(text: str) -> PathPart:
     match = _PART.fullmatch(text)
     if match is None or match["index"] is None:
-        return Part(text)
-    return Part(match["name"], int(match["index"]))
+        return PathPart(text)
+    return PathPart(match["name"], int(match["index"]))

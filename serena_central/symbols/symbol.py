@@ -11,7 +11,7 @@ import msgspec
 
 from serena_central.core.text import Position, Range
 from serena_central.lsp.answers import DocumentSymbol
-from serena_central.symbols.namepath import Part, split_name
+from serena_central.symbols.namepath import PathPart, split_name
 
 
 class Symbol(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -46,12 +46,12 @@ class Symbol(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return Position(self.name_line, self.name_column)
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[PathPart]:
         """Its own part of the name path: several where its name or its scope hold a `/`."""
         if not self.scope and "/" not in self.name:
-            return [Part(self.name, self.overload)]
+            return [PathPart(self.name, self.overload)]
         *containers, own = split_name(f"{self.scope}/{self.name}")
-        return [*map(Part, containers), Part(own, self.overload)]
+        return [*map(PathPart, containers), PathPart(own, self.overload)]
 
 
 class FileSymbols(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -61,9 +61,9 @@ class FileSymbols(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     symbols: tuple[Symbol, ...]
     cut: bool = False
 
-    def path(self, place: int) -> list[Part]:
+    def path(self, place: int) -> list[PathPart]:
         """The name path of the symbol at `place`, from the file's top."""
-        parts: list[Part] = []
+        parts: list[PathPart] = []
         while place >= 0:
             symbol = self.symbols[place]
             parts.extend(reversed(symbol.parts))

@@ -15,7 +15,7 @@ KEPT_ITEMS = 30_000
 """Of all answers together: some 30 MB of references with the lines around them. A longer answer is not kept."""
 
 
-class Kept(NamedTuple):
+class KeptAnswer(NamedTuple):
     """An answer, its notes, and the state of the projects that it was true of."""
 
     state: Hashable
@@ -30,9 +30,11 @@ class KeptAnswers:
     """Newest answers by what was asked. Belongs to the event loop's thread."""
 
     def __init__(self) -> None:
-        self._answers: Lru[Hashable, Kept] = Lru(KEPT_ANSWERS, max_size=KEPT_ITEMS, size_of=lambda kept: kept.items)
+        self._answers: Lru[Hashable, KeptAnswer] = Lru(
+            KEPT_ANSWERS, max_size=KEPT_ITEMS, size_of=lambda kept: kept.items
+        )
 
-    def get(self, question: Hashable) -> Kept | None:
+    def get(self, question: Hashable) -> KeptAnswer | None:
         """The last answer to a question, whether or not it is still true."""
         self._drop_old()
         return self._answers.get(question)
@@ -40,7 +42,7 @@ class KeptAnswers:
     def keep(self, question: Hashable, state: Hashable, value: Any, items: int, notes: Sequence[str]) -> None:
         """Keeps an answer in place of the one before; `items` is how much there is of it."""
         self._drop_old()
-        self._answers[question] = Kept(state, value, items, notes, time.monotonic())
+        self._answers[question] = KeptAnswer(state, value, items, notes, time.monotonic())
 
     def _drop_old(self) -> None:
         now = time.monotonic()

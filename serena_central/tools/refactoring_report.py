@@ -12,7 +12,7 @@ import anyio.to_thread
 
 from serena_central.analysis.dependencies import node_namer
 from serena_central.analysis.graph import analyse, graph_of
-from serena_central.analysis.module_graph import Area, Part, collect_modules
+from serena_central.analysis.module_graph import Area, ModulePart, collect_modules
 from serena_central.analysis.validation import Extent
 from serena_central.core.clock import utc
 from serena_central.core.errors import PathError, SerenaCentralError, UndoRefused
@@ -82,9 +82,9 @@ def _before(known: Baseline | None, began: float | None) -> Counter[str] | None:
     return known.found if known is not None and (began is None or known.at <= began) else None
 
 
-async def _parts(call: ToolCall, made: Sequence[EditRow]) -> list[Part]:
+async def _parts(call: ToolCall, made: Sequence[EditRow]) -> list[ModulePart]:
     """Projects that were changed or asked about, those of a super-repo by their place in it."""
-    registry, parts = call.services.projects, list[Part]()
+    registry, parts = call.services.projects, list[ModulePart]()
     roots = dict.fromkeys([Path(row.project_root) for row in made] + call.services.baselines.roots(call.session.id))
     for root in roots:
         try:
@@ -94,12 +94,12 @@ async def _parts(call: ToolCall, made: Sequence[EditRow]) -> list[Part]:
             continue
         repo = call.services.super_repos.around(root)
         inside = root.relative_to(repo.root).as_posix() if repo and root != repo.root else str(root)[1:]
-        parts.append(Part(Area(project.name, inside), project))
+        parts.append(ModulePart(Area(project.name, inside), project))
     return parts
 
 
 async def _findings(call: ToolCall, area: Area, project: Project) -> dict[Kind, Counter[str]]:
-    where, validation = Extent([Part(Area("", ""), project)]), call.services.validation
+    where, validation = Extent([ModulePart(Area("", ""), project)]), call.services.validation
     broken, unused = (await validation.broken(where)).whole, (await validation.unused(where)).whole
     for note in [*broken.notes, *unused.notes]:
         call.note(f"{quoted(area.name)}: {note}")
@@ -109,7 +109,7 @@ async def _findings(call: ToolCall, area: Area, project: Project) -> dict[Kind, 
 # --- what was changed -------------------------------------------------------------------------------------------------
 
 
-async def _changes(call: ToolCall, made: Sequence[EditRow], parts: Sequence[Part]) -> list[str]:
+async def _changes(call: ToolCall, made: Sequence[EditRow], parts: Sequence[ModulePart]) -> list[str]:
     if not made:
         return ["This session has made no changes."]
     levels = await _levels(call, parts)
@@ -142,7 +142,7 @@ async def _changes(call: ToolCall, made: Sequence[EditRow], parts: Sequence[Part
     ]
 
 
-async def _levels(call: ToolCall, parts: Sequence[Part]) -> dict[str, int]:
+async def _levels(call: ToolCall, parts: Sequence[ModulePart]) -> dict[str, int]:
     """File → its layer in the graph of all projects concerned."""
     collected = await collect_modules(parts, call.services.collections)
     areas = [part.area for part in parts]
@@ -151,7 +151,7 @@ async def _levels(call: ToolCall, parts: Sequence[Part]) -> dict[str, int]:
     return {path: number for number, layer in enumerate(layers) for path in layer}
 
 
-async def _symbols(call: ToolCall, made: Sequence[EditRow], parts: Sequence[Part]) -> dict[str, list[str]]:
+async def _symbols(call: ToolCall, made: Sequence[EditRow], parts: Sequence[ModulePart]) -> dict[str, list[str]]:
     """File → symbols in which something was changed that still stands."""
     by_root = {str(part.project.root): part for part in parts}
     found: dict[str, dict[str, None]] = {}

@@ -87,7 +87,7 @@ async def test_an_index_that_stays_incomplete_leads_to_its_project(
     assert (await call(http, "list_dir", project=str(root), relative_path=".")).status_code == 200
     later = Visit(central.central.dashboard.parts, {}, {}, time.time() + overview.INDEXING_S + 1)
     (incomplete,) = (await overview.attention(later)).problems
-    assert incomplete == overview.Problem(
+    assert incomplete == overview.AttentionItem(
         "warning",
         "The index of shop is not complete: 1 of 1 files are pending.",
         "Until then, answers are correct but slower.",

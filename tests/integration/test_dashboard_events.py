@@ -16,7 +16,7 @@ from serena_central.store.rows import Removal, Row
 from serena_central.web.pages import events, statistics
 from serena_central.web.pages.listing import Option
 from serena_central.web.pages.page import Visit
-from serena_central.web.pages.references import Reference
+from serena_central.web.pages.references import PageLink
 from tests.support.browser import Visitor
 from tests.support.central import RunningCentral
 from tests.support.events import Happened, call_finished, edit_applied, project_opened, server_moved
@@ -42,13 +42,13 @@ async def test_an_event_in_the_table_exactly(central: RunningCentral) -> None:
     )
     await recorded(central)
     (row,) = (shown := await events.table(visit(central, kind="server.happened"))).rows
-    assert shown == events.Table([row], "", "", "", filtered=True)
+    assert shown == events.EventsTable([row], "", "", "", filtered=True)
     assert row == events.EventLine(
         id=row.id,
         at=event.at,
         kind="server.happened",
         severity="warning",
-        about=[Reference("ty", ""), Reference("s-1", ""), Reference("shop", "")],
+        about=[PageLink("ty", ""), PageLink("s-1", ""), PageLink("shop", "")],
         text="<b>",
     )
 
@@ -92,7 +92,7 @@ async def test_a_page_shows_the_newest_event_however_slow_the_disk_is(
 
 async def test_the_form_shows_what_was_chosen(central: RunningCentral) -> None:
     shown = await events.filters(visit(central, kind="server.moved", severity="error", project="a&b", before="7"))
-    assert shown == events.Filters(
+    assert shown == events.EventsFilters(
         kinds=[
             Option("", "any", chosen=False),
             *(Option(kind, kind, chosen=False) for kind in events.SUBJECTS),

@@ -91,7 +91,7 @@ async def test_the_page_says_that_nobody_has_looked_yet(central: RunningCentral,
     assert await graph.cycles(asked) == graph.Cycles(False, [], 0)
     assert await graph.spots(asked) == graph.Spots(False, [], [])
     empty = Pager(0, 0, 0, "", "")
-    assert await findings.table(asked) == findings.Table(False, [], empty, 0, 0, 0, 0, [])
+    assert await findings.table(asked) == findings.FindingsTable(False, [], empty, 0, 0, 0, 0, [])
 
 
 async def test_what_uses_what_is_shown_exactly(central: RunningCentral, visitor: Visitor, root: Path) -> None:
@@ -236,7 +236,9 @@ async def test_findings_are_listed_with_their_confidence(central: RunningCentral
         "unused symbol", "shop/line.py", 10, "function forgotten", "its name occurs nowhere else", "high"
     )
     pager = Pager(1, 2, 2, "", "")
-    assert await findings.table(visit(central, root)) == findings.Table(True, [broken, unused], pager, 1, 0, 1, 4, [])
+    assert await findings.table(visit(central, root)) == findings.FindingsTable(
+        True, [broken, unused], pager, 1, 0, 1, 4, []
+    )
     assert (await findings.table(visit(central, root, kind="unused symbol"))).rows == [unused]
     assert (await task(central, root, 1)).found == "1 broken reference, 1 unused symbol"
 

@@ -58,10 +58,12 @@ def row(root: Path, name: str) -> projects.ProjectRow:
 
 async def test_projects_in_the_table_exactly(central: RunningCentral, repo: Path) -> None:
     known = row(repo, "all")
-    assert await projects.table(visit(central)) == projects.Table([known], Pager(1, 1, 1, "", ""), 1, 0)
-    assert await projects.table(visit(central, state="open")) == projects.Table([], Pager(0, 0, 0, "", ""), 1, 0)
+    assert await projects.table(visit(central)) == projects.ProjectsTable([known], Pager(1, 1, 1, "", ""), 1, 0)
+    assert await projects.table(visit(central, state="open")) == projects.ProjectsTable(
+        [], Pager(0, 0, 0, "", ""), 1, 0
+    )
     assert (await projects.table(visit(central, q="nothing like it"))).rows == []
-    assert await projects.filters(visit(central, q="a", state="open")) == projects.Filters(
+    assert await projects.filters(visit(central, q="a", state="open")) == projects.ProjectsFilters(
         "a",
         [Option("", "any", chosen=False), Option("open", "open", chosen=True), Option("known", "known", chosen=False)],
     )

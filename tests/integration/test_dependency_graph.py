@@ -14,7 +14,7 @@ import starlette
 
 from serena_central.analysis import collector
 from serena_central.analysis.collector import Collections
-from serena_central.analysis.reference_queries import Answered, Asked, uses_of
+from serena_central.analysis.reference_queries import Asked, UsesAnswer, uses_of
 from serena_central.analysis.uncertain_places import UncertainPlaces
 from serena_central.core.text import Range
 from tests.support.central import running_central
@@ -102,7 +102,7 @@ async def test_a_graph_tells_how_far_it_is_ends_when_its_caller_hangs_up_and_the
     asked: list[str] = []
 
     async def counted(
-        project: Any, batch: Sequence[Asked], doubts: Any, found: list[Answered | None], **more: Any
+        project: Any, batch: Sequence[Asked], doubts: Any, found: list[UsesAnswer | None], **more: Any
     ) -> None:
         try:
             await uses_of(project, batch, doubts, found, **more)

@@ -14,7 +14,7 @@ from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.message import ServerMessageMetadata
 
 from serena_central.mcp_server.adapter import Adapter
-from serena_central.mcp_server.sender import Connection, Sender
+from serena_central.mcp_server.sender import ClientConnection, Sender
 from tests.support.central import running_parts
 
 pytestmark = pytest.mark.anyio
@@ -62,7 +62,7 @@ async def test_calls_of_a_client_without_http_belong_to_the_session_of_their_sen
     root = tmp_path / "shop"
     root.mkdir()
     (root / "cart.py").write_text("class Cart: ...\n")
-    connection = Connection("c-1") if era == "handshake" else None
+    connection = ClientConnection("c-1") if era == "handshake" else None
     sender = Sender(credential="me", explicit_id="s-1", connection=connection)
     async with running_parts(tmp_path) as central:
         adapter = Adapter(sessions=central.sessions, caller=central.caller, version="0")

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from serena_central.editing.change import FileChange, Operation
-from serena_central.editing.disk import Disk, Place
+from serena_central.editing.disk import Disk, HeldName
 from serena_central.editing.journal import Journal
 from serena_central.editing.transaction import Applier
 from serena_central.files.text import read_text
@@ -17,19 +17,19 @@ class FailingDisk(Disk):
     def __init__(self, fault: Callable[[str, Path], None]) -> None:
         self._fault = fault
 
-    def write(self, place: Place, data: bytes, like: Place | None) -> None:
+    def write(self, place: HeldName, data: bytes, like: HeldName | None) -> None:
         self._fault("write", Path(place.path))
         super().write(place, data, like)
 
-    def replace(self, source: Place, target: Place) -> None:
+    def replace(self, source: HeldName, target: HeldName) -> None:
         self._fault("replace", Path(target.path))
         super().replace(source, target)
 
-    def link(self, source: Place, target: Place) -> None:
+    def link(self, source: HeldName, target: HeldName) -> None:
         self._fault("link", Path(target.path))
         super().link(source, target)
 
-    def remove(self, place: Place) -> None:
+    def remove(self, place: HeldName) -> None:
         self._fault("remove", Path(place.path))
         super().remove(place)
 

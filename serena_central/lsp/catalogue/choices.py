@@ -20,7 +20,7 @@ _FULL = frozenset(ServerSpec.__struct_fields__) - {"name"}
 """Keys of the full form: an entry's own."""
 
 
-class Problem(NamedTuple):
+class ChoiceProblem(NamedTuple):
     """Something that has no effect; `key` is a key of `language_servers`, or a language's name."""
 
     key: str
@@ -32,7 +32,7 @@ class Choices:
 
     def __init__(self, base: Catalogue, asked: Mapping[str, Any]) -> None:
         """`asked` maps a language or server to a server's name, or to a table of its options."""
-        self.problems: list[Problem] = []
+        self.problems: list[ChoiceProblem] = []
         self._base = base
         self._specs: dict[str, ServerSpec] = {}
         self._chosen: dict[str, str] = {}
@@ -42,7 +42,7 @@ class Choices:
             try:
                 self._take(key, asked[key])
             except (ConfigError, msgspec.ValidationError) as error:
-                self.problems.append(Problem(key, _said(error)))
+                self.problems.append(ChoiceProblem(key, _said(error)))
 
     def server_for(self, language: str) -> ServerSpec | None:
         """None where the catalogue has none and the settings name none. Raises: ConfigError."""
@@ -94,7 +94,7 @@ class Choices:
         if named := options.pop("server", None):
             successor = self._base.successor(str(named))
             if successor:
-                self.problems.append(Problem(key, f"{named} is no longer supported; {successor} is used instead"))
+                self.problems.append(ChoiceProblem(key, f"{named} is no longer supported; {successor} is used instead"))
             return self.spec(str(named))
         known = [self.spec(spec.name) for spec in self._base.servers_of(language)]
         if "command" not in options:
@@ -109,7 +109,7 @@ class Choices:
     def _take_server(self, key: str, options: dict[str, Any]) -> None:
         successor = self._base.successor(key)
         if successor:
-            self.problems.append(Problem(key, f"{key} is no longer supported; {successor} is used instead"))
+            self.problems.append(ChoiceProblem(key, f"{key} is no longer supported; {successor} is used instead"))
         name = successor or key
         if name in self._base.servers:
             self._change(key, self._base.server(name), options)
@@ -145,7 +145,7 @@ class Choices:
             check(spec)
             self._specs[base.name] = spec
         if idle := sorted(options.keys() - _FULL - {"command", "args", "env"}):
-            self.problems.append(Problem(key, f"{', '.join(idle)}: unknown option, ignored"))
+            self.problems.append(ChoiceProblem(key, f"{', '.join(idle)}: unknown option, ignored"))
 
 
 def _words(value: Any) -> list[str]:

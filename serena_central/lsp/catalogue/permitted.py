@@ -10,7 +10,7 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from serena_central.core.errors import ConfigError
-from serena_central.lsp.catalogue.choices import Choices, Problem
+from serena_central.lsp.catalogue.choices import ChoiceProblem, Choices
 from serena_central.lsp.catalogue.registry import Catalogue
 from serena_central.lsp.catalogue.spec import ServerSpec
 
@@ -31,7 +31,7 @@ class Permitted:
         self.problems = [*self._chosen.problems]
         if not trusted:
             own = [key for key, value in chosen.items() if value != users.get(key)]
-            self.problems += [Problem(key, NOT_COUNTED) for key in own if self._does_not_count(key, chosen[key])]
+            self.problems += [ChoiceProblem(key, NOT_COUNTED) for key in own if self._does_not_count(key, chosen[key])]
 
     def server_for(self, language: str) -> ServerSpec | None:
         """None where the catalogue has none and the settings name none. Raises: ConfigError."""

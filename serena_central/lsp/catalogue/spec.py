@@ -59,18 +59,18 @@ _EXECUTED: dict[Executed, str] = {
 }
 
 
-class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class CatalogueStruct(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Base of everything read from the catalogue: a misspelt key is an error, not a setting without effect."""
 
 
-class Near(Part, frozen=True):
+class Near(CatalogueStruct, frozen=True):
     """Files that are the language's only below a folder with one of the markers (names or globs)."""
 
     markers: tuple[str, ...]
     files: dict[str, tuple[str, ...]]
 
 
-class Language(Part, frozen=True):
+class Language(CatalogueStruct, frozen=True):
     """A language as people name it in settings; `files` maps LSP language identifier → file name patterns."""
 
     title: str
@@ -97,7 +97,7 @@ class Language(Part, frozen=True):
         return [pattern for table in tables for patterns in table.values() for pattern in patterns]
 
 
-class Launching(Part, frozen=True):
+class Launching(CatalogueStruct, frozen=True):
     """How the process is started. `command[0]` is a `{bin:NAME}`, or a path that a user has set."""
 
     command: tuple[str, ...] = ()
@@ -111,7 +111,7 @@ class Launching(Part, frozen=True):
     """`host:port` where the server listens already (Godot's editor): a relay of ours stands in for its process."""
 
 
-class Roots(Part, frozen=True):
+class Roots(CatalogueStruct, frozen=True):
     """Which folder is the server's root for a file: see `roots.server_root`.
 
     `markers` are groups of file names or globs, the strongest first. `policy`: the nearest ancestor that holds a marker
@@ -124,7 +124,7 @@ class Roots(Part, frozen=True):
     unmarked: str | None = None
 
 
-class Readiness(Part, frozen=True):
+class Readiness(CatalogueStruct, frozen=True):
     """When the server's answers can be believed.
 
     `none`: at once. `progress`: work whose title matches `titles` began, and all of it ended. `log`: a log line matches
@@ -149,7 +149,7 @@ class Readiness(Part, frozen=True):
     """The server starts the work only once a document is open, so the clock starts there."""
 
 
-class Documents(Part, frozen=True):
+class Documents(CatalogueStruct, frozen=True):
     """How the server is notified about documents."""
 
     unopened: tuple[Feature, ...] = ()
@@ -171,7 +171,7 @@ class Documents(Part, frozen=True):
     """How long after didOpen it silently answers as if the document were empty; requests wait that long."""
 
 
-class Naming(Part, frozen=True):
+class Naming(CatalogueStruct, frozen=True):
     """Where what the server lists as symbols differs from what people call the definitions of a file."""
 
     scoped: str = ""
@@ -192,7 +192,7 @@ class Naming(Part, frozen=True):
     value is a function, or by its group `class` a class."""
 
 
-class Watching(Part, frozen=True):
+class Watching(CatalogueStruct, frozen=True):
     """The changes on disk that the server is notified of (workspace/didChangeWatchedFiles)."""
 
     globs: tuple[str, ...] = ()
@@ -205,7 +205,7 @@ class Watching(Part, frozen=True):
     """The server watches the disk on its own and needs no notification."""
 
 
-class InstallRecipe(Part, frozen=True):
+class InstallRecipe(CatalogueStruct, frozen=True):
     """One way to get the program, for `serena-central languages install` and for a person who does it manually.
 
     What pip, npm, go and cargo fetch is pinned exactly, each as its tool spells it: `pyrefly==1.4.1`,
@@ -265,7 +265,7 @@ _PINS = re.compile(r"(?<=.)@[^/@]*$|==.*$|\[.*$")
 """The version behind a package's name, and extras; npm's scopes begin with an @ as well."""
 
 
-class Untrusted(Part, frozen=True):
+class Untrusted(CatalogueStruct, frozen=True):
     """How a server runs so that it executes nothing of its project, where that is not trusted. It is laid over all else
     that is said of the server; the project's own settings for it do not count."""
 
@@ -282,7 +282,7 @@ class Untrusted(Part, frozen=True):
     """What answers may lack, as a clause for its users: `macros are not expanded`."""
 
 
-class ServerSpec(Part, frozen=True):
+class ServerSpec(CatalogueStruct, frozen=True):
     """One server's entry. `name` is what settings and people call it, and the key of everything about it."""
 
     name: str

@@ -24,7 +24,7 @@ _NAMING = (".python-version", "environment.yml", "environment.yaml", "poetry.loc
 """Files that say which environment is the project's."""
 
 
-class Told(NamedTuple):
+class PythonLaunch(NamedTuple):
     """What a server is started with so that it uses an environment: variables, and its settings with what is added."""
 
     env: dict[str, str]
@@ -67,17 +67,17 @@ class ProjectPython:
         self._watched = None
         self.notes = {}
 
-    def tell(self, spec: ServerSpec, settings: dict[str, Any]) -> Told:
+    def tell(self, spec: ServerSpec, settings: dict[str, Any]) -> PythonLaunch:
         """What a server with these settings of the user's is started with."""
         environment = self._of(spec)
         match spec.environment:
             case "python":
-                return Told(environment.env, settings)
+                return PythonLaunch(environment.env, settings)
             case "interpreter" if environment.folder or not environment.named_by:
                 program = environment.interpreter or NO_INTERPRETER
-                return Told({}, merged({"python": {"pythonPath": str(program)}}, settings))
+                return PythonLaunch({}, merged({"python": {"pythonPath": str(program)}}, settings))
             case _:
-                return Told({}, settings)
+                return PythonLaunch({}, settings)
 
     def asked(self, spec: ServerSpec) -> None:
         """Notes what is said of a server's answers."""

@@ -40,7 +40,7 @@ from serena_central.projects.editing.edit_records import Recorded, check_targets
 from serena_central.projects.editing.joint_edits import check_allowed, write_edit
 from serena_central.symbols.index import Hit
 from serena_central.symbols.symbol import Symbol
-from serena_central.symbols.syntax.messages import Declared, Edit
+from serena_central.symbols.syntax.messages import Declared, SyntaxEdit
 
 logger = logging.getLogger(__name__)
 
@@ -134,7 +134,7 @@ class Edits:
         read: Callable[[str], Awaitable[FileText]],
         settled: Callable[[str, str], Awaitable[tuple[Hit, FileText]]],
         declared: Callable[[str, Text, Symbol], Awaitable[Declared | None]],
-        damage: Callable[[str, Text, Edit], Awaitable[str]],
+        damage: Callable[[str, Text, SyntaxEdit], Awaitable[str]],
         applied: Callable[[AppliedEdit], None],
         written_outside: Callable[[Sequence[Path]], None],
         access: Access,
@@ -204,7 +204,7 @@ class Edits:
         """Raises EditRefused for an edit that would break the syntax of what stands around it."""
         if "\0" in edit.new_text:
             return  # what writes it refuses it
-        problem = await self._damage(site.hit.path, site.text, Edit(*edit, is_deletion))
+        problem = await self._damage(site.hit.path, site.text, SyntaxEdit(*edit, is_deletion))
         if problem:
             what = "deleted" if is_deletion else "replaced"
             raise EditRefused(

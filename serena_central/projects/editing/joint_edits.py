@@ -53,7 +53,7 @@ class _Decision:
         self.written: dict[Path, Written] = {}
 
 
-class Part:
+class ProjectPart:
     """One project's part in a joint edit."""
 
     def __init__(self, root: Path, decision: _Decision) -> None:
@@ -83,10 +83,10 @@ class Part:
         return self.made, self._decision.written
 
 
-_part: ContextVar[Part | None] = ContextVar("part", default=None)
+_part: ContextVar[ProjectPart | None] = ContextVar("part", default=None)
 
 
-def joint_part() -> Part | None:
+def joint_part() -> ProjectPart | None:
     """The part that an edit made by this task belongs to; None for one by itself."""
     part = _part.get()
     return part if part is not None and not part.ready.is_set() else None
@@ -151,7 +151,7 @@ class _Joint(Generic[T]):
 
     def __init__(self) -> None:
         self._decision = _Decision()
-        self._parts: list[Part] = []
+        self._parts: list[ProjectPart] = []
         self._failure: Exception | None = None
         self._results: dict[Path, T | SerenaCentralError] = {}
 
@@ -159,7 +159,7 @@ class _Joint(Generic[T]):
         async with anyio.create_task_group() as tasks:
             try:
                 for root in sorted(works):
-                    part = Part(root, self._decision)
+                    part = ProjectPart(root, self._decision)
                     self._parts.append(part)
                     tasks.start_soon(self._work, part, works[root])
                     await part.ready.wait()
@@ -173,7 +173,7 @@ class _Joint(Generic[T]):
             raise self._failure
         return self._results
 
-    async def _work(self, part: Part, work: Callable[[], Awaitable[T]]) -> None:
+    async def _work(self, part: ProjectPart, work: Callable[[], Awaitable[T]]) -> None:
         _part.set(part)
         try:
             self._results[part.root] = await work()
@@ -184,7 +184,7 @@ class _Joint(Generic[T]):
         finally:
             part.ready.set()
 
-    async def _write(self, parts: Sequence[Part]) -> None:
+    async def _write(self, parts: Sequence[ProjectPart]) -> None:
         """Writes what all parts have planned, and records it: the first part last, so that its record implies the
         others'."""
         planned = [part.planned for part in parts if part.planned is not None]

@@ -15,7 +15,7 @@ from serena_central.core.errors import ConfigError
 from serena_central.core.pacing import paced
 from serena_central.files.tree import Change
 from serena_central.lsp.catalogue import ServerSpec, catalogue
-from serena_central.lsp.catalogue.choices import Problem
+from serena_central.lsp.catalogue.choices import ChoiceProblem
 from serena_central.lsp.catalogue.permitted import Permitted
 from serena_central.lsp.detection import Detection
 from serena_central.lsp.roots import MarkerNames
@@ -198,7 +198,7 @@ class LanguageSelection:
         try:
             return catalogue().language(name)
         except ConfigError as error:
-            self.problems.append(Problem("languages", error.problem))
+            self.problems.append(ChoiceProblem("languages", error.problem))
             return name
 
     def share(self, server: str) -> str | None:

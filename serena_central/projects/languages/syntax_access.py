@@ -15,7 +15,7 @@ from serena_central.symbols.indexing.symbol_source import Outline, Read
 from serena_central.symbols.symbol import Symbol
 from serena_central.symbols.syntax import headers
 from serena_central.symbols.syntax.grammars import Grammar, grammar_of
-from serena_central.symbols.syntax.messages import Claimed, Declared, Edit, Occurrence, Packed
+from serena_central.symbols.syntax.messages import Claimed, Declared, Occurrence, Packed, SyntaxEdit
 from serena_central.symbols.syntax.reader import SyntaxReader, check_length, encoded
 from serena_central.symbols.syntax.skimming import longest
 
@@ -133,7 +133,7 @@ class SyntaxAccess:
             logger.warning("cannot determine whether %s of %s is complete: %s", symbol.name, path, error)
             return None
 
-    async def damage(self, path: str, text: Text, edit: Edit) -> str:
+    async def damage(self, path: str, text: Text, edit: SyntaxEdit) -> str:
         """What an edit of a text of a root-relative path breaks in its syntax; empty if nothing, or not known."""
         if self._reader is None or self.grammar(path) is None:
             return ""

@@ -36,7 +36,7 @@ from serena_central.projects.navigation.candidates import Candidates
 from serena_central.projects.navigation.closed_text import ClosedText
 from serena_central.projects.navigation.common_names import is_common
 from serena_central.projects.navigation.consistency import Steady
-from serena_central.projects.navigation.possible_references import BRIEF, Examined, Limits, Place, Possible
+from serena_central.projects.navigation.possible_references import BRIEF, Examined, Limits, PlaceInCode, Possible
 from serena_central.projects.navigation.symbol_views import (
     DiagnosticView,
     HierarchyNode,
@@ -180,7 +180,7 @@ class Navigation:
         """The language of a root-relative path, if this project serves it."""
         return self._languages.language_of(path)
 
-    async def named(self, places: Sequence[Place]) -> list[str]:
+    async def named(self, places: Sequence[PlaceInCode]) -> list[str]:
         """Places as `path:line in name path`, lines 0-based."""
         await self._indexer.ensure({place.path for place in places})
         said: list[str] = []
@@ -200,7 +200,7 @@ class Navigation:
         return await self._possible.in_code(hit)
 
     async def _possible_references(self, hit: Hit, examined: Examined, within: str) -> PossibleReferences:
-        def inside(places: Iterable[Place]) -> list[Place]:
+        def inside(places: Iterable[PlaceInCode]) -> list[PlaceInCode]:
             return [place for place in places if is_below(place.path, within)]
 
         possible = inside(examined.possible)

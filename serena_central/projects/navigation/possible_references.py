@@ -65,7 +65,7 @@ FIRST_S = 4.0
 """So many places are asked about even on a busy machine, where starting to parse takes a second, within this time."""
 
 
-class Place(NamedTuple):
+class PlaceInCode(NamedTuple):
     """A word in a file, by its root-relative path."""
 
     path: str
@@ -81,15 +81,15 @@ class Examined(msgspec.Struct):
     `definitions`, `strings` and `comments`: where it names another symbol, or stands in such.
     """
 
-    references: list[Place] = []
-    possible: dict[Place, Why] = {}
-    elsewhere: dict[Place, Sequence[Location]] = {}
-    patterns: set[Place] = set()
-    unexamined: list[Place] = []
-    definitions: list[Place] = []
-    strings: list[Place] = []
-    comments: list[Place] = []
-    code: dict[str, list[Place]] = {}
+    references: list[PlaceInCode] = []
+    possible: dict[PlaceInCode, Why] = {}
+    elsewhere: dict[PlaceInCode, Sequence[Location]] = {}
+    patterns: set[PlaceInCode] = set()
+    unexamined: list[PlaceInCode] = []
+    definitions: list[PlaceInCode] = []
+    strings: list[PlaceInCode] = []
+    comments: list[PlaceInCode] = []
+    code: dict[str, list[PlaceInCode]] = {}
     """Path → its places in code, of the files of which it is known what the places stand in."""
 
     @property
@@ -127,8 +127,8 @@ class Possible:
         for path, spans in places.items():
             if all(one.kind is not None for one in spans):
                 found.code[path] = self._in_code(path, spans, {}, found)
-        answers: dict[Place, Sequence[Location] | None] = {}
-        todo = [Place(path, one.range) for path, spans in places.items() for one in spans]
+        answers: dict[PlaceInCode, Sequence[Location] | None] = {}
+        todo = [PlaceInCode(path, one.range) for path, spans in places.items() for one in spans]
         first = dict(islice(places.items(), FILES_AT_ONCE))
         with anyio.move_on_after(FIRST_S):
             await self._look(hit, first, answers, found, min(FIRST_PLACES, limits.places))
@@ -155,7 +155,7 @@ class Possible:
                 parsed = await self._by_grammar(path, hit.symbol.name)
                 found.code[path] = self._in_code(path, spans, parsed, found)
             else:
-                found.unexamined += [Place(path, one.range) for one in spans]
+                found.unexamined += [PlaceInCode(path, one.range) for one in spans]
         return found
 
     async def may_override(self, hit: Hit) -> bool:
@@ -178,7 +178,7 @@ class Possible:
         self,
         hit: Hit,
         places: Candidates,
-        answers: dict[Place, Sequence[Location] | None],
+        answers: dict[PlaceInCode, Sequence[Location] | None],
         found: Examined,
         most: int,
     ) -> None:
@@ -199,13 +199,13 @@ class Possible:
 
     def _in_code(
         self, path: str, spans: Iterable[Candidate], parsed: Mapping[Position, Occurrence], found: Examined
-    ) -> list[Place]:
+    ) -> list[PlaceInCode]:
         """Those places of a file that are neither in a string nor in a comment, nor define another symbol and nothing
         else; the others are noted. `parsed`: what the grammar says of those of which it had to be asked."""
         defined = self._defined_in(path)
-        code: list[Place] = []
+        code: list[PlaceInCode] = []
         for span, known in spans:
-            place, one = Place(path, span), parsed.get(span.start)
+            place, one = PlaceInCode(path, span), parsed.get(span.start)
             kind = known or (one.kind if one else "code")
             if kind == "string":
                 found.strings.append(place)
@@ -233,7 +233,7 @@ class Possible:
             return ()
         return {symbol.name_position for symbol in self._index.file(path).symbols}
 
-    async def _ask(self, places: Sequence[Place], answers: dict[Place, Sequence[Location] | None]) -> None:
+    async def _ask(self, places: Sequence[PlaceInCode], answers: dict[PlaceInCode, Sequence[Location] | None]) -> None:
         """Place → its definitions; None if unknown. Fills `answers` until it is cancelled."""
         for _, group in groupby(places, key=lambda place: self._languages.workplace_of(place.path)):
             batch = list(group)
@@ -243,7 +243,10 @@ class Possible:
                 answers |= {place: None for place in batch if place not in answers}
 
     async def _ask_server(
-        self, places: Sequence[Place], answers: dict[Place, Sequence[Location] | None], server: LanguageServer
+        self,
+        places: Sequence[PlaceInCode],
+        answers: dict[PlaceInCode, Sequence[Location] | None],
+        server: LanguageServer,
     ) -> None:
         todo = groupby((place for place in places if place not in answers), key=lambda place: place.path)
         queue = iter([(path, some) for path, group in todo for some in _pieces(list(group))])
@@ -271,7 +274,7 @@ class Possible:
     async def _judge(
         self,
         hit: Hit,
-        place: Place,
+        place: PlaceInCode,
         locations: Sequence[Location] | None,
         same_hierarchy: SameHierarchy,
         found: Examined,
@@ -290,7 +293,7 @@ class Possible:
             if place.range.start in self._defined_in(place.path):
                 found.definitions.append(place)
 
-    def _is_made_up(self, place: Place, locations: Sequence[Location], found: Examined) -> bool:
+    def _is_made_up(self, place: PlaceInCode, locations: Sequence[Location], found: Examined) -> bool:
         """Whether a place leads to itself because the server knows nothing else: C's implicit declarations in a file
         that it can't know, and variables that take their value from a field of something without a type."""
         here = self._root / place.path, place.range.start
@@ -298,7 +301,7 @@ class Possible:
         return to_itself and (place in found.patterns or self._languages.instead(place.path) is not None)
 
     async def _among_kin(
-        self, hit: Hit, place: Place, locations: Sequence[Location], same_hierarchy: SameHierarchy
+        self, hit: Hit, place: PlaceInCode, locations: Sequence[Location], same_hierarchy: SameHierarchy
     ) -> bool:
         for location in locations:
             target = self._defined_at(location)
@@ -354,6 +357,6 @@ def _batches(paths: Iterable[str], sorted_out: Collection[str]) -> Iterator[list
         yield batch
 
 
-def _pieces(places: Sequence[Place]) -> Iterator[Sequence[Place]]:
+def _pieces(places: Sequence[PlaceInCode]) -> Iterator[Sequence[PlaceInCode]]:
     for start in range(0, len(places), PLACES_AT_ONCE):
         yield places[start : start + PLACES_AT_ONCE]

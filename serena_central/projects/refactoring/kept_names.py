@@ -12,7 +12,7 @@ from serena_central.core.text import Position
 from serena_central.editing.rename import Rename
 from serena_central.lsp.answers import Location
 from serena_central.projects.navigation.navigation import Navigation
-from serena_central.projects.navigation.possible_references import Place
+from serena_central.projects.navigation.possible_references import PlaceInCode
 
 Named = tuple[str, Position]
 """A root-relative path, and where a name begins in it."""
@@ -22,9 +22,9 @@ class LeftOut(NamedTuple):
     """Places that a rename was to add: those that lead to what it changes, those that may mean the symbol, those that
     declare something else. What goes on under the old name is in none."""
 
-    meant: list[Place]
-    unknown: list[Place]
-    declaring: list[Place]
+    meant: list[PlaceInCode]
+    unknown: list[PlaceInCode]
+    declaring: list[PlaceInCode]
 
 
 class KeptNames:
@@ -42,7 +42,7 @@ class KeptNames:
     async def left_out(self) -> LeftOut:
         """Places that do not lead to what keeps the old name. Raises LanguageServerError."""
         found = LeftOut([], [], [])
-        for place in (Place(*added) for added in self._rename.added):
+        for place in (PlaceInCode(*added) for added in self._rename.added):
             named = place.path, place.range.start
             if not await self._is_kept(named):
                 locations, _ = await self._navigation.leads(*named)

@@ -13,7 +13,7 @@ from serena_central.editing.plan import TextEdit
 from serena_central.editing.rename import Rename
 from serena_central.lsp.answers import Location
 from serena_central.projects.navigation.navigation import Navigation
-from serena_central.projects.navigation.possible_references import Place
+from serena_central.projects.navigation.possible_references import PlaceInCode
 from serena_central.symbols.syntax.grammars import SHORTHANDS
 
 _MEMBER = re.compile(r"[.#]\s*\Z")
@@ -21,8 +21,8 @@ _MEMBER = re.compile(r"[.#]\s*\Z")
 
 
 def handed_on(
-    rename: Rename, elsewhere: Mapping[Place, Sequence[Location]], navigation: Navigation, new: str
-) -> list[Place]:
+    rename: Rename, elsewhere: Mapping[PlaceInCode, Sequence[Location]], navigation: Navigation, new: str
+) -> list[PlaceInCode]:
     """Places that lead to what a rename gives the new name alone, and that it does not change."""
     given = {(path, edit.range.start) for path, some in rename.edits.items() for edit in some if edit.new_text == new}
     return [

@@ -22,7 +22,7 @@ from serena_central.projects.editing.edits import NOTHING_SEEN, Edited, Edits, M
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.navigation.common_names import is_unusual
 from serena_central.projects.navigation.navigation import Navigation
-from serena_central.projects.navigation.possible_references import THOROUGH, Examined, Place
+from serena_central.projects.navigation.possible_references import THOROUGH, Examined, PlaceInCode
 from serena_central.projects.navigation.symbol_views import Uses
 from serena_central.projects.refactoring.deletion import deletion
 from serena_central.projects.refactoring.kept_names import KeptNames
@@ -225,7 +225,7 @@ class Refactoring:
         """The same about one symbol that goes with the `whole`."""
         known = await self._navigation.uses(hit)
         examined = await self._navigation.examine(hit, known, THOROUGH)
-        listed = [Place(path, span) for path, spans in known.places.items() for span in spans]
+        listed = [PlaceInCode(path, span) for path, spans in known.places.items() for span in spans]
         found = {
             "It is referenced in": [*listed, *examined.references],
             "The language server cannot rule out references in": list(examined.possible),
@@ -287,7 +287,7 @@ class Refactoring:
         """Where the old name stands besides the places that are renamed."""
         renamed = {(path, edit.range.start) for path, edits in rename.edits.items() for edit in edits}
 
-        def lines(places: Iterable[Place]) -> list[str]:
+        def lines(places: Iterable[PlaceInCode]) -> list[str]:
             kept = (place for place in places if (place.path, place.range.start) not in renamed)
             return list(dict.fromkeys(f"{place.path}:{place.range.start.line0}" for place in kept))
 
@@ -333,7 +333,7 @@ def _with_notes(edited: Edited, notes: Sequence[str]) -> Edited:
     return msgspec.structs.replace(edited, consequences=both)
 
 
-def _is_within(place: Place, hit: Hit) -> bool:
+def _is_within(place: PlaceInCode, hit: Hit) -> bool:
     return place.path == hit.path and hit.symbol.range.encloses(place.range)
 
 
@@ -371,7 +371,7 @@ def _check_usable(hit: Hit, proposal: WorkspaceEdit) -> None:
         )
 
 
-def _places(hit: Hit, known: Uses, found: Iterable[Place]) -> dict[str, list[Range]]:
+def _places(hit: Hit, known: Uses, found: Iterable[PlaceInCode]) -> dict[str, list[Range]]:
     """Where a symbol is named, its definition included, by file; `found`: references that the server did not list."""
     places = {path: list(spans) for path, spans in known.places.items()}
     places.setdefault(hit.path, []).insert(0, _name_range(hit))

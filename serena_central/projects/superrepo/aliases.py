@@ -16,14 +16,14 @@ _IMPORT = re.compile(
 _BOUND_TO_DEFAULT = re.compile(r"^(?P<name>[\w$]+)|\bdefault\s+as\s+(?P<other>[\w$]+)")
 
 
-class Names(NamedTuple):
+class Aliases(NamedTuple):
     """`plain` are words that may mean the symbol wherever they stand; `default`: it is a module's default export."""
 
     plain: frozenset[str]
     default: bool
 
 
-def exported(name: str, texts: Iterable[str]) -> Names:
+def exported(name: str, texts: Iterable[str]) -> Aliases:
     """By which names the texts of a project hand on a symbol of it."""
     plain = {name}
     default = name == DEFAULT
@@ -35,10 +35,10 @@ def exported(name: str, texts: Iterable[str]) -> Names:
     for text in texts:
         default = default or by_default.search(text) is not None
         plain |= _renamed(text, [name])
-    return Names(frozenset(plain - {DEFAULT}), default)
+    return Aliases(frozenset(plain - {DEFAULT}), default)
 
 
-def bound(text: str, names: Names, modules: Collection[str]) -> frozenset[str]:
+def bound(text: str, names: Aliases, modules: Collection[str]) -> frozenset[str]:
     """By which words a file may mean the symbol; `modules` are names of the package that declares it."""
     words = names.plain | _renamed(text, names.plain)
     if names.default:
@@ -50,7 +50,7 @@ def bound(text: str, names: Names, modules: Collection[str]) -> frozenset[str]:
     return frozenset(words - {DEFAULT})
 
 
-def pattern(words: Collection[str], names: Names) -> re.Pattern[str]:
+def pattern(words: Collection[str], names: Aliases) -> re.Pattern[str]:
     """Finds the words in a file; `default` only where it stands for a member of a module."""
     alternatives = "|".join(map(re.escape, sorted(words)))
     member = r"|(?<=\.)default(?![\w$])|(?<![\w$])default(?=\s+as\b)" if names.default else ""

@@ -42,14 +42,14 @@ _PARTS_OF_ONE = re.compile(r"^\s*\[workspace|\"workspaces\"\s*:|<modules>", re.M
 _PROJECT = re.compile(r"^\s*project\s*\(", re.MULTILINE | re.IGNORECASE)
 
 
-class Candidate(NamedTuple):
+class ModuleCandidate(NamedTuple):
     """A folder that is probably a module. `path` is relative to the root, POSIX; `found_by` names the file."""
 
     path: str
     found_by: str
 
 
-class LeftOut(NamedTuple):
+class SkippedFolder(NamedTuple):
     """A folder that is not a module, and why."""
 
     path: str
@@ -57,8 +57,8 @@ class LeftOut(NamedTuple):
 
 
 class Discovered(NamedTuple):
-    modules: list[Candidate]
-    left_out: list[LeftOut]
+    modules: list[ModuleCandidate]
+    left_out: list[SkippedFolder]
 
 
 def discover(root: Path) -> Discovered:
@@ -78,7 +78,7 @@ def discover(root: Path) -> Discovered:
     _by_manifests(root, files, found, left_out)
     modules = _outermost(root, found, files, left_out)
     _rest(files, modules, left_out)
-    return Discovered(modules, [LeftOut(path, left_out[path]) for path in sorted(left_out)])
+    return Discovered(modules, [SkippedFolder(path, left_out[path]) for path in sorted(left_out)])
 
 
 def _nested(root: Path, scan: TreeScan, found: dict[str, str], left_out: dict[str, str]) -> None:
@@ -121,7 +121,9 @@ def _is_package(folder: Path, manifest: str) -> bool:
     return True
 
 
-def _outermost(root: Path, found: dict[str, str], files: Iterable[str], left_out: dict[str, str]) -> list[Candidate]:
+def _outermost(
+    root: Path, found: dict[str, str], files: Iterable[str], left_out: dict[str, str]
+) -> list[ModuleCandidate]:
     """Without folders in others. One that holds modules and no code beside them is none itself, unless they are one
     workspace."""
     own, inner = Counter[str](), Counter[str]()
@@ -137,10 +139,10 @@ def _outermost(root: Path, found: dict[str, str], files: Iterable[str], left_out
     for path in list(modules):
         if outer := _above(path, modules):
             left_out[path] = f"has a {modules[path]}, but is part of {outer[0]}"
-    return [Candidate(path, modules[path]) for path in sorted(modules) if not _above(path, modules)]
+    return [ModuleCandidate(path, modules[path]) for path in sorted(modules) if not _above(path, modules)]
 
 
-def _rest(files: Iterable[str], modules: Iterable[Candidate], left_out: dict[str, str]) -> None:
+def _rest(files: Iterable[str], modules: Iterable[ModuleCandidate], left_out: dict[str, str]) -> None:
     """Code beside all modules, by folder at the root."""
     known = {module.path for module in modules}
     count = Counter[str]()

@@ -17,7 +17,7 @@ from serena_central.core.quoting import escaped
 from serena_central.files.text import read_quickly
 from serena_central.lsp.catalogue import catalogue
 from serena_central.lsp.detection import Detection
-from serena_central.projects.superrepo.discovery import LeftOut, discover, files_of
+from serena_central.projects.superrepo.discovery import SkippedFolder, discover, files_of
 
 PROJECT_FILE = ".serena/project.yml"
 
@@ -67,7 +67,7 @@ class Proposal(msgspec.Struct, frozen=True):
     modules: list[ProposedModule]
     routing_hints: dict[str, list[str]]
     default_module: str | None
-    left_out: list[LeftOut]
+    left_out: list[SkippedFolder]
 
     def as_yaml(self) -> str:
         """The file, with a comment on where each module was found."""

@@ -16,7 +16,7 @@ from serena_central.symbols.index import Hit
 ASKED_AT_ONCE = 4
 
 
-class Place(NamedTuple):
+class SiblingPlace(NamedTuple):
     """A name in a file of a module."""
 
     path: str
@@ -28,14 +28,14 @@ class Leads(NamedTuple):
     """The places asked about, with their definitions. `unresolved` ones have none; `note`: what may be missing and
     why."""
 
-    found: list[tuple[Place, Sequence[Location]]]
-    unresolved: list[Place]
+    found: list[tuple[SiblingPlace, Sequence[Location]]]
+    unresolved: list[SiblingPlace]
     note: str | None
 
 
 async def places_of(
     project: Project, files: Iterable[str], word: re.Pattern[str], names: Collection[str]
-) -> AsyncIterator[Place]:
+) -> AsyncIterator[SiblingPlace]:
     """Where the names stand in the files, among the words that `word` finds."""
     for path in files:
         try:
@@ -44,19 +44,19 @@ async def places_of(
             continue
         for match in word.finditer(text.content):
             if match[0] in names:
-                yield Place(path, text.position(match.start()), match[0])
+                yield SiblingPlace(path, text.position(match.start()), match[0])
 
 
 async def leads_of(
-    project: Project, places: Iterable[Place], *, turn: Callable[[], Awaitable[None]] | None = None
+    project: Project, places: Iterable[SiblingPlace], *, turn: Callable[[], Awaitable[None]] | None = None
 ) -> Leads:
     """Asks the module's server where places lead; before each question `turn` is awaited.
 
     Raises LanguageServerError.
     """
     queue = iter(places)
-    found: list[tuple[Place, Sequence[Location]]] = []
-    unresolved: list[Place] = []
+    found: list[tuple[SiblingPlace, Sequence[Location]]] = []
+    unresolved: list[SiblingPlace] = []
     notes: dict[str, None] = {}
     failures: list[LanguageServerError] = []
 

@@ -20,7 +20,7 @@ from serena_central.lsp.answers import Location
 from serena_central.projects.project import Project
 from serena_central.projects.superrepo.collected_sibling_references import is_copy
 from serena_central.projects.superrepo.mentions import mentions
-from serena_central.projects.superrepo.sibling_definitions import Leads, Place, declared_at, leads_of, places_of
+from serena_central.projects.superrepo.sibling_definitions import Leads, SiblingPlace, declared_at, leads_of, places_of
 from serena_central.projects.superrepo.sibling_references import Declaration
 from serena_central.symbols.syntax.messages import Kind, Occurrence, Shorthand
 
@@ -36,14 +36,14 @@ class SiblingPlaces(NamedTuple):
     gives symbols of its own that name, overrides and implementations among them.
     """
 
-    references: Sequence[Place] = ()
-    possible: Sequence[Place] = ()
-    strings: Sequence[Place] = ()
-    comments: Sequence[Place] = ()
-    unasked: Sequence[Place] = ()
+    references: Sequence[SiblingPlace] = ()
+    possible: Sequence[SiblingPlace] = ()
+    strings: Sequence[SiblingPlace] = ()
+    comments: Sequence[SiblingPlace] = ()
+    unasked: Sequence[SiblingPlace] = ()
     mentions: bool = True
     note: str | None = None
-    definitions: Sequence[Place] = ()
+    definitions: Sequence[SiblingPlace] = ()
 
 
 async def places_in(sibling: Project, declared: Declaration) -> SiblingPlaces:
@@ -56,8 +56,8 @@ async def places_in(sibling: Project, declared: Declaration) -> SiblingPlaces:
     word = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
     places = [place async for place in places_of(sibling, files, word, {name})]
     words = {path: await _words(sibling, path, name) for path in dict.fromkeys(place.path for place in places)}
-    by_kind: dict[Kind, list[Place]] = {"code": [], "string": [], "comment": []}
-    shorthands: dict[Place, Shorthand] = {}
+    by_kind: dict[Kind, list[SiblingPlace]] = {"code": [], "string": [], "comment": []}
+    shorthands: dict[SiblingPlace, Shorthand] = {}
     for place in places:
         found = words[place.path].get(place.position)
         by_kind[found.kind if found else "code"].append(place)
@@ -80,12 +80,12 @@ async def places_in(sibling: Project, declared: Declaration) -> SiblingPlaces:
     )
 
 
-def range_of(place: Place) -> Range:
+def range_of(place: SiblingPlace) -> Range:
     start = place.position
     return Range(start, Position(start.line0, start.column + len(place.name)))
 
 
-def shown(places: Sequence[Place]) -> list[str]:
+def shown(places: Sequence[SiblingPlace]) -> list[str]:
     """Places as `path:line`, lines 0-based."""
     return list(dict.fromkeys(f"{place.path}:{place.position.line0}" for place in places))
 
@@ -114,7 +114,7 @@ async def _words(sibling: Project, path: str, name: str) -> Mapping[Position, Oc
         return {}
 
 
-async def _defined(sibling: Project, places: Sequence[Place]) -> list[Place]:
+async def _defined(sibling: Project, places: Sequence[SiblingPlace]) -> list[SiblingPlace]:
     """Those of the places that are the names of the sibling's own symbols."""
     files, _ = await sibling.symbols_of(list(dict.fromkeys(place.path for place in places)))
     names = {(path, symbol.name_position) for path, file in files.items() for symbol in file.symbols}
@@ -122,11 +122,11 @@ async def _defined(sibling: Project, places: Sequence[Place]) -> list[Place]:
 
 
 async def _meant(
-    sibling: Project, declared: Declaration, leads: Leads, shorthands: Mapping[Place, Shorthand]
-) -> dict[Place, bool]:
+    sibling: Project, declared: Declaration, leads: Leads, shorthands: Mapping[SiblingPlace, Shorthand]
+) -> dict[SiblingPlace, bool]:
     """Of places that lead somewhere, those that mean the symbol (True), or may. One that leads to another place of the
     sibling, an import for example, means what that means."""
-    meant: dict[Place, bool] = {}
+    meant: dict[SiblingPlace, bool] = {}
     users = _users(sibling, leads)
     nowhere = {(sibling.root / place.path, place.position) for place in leads.unresolved}
     for place, locations in leads.found:
@@ -147,11 +147,11 @@ async def _meant(
     return meant
 
 
-def _users(sibling: Project, leads: Leads) -> dict[Place, list[Place]]:
+def _users(sibling: Project, leads: Leads) -> dict[SiblingPlace, list[SiblingPlace]]:
     """Place of the sibling → others that lead to it."""
     places = [*leads.unresolved, *(place for place, _ in leads.found)]
     by_position = {(sibling.root / place.path, place.position): place for place in places}
-    users: dict[Place, list[Place]] = {}
+    users: dict[SiblingPlace, list[SiblingPlace]] = {}
     for place, locations in leads.found:
         for location in locations:
             target = by_position.get((location.path, location.range.start))
@@ -161,12 +161,14 @@ def _users(sibling: Project, leads: Leads) -> dict[Place, list[Place]]:
 
 
 def _own_names(
-    users: Mapping[Place, Sequence[Place]], shorthands: Mapping[Place, Shorthand], meant: Collection[Place]
-) -> set[Place]:
+    users: Mapping[SiblingPlace, Sequence[SiblingPlace]],
+    shorthands: Mapping[SiblingPlace, Shorthand],
+    meant: Collection[SiblingPlace],
+) -> set[SiblingPlace]:
     """Places that name a variable which a pattern named after a field, whatever they lead to besides: it keeps its
     name. A shorthand stands for a field, too, and so for the symbol if it is `meant`."""
     known = [place for place, shorthand in shorthands.items() if shorthand.binds is not False]
-    own: set[Place] = set()
+    own: set[SiblingPlace] = set()
     for place in known:  # it grows
         for user in users.get(place, ()):
             if user not in own and not (user in shorthands and user in meant):

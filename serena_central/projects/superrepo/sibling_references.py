@@ -30,9 +30,9 @@ from serena_central.lsp.answers import Location
 from serena_central.projects.navigation.navigation import is_below
 from serena_central.projects.navigation.symbol_views import References
 from serena_central.projects.project import Project
-from serena_central.projects.superrepo.aliases import DEFAULT, Names, bound, exported, pattern
+from serena_central.projects.superrepo.aliases import DEFAULT, Aliases, bound, exported, pattern
 from serena_central.projects.superrepo.mentions import mentions
-from serena_central.projects.superrepo.sibling_definitions import Place, declared_at, leads_of, places_of
+from serena_central.projects.superrepo.sibling_definitions import SiblingPlace, declared_at, leads_of, places_of
 
 FINDING_S = 8.0
 """How long one project may take to say whether it declares the symbol, before the others are asked without it."""
@@ -132,7 +132,7 @@ async def _in_sibling(sibling: Project, declared: Declaration, within: str) -> R
     await sibling.fresh()
     names = exported(declared.name, [text async for _, text in _texts(declared.project, await _naming(declared))])
     files, packages = await anyio.to_thread.run_sync(_candidates, sibling, declared, names)
-    asked: list[Place] = []
+    asked: list[SiblingPlace] = []
     left = 0
     async for path, text in _texts(sibling, [path for path in files if is_below(path, within)]):
         words = bound(text, names, packages)
@@ -177,7 +177,7 @@ async def _means(declared: Declaration, locations: Sequence[Location]) -> bool:
     return any(hit and (hit.path, hit.name_path) == (declared.path, declared.name_path) for hit in hits)
 
 
-def _range(place: Place) -> tuple[str, Range]:
+def _range(place: SiblingPlace) -> tuple[str, Range]:
     position = place.position
     return place.path, Range(position, Position(position.line0, position.column + len(place.name)))
 
@@ -203,10 +203,10 @@ def _is_installed(path: str) -> bool:
 
 def holding(sibling: Project, declared: Declaration, name: str) -> list[str]:
     """Files of the sibling that hold the name, those that mention the declaring package first. Reads the disk."""
-    return _candidates(sibling, declared, Names(frozenset({name}), default=False))[0]
+    return _candidates(sibling, declared, Aliases(frozenset({name}), default=False))[0]
 
 
-def _candidates(sibling: Project, declared: Declaration, names: Names) -> tuple[list[str], list[str]]:
+def _candidates(sibling: Project, declared: Declaration, names: Aliases) -> tuple[list[str], list[str]]:
     """Files of the sibling that may name the symbol, those that mention the declaring package first; and the names of
     that package. Reads the disk."""
     language = declared.project.languages.language_of(declared.path) or ""

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from serena_central.core.text import Text
-from serena_central.symbols.syntax.messages import Edit
+from serena_central.symbols.syntax.messages import SyntaxEdit
 from serena_central.symbols.syntax.statements import Span
 from serena_central.symbols.syntax.trees import tree_after, tree_of
 
 
-def damage(identifier: str, source: bytes, edit: Edit) -> str:
+def damage(identifier: str, source: bytes, edit: SyntaxEdit) -> str:
     """A sentence without its end; empty if nothing is broken."""
     text = Text(source.decode())
     removed = Span(*(len(text.content[: text.offset(at)].encode()) for at in edit.range))

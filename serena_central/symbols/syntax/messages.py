@@ -36,7 +36,7 @@ class Declared(msgspec.Struct, frozen=True, array_like=True):
     """What deleting it would change silently."""
 
 
-class Edit(msgspec.Struct, frozen=True, array_like=True):
+class SyntaxEdit(msgspec.Struct, frozen=True, array_like=True):
     """One replacement in a text; `range` in code points. `is_deletion`: all else has to stay what it is."""
 
     range: Range
@@ -52,7 +52,7 @@ class Request(msgspec.Struct, array_like=True):
     source: bytes
     name: str = ""
     claimed: Claimed | None = None
-    edit: Edit | None = None
+    edit: SyntaxEdit | None = None
     packed: bool = False
 
 

@@ -23,10 +23,10 @@ from serena_central.symbols.syntax.messages import (
     Answer,
     Claimed,
     Declared,
-    Edit,
     Occurrence,
     Packed,
     Request,
+    SyntaxEdit,
     framed,
 )
 from serena_central.symbols.syntax.skimming import longest
@@ -114,7 +114,7 @@ class SyntaxReader:
         """What the syntax says of the range that a server claims for a symbol. Raises as `outline` does."""
         return (await self._answer(Request(identifier, _source(identifier, text), claimed=claimed))).declared
 
-    async def damage(self, identifier: str, text: str, edit: Edit) -> str:
+    async def damage(self, identifier: str, text: str, edit: SyntaxEdit) -> str:
         """What an edit breaks in a text, as a sentence; empty if nothing. Raises as `outline` does."""
         return (await self._answer(Request(identifier, _source(identifier, text), edit=edit))).damage
 

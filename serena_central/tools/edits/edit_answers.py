@@ -6,7 +6,7 @@ from typing import Any
 from serena_central.projects.editing.applied_edit import operation_of
 from serena_central.projects.editing.edits import Edited
 from serena_central.projects.project import Project
-from serena_central.projects.superrepo.sibling_definitions import Place
+from serena_central.projects.superrepo.sibling_definitions import SiblingPlace
 from serena_central.tools.context import ToolCall
 from serena_central.tools.diagnostics import grouped
 from serena_central.tools.read_set import ReadSet
@@ -69,7 +69,7 @@ async def _broken(call: ToolCall, target: Project, edited: Edited) -> dict[str, 
     return {"may_have_broken": broken} if broken else {}
 
 
-def _shown(places: Sequence[Place]) -> dict[str, list[str]]:
+def _shown(places: Sequence[SiblingPlace]) -> dict[str, list[str]]:
     """Path → `line: name`, of the first places."""
     shown: dict[str, list[str]] = {}
     for place in places[:UNRESOLVED_LISTED]:

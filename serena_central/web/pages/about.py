@@ -36,16 +36,16 @@ class Health(msgspec.Struct, frozen=True):
     lost: int
 
 
-class Place(msgspec.Struct, frozen=True):
+class FolderShown(msgspec.Struct, frozen=True):
     name: str
     path: str
     size_bytes: int
 
 
-class Disk(msgspec.Struct, frozen=True):
+class DiskUse(msgspec.Struct, frozen=True):
     """`installed` are language servers, with their versions, below the server's home."""
 
-    places: list[Place]
+    places: list[FolderShown]
     free_bytes: int
     installed: list[str]
 
@@ -77,17 +77,17 @@ async def health(visit: Visit) -> Health:
     )
 
 
-async def disk(visit: Visit) -> Disk:
+async def disk(visit: Visit) -> DiskUse:
     return await anyio.to_thread.run_sync(_disk, visit.parts.places)
 
 
-def _disk(places: Places) -> Disk:
+def _disk(places: Places) -> DiskUse:
     database = [Path(f"{places.database}{end}") for end in ("", "-wal", "-shm")]
-    return Disk(
+    return DiskUse(
         places=[
-            Place("Database", str(places.database), sum(map(_size, database))),
-            Place("Symbol indexes", str(places.cache), sum(map(_size, places.cache.iterdir()))),
-            Place("Logs", str(places.logs), sum(map(_size, places.logs.iterdir()))),
+            FolderShown("Database", str(places.database), sum(map(_size, database))),
+            FolderShown("Symbol indexes", str(places.cache), sum(map(_size, places.cache.iterdir()))),
+            FolderShown("Logs", str(places.logs), sum(map(_size, places.logs.iterdir()))),
         ],
         free_bytes=shutil.disk_usage(places.home).free,
         # Their files are too many to be counted for a page.

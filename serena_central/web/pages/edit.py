@@ -44,7 +44,7 @@ class FileDiff(msgspec.Struct, frozen=True):
     hunks: list[list[DiffLine]]
 
 
-class Edit(msgspec.Struct, frozen=True, kw_only=True):
+class EditShown(msgspec.Struct, frozen=True, kw_only=True):
     """An edit with its diff. `left_out`: lines beyond what is shown; `note` says why there is no diff."""
 
     id: str
@@ -61,7 +61,7 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
     note: str
 
 
-async def edit(visit: Visit) -> Edit:
+async def edit(visit: Visit) -> EditShown:
     row = await visit.parts.history.edit(visit.path["edit"])
     if row is None:
         raise NotFound(f"There is no edit {visit.path['edit']!r}: it never existed or is no longer stored.")
@@ -78,9 +78,9 @@ async def edit(visit: Visit) -> Edit:
     )
 
 
-def _edit(row: EditRow, visit: Visit, files: list[FileDiff], left_out: int, note: str) -> Edit:
+def _edit(row: EditRow, visit: Visit, files: list[FileDiff], left_out: int, note: str) -> EditShown:
     known = any(session.id == row.session for session in visit.parts.sessions.sessions())
-    return Edit(
+    return EditShown(
         id=row.id,
         at=row.at,
         tool=row.tool,

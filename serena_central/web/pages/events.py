@@ -18,7 +18,7 @@ from serena_central.core.events import Severity
 from serena_central.store.rows import EventRow
 from serena_central.web.pages.listing import ROWS, Option, options
 from serena_central.web.pages.page import Page, Section, Visit, link
-from serena_central.web.pages.references import Reference, References
+from serena_central.web.pages.references import PageLink, PageLinks
 from serena_central.web.pages.rendering import bounded, milliseconds
 from serena_central.web.views import event_pages
 
@@ -39,7 +39,7 @@ PART = 1000
 MOST_EXPORTED = 100_000
 
 
-class Filters(msgspec.Struct, frozen=True):
+class EventsFilters(msgspec.Struct, frozen=True):
     """The form above the table. `export` is the address of the same events as JSON lines."""
 
     kinds: list[Option]
@@ -56,11 +56,11 @@ class EventLine(msgspec.Struct, frozen=True):
     at: float
     kind: str
     severity: str
-    about: list[Reference]
+    about: list[PageLink]
     text: str
 
 
-class Table(msgspec.Struct, frozen=True):
+class EventsTable(msgspec.Struct, frozen=True):
     """The newest that match, or those before an id; `older` and `newest` lead on, "" for nowhere.
 
     `note` says why some may lack; `filtered`: the query chooses.
@@ -73,9 +73,9 @@ class Table(msgspec.Struct, frozen=True):
     filtered: bool
 
 
-async def filters(visit: Visit) -> Filters:
+async def filters(visit: Visit) -> EventsFilters:
     query = visit.query
-    return Filters(
+    return EventsFilters(
         kinds=options(SUBJECTS, query.get("kind", "")),
         severities=options([severity.value for severity in Severity], query.get("severity", "")),
         session=query.get("session", ""),
@@ -88,11 +88,11 @@ def _chosen(visit: Visit) -> dict[str, str]:
     return {name: visit.query[name] for name in CHOSEN_BY if visit.query.get(name)}
 
 
-async def table(visit: Visit) -> Table:
+async def table(visit: Visit) -> EventsTable:
     chosen = _chosen(visit)
     found = await event_pages(visit.parts.store, visit.parts.bus, visit.query, ROWS)
-    before, references = found["next_before"], References(visit.parts)
-    return Table(
+    before, references = found["next_before"], PageLinks(visit.parts)
+    return EventsTable(
         rows=[_line(row, references) for row in found["events"]],
         older=link(PATH, **chosen, before=before) if before else "",
         newest=link(PATH, **chosen) if "before" in visit.query else "",
@@ -101,7 +101,7 @@ async def table(visit: Visit) -> Table:
     )
 
 
-def _line(row: EventRow, references: References) -> EventLine:
+def _line(row: EventRow, references: PageLinks) -> EventLine:
     number = row.seq if row.id is None else row.id  # what the database has not numbered
     return EventLine(
         id=str(number),

@@ -16,7 +16,7 @@ KINDS = ("broken reference", "unused symbol")
 NOTES, MESSAGE_CHARS = 8, 200
 
 
-class Filters(msgspec.Struct, frozen=True):
+class FindingsFilters(msgspec.Struct, frozen=True):
     """The form above the table."""
 
     name: str
@@ -38,7 +38,7 @@ class Finding(msgspec.Struct, frozen=True):
     confidence: str
 
 
-class Table(msgspec.Struct, frozen=True):
+class FindingsTable(msgspec.Struct, frozen=True):
     """One page of what matches. `broken` counts what is certain, `possible` the others; `checked`: files looked at."""
 
     analyzed: bool
@@ -51,13 +51,13 @@ class Table(msgspec.Struct, frozen=True):
     notes: list[str]
 
 
-async def filters(visit: Visit) -> Filters:
+async def filters(visit: Visit) -> FindingsFilters:
     root, query = str(root_of(visit)), visit.query
     kinds = options(KINDS, query.get("kind", ""))
-    return Filters(known(visit, root).name, root, link(GRAPH, root=root), query.get("q", ""), kinds)
+    return FindingsFilters(known(visit, root).name, root, link(GRAPH, root=root), query.get("q", ""), kinds)
 
 
-async def table(visit: Visit) -> Table:
+async def table(visit: Visit) -> FindingsTable:
     analysis_run = await visit.parts.analysis_runs.findings(root_of(visit))
     kind, words = visit.query.get("kind", ""), visit.query.get("q", "")
     found = [
@@ -67,7 +67,7 @@ async def table(visit: Visit) -> Table:
     ]
     certain = sum(one.certainty == "certain" for one in analysis_run.broken) if analysis_run else 0
     rows, pager = paged(found, visit, FINDINGS)
-    return Table(
+    return FindingsTable(
         analyzed=analysis_run is not None,
         rows=list(rows),
         pager=pager,

@@ -30,7 +30,7 @@ from serena_central.sessions.session import SessionSnapshot, SessionState
 from serena_central.web.pages.configuration import PATH as CONFIGURATION
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.plot import Plot, Series, plot
-from serena_central.web.pages.references import Reference, References, project_page, server_page, session_page
+from serena_central.web.pages.references import PageLink, PageLinks, project_page, server_page, session_page
 from serena_central.web.pages.rendering import milliseconds
 
 NEWEST_SESSIONS = 8
@@ -82,7 +82,7 @@ class Sessions(msgspec.Struct, frozen=True):
     newest: list[Agent]
 
 
-class Server(msgspec.Struct, frozen=True):
+class ServerCard(msgspec.Struct, frozen=True):
     """A language server in short. `share` is its memory in percent of the budget."""
 
     url: str
@@ -94,18 +94,18 @@ class Server(msgspec.Struct, frozen=True):
     share: float
 
 
-class Servers(msgspec.Struct, frozen=True):
+class ServerCards(msgspec.Struct, frozen=True):
     """Language servers that run, the largest first; `share` is what all take of the memory budget, in percent."""
 
     running: int
     memory_bytes: int
     budget_bytes: int
     share: float
-    largest: list[Server]
+    largest: list[ServerCard]
     more: int
 
 
-class Load(msgspec.Struct, frozen=True):
+class LoadCard(msgspec.Struct, frozen=True):
     """The last hour."""
 
     calls: Plot
@@ -120,14 +120,14 @@ class Happened(msgspec.Struct, frozen=True):
     kind: str
     severity: str
     text: str
-    about: list[Reference]
+    about: list[PageLink]
 
 
 class Events(msgspec.Struct, frozen=True):
     newest: list[Happened]
 
 
-class Problem(msgspec.Struct, frozen=True):
+class AttentionItem(msgspec.Struct, frozen=True):
     """Something a person may want to do something about. `url` leads to where."""
 
     severity: str
@@ -140,7 +140,7 @@ class Problem(msgspec.Struct, frozen=True):
 class Attention(msgspec.Struct, frozen=True):
     """Empty when all is well."""
 
-    problems: list[Problem]
+    problems: list[AttentionItem]
     more: int
 
 
@@ -173,12 +173,12 @@ def _agent(one: SessionSnapshot) -> Agent:
     )
 
 
-async def servers(visit: Visit) -> Servers:
+async def servers(visit: Visit) -> ServerCards:
     pool = visit.parts.pool
     found = [one for one in pool.snapshot() if one.state is not RunState.DISCONNECTED]
     found.sort(key=lambda one: one.memory_bytes, reverse=True)
     memory, budget = sum(one.memory_bytes for one in found), pool.memory_budget_bytes
-    return Servers(
+    return ServerCards(
         running=len(found),
         memory_bytes=memory,
         budget_bytes=budget,
@@ -188,8 +188,8 @@ async def servers(visit: Visit) -> Servers:
     )
 
 
-def _server(one: ServerSnapshot, budget: int) -> Server:
-    return Server(
+def _server(one: ServerSnapshot, budget: int) -> ServerCard:
+    return ServerCard(
         url=server_page(one.key),
         name=one.server,
         project=one.root.name,
@@ -204,11 +204,11 @@ def _percent(part: int, whole: int) -> float:
     return round(min(100.0, 100 * part / whole), 1) if whole else 0.0
 
 
-async def load(visit: Visit) -> Load:
+async def load(visit: Visit) -> LoadCard:
     return hour(visit.parts.tally.minutes.last_hour(visit.now))
 
 
-def hour(minutes: list[Minute]) -> Load:
+def hour(minutes: list[Minute]) -> LoadCard:
     """Plots of these minutes."""
     ago = ["60 min ago", "45 min", "30 min", "15 min", "now"]
 
@@ -225,7 +225,7 @@ def hour(minutes: list[Minute]) -> Load:
         one = minutes[index]
         return f"{when(index)}: p50 {milliseconds(one.p50_ms or 0)}, p95 {milliseconds(one.p95_ms or 0)}"
 
-    return Load(
+    return LoadCard(
         calls=plot(
             "Calls",
             "per minute",
@@ -253,11 +253,11 @@ def hour(minutes: list[Minute]) -> Load:
 
 async def events(visit: Visit) -> Events:
     chosen = [event for event in reversed(visit.parts.tally.news) if not isinstance(event, CallFinished)]
-    references = References(visit.parts)
+    references = PageLinks(visit.parts)
     return Events([_happened(event, references) for event in chosen[:NEWEST_EVENTS]])
 
 
-def _happened(event: Event, references: References) -> Happened:
+def _happened(event: Event, references: PageLinks) -> Happened:
     return Happened(
         id=event.seq,
         at=event.at,
@@ -277,21 +277,23 @@ async def attention(visit: Visit) -> Attention:
         *_of_projects(parts.projects.snapshots(), visit.now),
         *await _of_trust(parts.projects.open_projects(), parts.trust),
         *_of_settings(parts.projects.open_projects(), parts.claude),
-        *_of_events(recent, References(parts)),
+        *_of_events(recent, PageLinks(parts)),
     ]
     return Attention(problems[:MOST_ATTENTION], max(0, len(problems) - MOST_ATTENTION))
 
 
-def _of_store(problem: str | None) -> list[Problem]:
+def _of_store(problem: str | None) -> list[AttentionItem]:
     if problem is None:
         return []
-    return [Problem("error", problem, "Nothing is recorded until the database can be written again.", link("/about"))]
+    return [
+        AttentionItem("error", problem, "Nothing is recorded until the database can be written again.", link("/about"))
+    ]
 
 
-def _of_servers(found: list[ServerSnapshot]) -> list[Problem]:
+def _of_servers(found: list[ServerSnapshot]) -> list[AttentionItem]:
     open_breakers = {one.key: one for one in reversed(found) if one.breaker.state in REFUSING}
     return [
-        Problem(
+        AttentionItem(
             "error",
             f"{one.server} in {one.root.name} failed {one.breaker.failures} times: {one.breaker.last_failure}",
             "It will not be restarted automatically. Fix the cause, then restart it or change its configuration."
@@ -303,9 +305,9 @@ def _of_servers(found: list[ServerSnapshot]) -> list[Problem]:
     ]
 
 
-def _of_projects(found: list[ProjectSnapshot], now: float) -> list[Problem]:
+def _of_projects(found: list[ProjectSnapshot], now: float) -> list[AttentionItem]:
     return [
-        Problem(
+        AttentionItem(
             "warning",
             f"The index of {one.name} is not complete: {one.pending:,} of {one.files:,} files are pending.",
             one.note or "Until then, answers are correct but slower.",
@@ -316,34 +318,34 @@ def _of_projects(found: list[ProjectSnapshot], now: float) -> list[Problem]:
     ]
 
 
-async def _of_trust(found: list[Project], trust: Trust) -> list[Problem]:
+async def _of_trust(found: list[Project], trust: Trust) -> list[AttentionItem]:
     """Open projects of which something is held back until a person has looked."""
-    problems: list[Problem] = []
+    problems: list[AttentionItem] = []
     for one in found:
         state, page = trust.standing(one.root).state, project_page(str(one.root))
         held_back = [*one.restrictions, *(f"{server} is not started" for server in sorted(await one.servers_not_run()))]
         if state is State.CHANGED:
             what = f"What {one.name} can execute has changed since it was trusted."
-            problems.append(Problem("warning", what, "Review the difference and trust it again.", page))
+            problems.append(AttentionItem("warning", what, "Review the difference and trust it again.", page))
         elif state is State.UNTRUSTED and held_back:
             what = f"{one.name} is not trusted: {'; '.join(held_back)}."
-            problems.append(Problem("warning", what, "Review and trust it.", page))
+            problems.append(AttentionItem("warning", what, "Review and trust it.", page))
     return problems
 
 
-def _of_settings(found: list[Project], claude: ClaudeSettings) -> list[Problem]:
+def _of_settings(found: list[Project], claude: ClaudeSettings) -> list[AttentionItem]:
     """Open projects where something in settings files of Claude Code's format has no effect."""
-    problems: list[Problem] = []
+    problems: list[AttentionItem] = []
     for one in found:
         settings = claude.of(one.root)
         if settings is not None and settings.errors:
             what = f"{one.name}: {counted(len(settings.errors), 'error')} in settings, the first: {settings.errors[0]}"
             advice = "The last good version of a broken file stays in force until it is fixed."
-            problems.append(Problem("warning", what, advice, link(CONFIGURATION, root=str(one.root))))
+            problems.append(AttentionItem("warning", what, advice, link(CONFIGURATION, root=str(one.root))))
     return problems
 
 
-def _of_events(recent: list[Event], references: References) -> list[Problem]:
+def _of_events(recent: list[Event], references: PageLinks) -> list[AttentionItem]:
     """The newest of each kind and subject that went wrong."""
     newest: dict[tuple[str, ...], Event] = {}
     for event in recent:
@@ -358,7 +360,7 @@ def _asks_for_attention(event: Event) -> bool:
     return event.severity is not Severity.INFO and not isinstance(event, _SAID_BY_STATE)
 
 
-def _problem(event: Event, references: References) -> Problem:
+def _problem(event: Event, references: PageLinks) -> AttentionItem:
     leads = [one.url for one in references.of(event) if one.url]
     where = leads[0] if leads else link("/events", kind=event.kind)
     match event:
@@ -371,7 +373,7 @@ def _problem(event: Event, references: References) -> Problem:
         case _:
             words = (event.server or "", Path(event.project or "").name, event.message)
             text, advice = " · ".join(word for word in words if word), ""
-    return Problem(event.severity, text, advice, where, event.at)
+    return AttentionItem(event.severity, text, advice, where, event.at)
 
 
 _TROUBLE = (ServerEvent, ProjectEvent, StoreEvent)

@@ -40,14 +40,14 @@ class ProjectRow(msgspec.Struct, frozen=True):
     """Installations of language servers that it misses, one sentence each."""
 
 
-class Filters(msgspec.Struct, frozen=True):
+class ProjectsFilters(msgspec.Struct, frozen=True):
     """The form above the table."""
 
     words: str
     states: list[Option]
 
 
-class Table(msgspec.Struct, frozen=True):
+class ProjectsTable(msgspec.Struct, frozen=True):
     """One page of the projects that match, open ones first."""
 
     rows: list[ProjectRow]
@@ -56,11 +56,11 @@ class Table(msgspec.Struct, frozen=True):
     open: int
 
 
-async def filters(visit: Visit) -> Filters:
-    return Filters(visit.query.get("q", ""), options(STATES, visit.query.get("state", "")))
+async def filters(visit: Visit) -> ProjectsFilters:
+    return ProjectsFilters(visit.query.get("q", ""), options(STATES, visit.query.get("state", "")))
 
 
-async def table(visit: Visit) -> Table:
+async def table(visit: Visit) -> ProjectsTable:
     found = visit.parts.projects.snapshots()
     state, words = visit.query.get("state", ""), visit.query.get("q", "")
     chosen = [
@@ -68,7 +68,9 @@ async def table(visit: Visit) -> Table:
     ]
     chosen.sort(key=lambda one: (not one.open, -one.sessions, one.name))
     rows, pager = paged(chosen, visit, PATH)
-    return Table([project_row(one, visit.now) for one in rows], pager, len(found), sum(one.open for one in found))
+    return ProjectsTable(
+        [project_row(one, visit.now) for one in rows], pager, len(found), sum(one.open for one in found)
+    )
 
 
 def project_row(one: ProjectSnapshot, now: float) -> ProjectRow:

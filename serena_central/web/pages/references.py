@@ -12,7 +12,7 @@ from serena_central.web.views import server_id
 from serena_central.web.web_services import WebServices
 
 
-class Reference(msgspec.Struct, frozen=True):
+class PageLink(msgspec.Struct, frozen=True):
     """`url` is "" where it has no page, or none any more."""
 
     label: str
@@ -35,7 +35,7 @@ def session_page(session: str) -> str:
     return link(f"/sessions/{session}")
 
 
-class References:
+class PageLinks:
     """What has a page at this moment."""
 
     def __init__(self, parts: WebServices) -> None:
@@ -46,21 +46,21 @@ class References:
             self._roots[one.root] = one.root
             self._roots[one.name] = "" if one.name in self._roots else one.root  # two of one name: nobody knows which
 
-    def of(self, event: Event | EventRow) -> list[Reference]:
+    def of(self, event: Event | EventRow) -> list[PageLink]:
         """From the narrowest on: where one of them is enough, the first leads to where something can be done."""
-        found: list[Reference] = []
+        found: list[PageLink] = []
         if edit := event.data.get("edit"):
-            found.append(Reference("edit", edit_page(edit)))
+            found.append(PageLink("edit", edit_page(edit)))
         root = event.data.get("root", "")
         if event.server:
-            found.append(Reference(event.server, self._servers.get((event.server, root), "")))
+            found.append(PageLink(event.server, self._servers.get((event.server, root), "")))
         if event.session:
             known = event.session in self._clients
             client = self._clients.get(event.session) or event.data.get("client") or event.session
-            found.append(Reference(client, session_page(event.session) if known else ""))
+            found.append(PageLink(client, session_page(event.session) if known else ""))
         if event.project:
             # An event names its project as its publisher knows it: by its name, or by its root.
             name = Path(event.project).name if event.project.startswith("/") else event.project
             own = self._roots.get(root or event.project)
-            found.append(Reference(name, project_page(own) if own else ""))
+            found.append(PageLink(name, project_page(own) if own else ""))
         return found

@@ -60,7 +60,7 @@ class ServerRow(msgspec.Struct, frozen=True):
     breaker: Breaker
 
 
-class Filters(msgspec.Struct, frozen=True):
+class ServersFilters(msgspec.Struct, frozen=True):
     """The form above the table."""
 
     words: str
@@ -68,7 +68,7 @@ class Filters(msgspec.Struct, frozen=True):
     languages: list[Option]
 
 
-class Table(msgspec.Struct, frozen=True):
+class ServersTable(msgspec.Struct, frozen=True):
     """One page of the runs that match; `running` and `memory_bytes` are of all, `share` of the budget in percent."""
 
     rows: list[ServerRow]
@@ -82,9 +82,9 @@ class Table(msgspec.Struct, frozen=True):
     """Installations in progress, in any process, one sentence each."""
 
 
-async def filters(visit: Visit) -> Filters:
+async def filters(visit: Visit) -> ServersFilters:
     languages = {language for one in visit.parts.pool.snapshot() for language in one.languages}
-    return Filters(
+    return ServersFilters(
         words=visit.query.get("q", ""),
         states=options(
             [state.value for state in RunState],
@@ -95,14 +95,14 @@ async def filters(visit: Visit) -> Filters:
     )
 
 
-async def table(visit: Visit) -> Table:
+async def table(visit: Visit) -> ServersTable:
     pool = visit.parts.pool
     found = pool.snapshot()
     chosen = [one for one in found if _matches(one, visit)]
     chosen.sort(key=lambda one: (one.state is RunState.DISCONNECTED, -one.memory_bytes))
     rows, pager = paged(chosen, visit, PATH)
     memory = sum(one.memory_bytes for one in found)
-    return Table(
+    return ServersTable(
         rows=[server_row(one, pool.memory_budget_bytes, visit.now) for one in rows],
         pager=pager,
         total=len(found),

@@ -7,7 +7,7 @@ from serena_central.core.event_kinds import CallFinished, EditApplied, SessionEv
 from serena_central.sessions.session import Session
 from serena_central.store.query_results import EditFilter
 from serena_central.store.rows import EditRow, ToolCallRow
-from serena_central.web.pages.overview import Load, hour
+from serena_central.web.pages.overview import LoadCard, hour
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.references import edit_page, project_page
 from serena_central.web.pages.rendering import milliseconds
@@ -115,7 +115,7 @@ class Log(msgspec.Struct, frozen=True):
     levels: list[tuple[str, str, bool]]
 
 
-class Edit(msgspec.Struct, frozen=True):
+class SessionEdit(msgspec.Struct, frozen=True):
     """An edit in a line."""
 
     id: str
@@ -128,8 +128,8 @@ class Edit(msgspec.Struct, frozen=True):
     undoes: str
 
 
-class Edits(msgspec.Struct, frozen=True):
-    newest: list[Edit]
+class SessionEdits(msgspec.Struct, frozen=True):
+    newest: list[SessionEdit]
     note: str
 
 
@@ -203,7 +203,7 @@ def _mark(row: ToolCallRow, since: float, until: float) -> CallMark:
     )
 
 
-async def load(visit: Visit) -> Load:
+async def load(visit: Visit) -> LoadCard:
     return hour(_session(visit).minutes.last_hour(visit.now))
 
 
@@ -221,18 +221,18 @@ def _at_least(level: str, least: str) -> bool:
     return level not in LEVELS or LEVELS.index(level) >= LEVELS.index(least)
 
 
-async def edits(visit: Visit) -> Edits:
+async def edits(visit: Visit) -> SessionEdits:
     session = _session(visit)
     try:
         wanted = EditFilter(session=session.id, limit=EDITS)
         rows = await visit.parts.history.edits(wanted)
     except StoreError as error:
-        return Edits([], f"Edits are not available: {error}")
-    return Edits([_edit(row) for row in rows], "")
+        return SessionEdits([], f"Edits are not available: {error}")
+    return SessionEdits([_edit(row) for row in rows], "")
 
 
-def _edit(row: EditRow) -> Edit:
-    return Edit(
+def _edit(row: EditRow) -> SessionEdit:
+    return SessionEdit(
         id=row.id,
         url=edit_page(row.id),
         at=row.at,

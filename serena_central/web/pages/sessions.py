@@ -33,7 +33,7 @@ DEFAULT_SORT = "activity"
 """A `-` in front turns the order round."""
 
 
-class Filters(msgspec.Struct, frozen=True):
+class SessionsFilters(msgspec.Struct, frozen=True):
     """The form above the table: the words searched for, and the choices there are."""
 
     words: str
@@ -70,7 +70,7 @@ class SessionRow(msgspec.Struct, frozen=True):
     can_kill: bool
 
 
-class Table(msgspec.Struct, frozen=True):
+class SessionsTable(msgspec.Struct, frozen=True):
     """One page of the sessions that match."""
 
     columns: list[Column]
@@ -79,11 +79,11 @@ class Table(msgspec.Struct, frozen=True):
     total: int
 
 
-async def filters(visit: Visit) -> Filters:
+async def filters(visit: Visit) -> SessionsFilters:
     query = visit.query
     found = visit.parts.sessions.snapshots()
     busiest = Counter(one.project_name for one in found if one.project_name).most_common(PROJECTS)
-    return Filters(
+    return SessionsFilters(
         words=query.get("q", ""),
         states=options([state.value for state in SessionState], query.get("state", "")),
         projects=options(sorted(name for name, _ in busiest), query.get("project", "")),
@@ -91,7 +91,7 @@ async def filters(visit: Visit) -> Filters:
     )
 
 
-async def table(visit: Visit) -> Table:
+async def table(visit: Visit) -> SessionsTable:
     found = visit.parts.sessions.snapshots()
     chosen = [one for one in found if _matches(one, visit)]
     name, falling = _sort(visit)
@@ -99,7 +99,7 @@ async def table(visit: Visit) -> Table:
     chosen.sort(key=lambda one: one.last_activity, reverse=True)
     chosen.sort(key=COLUMNS[name][1], reverse=falling)
     rows, pager = paged(chosen, visit, PATH)
-    return Table(
+    return SessionsTable(
         columns=[_column(visit, one, name, falling=falling) for one in COLUMNS],
         rows=[_row(one) for one in rows],
         pager=pager,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from serena_central.analysis.keep_rules import Language, is_test, kept
+from serena_central.analysis.keep_rules import LanguageFacts, is_test, kept
 from serena_central.config.settings import ValidationPolicy
 from serena_central.core.text import Position, Range, Text
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
@@ -61,14 +61,14 @@ def test_rules(language: str, path: str, text: str, name: str, holder: str, reas
     found = kept(
         hit_in(text, name, path, holder),
         Text(text),
-        Language(language, language == "rust", in_interface=name == "close"),
+        LanguageFacts(language, language == "rust", in_interface=name == "close"),
         ValidationPolicy(),
     )
     assert (found and found.reason) == reason
 
 
 def test_settings_name_what_is_in_use_and_what_exports_are_worth() -> None:
-    python, plain = Language("python", library=False, in_interface=False), "def on_start(): ..."
+    python, plain = LanguageFacts("python", library=False, in_interface=False), "def on_start(): ..."
     named = kept(hit_in(plain, "on_start", "a.py"), Text(plain), python, ValidationPolicy(keep_names=["on_*"]))
     placed = kept(
         hit_in(plain, "on_start", "hooks/a.py"), Text(plain), python, ValidationPolicy(keep_paths=["hooks/*"])
@@ -77,7 +77,7 @@ def test_settings_name_what_is_in_use_and_what_exports_are_worth() -> None:
         "it matches validation.keep_names",
         "its file matches validation.keep_paths",
     ]
-    text, go = "package a\nfunc Open() {}", Language("go", library=False, in_interface=False)
+    text, go = "package a\nfunc Open() {}", LanguageFacts("go", library=False, in_interface=False)
     assert kept(hit_in(text, "Open", "a.go"), Text(text), go, ValidationPolicy(exported="report")) is None
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from serena_central.app import Application
 from serena_central.hook.search import Search
-from serena_central.hook.suggestions import Place, calls_instead
+from serena_central.hook.suggestions import SearchPlace, calls_instead
 from serena_central.projects.coverage import Coverage, coverage
 from serena_central.projects.registry import KnownProject
 from serena_central.projects.superrepo.lookup import SuperRepos
@@ -74,7 +74,7 @@ async def test_a_super_repo_stands_for_its_modules_and_its_own_folders_for_nothi
 
 async def test_the_call_for_a_search_above_modules_asks_these_modules(central: Application, suite: Path) -> None:
     session = session_of(central, working_folder=str(suite))
-    instead = calls_instead(Search("class Account", paths=("modules",)), Place(str(suite), "modules"), str(suite))
+    instead = calls_instead(Search("class Account", paths=("modules",)), SearchPlace(str(suite), "modules"), str(suite))
     (call,) = instead.calls
     answer = await central.caller.call(session, call.tool, call.arguments)
     assert '"relative_path":"bank.py"' in answer.blocks[0]

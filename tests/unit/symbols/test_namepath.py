@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serena_central.core.errors import InvalidArguments
-from serena_central.symbols.namepath import PATTERN_LIMIT, Part, parse_pattern
+from serena_central.symbols.namepath import PATTERN_LIMIT, PathPart, parse_pattern
 
 NAMES = st.text(alphabet="abc_<>() .é", min_size=1, max_size=4).filter(lambda name: name == name.strip())
 
 
-def path(text: str) -> list[Part]:
+def path(text: str) -> list[PathPart]:
     return list(parse_pattern(text).parts)
 
 
@@ -66,7 +66,7 @@ def test_what_is_no_name_path_is_refused(text: str) -> None:
 
 @given(st.lists(NAMES, min_size=1, max_size=4), st.integers(1, 4))
 def test_every_symbol_is_found_by_each_end_of_its_path(names: list[str], kept: int) -> None:
-    own = [Part(name) for name in names]
+    own = [PathPart(name) for name in names]
     assert parse_pattern("/".join(names[-kept:])).fits(own)
     assert parse_pattern("/" + "/".join(names)).fits(own)
 
@@ -94,8 +94,8 @@ def test_any_text_is_a_pattern_or_a_clear_refusal(text: str) -> None:
     ],
 )
 def test_an_implementation_counts_as_its_type(container: str, asked: str, fits: bool) -> None:
-    assert parse_pattern(f"{asked}/run").fits([Part(container), Part("run")]) is fits
-    assert parse_pattern(f"/{asked}/run").fits([Part(container), Part("run")]) is fits
+    assert parse_pattern(f"{asked}/run").fits([PathPart(container), PathPart("run")]) is fits
+    assert parse_pattern(f"/{asked}/run").fits([PathPart(container), PathPart("run")]) is fits
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_an_implementation_counts_as_its_type(container: str, asked: str, fits: 
     ],
 )
 def test_names_are_found_as_people_write_them(written: str, symbol: str, fits: bool) -> None:
-    assert parse_pattern(written).fits([Part(*part) for part in _parts(symbol)]) is fits
+    assert parse_pattern(written).fits([PathPart(*part) for part in _parts(symbol)]) is fits
 
 
 def _parts(symbol: str) -> list[tuple[str, int | None]]:
@@ -147,4 +147,4 @@ def _parts(symbol: str) -> list[tuple[str, int | None]]:
     ],
 )
 def test_what_leads_a_written_name_may_name_the_file(written: str, file: str, fits: bool) -> None:
-    assert parse_pattern(written).fits([Part("A"), Part("b")], file) is fits
+    assert parse_pattern(written).fits([PathPart("A"), PathPart("b")], file) is fits

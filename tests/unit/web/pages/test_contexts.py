@@ -21,7 +21,7 @@ from serena_central.sessions.session import ActiveProject, RunningCall
 from serena_central.web.pages import edit, overview, session, sessions
 from serena_central.web.pages.listing import Option, Pager
 from serena_central.web.pages.page import Visit
-from serena_central.web.pages.references import Reference, server_page
+from serena_central.web.pages.references import PageLink, server_page
 from tests.support.central import session_of
 from tests.support.events import call_finished, project_opened, server_moved
 
@@ -35,7 +35,7 @@ def visit(central: Application, path: Mapping[str, str] = {}, **query: str) -> V
 async def test_the_overview_of_an_empty_server(central: Application) -> None:
     assert await overview.sessions(visit(central)) == overview.Sessions(0, [], [])
     budget = central.pool.memory_budget_bytes
-    assert await overview.servers(visit(central)) == overview.Servers(0, 0, budget, 0.0, [], 0)
+    assert await overview.servers(visit(central)) == overview.ServerCards(0, 0, budget, 0.0, [], 0)
     assert await overview.events(visit(central)) == overview.Events([])
     assert await overview.attention(visit(central)) == overview.Attention([], 0)
     load = await overview.load(visit(central))
@@ -75,14 +75,14 @@ async def test_what_went_wrong_needs_attention_and_conflicts_do(central: Applica
     bus.publish(project_opened())
     assert await overview.attention(visit(central)) == overview.Attention(
         [
-            overview.Problem(
+            overview.AttentionItem(
                 "warning",
                 "An edit in shop was refused (rename_symbol) because its symbol had changed.",
                 "Nothing is lost: the agent received the current text. Two agents may be working on the same code.",
                 "/dashboard/sessions/s",
                 ANY,
             ),
-            overview.Problem(
+            overview.AttentionItem(
                 "error",
                 "ty in shop: crash",
                 "The next call restarts it. Its page shows its history and stderr.",
@@ -94,8 +94,8 @@ async def test_what_went_wrong_needs_attention_and_conflicts_do(central: Applica
     )
     newest = (await overview.events(visit(central))).newest
     assert [(one.kind, one.severity, one.about) for one in newest if not one.kind.startswith("session.")] == [
-        ("project.opened", "info", [Reference("shop", "")]),
-        ("server.moved", "error", [Reference("ty", ""), Reference("shop", "")]),
+        ("project.opened", "info", [PageLink("shop", "")]),
+        ("server.moved", "error", [PageLink("ty", ""), PageLink("shop", "")]),
     ]
 
 
@@ -104,7 +104,7 @@ def test_open_breakers_a_failing_store_and_an_index_that_stays_incomplete_need_a
     closed = BreakerSnapshot("closed", 0, None, "")
     servers = [_server("ty", breaker, number) for number in (2, 1)] + [_server("gopls", closed, 1)]
     assert overview._of_servers(servers) == [
-        overview.Problem(
+        overview.AttentionItem(
             "error",
             "ty in shop failed 5 times: it crashed",
             "Restarts are paused. Fix the cause, or close its breaker to retry now.",
@@ -134,7 +134,7 @@ async def test_language_servers_that_run_the_largest_first(
     central.pool.memory_budget_bytes = 1000 << 20
     shown = await overview.servers(visit(central))
     assert (shown.running, shown.memory_bytes, shown.share, shown.more) == (50, 1225 << 20, 100.0, 38)
-    assert shown.largest[0] == overview.Server(
+    assert shown.largest[0] == overview.ServerCard(
         server_page(found[49].key), "server49", "shop", "/src/shop", "idle", 49 << 20, 4.9
     )
 
@@ -163,7 +163,7 @@ async def test_the_table_of_sessions(central: Application) -> None:
     killed.last_activity = one.last_activity - 10
     table = await sessions.table(visit(central, q="test", sort="-calls", nonsense="x"))
     base = "/dashboard/sessions?q=test&sort="
-    assert table == sessions.Table(
+    assert table == sessions.SessionsTable(
         columns=[
             sessions.Column(
                 name,

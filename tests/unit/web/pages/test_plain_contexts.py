@@ -267,11 +267,11 @@ def test_what_it_takes_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         free: int
 
     monkeypatch.setattr(about.shutil, "disk_usage", lambda _path: Usage(1234))
-    assert about._disk(places) == about.Disk(
+    assert about._disk(places) == about.DiskUse(
         places=[
-            about.Place("Database", str(places.database), 15),
-            about.Place("Symbol indexes", str(places.cache), 7),
-            about.Place("Logs", str(places.logs), 7),
+            about.FolderShown("Database", str(places.database), 15),
+            about.FolderShown("Symbol indexes", str(places.cache), 7),
+            about.FolderShown("Logs", str(places.logs), 7),
         ],
         free_bytes=1234,
         installed=["gopls 0.20", "ty 0.0.1"],

@@ -6,7 +6,7 @@ import pytest
 
 from serena_central.app import Application
 from serena_central.projects.registry import KnownProject
-from serena_central.web.pages.references import Reference, References, project_page, server_page
+from serena_central.web.pages.references import PageLink, PageLinks, project_page, server_page
 from tests.support.central import session_of
 from tests.support.events import call_finished, edit_applied, project_opened, server_moved, session_created
 from tests.support.pools import hover, pool_box
@@ -22,10 +22,10 @@ async def test_an_event_leads_to_all_that_it_is_about_the_narrowest_first(centra
     session_of(central, explicit_id="s")
     known(central, "shop", "/src/shop")
     event = edit_applied(session="s", project="shop")
-    assert References(central.dashboard.parts).of(event) == [
-        Reference("edit", "/dashboard/edits/e-1"),
-        Reference("test", "/dashboard/sessions/s"),
-        Reference("shop", "/dashboard/projects/one?root=%2Fsrc%2Fshop"),
+    assert PageLinks(central.dashboard.parts).of(event) == [
+        PageLink("edit", "/dashboard/edits/e-1"),
+        PageLink("test", "/dashboard/sessions/s"),
+        PageLink("shop", "/dashboard/projects/one?root=%2Fsrc%2Fshop"),
     ]
 
 
@@ -41,20 +41,20 @@ async def test_a_servers_event_leads_to_the_server_of_its_root(
         root = str(folder / "a")
         event = server_moved(server="fake", project=root, root=root)
         elsewhere = server_moved(server="fake", project="/b", root="/b")
-        references = References(central.dashboard.parts)
+        references = PageLinks(central.dashboard.parts)
         key = box.shown(box.wanted("a")).key
-        assert references.of(event) == [Reference("fake", server_page(key)), Reference("a", "")]
-        assert references.of(elsewhere) == [Reference("fake", ""), Reference("b", "")]
+        assert references.of(event) == [PageLink("fake", server_page(key)), PageLink("a", "")]
+        assert references.of(elsewhere) == [PageLink("fake", ""), PageLink("b", "")]
 
 
 async def test_what_is_gone_or_may_mean_two_has_no_page(central: Application) -> None:
     known(central, "shop", "/one/shop")
     known(central, "shop", "/two/shop")
     known(central, "bank", "/one/bank")
-    references = References(central.dashboard.parts)
+    references = PageLinks(central.dashboard.parts)
     call = session_created(session="s-gone", project="shop", client="zed")
-    assert references.of(call) == [Reference("zed", ""), Reference("shop", "")]
+    assert references.of(call) == [PageLink("zed", ""), PageLink("shop", "")]
     two = call_finished(session="s-gone", project="shop, bank")
-    assert references.of(two) == [Reference("s-gone", ""), Reference("shop, bank", "")]
+    assert references.of(two) == [PageLink("s-gone", ""), PageLink("shop, bank", "")]
     opened = project_opened(root="/two/shop")
-    assert references.of(opened) == [Reference("shop", project_page("/two/shop"))]
+    assert references.of(opened) == [PageLink("shop", project_page("/two/shop"))]

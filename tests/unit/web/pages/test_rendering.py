@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from markupsafe import Markup
 
-from serena_central.web.pages.overview import Attention, Problem
+from serena_central.web.pages.overview import Attention, AttentionItem
 from serena_central.web.pages.rendering import (
     HOVER_CHARS,
     PATH_CHARS,
@@ -79,6 +79,6 @@ def test_numbers_and_paths_are_written_for_people() -> None:
 
 
 def test_there_is_nothing_between_rows() -> None:
-    html = render("overview/_attention.html", section=Attention([Problem("error", "a  b", "", "/x")] * 2, 0))
+    html = render("overview/_attention.html", section=Attention([AttentionItem("error", "a  b", "", "/x")] * 2, 0))
     assert html.startswith('<ul class="problems"><li class="error"><a href="/x">a  b</a></li><li')
     assert html.rstrip().endswith("</li></ul>")

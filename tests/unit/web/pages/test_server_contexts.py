@@ -78,14 +78,16 @@ async def run_one(box: PoolBox, name: str = "a") -> ServerSnapshot:
 
 
 async def test_the_table_of_an_empty_pool(central: Application, box: PoolBox) -> None:
-    assert await servers.table(visit(central, box)) == servers.Table([], Pager(0, 0, 0, "", ""), 0, 0, 0, BUDGET, 0.0)
+    assert await servers.table(visit(central, box)) == servers.ServersTable(
+        [], Pager(0, 0, 0, "", ""), 0, 0, 0, BUDGET, 0.0
+    )
 
 
 async def test_a_server_in_the_table_and_on_its_page(central: Application, box: PoolBox) -> None:
     shown = await run_one(box)
     row = row_of(shown)
     share = row.share
-    assert await servers.table(visit(central, box)) == servers.Table(
+    assert await servers.table(visit(central, box)) == servers.ServersTable(
         [row], Pager(1, 1, 1, "", ""), 1, 1, shown.memory_bytes, BUDGET, share
     )
     at = {"server": server_id(shown.key)}
@@ -167,6 +169,6 @@ async def test_a_full_table_of_servers_leaves_room_for_the_rest_of_a_small_page(
         memory_bytes=1000 << 20,
         calls=123_456,
     )
-    table = servers.Table([one] * ROWS, Pager(1, ROWS, ROWS, "", ""), ROWS, ROWS, 1 << 30, 8 << 30, 12.0)
+    table = servers.ServersTable([one] * ROWS, Pager(1, ROWS, ROWS, "", ""), ROWS, ROWS, 1 << 30, 8 << 30, 12.0)
     frame = Frame("", "", "", "", live=True, assets="", navigation=[])
     assert len(render("servers/_table.html", page=frame, section=table).encode()) <= 42_000
