@@ -69,8 +69,8 @@ def refuse_open_binding(host: str, token: Token | None, allowed_roots: Collectio
 
 
 class BrowserAccess(NamedTuple):
-    """Below `path` a cookie lets in and not the token. `open_paths` let everybody in; those that end with / mean all
-    below. Whoever may not come in is answered by `strangers`."""
+    """Below `path` the cookie authenticates, not the token. `open_paths` need no authentication; those that end with /
+    include all paths below. `strangers` answers requests that are refused."""
 
     path: str
     open_paths: tuple[str, ...]

@@ -1,7 +1,7 @@
 """Signs in browsers: by a one-time link, then by the cookie that it sets.
 
-What a browser holds is a secret; here and in the file lie digests of it, so that a restart of the server signs nobody
-out and a copy of the file lets nobody in. Another token signs everybody out. It knows no pages.
+The browser holds a secret; the server and its file hold only digests of it, so that sign-ins survive a restart and a
+copy of the file is useless. A new token signs all browsers out. It knows no pages.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from serena_central.files.atomic import write_whole
 logger = logging.getLogger(__name__)
 
 LINK_LIFE_S = 600.0
-"""How long a link can be used, once: time to change to a browser, and little for whoever finds it in a log later."""
+"""How long a link can be used, once, in seconds: enough to change to a browser, too short for a link found in a log."""
 
 LOGIN_LIFE_S = 7 * 24 * 3600.0
 
@@ -33,7 +33,7 @@ MOST_COOKIES = 200
 
 
 class Login(NamedTuple):
-    """A browser that came in. `id` names it and lets nobody in; `csrf` is what its forms carry."""
+    """A browser that signed in. `id` identifies it but is no credential; `csrf` is the token in its forms."""
 
     id: str
     csrf: str
@@ -84,7 +84,7 @@ class Browsers:
         return secret
 
     def login(self, cookies: bytes) -> Login | None:
-        """Whose browser sends this `Cookie` header; None: nobody's that is in."""
+        """The login of the browser that sends this `Cookie` header; None if it is not signed in."""
         for secret in _values(cookies, self.cookie_name):
             digest = _digest(secret)
             expires_at = self._kept.logins.get(digest, 0.0)
@@ -94,7 +94,7 @@ class Browsers:
         return None
 
     def leave(self, login: Login) -> None:
-        """Signs a browser out: its cookie lets nobody in any more."""
+        """Signs a browser out: its cookie is no longer accepted."""
         self._kept.logins = {
             digest: end for digest, end in self._kept.logins.items() if not digest.startswith(login.id)
         }

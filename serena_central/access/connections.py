@@ -21,10 +21,10 @@ MOST_UNAUTHENTICATED = 512
 """More than come back at once after a restart, at some 20 KB each."""
 
 DESCRIPTORS_SHARE = 4
-"""Unauthenticated connections take at most one of so many descriptors."""
+"""Unauthenticated connections take at most this fraction (1/n) of the descriptors."""
 
 HELD_UP_S = 3.0
-"""A server that has not looked for so long was stopped, or had no CPU."""
+"""After a gap this long, in seconds, this process was stopped or got no CPU time."""
 
 _STATE_KEY = "serena_central.connection"
 
@@ -177,7 +177,7 @@ class Connection:
         self.in_body = False
 
     def authenticate(self) -> None:
-        """The guard has let a request in: the caller is known from now on."""
+        """The access check has accepted a request: the caller is authenticated from now on."""
         if not self.authenticated:
             self.authenticated = True
             self._connections.authenticate(self)
@@ -238,7 +238,7 @@ def state_with(state: dict[str, Any], connection: Connection) -> dict[str, Any]:
 
 
 def authenticate_connection(scope: Scope) -> None:
-    """Marks the connection of a request that the guard has let in."""
+    """Marks the connection of a request that the access check has accepted."""
     connection = scope.get("state", {}).get(_STATE_KEY)
     if connection is not None:
         connection.authenticate()

@@ -16,7 +16,7 @@ class Prover:
         self._names = frozenset(name.lower() for name in names)
 
     def proof(self, scope: Scope, nonce: str) -> str:
-        """For the endpoint at which this request came in. The guard has checked its Host."""
+        """The proof for the endpoint of this request, whose Host the access check has verified."""
         host = next((value for name, value in scope["headers"] if name == b"host"), b"").decode("latin-1").lower()
         endpoint = name_endpoint(host) if host in self._names else address_endpoint(scope["server"])
         return self._token.proof(nonce, endpoint)

@@ -71,7 +71,7 @@ def read_token(file: Path) -> Token:
 
 
 def obtain_token(file: Path) -> Token:
-    """Reads the token, or mints one where there is none. Safe against another process that does the same.
+    """Reads the token, or creates one if there is none. Safe against another process that does the same.
 
     Raises:
         ConfigError: as `read_token`.

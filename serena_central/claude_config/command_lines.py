@@ -103,7 +103,7 @@ _ESCAPED_TEXT = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.S)
 """`$'…'`, in which `\\x70` is a letter."""
 
 MOST_NESTED = 20
-"""Substitutions in each other, and programs that run each other; whoever writes more hides something."""
+"""Substitutions in each other, and programs that run each other; deeper nesting hides something."""
 
 DEEPEST = 4
 """Shells within shells."""

@@ -1,4 +1,4 @@
-"""CLAUDE.md files: what an agent that works in a root is told, in order, with imports.
+"""CLAUDE.md files: the instructions for an agent that works in a root, in order, with imports.
 
 From the widest to the narrowest: managed, user, folders above the root from the outermost inwards, the root, and
 folders in it when files below them are touched. `@path` imports a file, relative to the one that names it; not in code.

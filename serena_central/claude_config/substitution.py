@@ -1,7 +1,7 @@
 """`${VAR}` and `${VAR:-default}` in values that may name secrets: resolved, and never shown.
 
 A resolved value is a string of its template: printed, logged, serialised, put into an error or a traceback, it is
-`${TOKEN}`. Only `reveal` gives what it stands for, to whoever starts a program or sends a request with it.
+`${TOKEN}`. Only `reveal` returns its value, for starting a program or sending a request.
 """
 
 import re
@@ -52,7 +52,7 @@ def revealed(value: str) -> str:
 
 def substitute(value: Any, places: tuple[KeyPath, ...], environment: Mapping[str, str], undefined: Undefined) -> Any:
     """A copy of `value` whose strings at `places` are resolved. One that names an undefined variable is left out, with
-    the entry or list that it belongs to kept; `undefined` hears of it."""
+    the entry or list that it belongs to kept; `undefined` is called for it."""
     return _copied(value, (), list(places), environment, undefined)
 
 

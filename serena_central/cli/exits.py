@@ -1,6 +1,6 @@
 """Maps errors to messages and exit codes for every command.
 
-A command raises what went wrong, or `Unsuccessful` when its own output already says so; it never picks a code.
+A command raises errors, or `Unsuccessful` if its own output already reports the failure; it never chooses a code.
 """
 
 import os

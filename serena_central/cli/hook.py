@@ -97,7 +97,7 @@ def _change(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Plans all, then makes all, and says so. Raises CantConnect."""
+    """Plans all changes, then makes and reports them. Raises CantConnect."""
     try:
         changes = {name: plan(name, _file(here, name, scope, project), scope) for name in dict.fromkeys(clients)}
     except Unusable as error:

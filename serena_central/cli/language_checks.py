@@ -54,7 +54,7 @@ class Finding(NamedTuple):
 @click.argument("project", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @json_option
 def doctor_command(*, project: Path, as_json: bool) -> None:
-    """Say per language of a project which server answers, and how to get it where it is missing."""
+    """Show for each language of a project which server answers, and how to install it if it is missing."""
     findings = anyio.run(look, project.resolve(), Places.of_user())
     if as_json:
         print_json([finding._asdict() for finding in findings])

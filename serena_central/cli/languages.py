@@ -36,7 +36,7 @@ command.add_command(uninstall_command)
 @command.command(name="list", epilog="Example: serena-central languages list --json")
 @json_option
 def list_languages(*, as_json: bool) -> None:
-    """List languages: files, default server, alternatives, how to get it, and whether it is here."""
+    """List languages: files, default server, alternatives, how to install it, and whether it is installed."""
     known = catalogue()
     places = Places.of_user()
     languages = [_described(known, name, places) for name in sorted(known.languages)]

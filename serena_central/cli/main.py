@@ -114,7 +114,7 @@ def serve_main() -> None:
 
 
 def _close_home() -> None:
-    """A folder that others can look into is closed by whoever comes first."""
+    """The first process that finds the folder accessible to others makes it private."""
     home = user_home().folder
     try:
         if is_loose(home):

@@ -17,7 +17,7 @@ class Progress:
     """A context manager: what stands on the terminal goes with it."""
 
     def __init__(self, *, interrupted: str = "") -> None:
-        """`interrupted`: what to tell whoever ends it with Ctrl-C."""
+        """`interrupted`: the message after Ctrl-C."""
         self._interrupted = interrupted
         self._last = ""
         self._watched = sys.stderr.isatty()

@@ -74,7 +74,7 @@ class Remote:
         return self._json("DELETE", path)
 
     def followed(self, path: str, body: Any, says: Callable[[str, float | None], None]) -> Any:
-        """The outcome of a POST that tells of its progress; whoever leaves earlier (Ctrl-C) hangs up.
+        """The outcome of a POST that streams its progress; Ctrl-C closes the connection.
 
         Raises Refused, NoServer.
         """

@@ -15,7 +15,7 @@ from serena_central.core.places import Places
 @click.command(epilog="Example: pip install --upgrade serena-central && serena-central restart")
 @json_option
 def command(*, as_json: bool) -> None:
-    """Stop the server and start it in the background. Sessions go on: clients need do nothing."""
+    """Stop the server and start it in the background. Sessions continue; clients need not do anything."""
     places = Places.of_user()
     if (service := running_service()) is not None:
         service.restart()

@@ -146,7 +146,7 @@ def _unannounced(places: Places) -> Generator[None]:
 
 
 def _write_announcement(places: Places, url: str, arguments: list[str]) -> None:
-    """For a server that answers, and whose token can be read: whoever sees it may call at once."""
+    """Written only when the server answers and its token can be read, so that its readers can call at once."""
     version = metadata.version("serena-central")
     about = {"url": url, "pid": os.getpid(), "version": version, "started_at": time.time(), "arguments": arguments}
     write_whole(places.server_file, json.dumps(about).encode())

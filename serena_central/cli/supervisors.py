@@ -157,7 +157,7 @@ class Launchd:
 
 
 def of_this_machine(platform: str = sys.platform) -> Supervisor:
-    """Raises NotSupervised where there is none that we know."""
+    """Raises NotSupervised if there is none that is supported."""
     if platform == "darwin":
         return Launchd(Path.home())
     if platform == "linux":

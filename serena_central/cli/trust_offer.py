@@ -20,7 +20,7 @@ from serena_central.core.places import Places
 from serena_central.files.atomic import write_whole
 
 ANSWER_S = 120.0
-"""For a person to answer; a terminal that nobody looks at holds up nothing."""
+"""How long a person has to answer, in seconds; an unattended terminal delays nothing."""
 
 YES, NO = ("y", "yes"), ("", "n", "no")
 

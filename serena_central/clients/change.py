@@ -42,7 +42,7 @@ class Change:
     before: bytes | None
     after: bytes | None
     private: bool = False
-    """Whether nobody else may read the file afterwards."""
+    """Whether the file is made private."""
 
     @property
     def is_none(self) -> bool:

@@ -1,6 +1,6 @@
 """Reverts a change of a file that was edited since: a three-way merge by lines, as `diff3` does it.
 
-It knows nothing of what the lines say; who uses it checks that.
+It does not interpret the lines; callers check the result.
 """
 
 import difflib

@@ -35,4 +35,4 @@ HOOKS: dict[str, Hooks] = {
     "cursor": cursor.HOOKS,
     "vscode": vscode.HOOKS,
 }
-"""Clients that can be told of text searches before they make them."""
+"""Clients whose hooks can stop a text search."""

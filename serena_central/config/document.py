@@ -1,7 +1,7 @@
 """One YAML file as plain values with the line of every key.
 
-The file may come with a repository that nobody trusts: only plain values are built, and size, depth and what anchors
-expand to are bounded before anything is. Knows nothing of settings.
+The file may come with an untrusted repository: only plain values are built, and size, depth and the expansion of
+anchors are bounded first. Knows nothing of settings.
 """
 
 import os

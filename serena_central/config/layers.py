@@ -37,10 +37,10 @@ DEFAULT = Origin("default")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something in a layer that has no effect. Only `wrong` is an error of whoever wrote it.
+    """Something in a layer that has no effect. Only `wrong` is an error of its author.
 
     `unknown`: no such key. `ignored`: a key that means something elsewhere. `wrong`: a value that is not allowed.
-    `untrusted`: a project's, which nobody trusts with it.
+    `untrusted`: set by a project that is not trusted with it.
     """
 
     kind: Literal["unknown", "ignored", "wrong", "untrusted"]

@@ -17,7 +17,8 @@ OWN = Path(__file__).with_name("profiles")
 
 
 class Mode(msgspec.Struct, frozen=True, kw_only=True):
-    """A way of working. `prompt` is told to the agent; `read_only` hides every tool that changes files of a project."""
+    """A way of working. `prompt` is returned to the agent; `read_only` hides every tool that changes files of a
+    project."""
 
     name: str
     description: str = ""

@@ -1,7 +1,7 @@
 """Reads files, variables and flags into layers of checked values.
 
-Reading never fails: what is wrong or unknown becomes a `Problem`, and the rest of the layer counts. Whoever loads
-decides which problems are fatal.
+Reading never fails: wrong and unknown entries become `Problem`s, and the rest of the layer counts. `load` decides which
+problems are fatal.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,7 +1,7 @@
 """The settings: every key with its type, bounds, default and one sentence of what it does.
 
-This is the only list of them: reading, checking, the template and `config show` are generated from these structs. What
-a value means is the business of the part that takes it: names of tools, modes and languages are not checked here.
+This is the only list of them: reading, checking, the template and `config show` are generated from these structs. Their
+meaning is checked where they are used: names of tools, modes and languages are not checked here.
 
 How layers combine is written beside a key that doesn't simply replace: `add` joins the lists of all layers, `tighten`
 lets a project switch something on that the server left off, and never the other way round. `names` says that every text

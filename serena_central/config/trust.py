@@ -17,7 +17,7 @@ import yaml
 from serena_central.config.layers import Given, Layer, Problem
 
 _ALLOWED = frozenset({"server", "settings", "initialization_options"})
-"""Keys of an entry that a project which nobody trusts may set; all others say what runs, or how the server is taken."""
+"""Keys of an entry that an untrusted project may set; all others say what runs, or how the server is taken."""
 
 _INSIDE = ("settings", "initialization_options")
 """Keys of an entry whose tables are handed to the server."""

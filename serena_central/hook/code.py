@@ -38,7 +38,7 @@ _ENGLISH = _words("""
 NOISE = (
     _ENGLISH | frozenset(_KEYWORDS.split("|")) | _words("import require use include return extends implements var let")
 )
-"""Words of a pattern that are in all code: they say nothing about what is looked for."""
+"""Words that occur in all code, and thus say nothing about a search."""
 
 _DECLARED = re.compile(
     rf"(?:(?:{_KEYWORDS}) +)+(?:\([^)]*\) *)?(?P<before>\*?)(?P<name>[A-Za-z_$][\w$]*)?(?P<after>\*?)"
@@ -76,7 +76,7 @@ class Name(NamedTuple):
 
 
 def reason_of(search: Search, folders: Sequence[str] = SOURCE_FOLDERS) -> str | None:
-    """Why this is a search for code; None if it is none."""
+    """The reason why this is a search for code; None if it is not."""
     kinds = [search.pattern, *search.globs] if search.by_name else [*search.globs]
     if any(is_code(name) for name in [*kinds, *search.paths]):
         return "it is limited to code files"

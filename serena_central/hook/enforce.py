@@ -1,7 +1,7 @@
 """Handles a client's hook before a tool runs: recognizes searches for code, and suggests the tool call instead.
 
-The questions go from cheap to dear: the text of the call, the server, the memory of earlier runs, of which the last two
-are imported when they are asked. Each "no" lets the tool run; so does everything that can't be told.
+The checks go from cheap to expensive: the text of the call, the server, the memory of earlier runs; the last two are
+imported on use. A "no" or an unknown at any check lets the tool run.
 """
 
 import os
@@ -23,7 +23,7 @@ EVERY = 3
 
 
 class Verdict(NamedTuple):
-    """ "deny" or "ask", and what the agent is told."""
+    """The decision, "deny" or "ask", and the message to the agent."""
 
     verdict: str
     reason: str

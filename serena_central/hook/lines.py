@@ -20,14 +20,14 @@ _HARMLESS = frozenset(
 
 _FILTERS = ("head", "tail", "sort", "uniq", "less", "more", "cat", "cut", "nl", "column", "awk", "sed", "tr", "bat")
 _SHOWS = frozenset((*_FILTERS, "grep", "egrep", "fgrep", "rg"))
-"""What a search's result may be piped through and still only be looked at."""
+"""Programs that a search's result may be piped through and still only be displayed."""
 
 DEEPEST = 3
 """Shells within shells."""
 
 
 def searches_in(line: str, *, depth: int = 0) -> list[Search]:
-    """Empty where the line does anything else than look for something, or can't be told."""
+    """Empty if the line does anything besides searching, or cannot be parsed."""
     try:
         found = pipelines(line)
     except Unclear:

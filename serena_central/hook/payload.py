@@ -27,7 +27,7 @@ class ToolUse(NamedTuple):
 
 
 class Event(NamedTuple):
-    """What every hook is told. `why` is what began or ended a session."""
+    """The input of every hook. `why` is what began or ended a session."""
 
     session: str
     folder: str

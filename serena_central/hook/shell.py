@@ -1,7 +1,7 @@
 """Parses shell command lines: which programs run with which words, and how they are piped.
 
 A small part of the shell's grammar, read strictly: whatever decides at run time what is run or said (substitutions,
-loops, here-documents) makes a line `Unclear`, and an unclear line is nobody's business here. Knows no program.
+loops, here-documents) makes a line `Unclear`, and unclear lines are left alone. Knows no program.
 """
 
 from typing import NamedTuple
@@ -20,7 +20,7 @@ _OPERATORS = ("&&", "||", "|&", ";;", "&>>", "&>", ";", "|", "&", "\n", "(", ")"
 
 
 class Unclear(Exception):
-    """What this line does can't be told from its text."""
+    """The effect of this line cannot be derived from its text."""
 
 
 class Command(NamedTuple):
@@ -40,7 +40,7 @@ def pipelines(line: str) -> list[Pipeline]:
     """The pipelines of a command line, in order.
 
     Raises:
-        Unclear: it can't be told.
+        Unclear: the line cannot be parsed statically.
     """
     if len(line) > LONGEST:
         raise Unclear("too long")

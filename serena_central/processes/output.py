@@ -7,7 +7,7 @@ import anyio
 from anyio.abc import ByteReceiveStream
 
 MAX_LINE_BYTES = 64 * 1024
-"""A longer line is handed on in parts."""
+"""Longer lines are passed on in parts."""
 
 
 class Sink(Protocol):

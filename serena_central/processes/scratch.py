@@ -1,7 +1,7 @@
 """Temporary folders for children (their TMPDIR): private, one each, gone when they are.
 
-A folder is locked as long as somebody uses it: the lock's descriptor goes to the supervisor and to what it starts. So
-whoever was killed, what nobody has locked is nobody's any more, and `sweep` never takes a folder that is in use.
+A folder is locked while it is in use: the supervisor and what it starts inherit the lock's descriptor. So whatever
+process was killed, an unlocked folder is unused, and `sweep` never removes one that is in use.
 """
 
 import logging
@@ -71,7 +71,7 @@ def borrowed(base: Path) -> Generator[Path]:
 
 
 def sweep(base: Path) -> int:
-    """Removes the folders that nobody uses; how many there were. Blocks for as long as their removal takes."""
+    """Removes unused folders and returns their number. Blocks for as long as the removal takes."""
     swept = 0
     for place in dict.fromkeys(_places(base)):
         with suppress(OSError):

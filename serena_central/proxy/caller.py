@@ -21,7 +21,7 @@ class Options(NamedTuple):
 
 
 def identity_of(options: Options) -> dict[str, bytes]:
-    """The headers that say who asks, for a session of its own."""
+    """The headers that identify this process, so that it gets its own session."""
     said = {
         "x-serena-session": b"proxy-" + os.urandom(12).hex().encode("ascii"),
         "x-serena-conversation": _value(options.conversation),

@@ -32,7 +32,7 @@ from serena_central.standalone.home import Unusable
 ANSWER_BYTES = 64 * 1024 * 1024
 
 REPEATS = 4
-"""After so many attempts that reached the server it is the message that breaks it."""
+"""After this many attempts that reached the server, the message itself counts as the cause."""
 
 PAUSES_S = (0.05, 2.0)
 

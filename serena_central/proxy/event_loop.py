@@ -47,7 +47,7 @@ class Task:
         self.wait: Wait | None = None
         """What it sleeps on; None while it runs, or is about to."""
         self.outcome: tuple[Any, BaseException | None] = (None, None)
-        """What its sleep returns or raises when it goes on."""
+        """What its sleep returns or raises when it resumes."""
         self.done = False
         self.ended = loop.event()
 
@@ -170,7 +170,7 @@ class Loop:
         return await Wait(deadline, fd, events)
 
     def resume(self, task: Task, value: Any = None, error: BaseException | None = None) -> None:
-        """Lets a sleeping task go on. Of several reasons the first counts, unless a later one cancels."""
+        """Resumes a sleeping task. Of several reasons the first counts, unless a later one cancels."""
         wait = task.wait
         if wait is not None:
             task.wait = wait.task = None

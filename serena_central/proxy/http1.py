@@ -147,7 +147,7 @@ class Connection:
         return data
 
     async def body(self, most_bytes: int, grown: Callable[[int], Awaitable[None]] | None = None) -> bytes:
-        """The whole body; Broken if it is larger. `grown` is told how much there is, and may hold the rest up."""
+        """The whole body; Broken if it is larger. `grown` is called with its size so far, and may delay the rest."""
         pieces: list[bytes] = []
         size = 0
         while piece := await self.piece():

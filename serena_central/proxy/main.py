@@ -126,7 +126,7 @@ def proxy_stdio(asked: argparse.Namespace) -> None:
 
 
 def _close(home: Home) -> None:
-    """A folder that others can look into is closed by whoever comes first."""
+    """The first process that finds the folder accessible to others makes it private."""
     if is_loose(home.folder):
         try:
             home.create()

@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def _become_standalone(asked: argparse.Namespace) -> None:
-    """Replaces this program, which knows nothing of servers; stdin, stdout and the process's id stay."""
+    """Replaces this process by the standalone program; stdin, stdout and the process id stay."""
     about = [f"--{name}={value}" for name in ("project", "context") if (value := getattr(asked, name))]
     about += [f"--mode={mode}" for mode in asked.mode]
     os.execv(sys.executable, [sys.executable, "-I", "-m", "serena_central.cli.standalone", *about])

@@ -86,10 +86,10 @@ class Output:
         if sys.platform != "win32" and _selectable(descriptor):
             os.set_blocking(descriptor, False)
         self.closed = loop.event()
-        """Set when nobody reads any more."""
+        """Set when the reader is gone."""
 
     async def write(self, line: bytes) -> None:
-        """Writes `line` and a line feed. What nobody reads any more is dropped."""
+        """Writes `line` and a line feed; drops it if the reader is gone."""
         # A task of its own: a writer that is cancelled must not leave half a line behind.
         task = self._loop.spawn(self._put(line))
         if not task.done:

@@ -23,7 +23,7 @@ START_S = 60.0
 
 POLL_S = 0.03
 FAILED_S = 5.0
-"""A failed start is not tried again for so long: its reason is told at once."""
+"""How long a failed start is not retried, in seconds; meanwhile its reason is returned at once."""
 
 NOT_FOR_SERVERS = (
     *("CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PROJECT_DIR", "CLAUDE_CODE_ENTRYPOINT"),

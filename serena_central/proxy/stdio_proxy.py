@@ -32,7 +32,7 @@ AT_ONCE = 64
 
 PENDING = 1024
 PENDING_BYTES = LINE_BYTES
-"""When so many requests, or so much of them, wait for an answer, no further line is read."""
+"""Limits of pending requests, in number and bytes; beyond them no further line is read."""
 
 NOTES = 256
 """Notifications and answers that wait to be sent; then no further line is read."""
@@ -41,7 +41,7 @@ CANCEL_S = 2.0
 """What a server has not ended so long after it was told to, ends by the end of its connection."""
 
 LAST_ANSWERS_S = 1.0
-"""After the end of stdin, running requests have so long to be answered."""
+"""How long running requests may take after the end of stdin, in seconds."""
 
 GOODBYE_S = 0.4
 
@@ -179,7 +179,7 @@ class StdioProxy:
             self._streams.listen()
 
     async def _cancel(self, message: Message) -> bool:
-        """Whether the cancellation is done with; else the server has to be told."""
+        """Whether the cancellation is complete; else the server must be notified."""
         found = self._pending.get(key_of(message.params.get("requestId")))
         if found is None:
             return False

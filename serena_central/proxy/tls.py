@@ -13,7 +13,7 @@ from serena_central.standalone.home import Unusable
 
 
 class TlsSocket:
-    """A TLS connection with the face of a non-blocking socket; raises TlsWants where that would block."""
+    """A TLS connection with the interface of a non-blocking socket; raises TlsWants where that would block."""
 
     def __init__(self, sock: ssl.SSLSocket) -> None:
         self._socket = sock

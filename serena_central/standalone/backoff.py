@@ -5,12 +5,12 @@ MAX_DOUBLINGS = 64
 
 
 def backoff_s(failures: int, *, first_s: float, cap_s: float) -> float:
-    """The pause after so many failures in a row; 0 after none."""
+    """The pause after this many failures in a row; 0 after none."""
     return min(first_s * 2.0 ** min(failures - 1, MAX_DOUBLINGS), cap_s) if failures > 0 else 0.0
 
 
 class Backoff:
-    """Counts attempts in vain, and says how long to wait before the next."""
+    """Counts failed attempts, and returns how long to wait before the next."""
 
     def __init__(self, first_s: float, cap_s: float) -> None:
         self._first_s = first_s

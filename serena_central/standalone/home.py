@@ -45,7 +45,7 @@ class Home:
 
     @property
     def start_lock(self) -> str:
-        """Held by whoever starts a server: of ten at once, one does."""
+        """The lock held while a server is started, so that of ten at once one does it."""
         return os.path.join(self.folder, "start.lock")
 
     @property

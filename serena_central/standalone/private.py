@@ -95,7 +95,7 @@ def close(folder: str) -> None:
 
 
 def is_loose(folder: str) -> bool:
-    """Whether others may look into the server's folder. False where there is none."""
+    """Whether the server's folder is accessible to others. False if there is none."""
     try:
         return os.name == "posix" and bool(os.stat(folder).st_mode & OTHERS)
     except OSError:

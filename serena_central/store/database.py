@@ -134,7 +134,7 @@ class Database:
     def _set_aside(self, path: Path, engine: Engine | None, error: Exception) -> str:
         """Renames the file with its log files, since nothing is ever deleted, and returns what was told.
 
-        Several threads may meet the same fault: who comes late must not take the new file for the corrupt one.
+        Several threads may meet the same fault: a late one must not set aside the new file.
         """
         stamp = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{time.time_ns()}"
         aside = path.with_name(f"{path.name}.corrupt-{stamp}")

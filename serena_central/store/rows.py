@@ -51,7 +51,7 @@ class SessionRow(Row, kw_only=True):
 
 
 class SymbolViewRow(Row, kw_only=True):
-    """What a session saw of a symbol, by the hash of its body: the conflict guard compares with it."""
+    """What a session saw of a symbol, as the hash of its body; conflict detection compares with it."""
 
     table = "symbol_view"
     key = ("session", "project_root", "relative_path", "name_path")
@@ -83,8 +83,8 @@ class ToolCallRow(Row, kw_only=True):
 
 class EditRow(Row, kw_only=True):
     """One edit. `files`: what became of each, as answers show it; `patches`: how to undo it (MessagePack, zlib),
-    None once that is too old or was too large. `repeat` tells a repetition of the call that made it, `answer` is what
-    that gets (JSON). `undoes`: the edit that this one undid."""
+    None once that is too old or was too large. `repeat` is the idempotency key of the call that made it, `answer` the
+    answer to a repeated call (JSON). `undoes`: the edit that this one undid."""
 
     table = "edit"
     indexes = (("at",), ("session", "at"), ("project_root", "at"))

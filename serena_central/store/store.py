@@ -1,7 +1,7 @@
 """The store as the rest of the server uses it: rows can be put in at any time, queries run in worker threads.
 
 SQLModel and SQLAlchemy cost half a second to import; that happens here, in a thread, when the store runs or is first
-asked. Nobody who imports this module pays for it.
+asked, not when this module is imported.
 """
 
 import logging
@@ -54,7 +54,7 @@ class Store:
         self.writer = Writer(lambda rows: self._loaded().write(rows), bus)
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Records rows and events until cancelled, then flushes. Opening the database goes on beside it."""
+        """Records rows and events until cancelled, then flushes. The database is opened concurrently."""
         writing = anyio.CancelScope(shield=True)
 
         async def write(*, task_status: TaskStatus[None]) -> None:

@@ -96,7 +96,7 @@ class Writer:
         self._add((kind.table, *key), Removal(kind, key))
 
     def count_lost(self, table: str, count: int = 1) -> None:
-        """Counts rows that will never be written; they are told with the next news."""
+        """Counts dropped rows; they are published with the next event."""
         if count:
             self._untold[table] += count
             self.dropped[table] += count
@@ -161,7 +161,7 @@ class Writer:
             self._batch_full.set()
 
     async def _rows_or_news(self) -> None:
-        """Waits for rows; drops that were not told yet are told when their minute has passed."""
+        """Waits for rows; publishes dropped rows once their minute has passed."""
         while not self._pending:
             self._wakeup = anyio.Event()
             with anyio.move_on_after(self._until_told() if self._untold else None):

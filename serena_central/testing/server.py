@@ -46,7 +46,7 @@ class Call:
 
 
 class ScriptedServer:
-    """Answers as it was told, and keeps all calls in `calls`. Use it inside `async with server.running()`."""
+    """Returns scripted answers, and records all calls in `calls`. Use it inside `async with server.running()`."""
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
@@ -92,7 +92,7 @@ class ScriptedServer:
                 yield client
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Without a token: nobody else can reach it."""
+        """Without a token: only this process can reach it."""
         lend_credential(scope, "test")
         await self._endpoint(scope, receive, send)
 
@@ -147,7 +147,7 @@ class _ScriptedTools(ToolCaller):
 
 
 class _Nobody:
-    """No project hears of these sessions."""
+    """These sessions are not registered with any project."""
 
     def attach(self, root: str) -> None: ...
     def detach(self, root: str) -> None: ...

@@ -29,7 +29,7 @@ PRIVATE = 0o077
 """Permission bits that others must not have on our folder."""
 
 ANSWER_S = 5.0
-"""A server that says nothing for so long hangs, or the machine is overloaded: both are worth a line."""
+"""A server that does not answer within this time, in seconds, hangs, or the machine is overloaded."""
 
 NEARLY_ALL = 0.9
 """Of the descriptors."""
