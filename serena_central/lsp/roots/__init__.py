@@ -6,7 +6,7 @@ from serena_central.lsp.roots.markers import MarkerNames
 from serena_central.lsp.roots.neighbours import users_elsewhere
 from serena_central.lsp.roots.place import ServerRoot
 from serena_central.lsp.roots.project_python import ProjectPython
-from serena_central.lsp.roots.resolve import is_unmarked, server_root
+from serena_central.lsp.roots.resolve import has_marker, server_root
 
 __all__ = [
     "Manifests",
@@ -14,7 +14,7 @@ __all__ = [
     "ProjectDependencies",
     "ProjectPython",
     "ServerRoot",
-    "is_unmarked",
+    "has_marker",
     "server_root",
     "users_elsewhere",
 ]

@@ -32,21 +32,17 @@ def server_root(spec: ServerSpec, boundary: Path, file: Path, manifests: Manifes
             return ServerRoot(folder, folder)
 
 
-def is_unmarked(spec: ServerSpec, boundary: Path, file: Path) -> bool:
-    """Whether no marker of the first group lies in the file's folder or above it, up to the boundary."""
-    return not any(_has_marker(folder, spec.roots.markers[0]) for folder in ancestors(boundary, file))
-
-
 def _marked(groups: tuple[tuple[str, ...], ...], boundary: Path, file: Path, *, topmost: bool) -> Path:
     folders = list(ancestors(boundary, file))
     for markers in groups:
-        having = [folder for folder in folders if _has_marker(folder, markers)]
+        having = [folder for folder in folders if has_marker(folder, markers)]
         if having:
             return having[-1] if topmost else having[0]
     return boundary
 
 
-def _has_marker(folder: Path, markers: tuple[str, ...]) -> bool:
+def has_marker(folder: Path, markers: tuple[str, ...]) -> bool:
+    """Whether a folder holds a file of one of these names or patterns."""
     for marker in markers:
         if _GLOB.isdisjoint(marker):
             if (folder / marker).exists():

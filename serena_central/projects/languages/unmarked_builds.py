@@ -12,7 +12,7 @@ from serena_central.core.errors import LanguageServerError, PathError
 from serena_central.core.pacing import paced
 from serena_central.lsp.answers import DocumentSymbol
 from serena_central.lsp.catalogue import ServerSpec, catalogue
-from serena_central.lsp.roots import is_unmarked
+from serena_central.lsp.roots import has_marker
 from serena_central.projects.languages.selection import LanguageSelection
 from serena_central.projects.languages.syntax_access import SyntaxAccess
 from serena_central.symbols.comparison import MANY_FILES, Comparison
@@ -41,6 +41,8 @@ class UnmarkedBuilds:
         """Such servers that miss functions or types which the syntax tells."""
         self._unmarked: dict[tuple[str, str], bool] = {}
         """(server, folder of a file) → whether it can't know how files there are built; until `forget`."""
+        self._marked_folders: dict[tuple[str, str], bool] = {}
+        """(server, folder) → whether it, or one above it, has a marker; likewise. Thousands are looked at once each."""
 
     def marked(self) -> None:
         """A file came that may say how files are built."""
@@ -50,6 +52,7 @@ class UnmarkedBuilds:
 
     def forget(self) -> None:
         self._unmarked.clear()
+        self._marked_folders.clear()
 
     def instead(self, path: str) -> str | None:
         """What reads a file by syntax in place of a server that can't know how it is built; None where one can."""
@@ -63,8 +66,16 @@ class UnmarkedBuilds:
             return False
         place = spec.name, path.rpartition("/")[0]
         if place not in self._unmarked:
-            self._unmarked[place] = is_unmarked(spec, self._root, self._root / path)
+            self._unmarked[place] = not self._is_marked(spec, place[1])
         return self._unmarked[place]
+
+    def _is_marked(self, spec: ServerSpec, folder: str) -> bool:
+        known = self._marked_folders.get((spec.name, folder))
+        if known is None:
+            above = bool(folder) and self._is_marked(spec, folder.rpartition("/")[0])
+            known = above or has_marker(self._root / folder, spec.roots.markers[0])
+            self._marked_folders[spec.name, folder] = known
+        return known
 
     @property
     def knows_builds(self) -> bool:

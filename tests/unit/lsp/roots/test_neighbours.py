@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from serena_central.lsp.catalogue import catalogue
-from serena_central.lsp.roots import is_unmarked, server_root, users_elsewhere
+from serena_central.lsp.roots import server_root, users_elsewhere
 
 
 def write(root: Path, files: dict[str, str]) -> None:
@@ -72,14 +72,3 @@ def test_a_package_of_another_workspace_that_depends_by_path_uses_it(tmp_path: P
     assert users(tmp_path, "rust-analyzer", "lib/src/lib.rs") == ["app"]
     write(tmp_path, {"Cargo.toml": '[workspace]\nmembers = ["lib", "app"]\n'})
     assert users(tmp_path, "rust-analyzer", "lib/src/lib.rs") == []
-
-
-@pytest.mark.parametrize("database", ["compile_commands.json", "build/compile_commands.json", "compile_flags.txt"])
-def test_a_file_without_a_compilation_database_in_or_above_its_folder_is_unmarked(
-    tmp_path: Path, database: str
-) -> None:
-    clangd = catalogue().server("clangd")
-    write(tmp_path, {"sub/other/" + database: "", "CMakeLists.txt": ""})
-    assert is_unmarked(clangd, tmp_path, tmp_path / "sub/a.cpp")
-    write(tmp_path, {"sub/" + database: ""})
-    assert not is_unmarked(clangd, tmp_path, tmp_path / "sub/a.cpp")
