@@ -40,6 +40,9 @@ _NEEDED = {
 MOST_SECONDS = 600
 """A larger timeout of a hook is milliseconds: Claude Code reads seconds, and nobody waits longer than ten minutes."""
 
+MOST_ITEMS = 5000
+"""Rules of one list, or groups of hooks at one event: more would make every call wait."""
+
 _PLAIN_MATCHER = re.compile(r"[\w|, *-]*")
 
 
@@ -65,8 +68,9 @@ def _permissions(document: Document, value: Mapping[str, Any]) -> dict[str, Any]
         if verdict not in checked:
             continue
         kept: list[str] = []
-        for text in checked[verdict]:
-            path = _place_of(document, ("permissions", verdict), text)
+        places = _Places(document, ("permissions", verdict))
+        for text in _bounded(document, checked[verdict], ("permissions", verdict)):
+            path = places.of(text)
             try:
                 rule = parse_rule(text)
             except BadRule as error:
@@ -88,10 +92,25 @@ def _permissions(document: Document, value: Mapping[str, Any]) -> dict[str, Any]
     return checked
 
 
-def _place_of(document: Document, path: KeyPath, item: Any) -> KeyPath:
-    """Where an item of a list stands in the document: places may have moved since it was read."""
-    held = as_list(get(document.value, path))
-    return (*path, held.index(item)) if held and item in held else path
+class _Places:
+    """Where the items of a list stand in the document: places may have moved since it was read."""
+
+    def __init__(self, document: Document, path: KeyPath) -> None:
+        self._path = path
+        self._places: dict[str, int] = {}
+        for place, item in enumerate(as_list(get(document.value, path)) or ()):
+            self._places.setdefault(canonical(item), place)
+
+    def of(self, item: Any) -> KeyPath:
+        place = self._places.get(canonical(item))
+        return self._path if place is None else (*self._path, place)
+
+
+def _bounded(document: Document, items: list[Any], path: KeyPath) -> list[Any]:
+    if len(items) > MOST_ITEMS:
+        text = f"the list has {len(items)} items, and those after the first {MOST_ITEMS} have no effect"
+        document.report(Severity.ERROR, path, text, "write fewer, with patterns")
+    return items[:MOST_ITEMS]
 
 
 # --- hooks -----------------------------------------------------------------------------------------------------------
@@ -114,8 +133,9 @@ def _hooks(document: Document, value: Mapping[str, list[Any]]) -> dict[str, Any]
 
 def _groups(document: Document, event: str, groups: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     seen: dict[str, KeyPath] = {}
-    for group in groups:
-        path = _place_of(document, ("hooks", event), group)
+    places = _Places(document, ("hooks", event))
+    for group in _bounded(document, groups, ("hooks", event)):
+        path = places.of(group)
         matcher = group.get("matcher", "")
         problem = bad_matcher(matcher)
         if problem is not None:

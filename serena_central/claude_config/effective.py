@@ -101,10 +101,10 @@ def _rules_of(one: Settings) -> Iterable[SourcedRule]:
     for verdict in VERDICTS:
         if one.file.rules_only and verdict == "allow":
             continue
+        held = as_list(get(one.document.value, ("permissions", verdict))) or []
+        places = {text: place for place, text in reversed(list(enumerate(held))) if isinstance(text, str)}
         for text in permissions.get(verdict, ()):
-            held = as_list(get(one.document.value, ("permissions", verdict)))
-            place = held.index(text) if held and text in held else 0
-            at = one.document.place(("permissions", verdict, place))
+            at = one.document.place(("permissions", verdict, places.get(text, 0)))
             yield SourcedRule(verdict, parse_rule(text), one.file.tier, at, one.file.base)
 
 
