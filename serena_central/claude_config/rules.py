@@ -34,6 +34,9 @@ MAX_PATTERN = 1000
 MAX_STARS = 8
 """Of `**` in one pattern, so that no pattern of a repository takes long."""
 
+MAX_BRACES = 6
+"""Each multiplies the alternatives that a path is compared with."""
+
 SYNTAX = "Tool or Tool(argument), such as Read(./.env), Edit(src/**), Bash(npm run:*), mcp__github__*"
 
 
@@ -93,6 +96,8 @@ def _check_path(pattern: str) -> None:
         raise BadRule("a pattern that begins with ! takes nothing back here")
     if len(pattern) > MAX_PATTERN or pattern.count("**") > MAX_STARS:
         raise BadRule(f"a pattern has {MAX_PATTERN} characters and {MAX_STARS} times ** at most")
+    if pattern.count("{") > MAX_BRACES:
+        raise BadRule(f"a pattern has at most {MAX_BRACES} groups in braces")
     try:
         for one in expand_braces(pattern):
             translate_path(one)

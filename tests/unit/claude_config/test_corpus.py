@@ -124,6 +124,7 @@ def test_no_file_makes_a_traceback(machine: Machine, content: bytes) -> None:
         b'{"permissions": {"deny": [' + b'"Read(a)",' * 20_000 + b'"Read(b)"]}}',
         b'{"permissions": {"deny": [' + b",".join(b'"Read(x%d)"' % n for n in range(30_000)) + b"]}}",
         b'{"hooks": {"Stop": [' + b",".join(b'{"hooks": [], "matcher": "x%d"}' % n for n in range(20_000)) + b"]}}",
+        b'{"permissions": {"deny": [' + b",".join([b'"Read(' + b"{a,b}" * 150 + b')"'] * 500) + b"]}}",
         b'{"env": {"A": "' + b"${" * 50_000 + b'"}}',
     ],
 )
