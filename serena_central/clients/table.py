@@ -5,9 +5,14 @@ from serena_central.clients import (
     claude_desktop,
     cline,
     codex,
+    copilot_cli,
     cursor,
     gemini,
+    kilo_code,
+    kiro,
     opencode,
+    qwen_code,
+    roo_code,
     vscode,
     windsurf,
     zed,
@@ -26,6 +31,11 @@ CLIENTS: dict[str, Client] = {
     "windsurf": windsurf.CLIENT,
     "zed": zed.CLIENT,
     "claude-desktop": claude_desktop.CLIENT,
+    "copilot-cli": copilot_cli.CLIENT,
+    "qwen-code": qwen_code.CLIENT,
+    "kiro": kiro.CLIENT,
+    "roo-code": roo_code.CLIENT,
+    "kilo-code": kilo_code.CLIENT,
 }
 
 HOOKS: dict[str, Hooks] = {

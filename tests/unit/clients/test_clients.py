@@ -27,6 +27,11 @@ BY_STDIO = {
     "windsurf": {"command": "/opt/bin/serena-proxy", "args": []},
     "zed": {"command": "/opt/bin/serena-proxy", "args": []},
     "claude-desktop": {"command": "/opt/bin/serena-proxy", "args": ["--context", "desktop-app"]},
+    "copilot-cli": {"type": "stdio", "command": "/opt/bin/serena-proxy", "args": [], "tools": ["*"]},
+    "qwen-code": {"command": "/opt/bin/serena-proxy", "args": []},
+    "kiro": {"command": "/opt/bin/serena-proxy", "args": []},
+    "roo-code": {"command": "/opt/bin/serena-proxy", "args": []},
+    "kilo-code": {"command": "/opt/bin/serena-proxy", "args": []},
 }
 TOKEN = {"Authorization": "Bearer s3cret"}
 BY_HTTP = {
@@ -44,9 +49,15 @@ BY_HTTP = {
     "cline": {"type": "streamableHttp", "url": URL, "headers": TOKEN},
     "windsurf": {"serverUrl": URL, "headers": TOKEN},
     "zed": {"url": URL, "headers": TOKEN},
+    "copilot-cli": {"type": "http", "url": URL, "headers": TOKEN, "tools": ["*"]},
+    "qwen-code": {"httpUrl": URL, "headers": TOKEN},
+    "kiro": {"url": URL, "headers": TOKEN},
+    "roo-code": {"type": "streamable-http", "url": URL, "headers": TOKEN},
+    "kilo-code": {"type": "streamable-http", "url": URL, "headers": TOKEN},
 }
 FOLDER = "${workspaceFolder}"
 SHARED_BY_HTTP = {
+    "kiro": {"url": URL, "headers": {"Authorization": "Bearer ${SERENA_TOKEN}"}},
     "claude-code": {"type": "http", "url": URL, "headersHelper": "serena-proxy --print-headers"},
     "codex": {
         "url": URL,
@@ -191,6 +202,15 @@ MOVED = Machine(
         ("windsurf", LINUX, "/home/me/.codeium/windsurf/mcp_config.json"),
         ("zed", MAC, "/home/me/.config/zed/settings.json"),
         ("zed", WINDOWS, "/home/me/AppData/Roaming/Zed/settings.json"),
+        ("copilot-cli", LINUX, "/home/me/.copilot/mcp-config.json"),
+        ("qwen-code", LINUX, "/home/me/.qwen/settings.json"),
+        ("kiro", LINUX, "/home/me/.kiro/settings/mcp.json"),
+        (
+            "roo-code",
+            LINUX,
+            "/home/me/.config/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
+        ),
+        ("kilo-code", LINUX, "/home/me/.kilocode/cli/global/settings/mcp_settings.json"),
         ("claude-desktop", LINUX, "/home/me/.config/Claude/claude_desktop_config.json"),
         ("claude-desktop", MAC, "/home/me/Library/Application Support/Claude/claude_desktop_config.json"),
     ],
