@@ -104,7 +104,7 @@ class Server:
         deadline = time.monotonic() + INDEX_S
         before: list[int] = []
         while time.monotonic() < deadline:
-            pending = [project["pending"] for project in self.get("/api/projects?open=true")["projects"]]
+            pending = [project["pending"] for project in self.get("/api/v1/projects?open=true")["projects"]]
             if pending and pending == before:
                 return
             before = pending

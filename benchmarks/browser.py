@@ -10,7 +10,7 @@ from benchmarks.client import Connection
 def cookie_of(server: Server) -> str:
     """What a browser that came in by a one-time link sends from then on."""
     connection = Connection(server.port, server.token)
-    _, link = connection.exchange(connection.request("POST", "/api/dashboard/link"))
+    _, link = connection.exchange(connection.request("POST", "/api/v1/dashboard/link"))
     connection.close()
     browser = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     browser.request("GET", link.partition(b'"path":"')[2].partition(b'"')[0].decode())

@@ -63,7 +63,7 @@ def _start_servers(server: Server, folder: Path) -> Path:
         root = scripted_project(folder, f"project-{number}")
         client.call("find_symbol", name_path_pattern="Cart/total", project=str(root))
     client.close()
-    running = [one for one in server.get("/api/servers")["servers"] if one["pid"]]
+    running = [one for one in server.get("/api/v1/servers")["servers"] if one["pid"]]
     assert len(running) == SERVERS, running
     return root
 
@@ -72,7 +72,7 @@ def _pages(server: Server, root: Path) -> Iterator[Row]:
     """Pages while nobody calls, and while agents do."""
     fetch = Browser(server).fetch
     session = fetch("/dashboard/sessions").partition("/dashboard/sessions/")[2].partition('"')[0]
-    one = server.get("/api/servers")["servers"][0]["id"]
+    one = server.get("/api/v1/servers")["servers"][0]["id"]
     pages = {
         "overview": "",
         "sessions": "/sessions",
@@ -105,7 +105,7 @@ def _pages(server: Server, root: Path) -> Iterator[Row]:
 
 
 def _calls_made(server: Server) -> int:
-    return sum(one["tool_call_count"] for one in server.get("/api/sessions")["sessions"])
+    return sum(one["tool_call_count"] for one in server.get("/api/v1/sessions")["sessions"])
 
 
 def _calls(server: Server) -> Iterator[Row]:
@@ -148,7 +148,7 @@ def _kill(server: Server, root: Path) -> float:
     thread.start()
     session = ""
     while not session:
-        found = server.get("/api/sessions")["sessions"]
+        found = server.get("/api/v1/sessions")["sessions"]
         session = next((one["session_id"] for one in found if "execute_shell_command" in one["running"]), "")
     browser = Browser(server)
     began = time.perf_counter()

@@ -97,20 +97,20 @@ class Subject:
     def begin(self) -> None:
         """Begins a session that has seen nothing: what others undid is no conflict with what it knows."""
         if self._session:
-            self._server.post(f"/api/sessions/{self._session}/close", {})
-        self._session = self._server.post("/api/sessions", {"client_name": "faults"})["session_id"]
+            self._server.post(f"/api/v1/sessions/{self._session}/close", {})
+        self._session = self._server.post("/api/v1/sessions", {"client_name": "faults"})["session_id"]
 
     def call(self, tool: str, **arguments: Any) -> list[str]:
         """The blocks of an answer. Raises Refused."""
         asked = {"arguments": {**arguments, "project": str(self.root)}, "session": self._session}
-        answer = self._server.post(f"/api/tools/{tool}", asked)
+        answer = self._server.post(f"/api/v1/tools/{tool}", asked)
         if "blocks" not in answer:
             raise Refused(answer.get("error", {}).get("message") or json.dumps(answer))
         return answer["blocks"]
 
     def undo(self, edit: str) -> str:
         """Takes an edit back; the edit that does it. Raises Refused."""
-        answer = self._server.post(f"/api/edits/{edit}/undo", {})
+        answer = self._server.post(f"/api/v1/edits/{edit}/undo", {})
         if "edit" not in answer:
             raise Refused(json.dumps(answer))
         return answer["edit"]

@@ -176,7 +176,7 @@ class Giant:
 
 
 def _open_projects(server: Server) -> Iterable[dict[str, object]]:
-    return server.get("/api/projects?open=true")["projects"]
+    return server.get("/api/v1/projects?open=true")["projects"]
 
 
 def _await_index(server: Server) -> int:

@@ -235,12 +235,12 @@ class Measured:
         """The answer and its notes; an error stands as its text."""
         if tool != "activate_project":
             arguments["project"] = str(self.root)
-        answer = server.post(f"/api/tools/{tool}", {"arguments": arguments})
+        answer = server.post(f"/api/v1/tools/{tool}", {"arguments": arguments})
         blocks: list[str] | None = answer.get("blocks")
         return blocks or [json.dumps(answer)]
 
     def _project(self, server: Server) -> dict[str, Any]:
-        projects = server.get("/api/projects?open=true")["projects"]
+        projects = server.get("/api/v1/projects?open=true")["projects"]
         (found,) = [project for project in projects if project["root"] == str(self.root)]
         return found
 

@@ -182,7 +182,7 @@ def _references(server: Server, client: Any, generated: Generated) -> None:
 
 
 def _index(server: Server, client: Any, generated: Generated) -> None:
-    while any(project["pending"] for project in server.get("/api/projects?open=true")["projects"]):
+    while any(project["pending"] for project in server.get("/api/v1/projects?open=true")["projects"]):
         time.sleep(0.01)
 
 

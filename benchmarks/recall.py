@@ -91,7 +91,7 @@ def _answer(root: Path, server: Server, one: Defined) -> tuple[set[Place], int]:
     if not one.is_unique:  # another class of the same file may have one
         symbol["name_path"] = _name_path(root, server, one)
     arguments = {**symbol, "project": str(root), "limit": WHOLE, "max_answer_chars": WHOLE_CHARS}
-    answer, *notes = server.post("/api/tools/find_referencing_symbols", {"arguments": arguments})["blocks"]
+    answer, *notes = server.post("/api/v1/tools/find_referencing_symbols", {"arguments": arguments})["blocks"]
     lines = {
         Place(path, int(line))
         for path, kinds in json.loads(answer.rpartition("\n")[2]).items()
@@ -105,7 +105,7 @@ def _answer(root: Path, server: Server, one: Defined) -> tuple[set[Place], int]:
 
 def _name_path(root: Path, server: Server, one: Defined) -> str:
     arguments = {"name_path_pattern": one.name, "relative_path": one.at.path, "project": str(root)}
-    answer = server.post("/api/tools/find_symbol", {"arguments": arguments})["blocks"][0]
+    answer = server.post("/api/v1/tools/find_symbol", {"arguments": arguments})["blocks"][0]
     found = json.loads(answer)
     return next(
         symbol["name_path"]

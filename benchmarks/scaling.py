@@ -120,7 +120,7 @@ def generated(files: int) -> Path:
 def _await_all(server: Server) -> None:
     deadline = time.monotonic() + INDEX_S
     while time.monotonic() < deadline:
-        if all(project["pending"] == 0 for project in server.get("/api/projects?open=true")["projects"]):
+        if all(project["pending"] == 0 for project in server.get("/api/v1/projects?open=true")["projects"]):
             return
         time.sleep(0.2)
     raise TimeoutError("the index was not filled")

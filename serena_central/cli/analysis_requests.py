@@ -40,7 +40,7 @@ def ask_about(folder: Path, tool: str, arguments: Mapping[str, Any]) -> list[str
 
     def ask(**place: str) -> list[str]:
         body = {"arguments": {**arguments, **place, "max_answer_chars": UNBOUNDED_CHARS}, "progress": True}
-        return remote.followed(f"/api/tools/{tool}", body, progress.says)["blocks"]
+        return remote.followed(f"/api/v1/tools/{tool}", body, progress.says)["blocks"]
 
     try:
         with Progress(interrupted=INTERRUPTED if "seconds" in arguments else "") as progress:

@@ -47,7 +47,7 @@ def _complete_tool(_context: click.Context, _parameter: click.Parameter, incompl
 def _known_tools() -> list[dict[str, Any]]:
     """For somebody who waits at a prompt: nothing, where no server answers soon."""
     try:
-        return Remote(answer_timeout_s=COMPLETION_S).get("/api/tools")["tools"]
+        return Remote(answer_timeout_s=COMPLETION_S).get("/api/v1/tools")["tools"]
     except SerenaCentralError:
         return []
 
@@ -66,7 +66,7 @@ def command(context: click.Context, tool: str | None, arguments: tuple[str, ...]
     if tool in ("-h", "--help"):
         click.echo(context.get_help())
         return
-    tools: list[dict[str, Any]] = Remote().get("/api/tools")["tools"]
+    tools: list[dict[str, Any]] = Remote().get("/api/v1/tools")["tools"]
     if tool is None or tool == "--json":
         _print_tools(tools, as_json=tool is not None)
         return
@@ -136,7 +136,7 @@ def _call(name: str, arguments: dict[str, Any], *, as_json: bool) -> None:
         given = [project] if isinstance(project, str) else project
         named = [_absolute(name) for name in listed_names([_absolute(one) for one in given])]
         arguments["project"] = named[0] if len(named) == 1 else named
-    answer = Remote().post(f"/api/tools/{name}", {"arguments": arguments})
+    answer = Remote().post(f"/api/v1/tools/{name}", {"arguments": arguments})
     blocks: list[str] = answer["blocks"]
     if as_json:
         print_json({"answer": _parsed(blocks[0]), "notes": blocks[1].splitlines() if len(blocks) > 1 else []})

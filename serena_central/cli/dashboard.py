@@ -25,7 +25,7 @@ def page_address(url: str, path: str) -> str:
 def command(*, only_print: bool, as_json: bool) -> None:
     """Open the dashboard: sign this user's browser in by a link that works once, within ten minutes."""
     remote = Remote()
-    link = page_address(remote.url, remote.post("/api/dashboard/link")["path"])
+    link = page_address(remote.url, remote.post("/api/v1/dashboard/link")["path"])
     if as_json:
         print_json({"url": link})
     else:

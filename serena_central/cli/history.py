@@ -13,7 +13,7 @@ from serena_central.cli.remote import Remote
 @json_option
 def command(*, session: str | None, project: str | None, limit: int, as_json: bool) -> None:
     """List edits, the newest first."""
-    edits = Remote().get("/api/edits", session=session, project=project, limit=limit)["edits"]
+    edits = Remote().get("/api/v1/edits", session=session, project=project, limit=limit)["edits"]
     if as_json:
         print_json(edits)
         return

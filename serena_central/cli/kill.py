@@ -14,7 +14,7 @@ from serena_central.cli.remote import Remote
 @json_option
 def command(*, session: str, as_json: bool) -> None:
     """Terminate SESSION: running calls are cancelled, later ones refused."""
-    ended = Remote().delete(f"/api/sessions/{quote(session, safe='')}?by={quote(getpass.getuser())}")
+    ended = Remote().delete(f"/api/v1/sessions/{quote(session, safe='')}?by={quote(getpass.getuser())}")
     if as_json:
         print_json(ended)
     else:

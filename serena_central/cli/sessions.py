@@ -11,7 +11,7 @@ from serena_central.cli.remote import Remote
 @json_option
 def command(*, state: str | None, as_json: bool) -> None:
     """List sessions: client, project, state, calls."""
-    sessions = Remote().get("/api/sessions", state=state)["sessions"]
+    sessions = Remote().get("/api/v1/sessions", state=state)["sessions"]
     if as_json:
         print_json(sessions)
         return

@@ -12,8 +12,8 @@ def command(*, as_json: bool) -> None:
     """Show the server and each language server: state, process, memory, use."""
     remote = Remote()
     health = remote.get("/health")
-    pool = remote.get("/api/servers")
-    store = remote.get("/api/stats")["store"]
+    pool = remote.get("/api/v1/servers")
+    store = remote.get("/api/v1/stats")["store"]
     servers = pool["servers"]
     if as_json:
         policy = {**pool["policy"], "memory_budget_bytes": pool["memory_budget_bytes"]}

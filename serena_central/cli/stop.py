@@ -29,7 +29,7 @@ def stop_server() -> int:
     """Returns the id of the process that ran. Raises NoServer, SerenaCentralError."""
     remote = Remote()
     pid = int(json.loads(Places.of_user().server_file.read_text(encoding="utf-8"))["pid"])
-    remote.post("/api/shutdown")
+    remote.post("/api/v1/shutdown")
     deadline = time.monotonic() + STOP_TIMEOUT_S
     while process_alive(pid):
         if time.monotonic() > deadline:

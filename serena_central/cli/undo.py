@@ -14,7 +14,7 @@ from serena_central.cli.remote import Remote
 @json_option
 def command(*, edit: str, as_json: bool) -> None:
     """Undo EDIT; `serena-central history` lists edits. Refused if its lines have changed since."""
-    undone = Remote().post(f"/api/edits/{quote(edit, safe='')}/undo?by={quote(getpass.getuser())}")
+    undone = Remote().post(f"/api/v1/edits/{quote(edit, safe='')}/undo?by={quote(getpass.getuser())}")
     if as_json:
         print_json(undone)
     else:

@@ -30,14 +30,14 @@ def command(project: Path, *, modules: str, background: bool, as_json: bool) -> 
     asked = {"folder": str(project.resolve()), "modules": names, "background": background}
     remote = Remote(answer_timeout_s=WARM_S)
     if background:
-        begun: dict[str, list[str]] = remote.post("/api/warm", asked)
+        begun: dict[str, list[str]] = remote.post("/api/v1/warm", asked)
         if as_json:
             print_json(begun)
         else:
             say(f"Warming up {len(begun['started'])} in the background: {', '.join(begun['names'])}")
         return
     with Progress() as progress:
-        warmed: list[dict[str, Any]] = remote.followed("/api/warm", asked, progress.says)["modules"]
+        warmed: list[dict[str, Any]] = remote.followed("/api/v1/warm", asked, progress.says)["modules"]
     if as_json:
         print_json({"modules": warmed})
     else:

@@ -52,7 +52,7 @@ def place_of(home: Home, paths: Sequence[str], names: Sequence[str]) -> SearchPl
     if len(paths) > MOST_PATHS:
         return None
     query = urlencode([*(("path", path) for path in paths), *(("name", name) for name in names)])
-    answer = ask(home, "GET", f"/api/coverage?{query}", deadline=time.monotonic() + wait_s())
+    answer = ask(home, "GET", f"/api/v1/coverage?{query}", deadline=time.monotonic() + wait_s())
     if answer is None or answer.status != 200 or answer.value.get("covered") is not True:
         return None
     root, relative = answer.value.get("root"), answer.value.get("relative_path")

@@ -50,7 +50,7 @@ def warm_up(folder: str, home: Home) -> None:
     """Asks the server to warm up what is in a folder, once it runs: a client's proxy may just be starting it."""
     deadline = time.monotonic() + SERVER_STARTS_S
     body: dict[str, object] = {"folder": folder, "modules": [], "background": True}
-    while ask(home, "POST", "/api/warm", deadline=min(deadline, time.monotonic() + WARMING_S), body=body) is None:
+    while ask(home, "POST", "/api/v1/warm", deadline=min(deadline, time.monotonic() + WARMING_S), body=body) is None:
         if time.monotonic() + POLL_S > deadline:
             return
         time.sleep(POLL_S)
@@ -62,4 +62,4 @@ def end(event: Event, home: Home) -> None:
         Memory(home).forget(digest(event.session), time.time())
     if event.session and event.why != "clear":
         body = {"conversation": event.session}
-        ask(home, "POST", "/api/conversations/close", deadline=time.monotonic() + GOODBYE_S, body=body)
+        ask(home, "POST", "/api/v1/conversations/close", deadline=time.monotonic() + GOODBYE_S, body=body)

@@ -290,7 +290,7 @@ class StdioProxy:
             if self._handshake.session is not None:
                 message = request("DELETE", target.path, headers | self._handshake.headers())
             else:
-                path = f"{target.path.removesuffix('/mcp')}/api/sessions/{self._caller.session}/close"
+                path = f"{target.path.removesuffix('/mcp')}/api/v1/sessions/{self._caller.session}/close"
                 message = request("POST", path, headers)
             await connection.send(message)
             await connection.head()

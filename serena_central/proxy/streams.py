@@ -100,7 +100,7 @@ class Streams:
 
     async def _show(self, connection: Connection, target: Target) -> bool:
         headers = self._caller.headers(target, accept=b"text/event-stream")
-        path = f"{target.path.removesuffix('/mcp')}/api/sessions/{self._caller.session}/presence"
+        path = f"{target.path.removesuffix('/mcp')}/api/v1/sessions/{self._caller.session}/presence"
         await connection.send(request("GET", path, headers))
         head = await connection.head()
         if head.status in (404, 405):

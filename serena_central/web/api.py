@@ -53,7 +53,7 @@ MOST_ROWS = 1000
 
 
 class OpenSession(msgspec.Struct):
-    """Body of POST /api/sessions: a script's own session, that it names in its calls and closes in the end."""
+    """Body of POST /api/v1/sessions: a script's own session, that it names in its calls and closes in the end."""
 
     client_name: str = "script"
     client_version: str = ""
@@ -62,7 +62,7 @@ class OpenSession(msgspec.Struct):
 
 
 class CallTool(msgspec.Struct):
-    """Body of POST /api/tools/NAME. Without `session`, the call belongs to a session shared by all who name none.
+    """Body of POST /api/v1/tools/NAME. Without `session`, the call belongs to a session shared by all who name none.
 
     With `progress` it is answered by `Lines`.
     """

@@ -19,7 +19,7 @@ MOST_GLOBS = MOST_PATHS = 50
 
 
 class CloseConversation(msgspec.Struct):
-    """Body of POST /api/conversations/close: the client's own id of the conversation."""
+    """Body of POST /api/v1/conversations/close: the client's own id of the conversation."""
 
     conversation: str
 

@@ -24,7 +24,7 @@ GRACE_S = 4.0
 
 
 class Presence:
-    """Serves GET /api/sessions/{session}/presence."""
+    """Serves GET /api/v1/sessions/{session}/presence."""
 
     def __init__(self, sessions: SessionManager, version: str, *, calls_once: Iterable[str]) -> None:
         """`calls_once` are the tools that change something and may still be called again under the same call id."""

@@ -7,7 +7,7 @@ logged under an id, and the caller gets the id and nothing of its inside.
 
 import logging
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +18,7 @@ from starlette.responses import Response
 
 from serena_central.core import errors
 from serena_central.core.ids import new_call_id
+from serena_central.core.quoting import quoted
 
 logger = logging.getLogger(__name__)
 
@@ -61,14 +62,18 @@ _STATUS: tuple[tuple[type[errors.SerenaCentralError], int], ...] = (
 """The first class that fits decides; all others are 400."""
 
 
-def answering(handler: Handler, *, status: int = 200) -> Callable[[Request], Awaitable[Response]]:
-    """Wraps a handler of /api: encodes what `handler` returns, translates what it raises.
+def answering(
+    handler: Handler, *, status: int = 200, query: Collection[str] = ()
+) -> Callable[[Request], Awaitable[Response]]:
+    """Wraps a handler of /api: encodes what `handler` returns, translates what it raises. `query` names the
+    keys that its query string may have; any other is refused, since a misspelt filter would choose everything.
 
     A handler that streams returns its response itself.
     """
 
     async def endpoint(request: Request) -> Response:
         try:
+            _check_query(request, query)
             answer = await handler(request)
             return answer if isinstance(answer, Response) else _json(answer, status)
         except ClientDisconnect:
@@ -110,6 +115,13 @@ async def body_of(request: Request, kind: type[T]) -> T:
         return msgspec.json.decode(await request.body() or b"{}", type=kind)
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
         raise errors.InvalidArguments(f"The request body is not valid: {error}.") from error
+
+
+def _check_query(request: Request, known: Collection[str]) -> None:
+    unknown = sorted(request.query_params.keys() - set(known))
+    if unknown:
+        allowed = f"It may have {', '.join(known)}." if known else "It has none here."
+        raise errors.InvalidArguments(f"The query string has no key {quoted(unknown[0])}. {allowed}")
 
 
 def number_in(request: Request, name: str, *, default: int, most: int) -> int:

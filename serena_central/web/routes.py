@@ -8,8 +8,11 @@ from serena_central.web.hooks import Hooks
 from serena_central.web.metrics import Metrics
 from serena_central.web.pages.table import Dashboard
 from serena_central.web.presence import Presence
-from serena_central.web.responses import answering
+from serena_central.web.responses import Handler, answering
 from serena_central.web.warming import Warming
+
+API = "/api/v1"
+"""Another version of the API would have a prefix of its own; within one, answers only gain members."""
 
 OPEN_PATHS = ("/health",)
 """What needs no token: it says nothing that a stranger may not know."""
@@ -19,31 +22,43 @@ def routes(
     api: Api, metrics: Metrics, presence: Presence, *, hooks: Hooks, warming: Warming, dashboard: Dashboard
 ) -> list[BaseRoute]:
     return [
-        Route("/api/dashboard/link", answering(dashboard.invite, status=201), methods=["POST"]),
+        Route("/health", answering(api.health, query=("nonce",)), methods=["GET"]),
         Route("/metrics", metrics.answer, methods=["GET"]),
-        Route("/health", answering(api.health), methods=["GET"]),
-        Route("/api/sessions", answering(api.list_sessions), methods=["GET"]),
-        Route("/api/sessions", answering(api.open_session, status=201), methods=["POST"]),
-        Route("/api/sessions/{session}", answering(api.show_session), methods=["GET"]),
-        Route("/api/sessions/{session}", answering(api.kill_session), methods=["DELETE"]),
-        Route("/api/sessions/{session}/close", answering(api.close_session), methods=["POST"]),
-        Route("/api/sessions/{session}/presence", answering(presence.hold), methods=["GET"]),
-        Route("/api/sessions/{session}/revive", answering(api.revive_session), methods=["POST"]),
-        Route("/api/tools", answering(api.list_tools), methods=["GET"]),
-        Route("/api/tools/{tool}", answering(api.call_tool), methods=["POST"]),
-        Route("/api/projects", answering(api.list_projects), methods=["GET"]),
-        Route("/api/coverage", answering(hooks.coverage), methods=["GET"]),
-        Route("/api/conversations/close", answering(hooks.close_conversation), methods=["POST"]),
-        Route("/api/warm", answering(warming.warm), methods=["POST"]),
-        Route("/api/servers", answering(api.list_servers), methods=["GET"]),
-        Route("/api/servers/{server}/restart", answering(api.restart_server), methods=["POST"]),
-        Route("/api/servers/{server}/stop", answering(api.stop_server), methods=["POST"]),
-        Route("/api/edits", answering(api.list_edits), methods=["GET"]),
-        Route("/api/edits/{edit}/undo", answering(api.undo_edit), methods=["POST"]),
-        Route("/api/events", answering(api.list_events), methods=["GET"]),
-        Route("/api/v1/schemas", answering(schemas.list_schemas), methods=["GET"]),
-        Route("/api/v1/schemas/{name}", answering(schemas.show_schema), methods=["GET"]),
-        Route("/api/stats", answering(api.show_statistics), methods=["GET"]),
-        Route("/api/shutdown", answering(api.shut_down, status=202), methods=["POST"]),
+        _get("/sessions", api.list_sessions, "state", "client", "project", "limit"),
+        _post("/sessions", api.open_session, status=201),
+        _get("/sessions/{session}", api.show_session, "limit"),
+        _delete("/sessions/{session}", api.kill_session, "by"),
+        _post("/sessions/{session}/close", api.close_session),
+        _get("/sessions/{session}/presence", presence.hold),
+        _post("/sessions/{session}/revive", api.revive_session),
+        _get("/tools", api.list_tools, "session"),
+        _post("/tools/{tool}", api.call_tool),
+        _get("/projects", api.list_projects, "open", "limit"),
+        _get("/coverage", hooks.coverage, "path", "name"),
+        _post("/conversations/close", hooks.close_conversation),
+        _post("/warm", warming.warm),
+        _get("/servers", api.list_servers, "state", "server", "root", "limit"),
+        _post("/servers/{server}/restart", api.restart_server),
+        _post("/servers/{server}/stop", api.stop_server),
+        _get("/edits", api.list_edits, "session", "project", "limit"),
+        _post("/edits/{edit}/undo", api.undo_edit, "by"),
+        _get("/events", api.list_events, "kind", "session", "project", "severity", "before", "limit"),
+        _get("/schemas", schemas.list_schemas),
+        _get("/schemas/{name}", schemas.show_schema),
+        _get("/stats", api.show_statistics),
+        _post("/dashboard/link", dashboard.invite, status=201),
+        _post("/shutdown", api.shut_down, status=202),
         *dashboard.routes(),
     ]
+
+
+def _get(path: str, handler: Handler, *query: str) -> Route:
+    return Route(API + path, answering(handler, query=query), methods=["GET"])
+
+
+def _post(path: str, handler: Handler, *query: str, status: int = 200) -> Route:
+    return Route(API + path, answering(handler, status=status, query=query), methods=["POST"])
+
+
+def _delete(path: str, handler: Handler, *query: str) -> Route:
+    return Route(API + path, answering(handler, query=query), methods=["DELETE"])

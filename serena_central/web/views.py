@@ -93,7 +93,7 @@ def server_named(pool: LanguageServerPool, name: str) -> ServerKey:
     for server in pool.snapshot():
         if server_id(server.key) == name:
             return server.key
-    raise NotFound(f"There is no language server {name!r}. GET /api/servers lists them.")
+    raise NotFound(f"There is no language server {name!r}. GET /api/v1/servers lists them.")
 
 
 def server_id(key: ServerKey) -> str:

@@ -1,4 +1,4 @@
-"""POST /api/warm: starts a warm-up and streams its progress, or leaves it running in the background."""
+"""POST /api/v1/warm: starts a warm-up and streams its progress, or leaves it running in the background."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -76,10 +76,10 @@ async def busy_server(home: Path) -> AsyncGenerator[Life]:
 
         async def agent(name: str, version: str, root: Path) -> str:
             body = {"client_name": name, "client_version": version, "working_folder": str(root)}
-            return (await http.post("/api/sessions", json=body)).json()["session_id"]
+            return (await http.post("/api/v1/sessions", json=body)).json()["session_id"]
 
         async def call(session: str, tool: str, **arguments: Any) -> None:
-            await http.post(f"/api/tools/{tool}", json={"session": session, "arguments": arguments})
+            await http.post(f"/api/v1/tools/{tool}", json={"session": session, "arguments": arguments})
 
         claude = await agent("claude-code", "2.1.4", shop)
         codex = await agent("codex", "0.63.0", billing)
@@ -93,10 +93,10 @@ async def busy_server(home: Path) -> AsyncGenerator[Life]:
             await call(session, "search_for_pattern", substring_pattern="price")
         await call(codex, "find_symbol", name_path_pattern="[")
         await call(claude, "replace_symbol_body", relative_path="cart.py", name_path="Cart/total", body=BODY)
-        await http.post(f"/api/sessions/{gone}/close")
-        await http.delete(f"/api/sessions/{killed}", params={"by": "a user in the dashboard"})
-        edits = (await http.get("/api/edits")).json()["edits"]
-        (server, *_) = (await http.get("/api/servers")).json()["servers"]
+        await http.post(f"/api/v1/sessions/{gone}/close")
+        await http.delete(f"/api/v1/sessions/{killed}", params={"by": "a user in the dashboard"})
+        edits = (await http.get("/api/v1/edits")).json()["edits"]
+        (server, *_) = (await http.get("/api/v1/servers")).json()["servers"]
         await _analysis_run(central, shop)
         paths = {"session": claude, "edit": edits[0]["id"], "server": server["id"], "tool": "find_symbol"}
         one = f"?root={quote(str(shop))}"

@@ -20,7 +20,7 @@ async def central(tmp_path: Path) -> AsyncGenerator[RunningCentral]:
     (root / "cart.py").write_text("class Cart: ...\n")
     async with running_central(tmp_path, patience_s=120) as running, running.http() as http:
         wanted = {"arguments": {"name_path_pattern": "Cart", "project": str(root)}}
-        assert (await http.post("/api/tools/find_symbol", json=wanted)).status_code == 200
+        assert (await http.post("/api/v1/tools/find_symbol", json=wanted)).status_code == 200
         yield running
 
 

@@ -67,7 +67,7 @@ async def test_sessions_are_filtered_while_one_types_and_killed_in_bulk(
 ) -> None:
     async with central.http() as http, person(central) as page, person(central) as other:
         for name in ("wild", "wild", "tame"):
-            await http.post("/api/sessions", json={"client_name": name})
+            await http.post("/api/v1/sessions", json={"client_name": name})
         await page.get_by_role("link", name="Sessions", exact=True).click()
         rows = page.locator("tbody tr")
         await expect(rows).to_have_count(3)
@@ -76,7 +76,7 @@ async def test_sessions_are_filtered_while_one_types_and_killed_in_bulk(
         await page.get_by_label("Search").fill("wild")
         await expect(rows).to_have_count(2)
         await page.wait_for_url("**q=wild**")
-        await http.post("/api/sessions", json={"client_name": "wild"})
+        await http.post("/api/v1/sessions", json={"client_name": "wild"})
         await expect(rows).to_have_count(3)
         await page.get_by_label("Select all on this page").check()
         await page.get_by_text("Terminate selected…").click()
@@ -99,11 +99,11 @@ async def test_what_one_has_ticked_stays_ticked_while_the_table_changes(
     central: RunningCentral, person: OpenPage
 ) -> None:
     async with central.http() as http, person(central) as page:
-        first = (await http.post("/api/sessions", json={"client_name": "one"})).json()["session_id"]
+        first = (await http.post("/api/v1/sessions", json={"client_name": "one"})).json()["session_id"]
         await page.goto(f"{central.url}/dashboard/sessions")
         await page.locator(f"#row-{first} input").check()
         await page.get_by_text("Terminate selected…").click()
-        await http.post("/api/sessions", json={"client_name": "two"})
+        await http.post("/api/v1/sessions", json={"client_name": "two"})
         await expect(page.locator("tbody tr")).to_have_count(2)
         await expect(page.locator(f"#row-{first} input")).to_be_checked()
         await expect(page.get_by_role("button", name="Terminate")).to_be_visible()
@@ -111,7 +111,7 @@ async def test_what_one_has_ticked_stays_ticked_while_the_table_changes(
 
 async def test_without_a_script_people_read_and_kill(central: RunningCentral, person: OpenPage) -> None:
     async with central.http() as http, person(central, java_script_enabled=False) as page:
-        session = (await http.post("/api/sessions", json={"client_name": "wild"})).json()["session_id"]
+        session = (await http.post("/api/v1/sessions", json={"client_name": "wild"})).json()["session_id"]
         await page.goto(f"{central.url}/dashboard/sessions")
         await page.get_by_role("link", name="wild").click()
         await page.get_by_text("Terminate…").click()
@@ -120,7 +120,7 @@ async def test_without_a_script_people_read_and_kill(central: RunningCentral, pe
         await expect(page.locator("#details")).to_contain_text(f"Terminated by {BY}")
         await expect(page.locator("#details")).to_contain_text("UTC")
         for name in ("one", "two", "spared"):
-            await http.post("/api/sessions", json={"client_name": name})
+            await http.post("/api/v1/sessions", json={"client_name": name})
         await page.goto(f"{central.url}/dashboard/sessions?sort=client")
         for name in ("one", "two"):
             await page.get_by_label(f"Select {name}", exact=True).check()
@@ -159,7 +159,7 @@ async def test_what_one_types_stays_while_the_table_is_fetched_and_news_follow_t
 
     async with central.http() as http, person(central) as page:
         for name in ("wild", "wind", "tame"):
-            await http.post("/api/sessions", json={"client_name": name})
+            await http.post("/api/v1/sessions", json={"client_name": name})
         await page.goto(f"{central.url}/dashboard/sessions?sort=client")
         search, rows = page.get_by_label("Search"), page.locator("tbody tr")
         await page.route("**/dashboard/sessions?*", hold)
@@ -172,7 +172,7 @@ async def test_what_one_types_stays_while_the_table_is_fetched_and_news_follow_t
         await expect(search).to_be_focused()
         await expect(rows).to_have_count(1)
         for name in ("tame", "wild"):
-            await http.post("/api/sessions", json={"client_name": name})
+            await http.post("/api/v1/sessions", json={"client_name": name})
         await expect(rows).to_have_count(2)
         await expect(page.locator("#table")).not_to_contain_text("tame")
 
@@ -181,7 +181,7 @@ async def test_what_one_marked_opened_and_scrolled_to_stays_while_news_come(
     central: RunningCentral, person: OpenPage, project: Path
 ) -> None:
     async with central.http() as http, person(central) as page:
-        session = (await http.post("/api/sessions", json={"client_name": "busy"})).json()["session_id"]
+        session = (await http.post("/api/v1/sessions", json={"client_name": "busy"})).json()["session_id"]
         for number in range(80):
             central.central.sessions.get(session).note(f"line {number}", at=1_000_000.0 + number)
         await page.goto(f"{central.url}/dashboard/sessions/{session}")
@@ -197,7 +197,7 @@ async def test_what_one_marked_opened_and_scrolled_to_stays_while_news_come(
             }"""
         )
         asked = {"session": session, "arguments": {"relative_path": ".", "project": str(project)}}
-        assert (await http.post("/api/tools/list_dir", json=asked)).status_code == 200
+        assert (await http.post("/api/v1/tools/list_dir", json=asked)).status_code == 200
         await expect(page.locator(".log li").first).to_contain_text("list_dir shop ok")
         marked, now = await page.evaluate(
             """() => {
@@ -221,7 +221,7 @@ async def test_a_page_comes_back_by_itself_when_the_server_was_started_again(tmp
         await expect(page.get_by_text("Reconnecting…")).to_be_visible()
         async with running_central(tmp_path, port=port) as second, second.http() as http:
             await expect(page.get_by_text("Reconnecting…")).to_be_hidden()
-            await http.post("/api/sessions", json={"client_name": "after"})
+            await http.post("/api/v1/sessions", json={"client_name": "after"})
             await expect(page.locator("#sessions").get_by_role("link", name="after")).to_be_visible()
     finally:
         await page_of.__aexit__(None, None, None)
@@ -236,7 +236,7 @@ async def test_a_hidden_tab_holds_no_stream_and_is_up_to_date_when_it_is_seen(
             await _until(lambda: live.count == 1)
             await _set_hidden(page, True)
             await _until(lambda: live.count == 0)
-        await http.post("/api/sessions", json={"client_name": "meanwhile"})
+        await http.post("/api/v1/sessions", json={"client_name": "meanwhile"})
         await expect(page.locator("#sessions").get_by_role("link", name="meanwhile")).to_have_count(0)
         await _set_hidden(page, False)
         await expect(page.locator("#sessions").get_by_role("link", name="meanwhile")).to_be_visible()
@@ -265,7 +265,7 @@ async def test_who_signs_out_is_out_in_every_tab(central: RunningCentral, person
 
 async def test_all_is_reached_by_keyboard(central: RunningCentral, person: OpenPage) -> None:
     async with central.http() as http, person(central) as page:
-        session = (await http.post("/api/sessions", json={"client_name": "wild"})).json()["session_id"]
+        session = (await http.post("/api/v1/sessions", json={"client_name": "wild"})).json()["session_id"]
         await page.goto(f"{central.url}/dashboard/sessions/{session}")
         await page.keyboard.press("Tab")
         await expect(page.get_by_text("Skip to the content")).to_be_focused()

@@ -74,7 +74,7 @@ async def test_ctrl_c_ends_a_graph_with_what_was_found_so_far_and_the_next_run_g
         assert re.search(r"Out of time: the references to \d+ of \d+ symbols .* call again to resume", terminal.text)
     async with serving.http() as http:
         with anyio.fail_after(PATIENCE_S):
-            while any(one["running"] for one in (await http.get("/api/sessions")).json()["sessions"]):
+            while any(one["running"] for one in (await http.get("/api/v1/sessions")).json()["sessions"]):
                 await anyio.sleep(0.01)
     assert "```mermaid" in (tmp_path / "graph.md").read_text()
     async with in_terminal(serving.folder, *graph) as terminal:

@@ -29,7 +29,7 @@ async def test_health_needs_no_token_and_tells_nothing_secret(central: RunningCe
     assert set(response.json()) == {"status", "version", "uptime_s"}
 
 
-@pytest.mark.parametrize("path", ["/api/sessions", "/api/tools", "/api/shutdown", "/mcp", "/nowhere", "/"])
+@pytest.mark.parametrize("path", ["/api/v1/sessions", "/api/v1/tools", "/api/v1/shutdown", "/mcp", "/nowhere", "/"])
 async def test_every_other_route_needs_the_token(central: RunningCentral, path: str) -> None:
     async with httpx.AsyncClient(base_url=central.url) as stranger:
         for method in ("GET", "POST", "DELETE"):
@@ -41,21 +41,21 @@ async def test_every_other_route_needs_the_token(central: RunningCentral, path: 
 async def test_a_script_opens_calls_in_and_closes_a_session_of_its_own(central: RunningCentral, project: Path) -> None:
     async with central.http() as http:
         opened = (
-            await http.post("/api/sessions", json={"client_name": "nightly", "working_folder": str(project)})
+            await http.post("/api/v1/sessions", json={"client_name": "nightly", "working_folder": str(project)})
         ).json()
         assert opened["client_name"] == "nightly"
         assert opened["state"] == "connected"
         session_id = opened["session_id"]
         called = await http.post(
-            "/api/tools/list_dir", json={"session": session_id, "arguments": {"relative_path": "."}}
+            "/api/v1/tools/list_dir", json={"session": session_id, "arguments": {"relative_path": "."}}
         )
         assert called.status_code == 200, called.text
         assert "cart.py" in called.json()["blocks"][0]
-        shown = (await http.get(f"/api/sessions/{session_id}")).json()
+        shown = (await http.get(f"/api/v1/sessions/{session_id}")).json()
         assert shown["tool_call_count"] == 1
         assert shown["tools"][0]["tool"] == "list_dir"
         assert "list_dir" in shown["log"][-1]["text"]
-        closed = (await http.post(f"/api/sessions/{session_id}/close")).json()
+        closed = (await http.post(f"/api/v1/sessions/{session_id}/close")).json()
         assert closed["state"] == "disconnected"
 
 
@@ -65,19 +65,19 @@ async def test_a_session_that_works_by_its_folder_belongs_to_that_project(
     async with central.raw("modern", x_serena_session="by-folder", x_serena_project=str(project)) as client:
         await client.call("list_dir", relative_path=".")
         found = [
-            (await client.http.get("/api/sessions", params={"project": named})).json()["sessions"]
+            (await client.http.get("/api/v1/sessions", params={"project": named})).json()["sessions"]
             for named in ("shop", str(project), "other")
         ]
         assert [[one["session_id"] for one in some] for some in found] == [["by-folder"], ["by-folder"], []]
         assert (found[0][0]["project_name"], found[0][0]["active_project_name"]) == ("shop", None)
-        (shown,) = (await client.http.get("/api/projects")).json()["projects"]
+        (shown,) = (await client.http.get("/api/v1/projects")).json()["projects"]
         assert shown["sessions"] == 1
 
 
 async def test_a_session_tells_what_people_want_to_know(central: RunningCentral, project: Path) -> None:
     async with central.raw("handshake") as client:
         await client.call("activate_project", project=str(project))
-        (session,) = (await client.http.get("/api/sessions")).json()["sessions"]
+        (session,) = (await client.http.get("/api/v1/sessions")).json()["sessions"]
     assert session["client_name"] == "raw"
     assert session["state"] == "connected"
     assert (session["active_project_name"], session["active_project_root"]) == ("shop", str(project))
@@ -89,32 +89,32 @@ async def test_a_session_tells_what_people_want_to_know(central: RunningCentral,
 async def test_sessions_are_filtered_and_limited(central: RunningCentral) -> None:
     async with central.http() as http:
         for name in ("a", "b", "b"):
-            await http.post("/api/sessions", json={"client_name": name})
-        assert (await http.get("/api/sessions", params={"client": "b"})).json()["total"] == 2
-        assert (await http.get("/api/sessions", params={"state": "idle"})).json()["sessions"] == []
-        limited = (await http.get("/api/sessions", params={"limit": 1})).json()
+            await http.post("/api/v1/sessions", json={"client_name": name})
+        assert (await http.get("/api/v1/sessions", params={"client": "b"})).json()["total"] == 2
+        assert (await http.get("/api/v1/sessions", params={"state": "idle"})).json()["sessions"] == []
+        limited = (await http.get("/api/v1/sessions", params={"limit": 1})).json()
         assert (len(limited["sessions"]), limited["total"]) == (1, 3)
         for wrong in ("-1", "x", "1001", "9" * 5000, "٣"):
-            response = await http.get("/api/sessions", params={"limit": wrong})
+            response = await http.get("/api/v1/sessions", params={"limit": wrong})
             assert (response.status_code, response.json()["error"]["kind"]) == (400, "invalid_arguments")
 
 
 async def test_a_killed_session_stays_dead_whatever_door_it_comes_through(central: RunningCentral) -> None:
     async with central.raw("modern", x_serena_session="proxy-1") as client:
         await client.call("list_projects")
-        killed = await client.http.delete("/api/sessions/proxy-1", params={"by": "ann"})
+        killed = await client.http.delete("/api/v1/sessions/proxy-1", params={"by": "ann"})
         assert killed.json()["state"] == "terminated"
         assert (await client.call("list_projects"))["isError"]
-        refused = await client.http.post("/api/tools/list_projects", json={"session": "proxy-1"})
+        refused = await client.http.post("/api/v1/tools/list_projects", json={"session": "proxy-1"})
         assert (refused.status_code, refused.json()["error"]["kind"]) == (409, "session_terminated")
         assert "ann" in refused.json()["error"]["message"]
-        await client.http.post("/api/sessions/proxy-1/revive")
+        await client.http.post("/api/v1/sessions/proxy-1/revive")
         assert not (await client.call("list_projects"))["isError"]
 
 
 async def test_tools_are_listed_with_what_they_take(central: RunningCentral) -> None:
     async with central.http() as http:
-        tools = {tool["name"]: tool for tool in (await http.get("/api/tools")).json()["tools"]}
+        tools = {tool["name"]: tool for tool in (await http.get("/api/v1/tools")).json()["tools"]}
     assert "relative_path" in tools["list_dir"]["input_schema"]["properties"]
     assert tools["find_symbol"]["read_only"]
 
@@ -122,7 +122,7 @@ async def test_tools_are_listed_with_what_they_take(central: RunningCentral) -> 
 async def test_a_symbol_is_found_over_api_and_mcp_alike(central: RunningCentral, project: Path) -> None:
     wanted = {"name_path_pattern": "Cart/total", "project": str(project)}
     async with central.http() as http:
-        answer = (await http.post("/api/tools/find_symbol", json={"arguments": wanted})).json()
+        answer = (await http.post("/api/v1/tools/find_symbol", json={"arguments": wanted})).json()
     (found,) = json.loads(answer["blocks"][0])
     assert (found["name_path"], found["relative_path"]) == ("Cart/total", "cart.py")
     for era in ("handshake", "modern"):
@@ -130,28 +130,28 @@ async def test_a_symbol_is_found_over_api_and_mcp_alike(central: RunningCentral,
             result = await client.call("find_symbol", **wanted)
             assert json.loads(result["content"][0]["text"]) == [found]
     async with central.http() as http:
-        (shown,) = (await http.get("/api/projects")).json()["projects"]
+        (shown,) = (await http.get("/api/v1/projects")).json()["projects"]
         assert (shown["name"], shown["open"], shown["root"]) == ("shop", True, str(project))
-        (server,) = (await http.get("/api/servers")).json()["servers"]
+        (server,) = (await http.get("/api/v1/servers")).json()["servers"]
         assert server["project"] == "shop"
         assert server["state"] in ("idle", "in_use")
         assert server["calls"] >= 1
         assert {"idle_s", "age_s", "pid", "memory_bytes", "leases", "restarts", "root", "server"} <= set(server)
-        stopped = await http.post(f"/api/servers/{server['id']}/stop")
+        stopped = await http.post(f"/api/v1/servers/{server['id']}/stop")
         assert stopped.status_code == 200, stopped.text
-        (server,) = (await http.get("/api/servers")).json()["servers"]
+        (server,) = (await http.get("/api/v1/servers")).json()["servers"]
         assert server["state"] == "disconnected"
-        assert (await http.post(f"/api/servers/{server['id']}/restart")).status_code == 200
-        (server,) = (await http.get("/api/servers", params={"state": "idle"})).json()["servers"]
+        assert (await http.post(f"/api/v1/servers/{server['id']}/restart")).status_code == 200
+        (server,) = (await http.get("/api/v1/servers", params={"state": "idle"})).json()["servers"]
         assert server["pid"]
 
 
 async def test_events_and_statistics_tell_what_happened(central: RunningCentral) -> None:
     async with central.http(x_serena_project="/nowhere") as http:
-        await http.post("/api/tools/list_projects")
-        events = (await http.get("/api/events", params={"kind": "call"})).json()
+        await http.post("/api/v1/tools/list_projects")
+        events = (await http.get("/api/v1/events", params={"kind": "call"})).json()
         assert events["events"][0]["kind"] == "call.finished"
-        statistics = (await http.get("/api/stats")).json()
+        statistics = (await http.get("/api/v1/stats")).json()
     assert statistics["calls"] == 1
     assert statistics["tools"][0]["tool"] == "list_projects"
     assert statistics["sessions"] == {"connected": 1}
@@ -160,32 +160,35 @@ async def test_events_and_statistics_tell_what_happened(central: RunningCentral)
 @pytest.mark.parametrize(
     ("method", "path", "body", "status", "kind"),
     [
-        ("GET", "/api/sessions/s-none", None, 404, "session_not_found"),
-        ("DELETE", "/api/sessions/s-none", None, 404, "session_not_found"),
-        ("POST", "/api/sessions/s-none/close", None, 404, "session_not_found"),
-        ("POST", "/api/tools/no_tool", b"{}", 404, "unknown_tool"),
-        ("POST", "/api/tools/list_dir", b"not json", 400, "invalid_arguments"),
-        ("POST", "/api/tools/list_dir", b"[1]", 400, "invalid_arguments"),
-        ("POST", "/api/tools/list_dir", b'{"arguments": {"nonsense": 1}}', 400, "invalid_arguments"),
+        ("GET", "/api/v1/sessions/s-none", None, 404, "session_not_found"),
+        ("DELETE", "/api/v1/sessions/s-none", None, 404, "session_not_found"),
+        ("POST", "/api/v1/sessions/s-none/close", None, 404, "session_not_found"),
+        ("POST", "/api/v1/tools/no_tool", b"{}", 404, "unknown_tool"),
+        ("POST", "/api/v1/tools/list_dir", b"not json", 400, "invalid_arguments"),
+        ("POST", "/api/v1/tools/list_dir", b"[1]", 400, "invalid_arguments"),
+        ("POST", "/api/v1/tools/list_dir", b'{"arguments": {"nonsense": 1}}', 400, "invalid_arguments"),
         (
             "POST",
-            "/api/tools/list_dir",
+            "/api/v1/tools/list_dir",
             b'{"arguments": {"relative_path": ".", "project": "/"}}',
             403,
             "project_refused",
         ),
         (
             "POST",
-            "/api/tools/list_dir",
+            "/api/v1/tools/list_dir",
             b'{"arguments": {"relative_path": ".", "project": "none"}}',
             404,
             "unknown_project",
         ),
-        ("POST", "/api/tools/list_dir", b'{"session": "../x"}', 400, "invalid_arguments"),
-        ("POST", "/api/tools/list_dir", b"[" * 5000, 400, "invalid_arguments"),
-        ("POST", "/api/servers/none/stop", None, 404, "not_found"),
-        ("GET", "/api/nothing", None, 404, "not_found"),
-        ("PUT", "/api/sessions", None, 405, "method_not_allowed"),
+        ("POST", "/api/v1/tools/list_dir", b'{"session": "../x"}', 400, "invalid_arguments"),
+        ("POST", "/api/v1/tools/list_dir", b"[" * 5000, 400, "invalid_arguments"),
+        ("POST", "/api/v1/servers/none/stop", None, 404, "not_found"),
+        ("GET", "/api/v1/nothing", None, 404, "not_found"),
+        ("GET", "/api/sessions", None, 404, "not_found"),
+        ("GET", "/api/v1/sessions?stat=idle", None, 400, "invalid_arguments"),
+        ("GET", "/api/v1/stats?limit=1", None, 400, "invalid_arguments"),
+        ("PUT", "/api/v1/sessions", None, 405, "method_not_allowed"),
     ],
 )
 async def test_errors_have_a_kind_a_message_and_the_right_status(
@@ -199,7 +202,7 @@ async def test_errors_have_a_kind_a_message_and_the_right_status(
 
 async def test_shutdown_stops_the_server(central: RunningCentral) -> None:
     async with central.http() as http:
-        assert (await http.post("/api/shutdown")).status_code == 202
+        assert (await http.post("/api/v1/shutdown")).status_code == 202
     with anyio.fail_after(60):
         while central.server.servers[0].is_serving():
             await anyio.sleep(0.01)
@@ -209,7 +212,7 @@ async def test_the_server_answers_to_the_names_it_was_given_and_to_no_others(tmp
     names = {"central_server_names": ["box.example", "other.example:8443"]}
     async with running_central(tmp_path, names) as central, central.http() as http:
         statuses = {
-            host: (await http.get("/api/stats", headers={"host": host})).status_code
+            host: (await http.get("/api/v1/stats", headers={"host": host})).status_code
             for host in ("box.example", "box.example:24280", "other.example:8443", "other.example", "evil.example")
         }
     assert list(statuses.values()) == [200, 200, 200, 403, 403]

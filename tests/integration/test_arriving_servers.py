@@ -132,7 +132,9 @@ async def test_gopls_installed_elsewhere_finds_refers_and_diagnoses_in_every_ope
         async with serving_child(tmp_path) as child, child.http() as http:
 
             async def call(root: Path, tool: str, **arguments: Any) -> str:
-                answer = await http.post(f"/api/tools/{tool}", json={"arguments": {"project": str(root), **arguments}})
+                answer = await http.post(
+                    f"/api/v1/tools/{tool}", json={"arguments": {"project": str(root), **arguments}}
+                )
                 assert answer.status_code == 200, answer.text
                 return "\n".join(answer.json()["blocks"])
 
@@ -195,7 +197,7 @@ async def test_progress_is_seen_in_the_list_of_projects_on_the_pages_and_by_the_
                 (listed,), _ = await ask(central, root, "list_projects")
                 assert [sentence(one) for one in listed["installing"]] == [step]
                 async with running.http() as http:
-                    (one,) = (await http.get("/api/projects")).json()["projects"]
+                    (one,) = (await http.get("/api/v1/projects")).json()["projects"]
                 assert one["installing"][0]["command"] == "$ go install gopls"
                 async with visiting(running) as browser:
                     for page in ("/projects", "/servers", f"/projects/one?root={root}"):

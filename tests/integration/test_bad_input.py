@@ -145,7 +145,7 @@ async def test_a_broken_project_yml_is_told_and_harms_no_call(
     await answered(client, tool.name, plausible(tool, **project))
     refused, said = await answered(client, "read_file", {"relative_path": "cart.py", "project": str(broken_project)})
     assert not refused, said
-    events = (await client.http.get("/api/events", params={"kind": "project.settings"})).json()["events"]
+    events = (await client.http.get("/api/v1/events", params={"kind": "project.settings"})).json()["events"]
     assert any("project.yml" in event["message"] for event in events)
 
 
@@ -162,12 +162,12 @@ async def test_json_of_a_thousand_levels_is_refused(client: RawClient, tool: Too
             (answer,) = messages_in(response.text)
             assert answer.get("error", {}).get("code", 0) != -32603, response.text[:300]
             assert "error" in answer or answer["result"]["isError"]
-    over_api = await client.http.post(f"/api/tools/{tool.name}", content='{"arguments":' * 1000 + "1" + "}" * 1000)
+    over_api = await client.http.post(f"/api/v1/tools/{tool.name}", content='{"arguments":' * 1000 + "1" + "}" * 1000)
     assert over_api.status_code == 400
     await stays_up(client)
 
 
-@pytest.mark.parametrize("path", ["/mcp", "/api/tools/find_symbol", "/api/sessions"])
+@pytest.mark.parametrize("path", ["/mcp", "/api/v1/tools/find_symbol", "/api/v1/sessions"])
 async def test_a_body_of_100_mb_is_refused_before_it_is_read(central: RunningCentral, path: str) -> None:
     async def endless() -> AsyncGenerator[bytes]:
         for _ in range(100):

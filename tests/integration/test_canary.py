@@ -95,13 +95,13 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 GETS = (
     "/health",
     "/metrics",
-    "/api/sessions",
-    "/api/tools",
-    "/api/projects",
-    "/api/servers",
-    "/api/edits",
-    "/api/events",
-    "/api/stats",
+    "/api/v1/sessions",
+    "/api/v1/tools",
+    "/api/v1/projects",
+    "/api/v1/servers",
+    "/api/v1/edits",
+    "/api/v1/events",
+    "/api/v1/stats",
 )
 
 
@@ -126,7 +126,7 @@ async def answers(http: httpx.AsyncClient, root: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     for number, (tool, arguments) in enumerate(CALLS):
         asked = {"arguments": {"project": str(root), **arguments}}
-        found[f"{number} {tool}"] = (await http.post(f"/api/tools/{tool}", json=asked)).text
+        found[f"{number} {tool}"] = (await http.post(f"/api/v1/tools/{tool}", json=asked)).text
     for path in GETS:
         found[path] = (await http.get(path)).text
     return found

@@ -67,7 +67,7 @@ async def by_hanging_up(central: RunningCentral, root: Path, era: Era) -> AsyncG
 async def by_hanging_up_on_the_api(central: RunningCentral, root: Path, era: Era) -> AsyncGenerator[GiveUp]:
     arguments = {**WHO_USES, "project": str(root)}
     async with central.http() as http, anyio.create_task_group() as tasks:
-        tasks.start_soon(lambda: http.post("/api/tools/find_referencing_symbols", json={"arguments": arguments}))
+        tasks.start_soon(lambda: http.post("/api/v1/tools/find_referencing_symbols", json={"arguments": arguments}))
 
         async def give_up() -> None:
             tasks.cancel_scope.cancel()
@@ -113,7 +113,7 @@ async def by_killing_the_session(central: RunningCentral, root: Path, era: Era) 
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(ask)
-            yield lambda: client.http.delete("/api/sessions/one", params={"by": "ann"})
+            yield lambda: client.http.delete("/api/v1/sessions/one", params={"by": "ann"})
     assert said[0]["isError"]
     assert "ann" in said[0]["content"][0]["text"]
 

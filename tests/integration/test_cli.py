@@ -252,8 +252,8 @@ def test_every_request_carries_the_token_and_the_folder(
     store = {"queued": 0, "dropped": {}, "problem": None}
     answers = {
         "/health": HEALTH,
-        "/api/servers": {"servers": [], "policy": {"max_calls": 7}, "memory_budget_bytes": 8},
-        "/api/stats": {"store": store},
+        "/api/v1/servers": {"servers": [], "policy": {"max_calls": 7}, "memory_budget_bytes": 8},
+        "/api/v1/stats": {"store": store},
     }
     with scripted_http("secret", lambda sent: answer(value=answers[sent.target])) as server:
         announce(tmp_path, server.url, monkeypatch)

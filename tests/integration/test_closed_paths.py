@@ -92,7 +92,7 @@ async def test_what_was_kept_before_a_rule_is_not_shown_after_it(running: Runnin
         assert all("hidden.py" in page for page in before)
         close(root)
         after = [await visitor.see(page) for page in pages]
-        after.append((await http.get("/api/edits")).text)
+        after.append((await http.get("/api/v1/edits")).text)
     after.append(await call(running, root, "summarize_changes"))
     assert not [text for text in after if "hidden.py" in text or "return 3" in text]
     assert "closed by permission rules" in after[0]

@@ -32,7 +32,7 @@ async def test_a_strangers_pattern_is_not_used(serving: Child, repo: Path) -> No
     found = await serving.call("get_symbols_overview", {"relative_path": "long.py", "project": str(repo)})
     assert all(name in json.dumps(found) for name in NAMES)
     async with serving.http() as http:
-        said = (await http.get("/api/events", params={"kind": "project.settings"})).json()["events"]
+        said = (await http.get("/api/v1/events", params={"kind": "project.settings"})).json()["events"]
     assert "language_servers.ty.naming" in said[0]["message"]
     assert "project.yml:1" in said[0]["message"]
     assert "serena-central trust" in said[0]["message"]
@@ -44,7 +44,7 @@ async def test_a_trusted_pattern_that_never_ends_is_given_up_and_the_server_goes
         found = await serving.call("get_symbols_overview", {"relative_path": "long.py", "project": str(repo)})
         assert all(name in json.dumps(found) for name in NAMES[:2])
         async with serving.http() as http:
-            (said,) = (await http.get("/api/events", params={"kind": "server.pattern"})).json()["events"]
+            (said,) = (await http.get("/api/v1/events", params={"kind": "server.pattern"})).json()["events"]
         assert said["severity"] == "warning"
         assert "ty naming.scoped is disabled" in said["message"]
         assert PATTERN in said["message"]

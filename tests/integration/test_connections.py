@@ -112,7 +112,7 @@ async def test_what_never_ends_is_closed(central: RunningCentral, what: str) -> 
     ],
     ids=["large", "too large", "many", "too many", "far too many"],
 )
-@pytest.mark.parametrize("path", ["/health", "/api/sessions"])
+@pytest.mark.parametrize("path", ["/health", "/api/v1/sessions"])
 async def test_a_head_that_comes_at_once_is_held_to_the_same_bounds(
     central: RunningCentral, header: str, status: int, path: str
 ) -> None:
@@ -130,7 +130,7 @@ async def test_a_url_counts_as_part_of_the_head(central: RunningCentral) -> None
 
 async def test_trailers_are_no_headers(central: RunningCentral) -> None:
     async with await connected(central.url) as stream:
-        head = head_of(central.url, "POST /api/shutdown", "Transfer-Encoding: chunked")
+        head = head_of(central.url, "POST /api/v1/shutdown", "Transfer-Encoding: chunked")
         await stream.send(head + f"0\r\nAuthorization: {central.central.token.header()}\r\n\r\n".encode())
         assert (await answer_to(stream))[0] == 401
 
@@ -138,7 +138,7 @@ async def test_trailers_are_no_headers(central: RunningCentral) -> None:
 async def test_a_slow_head_a_slow_body_and_an_answer_that_nobody_takes_are_closed(central: RunningCentral) -> None:
     central.central.connections.deadlines = Deadlines(head_s=1, answer_s=1, idle_s=1, body_pause_s=600)
     authorized = f"Authorization: {central.central.token.header()}"
-    post = head_of(central.url, "POST /api/sessions", "Content-Length: 16", "Expect: 100-continue", authorized)
+    post = head_of(central.url, "POST /api/v1/sessions", "Content-Length: 16", "Expect: 100-continue", authorized)
     async with AsyncExitStack() as stack:
         silent, half, idle, unread, known, known_idle = [
             await stack.enter_async_context(await connected(central.url)) for _ in range(6)
@@ -181,13 +181,13 @@ async def test_silent_connections_keep_no_owner_out(tmp_path: Path) -> None:
     """1,300 of them, at a server that may have 1,024 descriptors."""
     async with serving_child(tmp_path, descriptors=1024) as child, AsyncExitStack() as stack:
         async with child.http() as early:
-            assert (await early.get("/api/stats")).status_code == 200
+            assert (await early.get("/api/v1/stats")).status_code == 200
             for _ in range(1300):
                 stream = await stack.enter_async_context(await connected(child.url))
                 await stream.send(b"GET / HTTP/1.1\r\n")
             async with child.http() as late:
-                stats = (await late.get("/api/stats")).json()
-            assert (await early.get("/api/stats")).status_code == 200
+                stats = (await late.get("/api/v1/stats")).json()
+            assert (await early.get("/api/v1/stats")).status_code == 200
         assert stats["connections"]["unauthenticated"] <= 256
         assert stats["connections"]["closed_for_room"] >= 1300 - 256
         assert stats["descriptors"] == {"limit": 1024, "exhausted_at": None}
@@ -234,7 +234,7 @@ async def stats_of(child: Child) -> dict[str, dict[str, float]]:
     with suppress(*GONE, OSError):
         async with await connected(child.url) as stream:
             token = (child.folder / "home" / "token").read_text().strip()
-            await stream.send(head_of(child.url, "GET /api/stats", f"Authorization: Bearer {token}"))
+            await stream.send(head_of(child.url, "GET /api/v1/stats", f"Authorization: Bearer {token}"))
             status, body = await answer_to(stream)
             return json.loads(body) if status == 200 else {}
     return {}

@@ -87,7 +87,7 @@ async def test_reads_answer_right_after_their_language_server_was_killed(tmp_pat
             result = await client.call("find_symbol", **FIND)
             assert not result["isError"], text_of(result)
             assert json.loads(text_of(result))[0]["body"] == BODY.format(number)
-            (server,) = (await client.http.get("/api/servers")).json()["servers"]
+            (server,) = (await client.http.get("/api/v1/servers")).json()["servers"]
             assert server["pid"] not in killed
             os.kill(server["pid"], signal.SIGKILL)
             killed.add(server["pid"])
@@ -102,7 +102,7 @@ async def test_calls_under_way_survive_the_death_of_their_language_server(tmp_pa
     async with running_central(tmp_path) as central, central.raw("handshake") as client:
         await client.call("activate_project", project=str(project))
         await client.call("find_symbol", **FIND)
-        (server,) = (await client.http.get("/api/servers")).json()["servers"]
+        (server,) = (await client.http.get("/api/v1/servers")).json()["servers"]
         answers: list[str] = []
 
         async def ask() -> None:

@@ -39,15 +39,15 @@ async def test_a_link_lets_one_browser_in_once(central: RunningCentral) -> None:
 
 async def test_the_command_line_gets_a_link_with_the_token(central: RunningCentral) -> None:
     async with central.http() as http, httpx.AsyncClient(base_url=central.url) as browser:
-        made = await http.post("/api/dashboard/link")
+        made = await http.post("/api/v1/dashboard/link")
         assert made.status_code == 201
-        assert (await browser.post("/api/dashboard/link")).status_code == 401
+        assert (await browser.post("/api/v1/dashboard/link")).status_code == 401
         assert (await browser.get(made.json()["path"])).status_code == 200
 
 
 async def test_the_cookie_opens_nothing_but_the_dashboard(central: RunningCentral) -> None:
     async with visiting(central) as visitor:
-        assert (await visitor.http.get("/api/sessions")).status_code == 401
+        assert (await visitor.http.get("/api/v1/sessions")).status_code == 401
         assert (await visitor.http.post("/mcp")).status_code == 401
 
 
@@ -140,7 +140,7 @@ async def test_a_stream_begins_with_all_sections_and_goes_on_with_what_changes(c
         with anyio.fail_after(60):
             names = [line async for line in _until(lines, "event: events")]
             assert "event: sessions" in names
-            await http.post("/api/sessions", json={"client_name": "<b>nightly"})
+            await http.post("/api/v1/sessions", json={"client_name": "<b>nightly"})
             told = "".join([line async for line in _until(lines, "nightly")])
     assert "&lt;b&gt;nightly" in told
     assert "<b>nightly" not in told

@@ -38,7 +38,7 @@ async def http(central: RunningCentral) -> AsyncGenerator[httpx.AsyncClient]:
 
 async def call(http: httpx.AsyncClient, tool: str, *, session: str | None = None, **arguments: Any) -> httpx.Response:
     body: dict[str, Any] = {"arguments": arguments} | ({"session": session} if session else {})
-    return await http.post(f"/api/tools/{tool}", json=body)
+    return await http.post(f"/api/v1/tools/{tool}", json=body)
 
 
 async def problem(visitor: Visitor, words: str) -> tuple[str, str]:
@@ -99,7 +99,7 @@ async def test_an_index_that_stays_incomplete_leads_to_its_project(
 async def test_a_refused_edit_leads_to_its_session(visitor: Visitor, http: httpx.AsyncClient, tmp_path: Path) -> None:
     root = scripted_project(tmp_path)
     one, other = [
-        (await http.post("/api/sessions", json={"client_name": name})).json()["session_id"]
+        (await http.post("/api/v1/sessions", json={"client_name": name})).json()["session_id"]
         for name in ("hasty", "quick")
     ]
     reading = {"name_path_pattern": "Cart/total", "include_body": True, "project": str(root)}

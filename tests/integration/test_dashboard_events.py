@@ -147,8 +147,8 @@ async def test_tools_are_counted_in_the_chosen_time_and_by_the_day(central: Runn
     assert "No tool calls" in await visitor.see("/statistics")
     async with central.http() as http:
         for _ in range(3):
-            await http.post("/api/tools/list_projects", json={})
-        await http.post("/api/tools/read_file", json={"arguments": {"relative_path": "none"}})
+            await http.post("/api/v1/tools/list_projects", json={})
+        await http.post("/api/v1/tools/read_file", json={"arguments": {"relative_path": "none"}})
     for window in ("hour", "day", "week", "nonsense"):
         html = (await visitor.see(f"/statistics?window={window}")).replace("<wbr>", "")
         assert re.search(r">list_projects</a></th><td class=\"number\">3<", html)

@@ -54,11 +54,11 @@ class Agent:
 
     async def call(self, tool: str, **arguments: Any) -> httpx.Response:
         body = {"session": self.session, "arguments": arguments}
-        return await self.http.post(f"/api/tools/{tool}", json=body)
+        return await self.http.post(f"/api/v1/tools/{tool}", json=body)
 
 
 async def agent(http: httpx.AsyncClient, name: str = "claude-code", **facts: Any) -> Agent:
-    opened = await http.post("/api/sessions", json={"client_name": name, **facts})
+    opened = await http.post("/api/v1/sessions", json={"client_name": name, **facts})
     return Agent(http, opened.json()["session_id"])
 
 
@@ -238,9 +238,9 @@ async def test_words_of_clients_files_and_logs_stay_words_on_every_page(
         central.central.sessions.get(one.session).note(HOSTILE, "warning", at=0)
         event = Happened(message=HOSTILE, session=one.session, project=HOSTILE, server=HOSTILE)
         central.central.bus.publish(event)
-        edits = (await http.get("/api/edits")).json()["edits"]
+        edits = (await http.get("/api/v1/edits")).json()["edits"]
         assert edits
-        (server, *_) = (await http.get("/api/servers")).json()["servers"]
+        (server, *_) = (await http.get("/api/v1/servers")).json()["servers"]
     await central.central.dashboard.parts.analysis_runs.keep(root, GRAPH)
     await central.central.dashboard.parts.analysis_runs.keep(root, FINDINGS)
     named = {"session": one.session, "edit": edits[0]["id"], "server": server["id"], "tool": "find_symbol"}

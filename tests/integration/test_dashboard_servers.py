@@ -18,8 +18,8 @@ async def server(central: RunningCentral, tmp_path: Path) -> str:
     (root / "cart.py").write_text("class Cart: ...\n")
     async with central.http() as http:
         wanted = {"arguments": {"name_path_pattern": "Cart", "project": str(root)}}
-        assert (await http.post("/api/tools/find_symbol", json=wanted)).status_code == 200
-        ((server,),) = [(await http.get("/api/servers")).json()["servers"]]
+        assert (await http.post("/api/v1/tools/find_symbol", json=wanted)).status_code == 200
+        ((server,),) = [(await http.get("/api/v1/servers")).json()["servers"]]
         return server["id"]
 
 

@@ -48,7 +48,7 @@ def digest_in(html: str) -> str:
 async def call(central: RunningCentral, root: Path) -> None:
     async with central.http() as http:
         body: dict[str, Any] = {"arguments": {"project": str(root), "relative_path": "."}}
-        assert (await http.post("/api/tools/list_dir", json=body)).status_code == 200
+        assert (await http.post("/api/v1/tools/list_dir", json=body)).status_code == 200
 
 
 async def test_it_shows_what_is_brought_and_trusts_that(central: RunningCentral, visitor: Visitor, root: Path) -> None:
@@ -91,10 +91,10 @@ async def test_what_changed_since_it_was_shown_is_refused(
 async def test_a_token_alone_gives_no_trust(central: RunningCentral, visitor: Visitor, root: Path) -> None:
     fields = {"root": str(root), "digest": digest_in(await page(visitor, root))}
     async with central.http() as http:
-        for path in ("/dashboard/projects/trust", "/api/projects/trust", "/api/trust"):
+        for path in ("/dashboard/projects/trust", "/api/v1/projects/trust", "/api/trust"):
             refused = await http.post(path, data=fields, headers={"origin": central.url})
             assert refused.status_code in (303, 401, 403, 404, 405), path
-        tools = (await http.get("/api/tools")).json()["tools"]
+        tools = (await http.get("/api/v1/tools")).json()["tools"]
         assert not [tool["name"] for tool in tools if "trust" in tool["name"]]
     for wrong in ({"csrf": "0" * 64}, {"csrf": ""}):
         assert (await visitor.act("/projects/trust", fields | wrong)).status_code == 403

@@ -118,7 +118,7 @@ async def test_a_graph_tells_how_far_it_is_ends_when_its_caller_hangs_up_and_the
     }
     settings = {"included_optional_tools": ["dependency_graph"]}
     async with running_central(tmp_path, settings) as central, central.http() as http:
-        async with http.stream("POST", "/api/tools/dependency_graph", json=body) as response:
+        async with http.stream("POST", "/api/v1/tools/dependency_graph", json=body) as response:
             lines = response.aiter_lines()
             said = json.loads(await anext(lines))
             while "collecting references: " not in said["says"]:
@@ -131,7 +131,7 @@ async def test_a_graph_tells_how_far_it_is_ends_when_its_caller_hangs_up_and_the
         before = len(asked)
         _, total = map(int, counts[0])
         assert 0 < before < total
-        async with http.stream("POST", "/api/tools/dependency_graph", json=body) as response:
+        async with http.stream("POST", "/api/v1/tools/dependency_graph", json=body) as response:
             *told, last = [json.loads(line) async for line in response.aiter_lines()]
         assert json.loads(last["outcome"]["blocks"][0])["nodes"] > 20
         *_, (done, of_all) = re.findall(r"(\d+) of (\d+) files", told[-1]["says"])

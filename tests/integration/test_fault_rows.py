@@ -54,7 +54,7 @@ class Observer:
         return text_of(result)
 
     async def server(self) -> dict[str, Any]:
-        (only,) = (await self.client.http.get("/api/servers")).json()["servers"]
+        (only,) = (await self.client.http.get("/api/v1/servers")).json()["servers"]
         return only
 
     async def settled(self, state: str) -> dict[str, Any]:
@@ -66,12 +66,12 @@ class Observer:
 
     async def moves(self) -> list[str]:
         """`from → to (reason)` of the language server's moves, oldest first."""
-        events = (await self.client.http.get("/api/events", params={"kind": "server.moved"})).json()["events"]
+        events = (await self.client.http.get("/api/v1/events", params={"kind": "server.moved"})).json()["events"]
         return [event["message"] for event in reversed(events)]
 
     async def outcomes(self, tool: str) -> list[str]:
         """How the calls of a tool ended, oldest first."""
-        events = (await self.client.http.get("/api/events", params={"kind": "call.finished"})).json()["events"]
+        events = (await self.client.http.get("/api/v1/events", params={"kind": "call.finished"})).json()["events"]
         return [event["data"]["outcome"] for event in reversed(events) if event["data"]["tool"] == tool]
 
     def starts(self) -> int:
@@ -141,7 +141,7 @@ async def test_process_crash_that_comes_again_is_told_after_three_retries_with_g
         assert [entry for entry in methods_of(log_in(tmp_path)) if entry == REFERENCES] == [REFERENCES] * 4
         shown = await seen.settled("disconnected")
         assert (shown["run"], shown["pid"], shown["leases"], shown["breaker"]["failures"]) == (4, None, 0, 4)
-        events = (await seen.client.http.get("/api/events", params={"kind": "server.moved"})).json()["events"]
+        events = (await seen.client.http.get("/api/v1/events", params={"kind": "server.moved"})).json()["events"]
         moves = [(event["at"], event["data"]) for event in reversed(events)]
         asked = [at for at, move in moves if move["to"] == "connecting"][1:]
         came = [at for at, move in moves if move["to"] == "idle" and move["from"] == "connecting"][1:]
@@ -196,9 +196,9 @@ async def test_project_or_module_not_found(tmp_path: Path) -> None:
         for named in ("no-such-module", str(tmp_path / "nowhere")):
             said = await seen.refused("find_symbol", {"name_path_pattern": "Cart", "project": named})
             assert "Known projects: 'shop'" in said
-        events = (await seen.client.http.get("/api/events", params={"kind": "project.opened"})).json()["events"]
+        events = (await seen.client.http.get("/api/v1/events", params={"kind": "project.opened"})).json()["events"]
         assert [event["project"] for event in events] == ["shop"]
-        roots = {server["root"] for server in (await seen.client.http.get("/api/servers")).json()["servers"]}
+        roots = {server["root"] for server in (await seen.client.http.get("/api/v1/servers")).json()["servers"]}
         assert roots <= {str(tmp_path / "shop")}
 
 
@@ -210,7 +210,9 @@ async def test_program_not_found_spawns_nothing(tmp_path: Path, monkeypatch: pyt
         (tmp_path / "shop" / "main.go").write_text("package main\n\nfunc Run() {}\n")
         said = await seen.refused("find_referencing_symbols", {"name_path": "Run", "relative_path": "main.go"})
         assert "The language server gopls for go is not installed. To install it: " in said
-        shown = [one for one in (await seen.client.http.get("/api/servers")).json()["servers"] if one["server"] != "ty"]
+        shown = [
+            one for one in (await seen.client.http.get("/api/v1/servers")).json()["servers"] if one["server"] != "ty"
+        ]
         assert all(one["pid"] is None and one["breaker"]["failures"] == 0 for one in shown)
         assert not [child for child in psutil.Process().children(recursive=True) if "gopls" in child.name()]
 
@@ -243,7 +245,7 @@ async def test_uncaught_exception_in_a_tool(tmp_path: Path, caplog: pytest.LogCa
         assert "Internal error. See the server's log, " in said
         assert "secret" not in said
         over_api = await seen.client.http.post(
-            "/api/tools/list_dir", json={"session": "one", "arguments": {"relative_path": "."}}
+            "/api/v1/tools/list_dir", json={"session": "one", "arguments": {"relative_path": "."}}
         )
         assert (over_api.status_code, over_api.json()["error"]["kind"]) == (500, "internal")
         for text in (said, over_api.json()["error"]["message"]):
@@ -311,7 +313,7 @@ async def test_hung_server_of_one_project_delays_no_other(tmp_path: Path) -> Non
         for client, root in ((one, hung), (two, other)):
             await client.call("activate_project", project=str(root))
             assert "Cart" in text_of(await client.call(OVERVIEW[0], **OVERVIEW[1]))
-        servers = (await one.http.get("/api/servers")).json()["servers"]
+        servers = (await one.http.get("/api/v1/servers")).json()["servers"]
         (pid,) = [server["pid"] for server in servers if server["root"] == str(hung)]
         os.kill(pid, signal.SIGSTOP)
         said: list[dict[str, Any]] = []

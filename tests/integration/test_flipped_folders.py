@@ -200,11 +200,11 @@ async def _call_by_turns(central: RunningCentral, world: World, rounds: int) -> 
         for number in range(rounds):
             for tool, arguments in _calls(number):
                 given = {"arguments": {"project": str(world.root), **arguments}, "session": "one"}
-                answer = await http.post(f"/api/tools/{tool}", json=given)
+                answer = await http.post(f"/api/v1/tools/{tool}", json=given)
                 assert answer.status_code < 500, answer.text
                 (answers if answer.status_code == 200 else refusals).append(answer.text)
                 if found := re.search(r'"(e-[^"\\]+)', answer.text):
-                    undone = await http.post(f"/api/edits/{found[1]}/undo?by=me")
+                    undone = await http.post(f"/api/v1/edits/{found[1]}/undo?by=me")
                     assert undone.status_code < 500, undone.text
                     (answers if undone.status_code == 200 else refusals).append(undone.text)
     return answers, refusals
@@ -301,7 +301,7 @@ async def test_a_search_of_ignored_files_shows_no_secrets_behind_links(world: Wo
         for where in ("", "node_modules"):
             given = {"substring_pattern": ".", "skip_ignored_files": False, "relative_path": where}
             answer = await http.post(
-                "/api/tools/search_for_pattern", json={"arguments": {"project": str(world.root), **given}}
+                "/api/v1/tools/search_for_pattern", json={"arguments": {"project": str(world.root), **given}}
             )
             assert answer.status_code == 200, answer.text
             assert "root:" not in answer.text
@@ -310,10 +310,10 @@ async def test_a_search_of_ignored_files_shows_no_secrets_behind_links(world: Wo
         for path in ("passwd", "etc/passwd", "token", "home/token", "magic/etc/passwd"):
             for tool, given in (("read_file", {}), ("search_for_pattern", {"substring_pattern": "."})):
                 arguments = {"project": str(world.root), "relative_path": f"node_modules/{path}", **given}
-                answer = await http.post(f"/api/tools/{tool}", json={"arguments": arguments})
+                answer = await http.post(f"/api/v1/tools/{tool}", json={"arguments": arguments})
                 assert answer.status_code == 400, answer.text
         listed = await http.post(
-            "/api/tools/list_dir",
+            "/api/v1/tools/list_dir",
             json={"arguments": {"project": str(world.root), "relative_path": "node_modules", "recursive": True}},
         )
         names = json.loads(listed.json()["blocks"][0])

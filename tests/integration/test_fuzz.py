@@ -152,7 +152,7 @@ async def test_any_json_to_mcp_is_answered(http: httpx.AsyncClient, version: str
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
-@pytest.mark.parametrize("path", ["/mcp", "/api/sessions", "/api/tools/find_symbol", "/api/events"])
+@pytest.mark.parametrize("path", ["/mcp", "/api/v1/sessions", "/api/v1/tools/find_symbol", "/api/v1/events"])
 @bounded
 @given(
     headers=st.dictionaries(st.sampled_from(HEADERS), header_values, max_size=5),

@@ -1,4 +1,4 @@
-"""The history of edits over real HTTP: events, /api/edits, undo, and what a session is told of its own changes."""
+"""The history of edits over real HTTP: events, /api/v1/edits, undo, and what a session is told of its own changes."""
 
 import json
 from collections.abc import AsyncGenerator
@@ -38,20 +38,20 @@ def file(tmp_path: Path) -> Path:
 
 async def edit(http: httpx.AsyncClient, file: Path, name: str, body: str, session: str = "agent") -> str:
     arguments = {"name_path": name, "body": body, "project": str(file.parent)}
-    answer = await http.post("/api/tools/replace_symbol_body", json={"arguments": arguments, "session": session})
+    answer = await http.post("/api/v1/tools/replace_symbol_body", json={"arguments": arguments, "session": session})
     assert answer.status_code == 200, answer.text
     return json.loads(answer.json()["blocks"][0])["edit"]
 
 
 async def undo(http: httpx.AsyncClient, edit_id: str) -> httpx.Response:
-    return await http.post(f"/api/edits/{edit_id}/undo?by=ada")
+    return await http.post(f"/api/v1/edits/{edit_id}/undo?by=ada")
 
 
 async def test_an_edit_is_listed_and_told_as_an_event(http: httpx.AsyncClient, file: Path) -> None:
     edit_id = await edit(http, file, "first", "def first():\n    # one\n    return 1")
-    (listed,) = (await http.get("/api/edits", params={"project": str(file.parent)})).json()["edits"]
-    events = (await http.get("/api/events", params={"kind": "edit.applied", "limit": 1})).json()["events"]
-    session = (await http.get("/api/sessions/agent")).json()
+    (listed,) = (await http.get("/api/v1/edits", params={"project": str(file.parent)})).json()["edits"]
+    events = (await http.get("/api/v1/events", params={"kind": "edit.applied", "limit": 1})).json()["events"]
+    session = (await http.get("/api/v1/sessions/agent")).json()
 
     assert listed["id"] == edit_id
     assert (listed["session"], listed["tool"], listed["lines_added"]) == ("agent", "replace_symbol_body", 1)
@@ -122,12 +122,12 @@ async def test_an_undo_of_what_is_gone_or_unknown_is_refused(http: httpx.AsyncCl
 
 async def test_a_session_is_told_what_it_changed_and_nothing_else(http: httpx.AsyncClient, file: Path) -> None:
     async def summary(session: str) -> Any:
-        answer = (await http.post("/api/tools/summarize_changes", json={"session": session})).json()
+        answer = (await http.post("/api/v1/tools/summarize_changes", json={"session": session})).json()
         return answer["blocks"]
 
     undone = await edit(http, file, "first", "def first():\n    # one\n    return 1", "mine")
     await undo(http, undone)
-    await http.post("/api/tools/read_file", json={"session": "mine", "arguments": {"relative_path": str(file)}})
+    await http.post("/api/v1/tools/read_file", json={"session": "mine", "arguments": {"relative_path": str(file)}})
     kept = await edit(http, file, "first", "def first():\n    return 100", "mine")
     await edit(http, file, "second", "def second():\n    return 200", "others")
     told, notes = await summary("mine")

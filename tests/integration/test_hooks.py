@@ -168,14 +168,14 @@ async def test_the_end_of_a_conversation_is_told_to_the_server(child: Child, sho
         client = RawClient(http, "modern", name="codex")
         await client.call("list_dir", {"sessionId": "talk-1"}, relative_path=".", project=str(shop))
         (session,) = [
-            one for one in (await http.get("/api/sessions")).json()["sessions"] if one["client_name"] == "codex"
+            one for one in (await http.get("/api/v1/sessions")).json()["sessions"] if one["client_name"] == "codex"
         ]
         said = {"session_id": "talk-1", "cwd": str(shop), "hook_event_name": "SessionEnd", "reason": "exit"}
         ended = await run_hook(child.folder, said, "session-end")
         assert (ended.code, ended.out, ended.err) == (0, "", "")
-        shown = await http.get(f"/api/sessions/{session['session_id']}")
+        shown = await http.get(f"/api/v1/sessions/{session['session_id']}")
         assert shown.json()["state"] == "disconnected"
-        unknown = await http.post("/api/conversations/close", json={"conversation": "nobody"})
+        unknown = await http.post("/api/v1/conversations/close", json={"conversation": "nobody"})
         assert (unknown.status_code, unknown.json()["error"]["kind"]) == (404, "session_not_found")
 
 
@@ -190,7 +190,7 @@ async def test_a_conversation_that_begins_warms_its_project_up_and_tells_the_mod
     assert "find_symbol" in ended.json["hookSpecificOutput"]["additionalContext"]
     async with child.http() as http:
         with anyio.fail_after(PATIENCE_S):
-            while "fresh" not in (await http.get("/api/projects?open=true")).text:
+            while "fresh" not in (await http.get("/api/v1/projects?open=true")).text:
                 await anyio.sleep(0.05)
     asked = await run_hook(child.folder, grep(root, "s9", pattern="class New"), "enforce")
     assert verdict_of(asked)[0] == "deny"
@@ -238,4 +238,4 @@ async def test_a_server_that_says_nothing_is_waited_for_no_longer_than_the_cap(t
         # Nobody accepts: the connection stands, and no answer ever comes.
         ended = await run_hook(tmp_path, grep(shop, pattern="class Cart"), "enforce", SERENA_HOOK_WAIT_MS="")
     assert (ended.code, ended.out, ended.err) == (0, "", "")
-    assert "did not answer in time: GET /api/coverage" in (tmp_path / "home" / "logs" / "hook.log").read_text()
+    assert "did not answer in time: GET /api/v1/coverage" in (tmp_path / "home" / "logs" / "hook.log").read_text()

@@ -182,7 +182,7 @@ async def asker(central: RunningCentral, request: pytest.FixtureRequest) -> Aske
 def paths(central: RunningCentral, filling: str) -> list[str]:
     """Of all routes, with something in each place that is left open. The one that stops the server is left out."""
     found = {route.path for route in central.central.app.routes if isinstance(route, Route)}
-    return sorted(re.sub(r"{[^}]*}", lambda _: filling, path) for path in found - {"/api/shutdown"})
+    return sorted(re.sub(r"{[^}]*}", lambda _: filling, path) for path in found - {"/api/v1/shutdown"})
 
 
 async def test_every_method(asker: Asker) -> None:
@@ -217,7 +217,7 @@ async def test_odd_queries(asker: Asker) -> None:
 async def test_each_value_of_a_query_by_itself(asker: Asker, odd: str) -> None:
     pages = ("events", "sessions", "project", "projects", "graph", "statistics", "servers", "uses", "findings", "tools")
     targets = [f"/dashboard/{page}" for page in pages] if asker.csrf else []
-    targets += ["/api/sessions", "/api/edits", "/api/events", "/api/coverage", "/dashboard/enter"]
+    targets += ["/api/v1/sessions", "/api/v1/edits", "/api/v1/events", "/api/v1/coverage", "/dashboard/enter"]
     await asker.statuses([("GET", f"{path}?{name}={odd}") for path in targets for name in QUERIES])
 
 
@@ -225,11 +225,11 @@ async def test_odd_headers(asker: Asker) -> None:
     some = (
         "/health",
         "/metrics",
-        "/api/sessions",
+        "/api/v1/sessions",
         "/mcp",
         "/dashboard",
         "/dashboard/static/x",
-        "/api/sessions/x/presence",
+        "/api/v1/sessions/x/presence",
     )
     body = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
     await asker.statuses([("GET", path, header + "\r\n") for path in some for header in HEADERS])
@@ -251,7 +251,7 @@ async def test_odd_calls_over_the_api(central: RunningCentral, tool: str) -> Non
     names = ("name_path", "relative_path", "project", "", "\\u0000", "\\ud800")
     bodies = [f'{{"arguments": {{"{name}": {value}}}}}'.encode() for name in names for value in values]
     bodies += [f'{{"session": {value}}}'.encode() for value in values]
-    await asker.statuses([("POST", f"/api/tools/{tool}", "", body) for body in bodies])
+    await asker.statuses([("POST", f"/api/v1/tools/{tool}", "", body) for body in bodies])
 
 
 async def test_odd_messages_of_mcp(central: RunningCentral, tmp_path: Path) -> None:

@@ -162,8 +162,8 @@ async def test_four_sessions_on_one_project_share_one_language_server(central: R
             for call in calls:
                 tasks.start_soon(work, call)
         async with central.http() as http:
-            (server,) = (await http.get("/api/servers")).json()["servers"]
-            sessions = (await http.get("/api/sessions")).json()["sessions"]
+            (server,) = (await http.get("/api/v1/servers")).json()["servers"]
+            sessions = (await http.get("/api/v1/sessions")).json()["sessions"]
         assert [set(language_servers()) - before, server["attached"]] == [{server["pid"]}, 4]
         assert sorted(one["session_id"] for one in sessions) == [f"session-{number}" for number in range(4)]
         assert {one["active_project_root"] for one in sessions} == {str(root)}

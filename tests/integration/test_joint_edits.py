@@ -62,12 +62,12 @@ async def test_an_edit_of_two_projects_is_one_and_is_undone_as_one(tmp_path: Pat
         assert texts(roots) == [TEXT.replace("alpha", "gamma")] * 2
         assert made["one"]["edit"] == made["two"]["edit"]
         async with central.http() as http:
-            listed = (await http.get("/api/edits")).json()["edits"]
+            listed = (await http.get("/api/v1/edits")).json()["edits"]
             assert sorted(one["project_root"] for one in listed) == list(map(str, roots))
-            undone = await http.post(f"/api/edits/{listed[0]['id']}/undo")
+            undone = await http.post(f"/api/v1/edits/{listed[0]['id']}/undo")
             assert undone.status_code == 200, undone.text
             assert texts(roots) == [TEXT, TEXT]
-            again = await http.post(f"/api/edits/{listed[1]['id']}/undo")
+            again = await http.post(f"/api/v1/edits/{listed[1]['id']}/undo")
     assert "already undone" in again.text
 
 

@@ -314,7 +314,7 @@ async def _kill_while_editing(folder: Path, times: int) -> None:
                 arguments = {"name_path": "first", "relative_path": file.name, "body": _body("first", number)}
                 request = {"arguments": {**arguments, "project": str(root)}, "session": f"s-{file.stem}"}
                 try:
-                    answer = await http.post("/api/tools/replace_symbol_body", json=request)
+                    answer = await http.post("/api/v1/tools/replace_symbol_body", json=request)
                 except httpx.TransportError:
                     scope.cancel()
                     return
@@ -326,13 +326,13 @@ async def _kill_while_editing(folder: Path, times: int) -> None:
                     look = {"name_path_pattern": "first", "include_body": True, "project": str(root)}
                     seen = {"arguments": {**look, "relative_path": file.name}, "session": f"s-{file.stem}"}
                     with suppress(httpx.TransportError):
-                        await http.post("/api/tools/find_symbol", json=seen)
+                        await http.post("/api/v1/tools/find_symbol", json=seen)
 
     for turn in range(times):
         async with serving_child(folder) as child, child.http() as http:
             _check(root, files, answered, asked)
             await http.post(
-                "/api/tools/find_symbol", json={"arguments": {"name_path_pattern": "first", "project": str(root)}}
+                "/api/v1/tools/find_symbol", json={"arguments": {"name_path_pattern": "first", "project": str(root)}}
             )
             killed = anyio.Event()
             async with anyio.create_task_group() as tasks:

@@ -40,7 +40,7 @@ def project_in(folder: Path, name: str) -> Path:
 
 async def find(http: httpx.AsyncClient, project: Path, name: object = "Cart") -> None:
     body = {"arguments": {"name_path_pattern": name, "project": str(project)}}
-    await http.post("/api/tools/find_symbol", json=body)
+    await http.post("/api/v1/tools/find_symbol", json=body)
 
 
 async def test_a_scrape_tells_of_calls_servers_sessions_store_index_and_process(tmp_path: Path) -> None:
@@ -72,12 +72,12 @@ async def test_ended_servers_are_counted_by_cause(tmp_path: Path) -> None:
     async with running_central(tmp_path) as central, central.http() as http:
         project = project_in(tmp_path, "shop")
         await find(http, project)
-        (server,) = (await http.get("/api/servers")).json()["servers"]
+        (server,) = (await http.get("/api/v1/servers")).json()["servers"]
         os.kill(server["pid"], 9)
         with anyio.fail_after(60):
-            while (await http.get("/api/servers")).json()["servers"][0]["state"] != "disconnected":
+            while (await http.get("/api/v1/servers")).json()["servers"][0]["state"] != "disconnected":
                 await anyio.sleep(0.01)
-        await http.post(f"/api/servers/{server['id']}/restart")
+        await http.post(f"/api/v1/servers/{server['id']}/restart")
         found = await scraped(http)
     assert found["language_server_ends_total{cause=crash,server=ty}"] == 1
     assert found["language_server_starts_total{server=ty}"] == 2
@@ -89,9 +89,9 @@ async def test_no_series_is_added_by_sessions_projects_or_unknown_tools(tmp_path
         await find(http, project_in(tmp_path, "first"))
         before = set(await scraped(http))
         for number in range(5):
-            session = await http.post("/api/sessions", json={"client_name": f"client-{number}"})
+            session = await http.post("/api/v1/sessions", json={"client_name": f"client-{number}"})
             body = {"session": session.json()["session_id"], "arguments": {}}
-            assert (await http.post(f"/api/tools/invented_{number}", json=body)).status_code == 404
+            assert (await http.post(f"/api/v1/tools/invented_{number}", json=body)).status_code == 404
             await find(http, project_in(tmp_path, f"project-{number}"))
         assert set(await scraped(http)) == before
 

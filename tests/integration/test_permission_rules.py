@@ -216,7 +216,7 @@ async def test_commands_follow_rules_for_each_command_of_a_line(central: Applica
 async def test_every_way_in_is_held_to_the_rules(running: RunningCentral, root: Path) -> None:
     asked = {"project": str(root), "relative_path": ".env"}
     async with running.http() as http:
-        told = await http.post("/api/tools/read_file", json={"arguments": asked})
+        told = await http.post("/api/v1/tools/read_file", json={"arguments": asked})
         assert SECRET not in told.text
         assert "permission rule" in told.text
     for era in ("handshake", "modern"):

@@ -107,7 +107,7 @@ async def test_who_looks_for_oauth_is_told_that_there_is_none(central: RunningCe
     async with httpx.AsyncClient(base_url=central.url) as stranger, central.http() as known:
         for answer in (await stranger.get(path), await stranger.post(path, json={}), await known.get(path)):
             assert answer.status_code == 404
-        assert (await stranger.get("/api/sessions")).status_code == 401
+        assert (await stranger.get("/api/v1/sessions")).status_code == 401
 
 
 async def test_a_modern_client_hears_that_its_tools_have_changed(central: RunningCentral) -> None:

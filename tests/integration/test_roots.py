@@ -48,10 +48,10 @@ async def test_an_agents_call_opens_no_folder_that_nobody_made_a_project(
             assert "is not opened for an agent" in answer or "is an optional tool" in answer, answer
         async with central.http() as scripts:
             body = {"arguments": {"file_mask": "*", "project": str(plain)}}
-            assert (await scripts.post("/api/tools/find_file", json=body)).status_code == 403
+            assert (await scripts.post("/api/v1/tools/find_file", json=body)).status_code == 403
         assert central.central.projects.known_names() == []
         async with central.http(x_serena_person="yes") as person:
-            assert (await person.post("/api/tools/find_file", json=body)).status_code == 200
+            assert (await person.post("/api/v1/tools/find_file", json=body)).status_code == 200
         assert "x.py" in await told(agent, "find_file", file_mask="*", project=str(plain))
 
 
@@ -74,7 +74,7 @@ async def test_the_servers_own_home_and_gits_are_no_projects(central: RunningCen
             assert "can't be a project" in await told(agent, "activate_project", project=str(root))
         async with central.http(x_serena_person="yes") as person:
             body = {"arguments": {"file_mask": "*", "project": str(root)}}
-            assert (await person.post("/api/tools/find_file", json=body)).status_code == 403
+            assert (await person.post("/api/v1/tools/find_file", json=body)).status_code == 403
 
 
 def repository(folder: Path) -> Path:
@@ -143,7 +143,7 @@ async def test_memories_and_undo_do_not_reach_gits_files(central: RunningCentral
         (root / "moved").symlink_to(".git")
         (root / ".git/x.py").write_text("x = 1\n")
     async with central.http() as person:
-        assert (await person.post(f"/api/edits/{edit}/undo")).status_code in (400, 404, 409)
+        assert (await person.post(f"/api/v1/edits/{edit}/undo")).status_code in (400, 404, 409)
     assert (root / ".git/x.py").read_text() == "x = 1\n"
     (root / ".git/x.py").unlink()
     assert state_of(root) == before
@@ -156,11 +156,11 @@ async def test_a_persons_command_line_opens_what_an_agent_may_not(tmp_path: Path
     none = {"SERENA_CENTRAL_ALLOWED_ROOTS": ""}
     async with serving_child(tmp_path, **none) as child, child.http() as agent:
         body = {"arguments": {"relative_path": ".", "project": str(plain)}}
-        refused = await agent.post("/api/tools/list_dir", json=body)
+        refused = await agent.post("/api/v1/tools/list_dir", json=body)
         assert refused.status_code == 403
         asked = ("call", "list_dir", "--relative-path", ".", "--project", str(plain))
         assert all(part in refused.text for part in asked[:4])
         assert (await run_command(tmp_path, *asked)).code == 0
-        assert (await agent.post("/api/tools/list_dir", json=body)).status_code == 200
+        assert (await agent.post("/api/v1/tools/list_dir", json=body)).status_code == 200
     async with serving_child(tmp_path, "--project", str(plain), **none) as child, child.http() as agent:
-        assert (await agent.post("/api/tools/list_dir", json=body)).status_code == 200
+        assert (await agent.post("/api/v1/tools/list_dir", json=body)).status_code == 200

@@ -144,7 +144,7 @@ async def test_a_database_copied_without_its_log_is_used_or_set_aside_and_never_
         async with child.http() as http:
             assert (await http.get("/health")).json()["status"] == "ok"
             with anyio.fail_after(PATIENCE_S):
-                while (await http.get("/api/stats")).json()["store"]["problem"]:
+                while (await http.get("/api/v1/stats")).json()["store"]["problem"]:
                     await anyio.sleep(0.05)
     assert "Traceback" not in (copied / "logs/server.log").read_text()
 
@@ -180,16 +180,16 @@ async def test_nobody_is_taken_for_dead_because_the_server_was_stopped(tmp_path:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(call)
             with anyio.fail_after(PATIENCE_S):
-                while not (await http.get(f"/api/sessions/{client.session_id}")).json()["running"]:
+                while not (await http.get(f"/api/v1/sessions/{client.session_id}")).json()["running"]:
                     await anyio.sleep(0.05)
             child.process.send_signal(signal.SIGSTOP)
             await anyio.sleep(20)  # what is tested is that time passes
             child.process.send_signal(signal.SIGCONT)
         assert "done" in answers[0]
-        state = (await http.get(f"/api/sessions/{client.session_id}")).json()["state"]
+        state = (await http.get(f"/api/v1/sessions/{client.session_id}")).json()["state"]
         assert state == "connected"
         assert [one["pid"] for one in await child.servers()] == [server["pid"]]
-        kinds = [event["kind"] for event in (await http.get("/api/events")).json()["events"]]
+        kinds = [event["kind"] for event in (await http.get("/api/v1/events")).json()["events"]]
         assert "session.disconnected" not in kinds
         assert "session.idle" not in kinds
     assert "this process was suspended for" in (tmp_path / "home/logs/server.log").read_text()
@@ -206,7 +206,7 @@ async def test_with_little_address_space_the_server_works_or_says_what_does_not(
     limited = ["/bin/sh", "-c", f'ulimit -v {limit_kb}; exec "$0" "$@"']
     async with serving_child(tmp_path, program=(*limited, str(PROGRAM))) as child, child.http() as http:
         answer = (
-            await http.post("/api/tools/find_symbol", json={"arguments": {**FIND, "project": str(project)}})
+            await http.post("/api/v1/tools/find_symbol", json={"arguments": {**FIND, "project": str(project)}})
         ).json()
         assert "Cart/total" in json.dumps(answer), answer
         assert (await http.get("/health")).json()["status"] == "ok"

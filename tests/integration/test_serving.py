@@ -52,7 +52,7 @@ async def test_sessions_survive_a_restart_with_their_project_and_their_kill(tmp_
     ):
         session_id, victim_id = client.session_id, victim.session_id
         await client.call("activate_project", project=str(project))
-        await victim.http.delete(f"/api/sessions/{victim_id}", params={"by": "ann"})
+        await victim.http.delete(f"/api/v1/sessions/{victim_id}", params={"by": "ann"})
     async with running_central(tmp_path) as after, after.http() as http:
         client = RawClient(http, "handshake")
         client.session_id = session_id
@@ -63,7 +63,7 @@ async def test_sessions_survive_a_restart_with_their_project_and_their_kill(tmp_
         refused = await client.send("tools/list")
         assert refused.status_code == 403
         assert "terminated by ann" in refused.json()["error"]["message"]
-        assert (await http.get(f"/api/sessions/{victim_id}")).json()["terminated_by"] == "ann"
+        assert (await http.get(f"/api/v1/sessions/{victim_id}")).json()["terminated_by"] == "ann"
 
 
 async def test_a_client_that_said_goodbye_is_not_taken_back(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ async def test_a_stop_answers_calls_that_take_too_long(
 async def test_hanging_up_on_the_api_cancels_the_call(tmp_path: Path, held_tools: Catalogue) -> None:
     async with running_central(tmp_path, catalogue=held_tools) as central, central.http() as http:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(http.post, "/api/tools/list_projects")
+            tasks.start_soon(http.post, "/api/v1/tools/list_projects")
             await until(lambda: any(session.running for session in central.central.sessions.sessions()))
             tasks.cancel_scope.cancel()
         await until(lambda: not any(session.running for session in central.central.sessions.sessions()))

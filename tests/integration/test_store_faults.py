@@ -36,7 +36,7 @@ async def until_store(child: Child, fits: Callable[[dict[str, Any]], bool]) -> d
     with anyio.fail_after(60):
         while True:
             async with child.http() as http:
-                store = (await http.get("/api/stats")).json()["store"]
+                store = (await http.get("/api/v1/stats")).json()["store"]
             if fits(store):
                 return store
             await anyio.sleep(0.05)
@@ -47,7 +47,7 @@ async def until_event(child: Child, kind: str) -> dict[str, Any]:
     found: list[dict[str, Any]] = []
 
     async def ask(http: httpx.AsyncClient) -> None:
-        found.extend((await http.get("/api/events", params={"kind": kind})).json()["events"])
+        found.extend((await http.get("/api/v1/events", params={"kind": kind})).json()["events"])
 
     with anyio.fail_after(60):
         async with child.http() as http:

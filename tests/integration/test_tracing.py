@@ -91,7 +91,7 @@ async def test_a_call_over_the_api_takes_the_trace_over_and_a_failure_is_its_spa
 ) -> None:
     async with running_central(tmp_path) as central, central.http(traceparent=TRACEPARENT) as http:
         body = {"arguments": {"relative_path": "none.py", "project": str(project)}}
-        assert (await http.post("/api/tools/read_file", json=body)).status_code == 404
+        assert (await http.post("/api/v1/tools/read_file", json=body)).status_code == 404
     (call,) = chain(spans, "tool read_file")
     assert call.parent is not None
     assert f"{call.parent.span_id:016x}" == CALLER

@@ -36,7 +36,7 @@ async def ran(serving: Child, root: Path, program: str = "evil") -> bool:
     """Whether a call on the project made its program run."""
     async with serving.http() as http:
         arguments = {"name_path_pattern": "Cart", "project": str(root)}
-        await http.post("/api/tools/find_symbol", json={"arguments": arguments})
+        await http.post("/api/v1/tools/find_symbol", json={"arguments": arguments})
     mark = root / f"{program}.ran"
     found = mark.exists()
     mark.unlink(missing_ok=True)

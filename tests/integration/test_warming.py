@@ -80,7 +80,7 @@ async def test_the_command_tells_progress_and_leaves_the_outcome_for_scripts(tmp
 async def test_a_warm_up_in_the_background_returns_at_once_and_unknown_modules_are_refused(tmp_path: Path) -> None:
     root = platform(tmp_path)
     async with running_central(tmp_path) as central, central.http() as http:
-        begun = await http.post("/api/warm", json={"folder": str(root / "shop"), "background": True})
+        begun = await http.post("/api/v1/warm", json={"folder": str(root / "shop"), "background": True})
         assert begun.json() == {"started": [str(root / "shop")], "names": ["shop"]}
         assert [one["project"] for one in (await outcome(tmp_path))["modules"]] == ["shop"]
         assert servers(central) == ["shop"]
@@ -88,7 +88,7 @@ async def test_a_warm_up_in_the_background_returns_at_once_and_unknown_modules_a
             ({"folder": str(root), "modules": ["nope"]}, "has no module 'nope'. Modules: 'shop', 'broken'."),
             ({"folder": "relative"}, "absolute"),
         ):
-            refused = await http.post("/api/warm", json=body)
+            refused = await http.post("/api/v1/warm", json=body)
             assert refused.status_code == 400
             assert says in refused.json()["error"]["message"]
 
@@ -131,7 +131,7 @@ async def test_no_more_modules_load_at_once_than_that(tmp_path: Path, monkeypatc
     async with running_central(tmp_path) as central, central.http() as http:
         at_work, most = set[str](), 0
         outcome: dict[str, list[dict[str, Any]]] = {}
-        async with http.stream("POST", "/api/warm", json={"folder": str(tmp_path)}, timeout=60) as answer:
+        async with http.stream("POST", "/api/v1/warm", json={"folder": str(tmp_path)}, timeout=60) as answer:
             async for line in answer.aiter_lines():
                 told: dict[str, Any] = json.loads(line)
                 said = str(told.get("says", ""))

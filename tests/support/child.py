@@ -81,14 +81,14 @@ class Child:
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> Any:
         """The first block of a tool's answer, parsed."""
         async with self.http() as http:
-            response = await http.post(f"/api/tools/{tool}", json={"arguments": dict(arguments)})
+            response = await http.post(f"/api/v1/tools/{tool}", json={"arguments": dict(arguments)})
         assert response.status_code == 200, response.text
         return json.loads(response.json()["blocks"][0])
 
     async def servers(self) -> list[dict[str, Any]]:
         """The language servers, as /api shows them."""
         async with self.http() as http:
-            return (await http.get("/api/servers")).json()["servers"]
+            return (await http.get("/api/v1/servers")).json()["servers"]
 
     def tree(self) -> list[int]:
         """Pids of the server and of everything below it."""

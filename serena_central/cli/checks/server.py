@@ -124,7 +124,7 @@ def _running(places: Places) -> Check:
     try:
         remote = Remote(places, answer_timeout_s=ANSWER_S)
         health = remote.get("/health")
-        problem = remote.get("/api/stats")["store"]["problem"]
+        problem = remote.get("/api/v1/stats")["store"]["problem"]
     except NotOurs as error:
         return failed(
             "server", str(error), "stop the program that listens there, or delete server.json and start a server"
@@ -171,7 +171,7 @@ def _descriptors(places: Places) -> Iterator[Check]:
 def _exhausted_before(places: Places) -> str | None:
     """When the server had no descriptors left last, as it says itself."""
     try:
-        at = Remote(places, answer_timeout_s=ANSWER_S).get("/api/stats")["descriptors"]["exhausted_at"]
+        at = Remote(places, answer_timeout_s=ANSWER_S).get("/api/v1/stats")["descriptors"]["exhausted_at"]
     except (NoServer, Refused, KeyError, TypeError):
         return None
     return None if at is None else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))

@@ -78,7 +78,7 @@ async def test_a_rename_reaches_the_siblings_in_the_call_as_one_edit_that_is_und
         assert used.count("Renamed9") == (1 if pair.language == "go" else 2)
         assert "class Job:\n    def py_total" in used or pair.language != "python"
         async with central.http() as http:
-            undone = await http.post(f"/api/edits/{made[pair.sibling]['edit']}/undo")
+            undone = await http.post(f"/api/v1/edits/{made[pair.sibling]['edit']}/undo")
         assert undone.status_code == 200, undone.text
         assert code(root, pair) == before
 

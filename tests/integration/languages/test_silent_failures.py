@@ -135,7 +135,7 @@ async def changed(program: Asker, tool: str, name_path: str, **arguments: Any) -
 
 async def undone(program: Asker, edit: str) -> None:
     async with program.central.http() as http:
-        response: httpx.Response = await http.post(f"/api/edits/{edit}/undo")
+        response: httpx.Response = await http.post(f"/api/v1/edits/{edit}/undo")
         assert response.status_code == 200, response.text
     for name, text in {"tree.py": TREE, "check.py": CHECK}.items():
         assert (program.root / name).read_bytes() == text.encode()

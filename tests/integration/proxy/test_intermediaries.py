@@ -34,7 +34,7 @@ async def until_told_what_is_done_once(client: ProxyClient, front: Front) -> Non
     """The server says so in the stream that shows it that the proxy lives, at its beginning."""
     session = await client.session()
     with anyio.fail_after(PATIENCE_S):
-        while b"calls_once" not in front.told[f"GET /api/sessions/{session}/presence"]:
+        while b"calls_once" not in front.told[f"GET /api/v1/sessions/{session}/presence"]:
             await anyio.sleep(0.01)
     await client.session()  # by this answer, the proxy has read that one
 

@@ -59,7 +59,7 @@ async def api(folder: Path) -> AsyncGenerator[httpx.AsyncClient]:
 
 async def state_of(folder: Path, session: str) -> str:
     async with api(folder) as http:
-        return (await http.get(f"/api/sessions/{session}")).json()["state"]
+        return (await http.get(f"/api/v1/sessions/{session}")).json()["state"]
 
 
 async def until_state(folder: Path, session: str, state: str, within_s: float) -> None:
@@ -172,7 +172,7 @@ async def test_killing_the_server_under_a_hundred_calls_leaves_each_with_one_ans
         session = await client.session()
         before = server_pid(tmp_path)
         async with api(tmp_path) as http:
-            await http.get("/api/events")  # what was decided so far is on disk then
+            await http.get("/api/v1/events")  # what was decided so far is on disk then
         arguments = {"substring_pattern": "class Cart", "project": str(project)}
         ids = [f"in-flight-{number}" for number in range(100)]
         for number in ids:
@@ -217,7 +217,7 @@ async def test_a_restart_keeps_sessions_and_a_quiet_client_is_back_by_itself(
         await client.call("activate_project", project=str(project))
         session = await client.session()
         async with api(tmp_path) as http:
-            before = (await http.get(f"/api/sessions/{session}")).json()
+            before = (await http.get(f"/api/v1/sessions/{session}")).json()
         assert before["active_modes"] == ["planning"]
         assert before["client_pid"] == os.getpid()
     async with serving_child(tmp_path) as child, proxying(tmp_path, era, "--no-start") as client:
@@ -243,7 +243,7 @@ async def test_a_server_that_forgot_everything_is_begun_with_again(tmp_path: Pat
         async with serving_child(tmp_path):
             assert await client.session() == session
             async with api(tmp_path) as http:
-                assert (await http.get(f"/api/sessions/{session}")).json()["client_name"] == "proxied"
+                assert (await http.get(f"/api/v1/sessions/{session}")).json()["client_name"] == "proxied"
 
 
 @pytest.mark.slow
@@ -268,7 +268,7 @@ async def test_the_server_sees_how_a_proxy_ends(tmp_path: Path, era: Era) -> Non
             session = await client.session()
             with anyio.fail_after(PATIENCE_S):
                 async with api(tmp_path) as http:
-                    while not (await http.get(f"/api/sessions/{session}")).json()["open_streams"]:
+                    while not (await http.get(f"/api/v1/sessions/{session}")).json()["open_streams"]:
                         await anyio.sleep(0.01)
             return session
 

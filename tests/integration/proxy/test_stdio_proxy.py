@@ -53,7 +53,7 @@ async def test_the_server_knows_the_client_its_folder_and_its_conversation(servi
     async with proxying(serving.folder, "modern", CLAUDE_PROJECT_DIR=str(folder)) as client:
         session = await client.session()
         async with serving.http() as http:
-            shown = (await http.get(f"/api/sessions/{session}")).json()
+            shown = (await http.get(f"/api/v1/sessions/{session}")).json()
         assert shown["working_folder"] == str(folder)
         assert shown["client_name"] == "proxied"
         assert shown["identified_by"] == "explicit"
@@ -169,7 +169,7 @@ async def test_a_client_that_reads_nothing_makes_the_server_wait_and_no_memory_g
         for number in ids:
             await client.begin("tools/call", {"name": "read_file", "arguments": arguments}, as_id=number)
         with anyio.fail_after(PATIENCE_S):
-            while (await http.get(f"/api/sessions/{session}")).json()["tool_call_count"] <= len(ids):
+            while (await http.get(f"/api/v1/sessions/{session}")).json()["tool_call_count"] <= len(ids):
                 await anyio.sleep(0.01)
         for number in ids:
             assert len(text_of((await client.answer(number))["result"])) >= 2_000_000
