@@ -71,7 +71,8 @@ async def test_a_session_is_found_by_its_state_project_words_and_sorted_by_any_c
         await one.call("activate_project", project=str(project))
     for query, seen in {
         "": ["codex", "zed"],
-        "state=active": ["codex"],
+        "state=active": [],
+        "state=connected": ["codex", "zed"],
         "state=terminated": [],
         "project=shop": ["codex"],
         "q=ZED": ["zed"],

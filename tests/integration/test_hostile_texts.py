@@ -195,7 +195,7 @@ async def test_a_folder_whose_path_can_not_be_shown_is_no_project(central: Runni
         told = await mine.call("activate_project", project=str(hostile))
         assert "can't be a project: its path contains invisible characters" in told
         assert f"a\\n{OBEY}" in told
-        assert json.loads(await mine.call("list_projects")) == []
+        assert (await mine.call("list_projects")).splitlines()[0] == "[]"
 
 
 async def test_what_an_older_server_kept_of_a_hostile_project_is_marked(tmp_path: Path) -> None:

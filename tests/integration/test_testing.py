@@ -16,6 +16,11 @@ TOTAL = "    def total(self) -> int:\n        return 0"
 SOURCE = f"class Cart:\n    size = 1\n\n{TOTAL}\n"
 
 
+NO_TILL = (
+    "No symbol matches 'Till'. substring_matching=true also finds names that contain it. search_for_pattern finds text."
+)
+
+
 async def test_answers_are_built_as_the_server_makes_them(tmp_path: Path) -> None:
     root = tmp_path / "shop"
     root.mkdir()
@@ -28,7 +33,7 @@ async def test_answers_are_built_as_the_server_makes_them(tmp_path: Path) -> Non
         ("find_symbol", {"name_path_pattern": "total"}, found(total)),
         ("find_symbol", {"name_path_pattern": "Cart/total", "include_body": True}, found(with_body)),
         ("find_symbol", {"name_path_pattern": "Cart", "depth": 1}, found(cart)),
-        ("find_symbol", {"name_path_pattern": "Till"}, nothing_found()),
+        ("find_symbol", {"name_path_pattern": "Till"}, nothing_found(notes=[NO_TILL])),
         ("find_symbol", {"name_path_pattern": "total", "project": "*"}, grouped({"shop": found(total)})),
         ("check_onboarding_performed", {}, onboarding_missing()),
         ("write_memory", {"memory_name": "style", "content": "plain"}, None),

@@ -37,7 +37,8 @@ def silent(line: str) -> None:
 
 def visible(places: Places) -> list[str]:
     """What lies in the server's folder, besides the lock and what is told of its installation."""
-    return sorted(entry.name for entry in (places.servers / "tiny").iterdir() if entry.name not in (LOCK, NOTE))
+    entries = (places.servers / "tiny").iterdir()
+    return sorted(entry.name for entry in entries if not entry.name.startswith((LOCK, NOTE)))
 
 
 async def test_pip_installs_a_server_that_runs_from_where_it_was_moved(tmp_path: Path, places: Places) -> None:
