@@ -115,7 +115,7 @@ class AnalysisRuns:
         self._tasks: TaskGroup | None = None
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Owns the analysis_runs that are on their way until it is cancelled."""
+        """Owns the analysis runs in progress, until it is cancelled."""
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             task_status.started()

@@ -109,7 +109,7 @@ class _Projects:
     root_settings: RootSettings
     history: EditHistory
     warm_up: WarmUp
-    once: Idempotency
+    idempotency: Idempotency
 
 
 def build(
@@ -135,7 +135,7 @@ def build(
     projects = _projects(runs, base, applier or Applier(Journal(places.journal)))
     services = _services(runs, base, projects, catalogue)
     _warming_on_start(runs, services)
-    caller = ToolCaller(services, record=base.store.writer.put, once=projects.once)
+    caller = ToolCaller(services, record=base.store.writer.put, idempotency=projects.idempotency)
     endpoint = _mcp(runs, services, caller)
     return _faces(runs, services, caller, endpoint, token, stop)
 
@@ -151,14 +151,14 @@ def _projects(runs: list[Run], base: _Base, applier: Applier) -> _Projects:
     settings, places, bus = base.settings, base.places, base.bus
     pool = LanguageServerPool(bus=bus, places=places, policy=settings.pool)
     installer = AutoInstaller(places, bus, allowed=settings.auto_install)
-    once = Idempotency()
+    idempotency = Idempotency()
     path_watch = PathWatch()
 
     def changed(repo: SuperRepo) -> None:
         _tell(repo, registry, bus)
 
     root_settings = RootSettings(base.loaded, places, changed=changed, watch=path_watch)
-    history = EditHistory(applier, base.store, bus, recall=once, access=root_settings.claude.access)
+    history = EditHistory(applier, base.store, bus, recall=idempotency, access=root_settings.claude.access)
     syntax = SyntaxReader()
     watches = Watches()
     shared_trees = SharedTrees(watches)
@@ -199,7 +199,7 @@ def _projects(runs: list[Run], base: _Base, applier: Applier) -> _Projects:
         recorder.run,
         warm_up.run,
     ]
-    return _Projects(pool, registry, root_settings, history, warm_up, once)
+    return _Projects(pool, registry, root_settings, history, warm_up, idempotency)
 
 
 def _services(runs: list[Run], base: _Base, built: _Projects, catalogue: Catalogue) -> Services:

@@ -88,12 +88,12 @@ CALL, SESSION, PROJECTS = "serena.call", "serena.session", "serena.projects"
 class ToolCaller:
     """Runs tool calls for any protocol."""
 
-    def __init__(self, services: Services, *, record: Callable[[ToolCallRow], None], once: Idempotency) -> None:
+    def __init__(self, services: Services, *, record: Callable[[ToolCallRow], None], idempotency: Idempotency) -> None:
         """`record` keeps a finished call; it must neither wait nor raise."""
         self._services = services
         self._catalogue = services.catalogue
         self._keep = record
-        self._once = once
+        self._idempotency = idempotency
 
     def tools_for(self, session: Session) -> list[Tool]:
         """The tools that are listed for a session, in the catalogue's order."""
@@ -158,7 +158,7 @@ class ToolCaller:
         if request is None or tool.read_only or session.shared:
             return await self._call(tool, call, arguments, on_progress)
         call.repeat = idempotency_key(session.id, request, tool.name, arguments)
-        return await self._once.run(
+        return await self._idempotency.run(
             call.repeat,
             lambda: self._call(tool, call, arguments, on_progress),
             changed=lambda: call.edits,

@@ -78,7 +78,7 @@ def answering(
             return answer if isinstance(answer, Response) else _json(answer, status)
         except ClientDisconnect:
             return Response(status_code=HUNG_UP)
-        except Exception as error:  # noqa: BLE001 (the border of a request: told, or logged, by `problem_of`)
+        except Exception as error:  # noqa: BLE001 (the boundary of a request: answered or logged by `problem_of`)
             failed, problem = problem_of(error)
             return _json(problem, failed)
 
