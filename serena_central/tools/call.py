@@ -1,6 +1,6 @@
 """Carries out every tool call, from an agent, the dashboard or the command line: scope → run → fit → record.
 
-It knows sessions, projects and tools, but no protocol: failures are errors of core/errors.py, which `mcp_server` and
+It knows sessions, projects and tools, but no protocol: failures are errors of core/errors, which `mcp_server` and
 `web` translate. A call can end in five ways (answered, refused, deadline, cancelled by the client, cancelled by a
 person), and each is counted, published and timed. Unknown tool names do not count as calls.
 """

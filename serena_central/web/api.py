@@ -1,6 +1,6 @@
 """The handlers of /api and /health, for scripts, the command line and clients that cannot end a session over MCP.
 
-Handlers return plain data or raise errors of `core/errors.py`; `responses` serializes both, `routes` maps paths to
+Handlers return plain data or raise errors of `core/errors`; `responses` serializes both, `routes` maps paths to
 handlers. Tools are called in the same way as by agents.
 """
 

@@ -1,0 +1,185 @@
+"""The error tree: every failure that a caller can meet, with a sentence on what to do next.
+
+Errors hold data and a message for the reader, who is often a language model. They know no protocol:
+only `mcp_server/errors.py` and `web` translate them. The modules of this package are branches of the tree; import from
+the package.
+
+    SerenaCentralError
+    ├── ConfigError              a setting has a wrong value: file, line, key and what is allowed
+    ├── InvalidArguments         the call's arguments don't fit the tool's schema
+    │   └── NothingMatched       a needle that is not in the text
+    ├── UnknownTool
+    ├── CallCancelled            a person or the server's stop ended the call while it ran
+    ├── ToolRefused              the call is understood and not allowed here (mode, setting, shared session)
+    ├── UnknownProject           lists the projects that are known
+    ├── ProjectRefused           a root that must not become a project (`/`, the home folder, outside allowed_roots)
+    ├── PathError
+    │   ├── PathOutsideProject
+    │   ├── PathNotFound
+    │   ├── PathDenied           a permission rule closes it: which one, and who can change that
+    │   └── PathRefused          NUL, device, folder where a file is needed, unreadable, too large, binary
+    ├── TrustRefused             what was to be trusted is not what was shown, or can't be kept
+    ├── MemoryNotFound           lists the names there are
+    ├── MemoryChanged            not what the session has seen: what it is now
+    ├── SymbolNotFound           names close matches
+    ├── AmbiguousSymbol          lists the candidates
+    ├── TooManyMatches           lists counts per file
+    ├── EditError
+    │   ├── EditConflict         a symbol changed since this session read it: by whom, when, and what it is now
+    │   ├── EditRefused          what it would break, or can't be known completely
+    │   ├── JointEditRefused     one of several projects can't be edited, and so none was
+    │   ├── UndoRefused          says why an edit cannot be undone
+    │   ├── EditNotInTime        others edited the file until the call's time was over: which place in the queue it had
+    │   ├── FileChanged          a file changed between the plan of an edit and its writing
+    │   ├── WriteFailed          the disk refused; says that nothing changed, or which files did
+    │   └── OutcomeUnknown       a repeated call; it is unknown whether it was made before the server died
+    ├── SessionError
+    │   ├── TooManySessions      all are in use; which setting allows more
+    │   ├── SessionNotFound
+    │   └── SessionTerminated    killed by a person: who and when
+    ├── LanguageServerError
+    │   ├── ServerNotInstalled   with the one command that gets it
+    │   │   └── ServerNotTrusted it would execute what a project that is not trusted brings
+    │   ├── ServerBeingInstalled it is fetched now, or that failed
+    │   │   └── ServerNotDriven  known, and not usable here yet
+    │   ├── InstallFailed        why, with the tail of the installer's output
+    │   ├── NoServerRoot         a file in nothing that its server could load (no module, no workspace)
+    │   ├── ServerStartFailed
+    │   ├── ServerCrashed        exit code and the tail of its stderr
+    │   ├── ServerUnavailable    the pool refuses for now, and says why
+    │   ├── ServerBusy           cancelled or content modified, after the retries
+    │   ├── ServerSilent         it left calls unanswered, and sends nothing
+    │   ├── RequestFailed        the server answered with an error
+    │   │   └── Inapplicable     the question makes no sense for what it is about
+    │   └── Unsupported          the server does not offer this
+    ├── DeadlineExceeded         the call's deadline passed
+    │   └── ReferencesUnknown    of a language server's answer; places of the name that are known without it
+    ├── NotReady                 the server was just started, and can't tell yet whether a call is a repetition
+    ├── StoreError               the database can't be used; the server goes on without it
+    └── AlreadyRunning           another server of this user runs: url and pid
+"""
+
+from serena_central.core.errors.base import CANDIDATES_LISTED, MESSAGE_CHARS, SerenaCentralError, listed
+from serena_central.core.errors.call_errors import (
+    NO_MEMORY,
+    CallCancelled,
+    DeadlineExceeded,
+    InvalidArguments,
+    NothingMatched,
+    ReferencesUnknown,
+    SessionError,
+    SessionNotFound,
+    SessionTerminated,
+    ToolRefused,
+    TooManySessions,
+    UnknownTool,
+)
+from serena_central.core.errors.edit_errors import (
+    EditConflict,
+    EditError,
+    EditNotInTime,
+    EditRefused,
+    FileChanged,
+    JointEditRefused,
+    OutcomeUnknown,
+    UndoRefused,
+    WriteFailed,
+)
+from serena_central.core.errors.language_server_errors import (
+    STDERR_SHOWN,
+    Inapplicable,
+    InstallFailed,
+    LanguageServerError,
+    NoServerRoot,
+    RequestFailed,
+    ServerBeingInstalled,
+    ServerBusy,
+    ServerCrashed,
+    ServerNotDriven,
+    ServerNotInstalled,
+    ServerNotTrusted,
+    ServerSilent,
+    ServerStartFailed,
+    ServerUnavailable,
+    Unsupported,
+)
+from serena_central.core.errors.project_errors import (
+    CONTENT_SHOWN,
+    AmbiguousSymbol,
+    MemoryChanged,
+    MemoryNotFound,
+    PathDenied,
+    PathError,
+    PathNotFound,
+    PathOutsideProject,
+    PathRefused,
+    ProjectRefused,
+    SymbolNotFound,
+    TooManyMatches,
+    TrustRefused,
+    UnknownProject,
+)
+from serena_central.core.errors.server_errors import KEY_SHOWN, AlreadyRunning, ConfigError, NotReady, StoreError
+
+__all__ = [
+    "CANDIDATES_LISTED",
+    "CONTENT_SHOWN",
+    "KEY_SHOWN",
+    "MESSAGE_CHARS",
+    "NO_MEMORY",
+    "STDERR_SHOWN",
+    "AlreadyRunning",
+    "AmbiguousSymbol",
+    "CallCancelled",
+    "ConfigError",
+    "DeadlineExceeded",
+    "EditConflict",
+    "EditError",
+    "EditNotInTime",
+    "EditRefused",
+    "FileChanged",
+    "Inapplicable",
+    "InstallFailed",
+    "InvalidArguments",
+    "JointEditRefused",
+    "LanguageServerError",
+    "MemoryChanged",
+    "MemoryNotFound",
+    "NoServerRoot",
+    "NotReady",
+    "NothingMatched",
+    "OutcomeUnknown",
+    "PathDenied",
+    "PathError",
+    "PathNotFound",
+    "PathOutsideProject",
+    "PathRefused",
+    "ProjectRefused",
+    "ReferencesUnknown",
+    "RequestFailed",
+    "SerenaCentralError",
+    "ServerBeingInstalled",
+    "ServerBusy",
+    "ServerCrashed",
+    "ServerNotDriven",
+    "ServerNotInstalled",
+    "ServerNotTrusted",
+    "ServerSilent",
+    "ServerStartFailed",
+    "ServerUnavailable",
+    "SessionError",
+    "SessionNotFound",
+    "SessionTerminated",
+    "StoreError",
+    "SymbolNotFound",
+    "TooManyMatches",
+    "TooManySessions",
+    "ToolRefused",
+    "TrustRefused",
+    "UndoRefused",
+    "UnknownProject",
+    "UnknownTool",
+    "Unsupported",
+    "WriteFailed",
+    "listed",
+]

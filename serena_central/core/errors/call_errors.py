@@ -1,0 +1,95 @@
+"""Errors of a call as such: its arguments, its tool, its session, its time."""
+
+from collections.abc import Sequence
+
+from serena_central.core.errors.base import SerenaCentralError
+
+NO_MEMORY = (
+    "Out of memory in this call; other calls are not affected. "
+    "Narrow the request (fewer files, a narrower pattern) or end other programs."
+)
+"""The message for a MemoryError."""
+
+
+class InvalidArguments(SerenaCentralError):
+    """The arguments of a call don't fit the tool's schema."""
+
+
+class NothingMatched(InvalidArguments):
+    """What was to be replaced is not in the text."""
+
+
+class UnknownTool(SerenaCentralError):
+    """No tool has this name."""
+
+    def __init__(self, name: str, close: Sequence[str] = ()) -> None:
+        hint = f" Did you mean {', '.join(close)}?" if close else " tools/list names them."
+        super().__init__(f"There is no tool named {name!r}.{hint}")
+        self.name = name
+
+
+class CallCancelled(SerenaCentralError):
+    """The call was ended while it ran, by a person or because the server stops; the message says by what."""
+
+
+class ToolRefused(SerenaCentralError):
+    """The call is understood, and not allowed in this session or by the settings."""
+
+
+class SessionError(SerenaCentralError):
+    """A session can't be used."""
+
+
+class SessionNotFound(SessionError):
+    """No session has this id, or it belongs to another credential."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(f"There is no session {session_id!r}. Start a new conversation.")
+
+
+class TooManySessions(SessionError):
+    """No session can begin: there are as many as there may be, and each is in use."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"The limit of {limit} sessions is reached, and all of them are in use. Close clients "
+            "that are no longer needed, wait until idle sessions expire, or raise sessions.max_sessions."
+        )
+
+
+class SessionTerminated(SessionError):
+    """The session was killed by a person. `by` and `at` (ISO 8601, UTC) say by whom and when."""
+
+    def __init__(self, by: str, at: str) -> None:
+        super().__init__(f"This session was terminated by {by} at {at}. Start a new conversation to continue.")
+        self.by = by
+        self.at = at
+
+
+class DeadlineExceeded(SerenaCentralError):
+    """A bounded wait ran out. `seconds` is the bound; `because`, a clause, is what was waited for."""
+
+    def __init__(self, what: str, seconds: float, because: str = "") -> None:
+        advice = (
+            f": {because}. Call again later; restart_language_server restarts a language server that hangs."
+            if because
+            else ". Narrow the request, or call again."
+        )
+        super().__init__(f"{what} did not answer within {seconds:g} s{advice}")
+        self.seconds = seconds
+
+
+class ReferencesUnknown(DeadlineExceeded):
+    """A language server did not say in time what refers to a symbol; `places` of its name are known without it."""
+
+    def __init__(self, symbol: str, seconds: float, because: str, places: Sequence[str], more: int = 0) -> None:
+        further = f" and {more} more" if more else ""
+        known = "That does not mean that it is unused."
+        if places:
+            known += f" Its name occurs in code at {', '.join(places)}{further}; each place may refer to it."
+        SerenaCentralError.__init__(
+            self,
+            f"The references to {symbol} are not known: {because}. {known} Call again later; "
+            "restart_language_server restarts a language server that hangs.",
+        )
+        self.seconds = seconds

@@ -1,0 +1,127 @@
+"""Errors of language servers: missing, failing, silent, or unable to answer."""
+
+from serena_central.core.errors.base import SerenaCentralError
+from serena_central.core.quoting import quoted
+
+STDERR_SHOWN = 4_000
+"""Characters of what a process wrote to its stderr: a repository's own build may have written them."""
+
+
+class LanguageServerError(SerenaCentralError):
+    """A language server could not do what was asked. `server` is its name in the catalogue."""
+
+    def __init__(self, server: str, message: str) -> None:
+        super().__init__(message)
+        self.server = server
+
+
+class ServerNotInstalled(LanguageServerError):
+    """The program is not on this machine. `how_to_get` is one command, or a page."""
+
+    def __init__(self, server: str, language: str, how_to_get: str) -> None:
+        super().__init__(
+            server, f"The language server {server} for {language} is not installed. To install it: {how_to_get}"
+        )
+        self.how_to_get = how_to_get
+
+
+class ServerBeingInstalled(LanguageServerError):
+    """The program is being fetched, or that was tried and failed; the message says which."""
+
+    several_lines = True
+
+
+class ServerNotDriven(ServerNotInstalled):
+    """The catalogue knows the server, but it is not supported yet; `lacks` says what is missing."""
+
+    def __init__(self, server: str, language: str, lacks: str) -> None:
+        LanguageServerError.__init__(
+            self,
+            server,
+            f"The language server {server} for {language} is recognized but not supported yet; it requires {lacks}.",
+        )
+        self.how_to_get = f"not supported yet: it requires {lacks}"
+
+
+class ServerNotTrusted(ServerNotInstalled):
+    """The server would execute `what` of a project that its user does not trust: it is not run for it."""
+
+    def __init__(self, server: str, language: str, what: str, project: str) -> None:
+        how = f"serena-central trust {project}"
+        LanguageServerError.__init__(
+            self,
+            server,
+            f"The language server {server} for {language} was not started: it would execute {what} of this repository, "
+            f"which is not trusted. To trust it: {how}",
+        )
+        self.how_to_get = f"not started, because the repository is not trusted: {how}"
+
+
+class InstallFailed(LanguageServerError):
+    """A language server could not be installed; nothing of the attempt is left."""
+
+    several_lines = True
+
+
+class NoServerRoot(LanguageServerError):
+    """The file lies in nothing that its language server could load; none was started for it. The message says why."""
+
+
+class ServerStartFailed(LanguageServerError):
+    """The program was started and never became usable."""
+
+
+class ServerCrashed(LanguageServerError):
+    """The process ended while it was needed. `exit_code` is negative for a signal, None if unknown."""
+
+    def __init__(self, server: str, exit_code: int | None, stderr_tail: str) -> None:
+        tail = f" Last lines of its stderr: {quoted(stderr_tail[-STDERR_SHOWN:], STDERR_SHOWN)}" if stderr_tail else ""
+        super().__init__(
+            server,
+            f"The language server {server} exited unexpectedly (exit code {exit_code}). "
+            f"The next call restarts it.{tail}",
+        )
+        self.exit_code = exit_code
+        self.stderr_tail = stderr_tail
+
+
+class ServerUnavailable(LanguageServerError):
+    """The pool gives no lease for now; the message says why and when to try again."""
+
+
+class ServerSilent(LanguageServerError):
+    """The server has left calls without an answer, and sends nothing."""
+
+    def __init__(self, server: str, seconds: float) -> None:
+        super().__init__(
+            server,
+            f"The language server {server} has sent nothing for {seconds:.0f} s, and left an earlier call without an "
+            "answer. Call again later, or restart it (restart_language_server).",
+        )
+
+
+class ServerBusy(LanguageServerError):
+    """The server kept answering 'content modified' or 'cancelled'."""
+
+
+class RequestFailed(LanguageServerError):
+    """The server answered with a JSON-RPC error, or with something that can't be read."""
+
+    def __init__(self, server: str, method: str, code: int, message: str) -> None:
+        super().__init__(server, f"The language server {server} refused {method}: {quoted(message)} ({code})")
+        self.method = method
+        self.code = code
+        self.message = message
+
+
+class Inapplicable(RequestFailed):
+    """The question makes no sense for the symbol, as the callees of a type."""
+
+
+class Unsupported(LanguageServerError):
+    """The server does not offer this request. `instead` is a sentence that names another way."""
+
+    def __init__(self, server: str, what: str, instead: str = "") -> None:
+        super().__init__(
+            server, f"The language server {server} does not offer {what}." + (f" {instead}" if instead else "")
+        )

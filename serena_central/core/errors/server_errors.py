@@ -1,0 +1,50 @@
+"""Errors of the server itself: its settings, its database, its start."""
+
+import re
+
+from serena_central.core.errors.base import SerenaCentralError
+from serena_central.core.quoting import quoted
+
+KEY_SHOWN = 60
+"""Characters shown of an unknown setting's key: a repository's file may contain anything."""
+
+
+_PLAIN_KEY = re.compile(r"[\w./\[\]-]{1,200}")
+
+
+class ConfigError(SerenaCentralError):
+    """A setting that can't be used. `file` is None for environment variables and flags, `line` is 1-based."""
+
+    def __init__(self, key: str, problem: str, *, file: str | None = None, line: int | None = None) -> None:
+        where = f"{file}:{line}: " if file and line else f"{file}: " if file else ""
+        shown = key if _PLAIN_KEY.fullmatch(key) else quoted(key, KEY_SHOWN)
+        super().__init__(f"{where}{shown}: {problem}")
+        self.key = key
+        self.problem = problem
+        self.file = file
+        self.line = line
+
+
+class NotReady(SerenaCentralError):
+    """The server was just started and can't tell yet whether a call repeats an earlier one."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The server just started and cannot tell yet whether this call was already made. Nothing was changed. "
+            "Retry in a few seconds."
+        )
+
+
+class StoreError(SerenaCentralError):
+    """The database can't be used."""
+
+
+class AlreadyRunning(SerenaCentralError):
+    """Another server of this user runs already."""
+
+    def __init__(self, url: str, pid: int) -> None:
+        super().__init__(
+            f"A serena-central server is already running: {url} (pid {pid}). `serena-central stop` stops it."
+        )
+        self.url = url
+        self.pid = pid
