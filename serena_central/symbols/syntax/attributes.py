@@ -9,6 +9,8 @@ like `outline`; offsets stay.
 
 import re
 
+from serena_central.symbols.syntax.skimming import blank_line
+
 LANGUAGES = frozenset({"c"})
 
 _RESERVED = re.compile(rb"__[a-z]")
@@ -18,7 +20,7 @@ _WORD = re.compile(rb"\w+")
 _ARGUMENTS = re.compile(rb"\((?:[^()\n]|\([^()\n]*\))*\)")
 
 _CALL = re.compile(
-    rb"(?<=\n)(?:(?:const|extern|static)\s+)*+[A-Z][A-Z0-9_]{2,}[ \t]*"
+    rb"\n(?:(?:const|extern|static)\s+)*+[A-Z][A-Z0-9_]{2,}[ \t]*"
     rb"\((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+\)(?:[ \t]*;|(?=[ \t]*+\n[\n\w/#]))"
 )
 """At the margin, where a call can't stand. With a body behind it, it stands for the head of a function."""
@@ -50,7 +52,7 @@ def without_attributes(identifier: str, source: bytes) -> bytes:
     """A text (in the language of an LSP identifier) with blanks in place of attributes."""
     if identifier not in LANGUAGES:
         return source
-    source = _CALL.sub(_blank, source)
+    source = _CALL.sub(blank_line, source)
     text: bytearray | None = None
     done = 0
     for place in _places(source):
@@ -63,10 +65,6 @@ def without_attributes(identifier: str, source: bytes) -> bytes:
             text[start:end] = (_LEADING if leads and end - start >= len(_LEADING) else b"").ljust(end - start)
             done = max(done, end)
     return source if text is None else bytes(text)
-
-
-def _blank(match: re.Match[bytes]) -> bytes:
-    return b" " * len(match[0])
 
 
 def _places(source: bytes) -> list[int]:

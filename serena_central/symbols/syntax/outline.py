@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from tree_sitter import Node, Query, QueryCursor
+from tree_sitter import Node, QueryCursor
 
 from serena_central.core.text import Position, Range, Text
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
@@ -20,7 +20,7 @@ from serena_central.symbols.syntax.jsdoc import declared_types
 from serena_central.symbols.syntax.macros import without_macros
 from serena_central.symbols.syntax.names import Name, name_of
 from serena_central.symbols.syntax.skimming import PARSED_BYTES, is_too_long, skimmed
-from serena_central.symbols.syntax.trees import parsed, tools, tree_of
+from serena_central.symbols.syntax.trees import parsed, settings_of, tools, tree_of
 
 KINDS: Mapping[str, SymbolKind] = {
     "array": SymbolKind.ARRAY,
@@ -114,7 +114,7 @@ def _symbols(
     if within is not None and identifier not in OF_SECTIONS:
         cursor.set_byte_range(*within)
     may_be_lost = root.has_error and identifier in unparsed_variables.LANGUAGES
-    marks = _marks(cursor.matches(root), query, source, may_be_lost=may_be_lost)
+    marks = _marks(cursor.matches(root), settings_of(identifier), source, may_be_lost=may_be_lost)
     return named(_nested(marks, _Places(source, marks), _namespaces(marks) if identifier in OF_CLASSES else None))
 
 
@@ -131,10 +131,14 @@ def _is_deeper(root: Node, levels: int) -> bool:
 
 
 def _marks(
-    matches: Iterable[tuple[int, dict[str, list[Node]]]], query: Query, source: bytes, *, may_be_lost: bool
+    matches: Iterable[tuple[int, dict[str, list[Node]]]],
+    patterns: Sequence[Mapping[str, str | None]],
+    source: bytes,
+    *,
+    may_be_lost: bool,
 ) -> list[_Mark]:
-    """In document order; of two patterns that met one name, the mark of the first. `may_be_lost`: functions may be, so
-    that their variables seem to be the file's."""
+    """In document order; of two patterns that met one name, the mark of the first. `patterns`: what each of them sets.
+    `may_be_lost`: functions may be, so that their variables seem to be the file's."""
     best: dict[int, tuple[int, _Mark]] = {}
     scopes: list[_Mark] = []
     hidden: list[Node] = []
@@ -157,13 +161,13 @@ def _marks(
         name = captures["name"][0]
         known = best.get(name.start_byte)
         if known is None or pattern < known[0]:
-            kind = next(kind for kind in captures if kind in KINDS)
+            kind = _kind_named(captures)
             node = captures[kind][0]
             if may_be_lost and KINDS[kind] in _VALUES:
                 if unparsed_variables.is_of_lost_body(node, source) or unparsed_variables.is_invented(node):
                     continue
                 captures = {**captures, "name": [unparsed_variables.variable_name(node, name, source)]}  # noqa: PLW2901 - the same match
-            settings = query.pattern_settings(pattern)
+            settings = patterns[pattern]
             given = settings.get("name")
             text, at, scope = Name(given, name.start_byte) if given else name_of(captures, source)
             level = int(settings.get("level") or 0)
@@ -185,6 +189,13 @@ def _marks(
     if leading:
         marks = [mark._replace(start=_led(mark.start, leading, source)) for mark in marks]
     return _as_sections(sorted(_shown([*scopes, *marks], hidden), key=lambda mark: mark[:3]), source)
+
+
+def _kind_named(captures: Mapping[str, object]) -> str:
+    for name in captures:  # `next` takes twice as long
+        if name in KINDS:
+            return name
+    raise ValueError(f"none of {', '.join(captures)} is a kind of symbols")
 
 
 def _documented(comment: Node) -> Iterator[_Mark]:
@@ -275,7 +286,7 @@ def _nested(marks: Sequence[_Mark], places: _Places, namespaces: frozenset[str] 
             mark.name, kind, Range(places.at(mark.start), places.at(mark.end)), selection, "", [], mark.scope
         )
         _put(symbol, mark, around, roots)
-        around.append((mark if mark.kind is None else mark._replace(kind=kind), symbol))
+        around.append((mark if mark.kind is None or mark.kind is kind else mark._replace(kind=kind), symbol))
     return roots
 
 

@@ -7,16 +7,25 @@ the Linux kernel's text is `#define`. Runs in the worker's process, like `outlin
 
 import re
 
-_BODY = re.compile(rb"(?:\)[ \t]*(?:[\w \t]*)(?:\n|[ \t])|(?P<value>=)[ \t]*\n?)\{(?=\n)(.*?)\n\}", re.DOTALL)
+_BODY = re.compile(
+    rb"(?:\)[ \t]*(?:[\w \t]*)(?:/\*[^*\n]*\*/[ \t]*)?(?P<break>\n|(?<=[ \t)]))|(?P<value>=)[ \t]*\n?)"
+    rb"\{(?=\n)(?P<body>.*?)\n\}",
+    re.DOTALL,
+)
 """In C: a brace that ends its line after a parameter list, or after the sign before a list of values, up to the first
 brace that begins a line. Where somebody writes otherwise nothing is left out."""
+
+_AT_MARGIN = re.compile(rb"[^\s#/*]")
+
+_LABEL = re.compile(rb"\w+[ \t]*:")
 
 _CONDITION = re.compile(rb"(?m)^[ \t]*#[ \t]*(?:(?P<begins>if)|(?P<ends>endif)|else|elif)")
 
 _DEFINE_LINE = rb"[ \t]*\#[ \t]*define\b(?:[^\n\\/]++|/(?!\*)|/\*(?:[^*\n\\]++|\*(?!/))*+\*/)*+$"
 """A macro on one line: neither it nor a comment in it goes on in the next one."""
 
-_MACROS = re.compile(rb"^%b(?:\n%b)*+" % (_DEFINE_LINE, _DEFINE_LINE), re.MULTILINE)
+_MACROS = re.compile(rb"\n%b(?:\n%b)*+" % (_DEFINE_LINE, _DEFINE_LINE), re.MULTILINE)
+"""Each with the line break before it: a search for a byte is ten times as fast as one for the beginning of a line."""
 
 _SKIMMED = {"c": _BODY}
 
@@ -42,13 +51,16 @@ def skimmed(identifier: str, source: bytes) -> bytes:
     body = _SKIMMED.get(identifier)
     if body is None:
         return source
-    source = _MACROS.sub(_blank, source)
+    source = _MACROS.sub(blank_line, source)
     parts: list[bytes] = []
     kept = at = 0
     while match := body.search(source, at):
-        start, end = match.span(2)
+        start, end = match.span("body")
         if (comment := _comment_around(source, kept, match.start())) is not None:
             at = comment
+            continue
+        if match["break"] == b"" and _is_in_body(source, kept, match.start()):
+            at = match.end()
             continue
         at = match.end()
         # `};` ends a list of values, or a type; not a function.
@@ -59,8 +71,19 @@ def skimmed(identifier: str, source: bytes) -> bytes:
     return b"".join((*parts, source[kept:])) if parts else source
 
 
-def _blank(match: re.Match[bytes]) -> bytes:
-    return b" " * (match.end() - match.start())
+def _is_in_body(source: bytes, start: int, offset: int) -> bool:
+    """Whether a brace behind an offset begins a block in a body that was not left out. Else it is a function's: then
+    nothing but its head lies between the last line at the margin behind `start`, and the brace."""
+    line = source.rfind(b"\n", start, offset) + 1
+    while line > start and not _AT_MARGIN.match(source, line):
+        line = source.rfind(b"\n", start, line - 1) + 1
+    head = source[line:offset]
+    return any(mark in head for mark in (b";", b"{", b"}")) or _LABEL.match(head) is not None
+
+
+def blank_line(match: re.Match[bytes]) -> bytes:
+    """Blanks in place of what follows a line break."""
+    return b"\n".ljust(match.end() - match.start())
 
 
 def _is_conditioned_whole(source: bytes, start: int, end: int) -> bool:

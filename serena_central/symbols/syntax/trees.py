@@ -3,6 +3,7 @@
 Runs in the worker's process, like `outline`.
 """
 
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 
@@ -26,6 +27,13 @@ def tools(identifier: str) -> tuple[Parser, Query]:
     language = Language(pointer)
     query = (QUERIES / f"{grammar.query}.scm").read_text(encoding="utf-8")
     return Parser(language), Query(language, query)
+
+
+@cache
+def settings_of(identifier: str) -> Sequence[Mapping[str, str | None]]:
+    """What the query for a language's definitions sets, by the number of the pattern."""
+    _, query = tools(identifier)
+    return [query.pattern_settings(pattern) for pattern in range(query.pattern_count)]
 
 
 def tree_of(identifier: str, source: bytes) -> Tree:

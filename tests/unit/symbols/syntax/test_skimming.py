@@ -72,6 +72,33 @@ def test_code_in_a_comment_hides_no_function_behind_it() -> None:
     assert b"return" not in skimmed("c", source)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\tif (in) {\n\t\tuse(in);\n\t}\n",
+        b"\tif (! in)\n\t\tgoto out;\nout:\n\tif (in) {\n\t\tuse(in);\n\t}\n",
+        b"#define twice(x) \\\n({ \\\n\tx + x; \\\n})\n\tif (in) {\n\t\tuse(in);\n\t}\n",
+        b"\tstatic const struct {\n\t\tint a;\n\t} list[] = {\n\t\t{ 1 },\n};\n\tfor (;;) {\n\t\tuse(in);\n\t}\n",
+    ],
+)
+@pytest.mark.parametrize("head", [b"int first(\n\tint *in)\t// input\n{\n", b"int first(int *in) // input\n{\n"])
+def test_a_block_of_a_body_that_stays_is_not_taken_for_a_function(head: bytes, body: bytes) -> None:
+    source = (
+        b"\n"
+        + head
+        + body
+        + b"}\n\nint second(int a,\n\tint b) {\n\treturn 1;\n}\n\nint third(void)\n{\n\treturn 3;\n}\n"
+    )
+    assert names(source) == ["first", "second", "third"]
+    assert b"return" not in skimmed("c", source)
+
+
+def test_a_comment_behind_parameters_does_not_keep_a_body() -> None:
+    source = b"\nint first(\n\tint a, /* one */\n\tint b) /* two */\n{\n\treturn 1;\n}\n"
+    assert b"return" not in skimmed("c", source)
+    assert names(source) == ["first"]
+
+
 def test_other_languages_are_read_whole() -> None:
     source = b"int f(void)\n{\n\tauto g = 1;\n}\n"
     assert skimmed("cpp", source) is source
@@ -86,13 +113,13 @@ def test_columns_after_other_letters_than_asciis_are_counted_in_code_points() ->
 
 def test_lines_that_define_macros_are_left_out_and_those_that_go_on_are_not() -> None:
     source = (
-        b"#define ONE 1 /* a comment */\n  # define TWO(a) ((a) / 2)\n#define LONG \\\n\tint hidden;\n"
+        b"\n#define ONE 1 /* a comment */\n  # define TWO(a) ((a) / 2)\n#define LONG \\\n\tint hidden;\n"
         b"#define OPEN 1 /* goes\n   on */\nint kept;\n#define LAST 2"
     )
     skim = skimmed("c", source)
     assert len(skim) == len(source)
-    assert skim.split(b"\n", 1)[1] == source[source.index(b"#define LONG") :].replace(b"#define LAST 2", b" " * 14)
-    assert not skim.split(b"\n", 1)[0].strip()
+    assert skim.split(b"\n", 2)[2] == source[source.index(b"#define LONG") :].replace(b"#define LAST 2", b" " * 14)
+    assert not skim.split(b"\n", 2)[1].strip()
     assert names(source) == ["kept"]
 
 
