@@ -213,9 +213,19 @@ async def test_an_edit_is_shown_line_by_line_and_taken_back(
     said = await visitor.act("/undo", {"edit": edit[1]}, {"hx-request": "true"})
     assert "Undone as" in said.text, said.text
     assert (project / "cart.py").read_text() == before
+    undoer = re.search(r"Undone as (e-\w+)", said.text)
+    assert undoer
+    page = await visitor.see(f"/edits/{edit[1]}")
+    assert f'Undone by <a href="/dashboard/edits/{undoer[1]}">' in page
+    assert 'action="/dashboard/undo"' not in page
+    page = await visitor.see(f"/edits/{undoer[1]}")
+    assert f'undoes <a href="/dashboard/edits/{edit[1]}">' in page
+    assert 'action="/dashboard/undo"' in page
     again = await visitor.act("/undo", {"edit": edit[1]})
     assert again.status_code == 409
     assert "Request failed" in again.text
+    await visitor.act("/undo", {"edit": undoer[1]})
+    assert 'action="/dashboard/undo"' in await visitor.see(f"/edits/{edit[1]}")
 
 
 @pytest.mark.parametrize("path", ["/sessions/s-nobody", "/edits/e-none", "/nowhere", "/live/sessions/%00"])

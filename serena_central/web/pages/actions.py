@@ -42,7 +42,7 @@ async def cancel(visit: Visit, form: Form) -> str:
     return f"Cancelled {call.tool}."
 
 
-async def take_back(visit: Visit, form: Form) -> str:
+async def undo_edit(visit: Visit, form: Form) -> str:
     """Undoes an edit."""
     undone = await undo(_one(form, "edit"), visit.parts.history, visit.parts.projects, by=BY)
     return f"Undone as {undone.id}."

@@ -45,7 +45,10 @@ class FileDiff(msgspec.Struct, frozen=True):
 
 
 class EditShown(msgspec.Struct, frozen=True, kw_only=True):
-    """An edit with its diff. `left_out`: lines beyond what is shown; `note` says why there is no diff."""
+    """An edit with its diff. `left_out`: lines beyond what is shown; `note` says why there is no diff.
+
+    `undoes` and `undone_by` are ids of edits, "" for none; an edit whose undo was itself undone counts as done.
+    """
 
     id: str
     at: float
@@ -57,6 +60,7 @@ class EditShown(msgspec.Struct, frozen=True, kw_only=True):
     files: list[FileDiff]
     left_out: int
     undoes: str
+    undone_by: str
     can_undo: bool
     note: str
 
@@ -65,20 +69,20 @@ async def edit(visit: Visit) -> EditShown:
     row = await visit.parts.history.edit(visit.path["edit"])
     if row is None:
         raise NotFound(f"There is no edit {visit.path['edit']!r}: it never existed or is no longer stored.")
+    undone_by = await visit.parts.history.undone_by(row.id) or ""
     try:
         patches = await anyio.to_thread.run_sync(patches_of, row)
     except (UndoRefused, zlib.error, msgspec.DecodeError) as error:
-        return _edit(row, visit, [], 0, str(error))
+        return _edit(row, visit, [], 0, note=str(error), undone_by=undone_by)
     hides = visit.parts.claude.access(Path(row.project_root)).hides
     shown = [one for one in patches if not (hides(one.path) or (one.moved_to and hides(one.moved_to)))]
     closed = len(patches) - len(shown)
     files, left_out = await anyio.to_thread.run_sync(_diffs, shown)
-    return _edit(
-        row, visit, files, left_out, f"{counted(closed, 'file')} closed by permission rules." if closed else ""
-    )
+    note = f"{counted(closed, 'file')} closed by permission rules." if closed else ""
+    return _edit(row, visit, files, left_out, note=note, undone_by=undone_by)
 
 
-def _edit(row: EditRow, visit: Visit, files: list[FileDiff], left_out: int, note: str) -> EditShown:
+def _edit(row: EditRow, visit: Visit, files: list[FileDiff], left_out: int, *, note: str, undone_by: str) -> EditShown:
     known = any(session.id == row.session for session in visit.parts.sessions.sessions())
     return EditShown(
         id=row.id,
@@ -91,7 +95,8 @@ def _edit(row: EditRow, visit: Visit, files: list[FileDiff], left_out: int, note
         files=files,
         left_out=left_out,
         undoes=row.undoes or "",
-        can_undo=not note,
+        undone_by=undone_by,
+        can_undo=not note and not undone_by,
         note=note,
     )
 

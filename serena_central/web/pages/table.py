@@ -66,7 +66,7 @@ ACTIONS: dict[str, Action] = {
     "/terminate": actions.terminate,
     "/revive": actions.revive,
     "/cancel": actions.cancel,
-    "/undo": actions.take_back,
+    "/undo": actions.undo_edit,
     **servers.ACTIONS,
     **projects.ACTIONS,
     **trust_section.ACTIONS,
