@@ -11,7 +11,7 @@ from serena_central.symbols.kinds import kind_numbers
 from serena_central.tools.answer import MAX_CHARS, Answer
 from serena_central.tools.answer_limits import fit
 from serena_central.tools.guidance import onboarding_state
-from serena_central.tools.symbols import as_json
+from serena_central.tools.symbol_answers import as_json
 
 
 def symbol(

@@ -15,7 +15,8 @@ from serena_central.symbols.kinds import kind_numbers
 from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
-from serena_central.tools.symbols import Kinds, note_tree
+from serena_central.tools.notes import note_tree
+from serena_central.tools.symbols import Kinds
 
 LONG_S = 600.0
 """A large project's first collection takes minutes. The result is kept: the call after one that was cut short resumes

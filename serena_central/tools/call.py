@@ -47,15 +47,15 @@ from serena_central.tools.heartbeat import with_heartbeat
 from serena_central.tools.idempotency import Idempotency, idempotency_key
 from serena_central.tools.joining import edit_all
 from serena_central.tools.listing import Listing, page
-from serena_central.tools.permissions import checked_settings, note_settings
-from serena_central.tools.tool_effects import rules_root
-from serena_central.tools.trust import (
+from serena_central.tools.notes import (
     note_dependencies,
     note_instead,
     note_python,
     note_restrictions,
     note_side_languages,
 )
+from serena_central.tools.permissions import checked_settings, note_settings
+from serena_central.tools.tool_effects import rules_root
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from serena_central.projects.project import Project
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.listing import Listing
-from serena_central.tools.symbols import note_answer, note_references
+from serena_central.tools.notes import note_answer, note_references
 
 SEVERITIES = {1: "Error", 2: "Warning", 3: "Information", 4: "Hint"}
 

@@ -13,7 +13,9 @@ from serena_central.symbols.kinds import kind_name
 from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
-from serena_central.tools.symbols import InFile, NamePath, find_declarations, note_alone, note_answer
+from serena_central.tools.notes import note_answer
+from serena_central.tools.symbols import InFile, NamePath, find_declarations
+from serena_central.tools.unasked_modules import note_alone
 
 Depth = Annotated[int, Meta(ge=1, le=10, description="Levels to follow")]
 

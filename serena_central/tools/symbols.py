@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import anyio
@@ -13,177 +13,62 @@ from serena_central.core.errors import (
     Inapplicable,
     InvalidArguments,
     LanguageServerError,
-    PathNotFound,
     SymbolNotFound,
     TooManyMatches,
     Unsupported,
-    listed,
 )
 from serena_central.core.quoting import quoted
-from serena_central.core.text import Range
-from serena_central.core.words import counted
 from serena_central.files.pattern import Pattern
-from serena_central.projects.navigation.symbol_views import PossibleReferences, References, SymbolView
 from serena_central.projects.project import Project
 from serena_central.projects.superrepo.sibling_hierarchies import implementations_in
 from serena_central.projects.superrepo.sibling_references import Declarations, declarations
 from serena_central.symbols.index import Hit
-from serena_central.symbols.indexing.incompleteness import Incompleteness
 from serena_central.symbols.kinds import kind_name, kind_numbers
 from serena_central.symbols.symbol import FileSymbols
 from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.listing import Listing
+from serena_central.tools.notes import note_answer, note_data, note_gaps, note_references, note_tree, read_by_syntax
 from serena_central.tools.read_set import ReadSet
-from serena_central.tools.trust import read_by_syntax
-from serena_central.tools.unasked_modules import note_unasked
+from serena_central.tools.symbol_answers import NAME_CHARS, as_json, listed_symbols, per_file
+from serena_central.tools.unasked_modules import note_alone, note_unasked
 
 NESTED_LANGUAGES = frozenset({"java", "kotlin"})
 """Languages where a file's top level is uninformative: one class, named like the file."""
 
+
 REGEX_S = 5.0
 """Deadline in seconds of a regex over one file; only a pathological regex exceeds it."""
+
 
 FEW = 10
 """Callers and callees shown by get_symbol_context."""
 
+
 FILES_LISTED = 500
 
-SYMBOL_CHARS = 100
-"""No symbol of an answer is shorter: its keys alone are as long."""
 
 FILE_CHARS = 14
 """Nor a file's part of an overview, without its path: `"":{"Enum":[""]}`."""
 
-NAME_CHARS = 4
-"""Nor a name, with its quotes and comma."""
-
-FEW_LANGUAGES = 5
-"""Of those that were not searched."""
-
-FEW_NAMES = 3
-"""Of names that are not UTF-8."""
 
 NamePath = Annotated[str, Meta(description="name, Class/method or ns::Class.method, /Class (top level), name[1]")]
+
+
 InFile = Annotated[str, Meta(description="File that defines it; optional if the name path is unique")]
+
+
 Kinds = Annotated[list[int | str], Meta(description="Only these LSP kinds: name or number")]
+
+
 NotKinds = Annotated[list[int | str], Meta(description="Not these kinds; takes precedence")]
+
+
 Body = Annotated[bool, Meta(description="Include the source of each symbol")]
+
+
 Info = Annotated[bool, Meta(description="Include signature and documentation; not with include_body")]
-
-
-def location(span: Range) -> dict[str, int]:
-    """A definition's place in an answer: 0-based lines, 0-based start column in characters."""
-    return {"start_line": span.start.line0, "end_line": span.end.line0, "start_column": span.start.column}
-
-
-def note_gaps(call: ToolCall, gaps: Iterable[Incompleteness]) -> None:
-    for gap in gaps:
-        call.note(str(gap))
-
-
-def note_tree(call: ToolCall, project: Project) -> None:
-    if project.tree.note:
-        call.note(project.tree.note)
-    note_names(call, project)
-
-
-def note_ignored(call: ToolCall, project: Project) -> None:
-    """Says that next to all that there is is left out."""
-    if project.tree.ignored_by:
-        call.note(
-            f"Skipped: all top-level folders, ignored by {project.tree.ignored_by}. To include them, put "
-            "`ignored_paths: ['!/*']` into .serena/project.yml."
-        )
-
-
-def note_names(call: ToolCall, project: Project) -> None:
-    """Says what is left out: next to all that there is, or files for their names."""
-    note_ignored(call, project)
-    if names := project.tree.not_utf8:
-        entries = counted(len(names), "entry", "entries")
-        call.note(
-            f"Skipped: {entries} whose names are not UTF-8 ({listed(names[:FEW_NAMES])}). list_dir shows them, and "
-            "read_file accepts such names."
-        )
-
-
-async def note_data(call: ToolCall, project: Project, within: str) -> None:
-    """Says of an empty answer which files were not searched: those of data or markup, and what tools have built."""
-    if outputs := project.tree.outputs():
-        call.note(
-            f"Skipped: {listed(outputs[:FEW_NAMES])}{' and more' if len(outputs) > FEW_NAMES else ''}, marked as "
-            "build output (CACHEDIR.TAG, .rustc_info.json, CMakeCache.txt). "
-            "`ignored_paths: ['!FOLDER']` includes a folder."
-        )
-    if found := await project.read_by_name_alone(within):
-        files = ", ".join(f"{number} {title}" for title, number in found.most_common(FEW_LANGUAGES))
-        more = f" and {len(found) - FEW_LANGUAGES} more languages" if len(found) > FEW_LANGUAGES else ""
-        call.note(
-            f"Not searched: data, markup and languages with few files: {files}{more}. To search one, set "
-            "relative_path to one of its files, or name its language in the project's setting `languages`."
-        )
-
-
-def note_answer(call: ToolCall, note: str | None, outside: int = 0) -> None:
-    """Says why a language server's answer may lack something, and how much of it is not shown."""
-    if note:
-        call.note(f"Possibly incomplete: {note}")
-    if outside:
-        call.note(f"{outside} more lie outside the project's files.")
-
-
-def note_references(call: ToolCall, found: References) -> None:
-    note_gaps(call, found.gaps)
-    note_answer(call, found.note, found.outside)
-    note_answer(call, found.caveat)
-    if found.possible is not None:
-        note_possible(call, found.possible)
-
-
-def note_possible(call: ToolCall, possible: PossibleReferences) -> None:
-    """Says what else may refer to a symbol, so that an empty answer is not taken for "unused"."""
-    name = possible.name
-    if possible.total:
-        places = [f"{one.path}:{one.line}" + (f" in {one.within}" if one.within else "") for one in possible.first]
-        more = f" and {possible.total - len(places)} more" if possible.total > len(places) else ""
-        common = (
-            f" Built-in types also have a member {name}, so many of these may be unrelated." if possible.common else ""
-        )
-        call.note(
-            f"Possible references, in addition to those above: {counted(possible.total, 'place')} in code where the "
-            "language "
-            f"server cannot rule out that {name} means this symbol: {', '.join(places)}{more}.{common}"
-        )
-    if possible.unexamined:
-        call.note(f"{name} occurs in {counted(possible.unexamined, 'further place')} that were not examined.")
-
-
-def as_json(view: SymbolView) -> dict[str, Any]:
-    answer: dict[str, Any] = {
-        "name_path": view.name_path,
-        "kind": kind_name(view.kind),
-        "relative_path": view.path,
-        "body_location": location(view.range),
-    }
-    if view.body is not None:
-        answer["body"] = view.body
-    if view.info:
-        answer["info"] = view.info
-    if view.children:
-        answer["children"] = _children(view.children)
-    return answer
-
-
-def _children(views: Sequence[SymbolView]) -> dict[str, list[dict[str, Any]]]:
-    by_kind: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for view in views:
-        child: dict[str, Any] = {"name": view.name, "body_location": location(view.range)}
-        if view.children:
-            child["children"] = _children(view.children)
-        by_kind[kind_name(view.kind)].append(child)
-    return by_kind
 
 
 @tool(
@@ -293,7 +178,7 @@ async def find_symbol(
     note_tree(call, target)
     if not hits:
         await _note_nothing(call, target, name_path_pattern, relative_path, found.hits, substring=substring_matching)
-    return await _listed(call, target, hits, body=include_body, info=include_info, depth=depth)
+    return await listed_symbols(call, target, hits, body=include_body, info=include_info, depth=depth)
 
 
 async def _note_nothing(
@@ -331,65 +216,9 @@ async def _note_nothing(
     call.if_empty.append(near)
 
 
-async def _listed(
-    call: ToolCall, target: Project, hits: Sequence[Hit], *, body: bool = False, info: bool = False, depth: int = 0
-) -> Listing:
-    """An answer of symbols. Those that this page can't show are counted, and not looked at."""
-    window = call.page.window(len(hits), SYMBOL_CHARS)
-    views: list[SymbolView | None] = []
-    for hit in hits[window.start : window.stop]:
-        try:
-            views.append(await _view(call, target, hit, body=body, info=info, depth=depth))
-        except (SymbolNotFound, PathNotFound):
-            views.append(None)  # it was taken out while the answer was made
-
-    def seen(first: int, last: int) -> list[SymbolView]:
-        return [view for view in views[first - window.start : last - window.start] if view is not None]
-
-    def bare() -> list[dict[str, Any]]:
-        return [as_json(view.bare) for view in views if view is not None]
-
-    shorter: list[Form] = []
-    if len(views) == len(hits):
-        shorter.append(Form("without bodies, info and children", bare))
-    if len(hits) * NAME_CHARS <= call.page.chars:
-        shorter.append(Form("as names per file", lambda: per_file((hit.path, hit.name_path) for hit in hits)))
-
-    return Listing(
-        page=call.page,
-        total=len(hits),
-        window=window,
-        noun="symbol",
-        build=lambda first, last: [as_json(view) for view in seen(first, last)],
-        narrow="Pass relative_path or a longer name path to narrow it.",
-        per_file=Counter(hit.path for hit in hits),
-        shorter=shorter,
-        brief=lambda first, last: [as_json(view.bare) for view in seen(first, last)],
-        shown=lambda first, last: ReadSet(call, target).record_bodies(seen(first, last)),
-    )
-
-
-async def _view(call: ToolCall, target: Project, hit: Hit, *, body: bool, info: bool, depth: int) -> SymbolView:
-    """The symbol, without its information where its language server can't tell it."""
-    try:
-        return await target.view(hit, body=body, info=info, depth=depth)
-    except LanguageServerError as error:
-        call.note(f"Without info: {error}")
-        return await target.view(hit, body=body, depth=depth)
-
-
 async def find_declarations(_call: ToolCall, projects: Sequence[Project], arguments: Mapping[str, Any]) -> Declarations:
     """Over several projects: which of them declares the symbol, so that all can be asked for its users."""
     return await declarations(projects, arguments["name_path"], arguments["relative_path"])
-
-
-def note_alone(call: ToolCall, target: Project) -> None:
-    """Says that an answer about one module is not about its siblings."""
-    repo = call.services.super_repos.of(target.root)
-    if repo is not None and any(module.root != target.root for module in repo.modules.values()):
-        call.note(
-            f'Only {quoted(target.name)} was searched. project="*" also searches the other modules of the super-repo.'
-        )
 
 
 def is_wanted(kind: int, include: frozenset[int], exclude: frozenset[int]) -> bool:
@@ -416,7 +245,7 @@ async def find_implementations(
         hits = [other for other in found if (other.path, other.place) != (hit.path, hit.place)]
         note_alone(call, target)
     note_answer(call, note, outside)
-    return await _listed(call, target, hits, info=include_info)
+    return await listed_symbols(call, target, hits, info=include_info)
 
 
 @tool("Find declaration", answers="a symbol as find_symbol's, or several")
@@ -550,11 +379,3 @@ async def find_all_symbols(
         narrow="Pass a smaller folder, one file or include_kinds.",
         per_file=Counter(path for path, _ in names),
     )
-
-
-def per_file(entries: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Path → what belongs to it."""
-    grouped: dict[str, list[str]] = {}
-    for path, entry in entries:
-        grouped.setdefault(path, []).append(entry)
-    return grouped

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 
+import anyio
 import anyio.to_thread
 
 from serena_central.core.errors import listed
@@ -24,6 +25,15 @@ async def note_others(call: ToolCall, target: Project, declared: Declarations) -
     for one in declared.found:
         if one.project is target:
             await _note(call, one, {project.root for project in declared.asked})
+
+
+def note_alone(call: ToolCall, target: Project) -> None:
+    """Says that an answer about one module is not about its siblings."""
+    repo = call.services.super_repos.of(target.root)
+    if repo is not None and any(module.root != target.root for module in repo.modules.values()):
+        call.note(
+            f'Only {quoted(target.name)} was searched. project="*" also searches the other modules of the super-repo.'
+        )
 
 
 async def _note(call: ToolCall, declared: Declaration, asked: Collection[Path]) -> None:

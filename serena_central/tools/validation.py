@@ -17,7 +17,7 @@ from serena_central.tools.analysis import LONG_S, SECONDS, Seconds
 from serena_central.tools.answer import Form, Shaped, shaped
 from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
-from serena_central.tools.symbols import note_tree
+from serena_central.tools.notes import note_tree
 
 NARROW = "Pass a smaller folder, or the paths that changed."
 

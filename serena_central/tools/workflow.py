@@ -18,7 +18,7 @@ from serena_central.tools.catalogue import tool
 from serena_central.tools.context import ToolCall
 from serena_central.tools.guidance import project_prompt
 from serena_central.tools.modules import as_json, introduction
-from serena_central.tools.symbols import note_tree
+from serena_central.tools.notes import note_tree
 
 
 @tool("Activate project", reads=False, own_session=True, idempotent=True, ignored=("session",))

@@ -8,7 +8,6 @@ from serena_central.core.quoting import escaped, escaped_lines, quoted
 CANDIDATES_LISTED = 40
 """Lines of one message: more say no more than their number."""
 
-
 MESSAGE_CHARS = 8_000
 """Of one message: callers' own words come back in it, and those may be megabytes."""
 

@@ -8,7 +8,6 @@ from serena_central.core.quoting import quoted
 KEY_SHOWN = 60
 """Characters shown of an unknown setting's key: a repository's file may contain anything."""
 
-
 _PLAIN_KEY = re.compile(r"[\w./\[\]-]{1,200}")
 
 

@@ -1,0 +1,163 @@
+"""Notes: what an answer may lack, and why. Some are given once in a session and project, others with each answer."""
+
+from collections.abc import Iterable
+
+from serena_central.core.errors import listed
+from serena_central.core.words import counted
+from serena_central.projects.navigation.symbol_views import PossibleReferences, References
+from serena_central.projects.project import Project
+from serena_central.symbols.indexing.incompleteness import Incompleteness
+from serena_central.tools.context import ToolCall
+
+FEW_LANGUAGES = 5
+"""Of those that were not searched."""
+
+FEW_NAMES = 3
+"""Of names that are not UTF-8."""
+
+
+def note_gaps(call: ToolCall, gaps: Iterable[Incompleteness]) -> None:
+    for gap in gaps:
+        call.note(str(gap))
+
+
+def note_tree(call: ToolCall, project: Project) -> None:
+    if project.tree.note:
+        call.note(project.tree.note)
+    note_names(call, project)
+
+
+def note_ignored(call: ToolCall, project: Project) -> None:
+    """Says that next to all that there is is left out."""
+    if project.tree.ignored_by:
+        call.note(
+            f"Skipped: all top-level folders, ignored by {project.tree.ignored_by}. To include them, put "
+            "`ignored_paths: ['!/*']` into .serena/project.yml."
+        )
+
+
+def note_names(call: ToolCall, project: Project) -> None:
+    """Says what is left out: next to all that there is, or files for their names."""
+    note_ignored(call, project)
+    if names := project.tree.not_utf8:
+        entries = counted(len(names), "entry", "entries")
+        call.note(
+            f"Skipped: {entries} whose names are not UTF-8 ({listed(names[:FEW_NAMES])}). list_dir shows them, and "
+            "read_file accepts such names."
+        )
+
+
+async def note_data(call: ToolCall, project: Project, within: str) -> None:
+    """Says of an empty answer which files were not searched: those of data or markup, and what tools have built."""
+    if outputs := project.tree.outputs():
+        call.note(
+            f"Skipped: {listed(outputs[:FEW_NAMES])}{' and more' if len(outputs) > FEW_NAMES else ''}, marked as "
+            "build output (CACHEDIR.TAG, .rustc_info.json, CMakeCache.txt). "
+            "`ignored_paths: ['!FOLDER']` includes a folder."
+        )
+    if found := await project.read_by_name_alone(within):
+        files = ", ".join(f"{number} {title}" for title, number in found.most_common(FEW_LANGUAGES))
+        more = f" and {len(found) - FEW_LANGUAGES} more languages" if len(found) > FEW_LANGUAGES else ""
+        call.note(
+            f"Not searched: data, markup and languages with few files: {files}{more}. To search one, set "
+            "relative_path to one of its files, or name its language in the project's setting `languages`."
+        )
+
+
+def note_answer(call: ToolCall, note: str | None, outside: int = 0) -> None:
+    """Says why a language server's answer may lack something, and how much of it is not shown."""
+    if note:
+        call.note(f"Possibly incomplete: {note}")
+    if outside:
+        call.note(f"{outside} more lie outside the project's files.")
+
+
+def note_references(call: ToolCall, found: References) -> None:
+    note_gaps(call, found.gaps)
+    note_answer(call, found.note, found.outside)
+    note_answer(call, found.caveat)
+    if found.possible is not None:
+        note_possible(call, found.possible)
+
+
+def note_possible(call: ToolCall, possible: PossibleReferences) -> None:
+    """Says what else may refer to a symbol, so that an empty answer is not taken for "unused"."""
+    name = possible.name
+    if possible.total:
+        places = [f"{one.path}:{one.line}" + (f" in {one.within}" if one.within else "") for one in possible.first]
+        more = f" and {possible.total - len(places)} more" if possible.total > len(places) else ""
+        common = (
+            f" Built-in types also have a member {name}, so many of these may be unrelated." if possible.common else ""
+        )
+        call.note(
+            f"Possible references, in addition to those above: {counted(possible.total, 'place')} in code where the "
+            "language "
+            f"server cannot rule out that {name} means this symbol: {', '.join(places)}{more}.{common}"
+        )
+    if possible.unexamined:
+        call.note(f"{name} occurs in {counted(possible.unexamined, 'further place')} that were not examined.")
+
+
+def note_restrictions(call: ToolCall, project: Project) -> None:
+    """Adds a note for each server that was asked and is kept from executing what the project brings."""
+    root = str(project.root)
+    for server, lacks in project.languages.restricted.items():
+        if (root, server) not in call.session.restrictions_told:
+            call.session.restrictions_told.add((root, server))
+            call.note(
+                f"{server} is restricted ({lacks}), because {root} is not trusted. "
+                f"To trust it: serena-central trust {root}"
+            )
+
+
+def note_python(call: ToolCall, project: Project) -> None:
+    """Adds a note on the environment that a server which was asked resolves imports in; again if it is another."""
+    for server, note in project.languages.python.notes.items():
+        place = str(project.root), server
+        if note and call.session.pythons_told.get(place) != note:
+            call.session.pythons_told[place] = note
+            call.note(note)
+
+
+def note_instead(call: ToolCall, project: Project) -> None:
+    """Adds a note on servers in whose place, or beside which, files are read by syntax; again if that changes."""
+    for server, note in read_by_syntax(project).items():
+        place = str(project.root), f"{server} instead"
+        if call.session.dependencies_told.get(place) != note:
+            call.session.dependencies_told[place] = note
+            call.note(note)
+
+
+def read_by_syntax(project: Project) -> dict[str, str]:
+    """Server → what is to be known of files that it can't know, and that are read by syntax."""
+    notes = {
+        server: f"Symbols come from syntax (tree-sitter) where {server} would report fewer: {lacks}. With this many "
+        "files "
+        f"it is not asked: functions that tree-sitter cannot parse, between macros, may be missing."
+        for server, lacks in project.languages.builds.read_instead().items()
+    }
+    for server, lacks in project.languages.builds.read_besides().items():
+        notes[server] = f"Symbols come from syntax (tree-sitter) where it reports more than {server}: {lacks}."
+    return notes
+
+
+def note_dependencies(call: ToolCall, project: Project) -> None:
+    """Adds a note on packages that a server which was asked does not find; again if others are missing."""
+    for (server, folder), note in project.languages.lacking().items():
+        place = str(folder), server
+        if call.session.dependencies_told.get(place) != note:
+            call.session.dependencies_told[place] = note
+            call.note(note)
+
+
+def note_side_languages(call: ToolCall, project: Project) -> None:
+    """Adds a note on languages whose servers are left alone; again if others are."""
+    found = project.languages.side_languages()
+    place, names = (str(project.root), "side languages"), ", ".join(sorted(found))
+    if names and call.session.dependencies_told.get(place) != names:
+        call.session.dependencies_told[place] = names
+        files = ", ".join(str(found[title]) for title in sorted(found))
+        call.note(
+            f"Side languages: {files}. Their language servers are used once a call names such a file as its "
+            "relative_path (setting side_language_percent)."
+        )
