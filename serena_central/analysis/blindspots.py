@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable
 from serena_central.analysis.collection import Definition
 from serena_central.analysis.graph import folder_of
 from serena_central.core.errors import LanguageServerError
-from serena_central.projects.navigation.navigation import unjoined
+from serena_central.projects.navigation.server_questions import unjoined
 from serena_central.projects.project import Project
 
 
@@ -21,7 +21,9 @@ async def blind_spots(project: Project, definitions: Iterable[Definition]) -> li
     notes = caveats(project, (definition.path for group in places.values() for definition in group))
     for group in places.values():
         try:
-            found = await project.navigation.elsewhere(group[0].path, {definition.name for definition in group})
+            found = await project.navigation.questions.elsewhere(
+                group[0].path, {definition.name for definition in group}
+            )
         except LanguageServerError:
             continue  # of a server that is not to be had: the collection says so
         for definition in group:

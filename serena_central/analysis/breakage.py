@@ -132,7 +132,7 @@ class _Search:
         """Where symbols are used that have a changed name in their signature: what they are handed need not name it."""
         part, carriers = self._part, dict[str, Path]()
         for place in used:
-            holder = part.navigation.holder(place.path, place.position)
+            holder = part.navigation.places.holder(place.path, place.position)
             if holder is None or holder.symbol.name in self._names:
                 continue
             try:
@@ -181,7 +181,7 @@ class _Search:
             for path in part.tree.files
             if (own := part.languages.spec_for(path)) and not wanted.isdisjoint(own.languages)
         ]
-        return sorted({path for name in names for path in await part.navigation.holding(code, name)})
+        return sorted({path for name in names for path in await part.navigation.possible.holding(code, name)})
 
     async def _in_code(self, path: str, names: Collection[str]) -> list[SiblingPlace]:
         """Where one of the names stands in code and declares nothing."""

@@ -73,7 +73,7 @@ def _holder(parts: Sequence[ModulePart], collected: Collected) -> Callable[[str,
 
     def holder(path: str, place: Place) -> str:
         part = next(part for part in parts if part.area.holds(path))
-        found = part.project.navigation.holder(part.area.inner(path), Position(*place))
+        found = part.project.navigation.places.holder(part.area.inner(path), Position(*place))
         while found is not None:
             if (name := f"{path}:{found.name_path}") in known:
                 return name

@@ -61,7 +61,7 @@ class Interfaces:
     async def _in_protocols(self, paths: Collection[str]) -> set[str]:
         project, names = self._project, set[str]()
         files = [path for path in paths if project.languages.language_of(path) == "python"]
-        for path in await project.navigation.holding(files, "Protocol"):
+        for path in await project.navigation.possible.holding(files, "Protocol"):
             try:
                 text = (await project.read(path)).text
             except PathError:

@@ -54,7 +54,7 @@ class KeepRules:
     async def kept(self, hit: Hit, text: Text) -> KeepReason | None:
         """Why a symbol counts as used; None if no rule says so."""
         name = self._project.languages.language_of(hit.path) or ""
-        overrides = await self._project.navigation.may_override(hit)
+        overrides = await self._project.navigation.possible.may_override(hit)
         in_interface = await self._interfaces.hold(hit.symbol.name)
         language = LanguageFacts(name, _below(hit.path, self._libraries), in_interface, overrides)
         found = kept(hit, text, language, self._project.settings.validation)
@@ -63,7 +63,7 @@ class KeepRules:
         if found is None and (files := (await self.named_elsewhere(hit)).certain):
             return KeepReason(f"it is named in {listed(files)}")
         is_class = name == "python" and hit.symbol.kind in TYPES
-        if found is None and is_class and await self._project.navigation.is_registered(hit):
+        if found is None and is_class and await self._project.navigation.possible.is_registered(hit):
             return KeepReason("its base class is told of subclasses (__init_subclass__)")
         if found is None and (reason := await put_together(self._project, hit)):
             return KeepReason(reason)

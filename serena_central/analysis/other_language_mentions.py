@@ -39,7 +39,7 @@ async def named_elsewhere(project: Project, hit: Hit) -> Named:
         for other in project.index.find(parse_pattern(name))
         if other.symbol.kind in _DEFINED
     }
-    files = await project.navigation.files_elsewhere(hit)
+    files = await project.navigation.possible.files_elsewhere(hit)
     asked = [path for path in files if languages.language_of(path) not in defined]
     behind = _behind(hit)
     for path in asked[:MOST_READ]:

@@ -39,7 +39,7 @@ async def filled_by_position(project: Project, hit: Hit) -> str | None:
     if holder.symbol.kind not in TYPES or not _is_listed(hit, (await project.read(hit.path)).text, language):
         return None
     try:
-        places = (await project.navigation.uses(holder)).places
+        places = (await project.navigation.references.uses(holder)).places
     except LanguageServerError as error:
         return f"Cannot determine whether {holder.name_path} is built with positional arguments: {error}"
     built = re.compile(_BUILT[language])

@@ -93,7 +93,7 @@ async def _uses_of(
             found, nowhere = await _where_places_lead(project, server, hit, list(counts))
             possible, unexamined = await doubts.in_code(hit, nowhere)
             return UsesAnswer(Uses(found, note=note), possible, unexamined)
-        uses = await project.navigation.bare_uses(server, hit, list(counts), note)
+        uses = await project.navigation.references.bare_uses(server, hit, list(counts), note)
         return await _with_unlisted(project, server, asked, doubts, uses)
     except (RequestFailed, ServerBusy, PathError) as error:
         return UsesAnswer(Uses(note=str(error), failed=True))
@@ -142,10 +142,10 @@ async def _where_places_lead(
 async def _places_of(project: Project, hit: Hit, holders: Sequence[str]) -> dict[str, list[Range]]:
     """The places in files that hold a symbol's name, its own excepted."""
     own = hit.path, hit.symbol.name_position
-    ignore_case = ignores_case(project.navigation.language_of(hit.path), hit.symbol.kind)
+    ignore_case = ignores_case(project.languages.language_of(hit.path), hit.symbol.kind)
     word = re.compile(rf"\b{re.escape(hit.symbol.name)}\b", re.IGNORECASE if ignore_case else 0)
     places: dict[str, list[Range]] = {}
-    for path, read in (await project.navigation.readings(holders)).items():
+    for path, read in (await project.navigation.places.readings(holders)).items():
         spans = (Range(*map(read.text.position, match.span())) for match in word.finditer(read.text.content))
         places[path] = [span for span in spans if (path, span.start) != own]
     return places

@@ -132,7 +132,7 @@ async def unused_symbols(
 async def _may_be_used(project: Project, hit: Hit) -> bool:
     """Whether code outside of a symbol that no reference is known of may refer to it."""
     await project.indexer.priority.give_way()
-    examined = await project.navigation.examine(hit, Uses())
+    examined = await project.navigation.possible.examine(hit, Uses())
     places = [*examined.references, *examined.possible, *examined.unexamined]
     return any(place.path != hit.path or not hit.symbol.range.encloses(place.range) for place in places)
 

@@ -37,7 +37,6 @@ from serena_central.projects.languages.external_folders import ExternalFolders
 from serena_central.projects.languages.project_languages import ProjectLanguages
 from serena_central.projects.memories import Memories
 from serena_central.projects.navigation.navigation import Navigation
-from serena_central.projects.navigation.possible_references import Possible
 from serena_central.projects.navigation.symbol_views import SymbolView, view_of
 from serena_central.projects.refactoring.name_conflicts import Naming
 from serena_central.projects.refactoring.refactoring import Refactoring
@@ -99,8 +98,7 @@ class Project:
         self._finder = Finder(
             root, self.tree, self.index, self.indexer, encoding=settings.encoding, rebinds=languages.selection.rebinds
         )
-        self._possible = Possible(root, self.tree, self.index, languages)
-        self.navigation = Navigation(root, self.tree, self.index, self.indexer, languages, self._possible, access)
+        self.navigation = Navigation(root, self.tree, self.index, self.indexer, languages, access)
         self.memories = Memories(root, serena_home(), settings, applier, edited, access)
         self.edits = Edits(
             root,
@@ -125,7 +123,7 @@ class Project:
             encoding=settings.encoding,
             access=access,
         )
-        naming = Naming(self.tree, self.index, self.indexer, languages, self._possible)
+        naming = Naming(self.tree, self.index, self.indexer, languages, self.navigation.possible)
         self.refactoring = Refactoring(root, self.tree, self.edits, self.navigation, naming, self.languages)
         self.restrictions: list[str] = []
         """What is held back because the root is not trusted: clauses for notes."""
@@ -180,7 +178,7 @@ class Project:
         if by_builds and any(self.languages.is_marker(change.path) for change in changes):
             self.indexer.doubt(self.tree.files)  # how they are built may be known now
         self._finder.changed(changes)
-        self._possible.changed(changes)
+        self.navigation.possible.changed(changes)
 
     async def warm(self) -> list[Warmed]:
         """Starts the language servers, waits until they are ready, and fills the index; returns the outcome of each."""

@@ -65,7 +65,7 @@ async def get_diagnostics_for_symbol(
     hit = await target.find_one(name_path, reference_file)
     spans = {hit.path: [hit.symbol.range]}
     if check_symbol_references:
-        used = await target.navigation.references(hit)
+        used = await target.navigation.references.of(hit)
         note_references(call, used)
         for use in used.references:
             spans.setdefault(use.path, []).append(use.holder.range if use.holder else use.range)

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from serena_central.projects.navigation.navigation import NODES_LIMIT, UPWARD, Direction
+from serena_central.projects.navigation.symbol_hierarchies import NODES_LIMIT, UPWARD, Direction
 from serena_central.projects.navigation.symbol_views import HierarchyNode
 from serena_central.projects.project import Project
 from serena_central.projects.superrepo.sibling_hierarchies import hierarchy_in, is_structural
@@ -68,7 +68,7 @@ async def _hierarchy(
         top = {"name_path": name_path}
     else:
         hit = await target.find_one(name_path, relative_path)
-        nodes, note = await target.navigation.hierarchy(hit, direction, depth)
+        nodes, note = await target.navigation.hierarchies.of(hit, direction, depth)
         top = {"name_path": hit.name_path, "relative_path": hit.path}
         if direction in UPWARD or (direction == "supertypes" and is_structural(target, hit.path)):
             note_alone(call, target)

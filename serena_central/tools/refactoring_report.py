@@ -179,7 +179,7 @@ async def _holders(project: Project, path: str, hunks: list[Hunk]) -> list[str]:
     names: list[str] = []
     for line0 in lines_made(content, hunks):
         line = lines[line0] if line0 < len(lines) else ""
-        holder = project.navigation.holder(path, Position(line0, len(line) - len(line.lstrip())))
+        holder = project.navigation.places.holder(path, Position(line0, len(line) - len(line.lstrip())))
         if line.strip():
             names.append(holder.name_path if holder else "<file>")
     return names

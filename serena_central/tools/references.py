@@ -11,7 +11,7 @@ from msgspec import Meta
 from serena_central.core import pending_waits
 from serena_central.core.errors import ReferencesUnknown, ServerBusy, ServerSilent
 from serena_central.core.running_time import running_time
-from serena_central.projects.navigation.navigation import is_below
+from serena_central.projects.navigation.project_places import is_below
 from serena_central.projects.navigation.symbol_views import References, ReferenceView
 from serena_central.projects.project import Project
 from serena_central.projects.registry import real_path
@@ -106,11 +106,11 @@ async def _references_to(target: Project, hit: Hit, below: str) -> References:
         running_time.counting(scope),
     ):
         try:
-            return await target.navigation.references(hit, below)
+            return await target.navigation.references.of(hit, below)
         except (ServerBusy, ServerSilent) as error:
             because = str(error).rstrip(".")
     because = because or "; ".join(dict.fromkeys(waited_for)) or "the language server has not answered"
-    examined = await target.navigation.in_code(hit)
+    examined = await target.navigation.possible.in_code(hit)
     places = [place for some in examined.code.values() for place in some if is_below(place.path, below)]
     lines = list(dict.fromkeys(f"{place.path}:{place.range.start.line0}" for place in places))
     more = max(len(lines) - PLACES_LISTED, 0) + len(examined.unexamined)

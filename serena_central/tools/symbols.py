@@ -307,7 +307,7 @@ async def get_symbol_context(
     view = await target.view(hit, body=True)
     ReadSet(call, target).record_bodies([view])
     info = await target.navigation.hover(hit)
-    used = await target.navigation.references(hit)
+    used = await target.navigation.references.of(hit)
     note_references(call, used)
     await note_unasked(call, target, hit)
     callers = list(dict.fromkeys(f"{use.path}: {use.holder.name_path}" for use in used.references if use.holder))
@@ -331,7 +331,7 @@ async def get_symbol_context(
 async def _callees(call: ToolCall, target: Project, hit: Hit) -> list[str]:
     spec = target.languages.spec_for(hit.path)
     try:
-        nodes, note = await target.navigation.hierarchy(hit, "outgoing", 1)
+        nodes, note = await target.navigation.hierarchies.of(hit, "outgoing", 1)
     except Inapplicable:
         return []
     except Unsupported:

@@ -76,7 +76,7 @@ class Asker:
     async def uses(self, name_path: str, file: str = "") -> list[str]:
         """`path:line:column holder` of all references, which must be complete; `-` is the top level of a file."""
         project = self.project
-        found = await project.navigation.references(await project.find_one(name_path, file))
+        found = await project.navigation.references.of(await project.find_one(name_path, file))
         assert (found.note, found.caveat, found.gaps, found.outside) == (None, None, [], 0)
         return [
             f"{use.path}:{use.range.start.line0}:{use.range.start.column} {use.holder.name_path if use.holder else '-'}"

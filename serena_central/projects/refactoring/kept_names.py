@@ -71,4 +71,4 @@ class KeptNames:
 
     def _named(self, location: Location) -> Named:
         """Without a path if it lies outside."""
-        return self._navigation.inside(location.path) or "", location.range.start
+        return self._navigation.places.inside(location.path) or "", location.range.start

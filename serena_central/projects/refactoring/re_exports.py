@@ -28,7 +28,7 @@ def handed_on(
     return [
         place
         for place, locations in elsewhere.items()
-        if any((navigation.inside(one.path), one.range.start) in given for one in locations)
+        if any((navigation.places.inside(one.path), one.range.start) in given for one in locations)
         and not any(edit.range.encloses(place.range) for edit in rename.edits.get(place.path, ()))
     ]
 
@@ -53,11 +53,11 @@ class Patterns:
     async def _without(self, path: str, edits: list[TextEdit]) -> list[TextEdit]:
         patterns = [edit.range.start for edit in edits if edit.new_text == f"{self._new}: {self._old}"]
         loose = [edit for edit in edits if edit.new_text == self._new and self._may_be_variable(path, edit)]
-        if self._navigation.identifier(path) not in SHORTHANDS or not patterns or not loose:
+        if self._navigation.questions.identifier(path) not in SHORTHANDS or not patterns or not loose:
             return edits
         kept = set[Position]()
         for start in patterns:
-            kept |= await self._navigation.renamed_with(path, start, self._new) - {start}
+            kept |= await self._navigation.references.renamed_with(path, start, self._new) - {start}
         return [edit for edit in edits if edit not in loose or edit.range.start not in kept]
 
     def _may_be_variable(self, path: str, edit: TextEdit) -> bool:

@@ -118,14 +118,14 @@ class Refactoring:
             objections[:] = await self._naming.objections(site.hit, new_name)
             _check_free(site.hit, objections, force=force)
             conflicts[:] = await self._edits.conflicts(site, seen, author)
-            known, proposal, candidates = await self._navigation.renaming(site.hit, new_name)
+            known, proposal, candidates = await self._navigation.references.renaming(site.hit, new_name)
             if every:
                 known, proposal = await self._with_others(site.hit, new_name, known, proposal)
             _check_complete(site.hit, known)
             _check_usable(site.hit, proposal)
             moves = {self._inside(old): new for old, new in proposal.moves}
             proposed = {self._inside(path): edits for path, edits in proposal.replacements.items() if edits}
-            examined = await self._navigation.examine(site.hit, known, THOROUGH, candidates)
+            examined = await self._navigation.possible.examine(site.hit, known, THOROUGH, candidates)
             places = _places(site.hit, known, examined.references)
             texts = await self._texts({*proposed, *places, *moves}, stamps)
             rename = completed(
@@ -134,7 +134,7 @@ class Refactoring:
                 {path: read.text for path, read in texts.items()},
                 site.hit.symbol.name,
                 new_name,
-                ignore_case=ignores_case(self._navigation.language_of(site.hit.path), site.hit.symbol.kind),
+                ignore_case=ignores_case(self._languages.language_of(site.hit.path), site.hit.symbol.kind),
             )
             rename, left_out = await self._without_kept(site.hit, rename)
             contents = {path: read.text for path, read in texts.items()}
@@ -195,7 +195,7 @@ class Refactoring:
             raise EditRefused(
                 f"{hit.name_path} was not deleted. {' '.join(against)} Pass force=true to delete it anyway."
             )
-        language, meant = self._navigation.language_of(hit.path), Meant(hit.path, hit.name_path, seen)
+        language, meant = self._languages.language_of(hit.path), Meant(hit.path, hit.name_path, seen)
 
         async def find() -> Meant:
             return meant
@@ -223,8 +223,8 @@ class Refactoring:
 
     async def _against_losing(self, hit: Hit, whole: Hit) -> list[str]:
         """The same about one symbol that goes with the `whole`."""
-        known = await self._navigation.uses(hit)
-        examined = await self._navigation.examine(hit, known, THOROUGH)
+        known = await self._navigation.references.uses(hit)
+        examined = await self._navigation.possible.examine(hit, known, THOROUGH)
         listed = [PlaceInCode(path, span) for path, spans in known.places.items() for span in spans]
         found = {
             "It is referenced in": [*listed, *examined.references],
@@ -232,7 +232,7 @@ class Refactoring:
             "Not examined for lack of time: occurrences of its name in": examined.unexamined,
             "Its name occurs in a string in": examined.strings if is_unusual(hit.symbol.name) else [],
         }
-        texts = await self._navigation.readings([hit.path])
+        texts = await self._navigation.places.readings([hit.path])
         against = [known_sentence] if (known_sentence := _incomplete(hit, known)) else []
         if hit.path in texts and texts[hit.path].text.slice(_name_range(hit)) != hit.symbol.name:
             against.append(
@@ -243,13 +243,13 @@ class Refactoring:
             outside = [place for place in places if not _is_within(place, whole)]
             if outside:
                 against.append(
-                    f"{sentence} {_listed(await self._navigation.named(outside[:PLACES_LISTED]), len(outside))}."
+                    f"{sentence} {_listed(await self._navigation.places.named(outside[:PLACES_LISTED]), len(outside))}."
                 )
         return against
 
     def _with_caveat(self, edited: Edited, hit: Hit) -> Edited:
         """Adds to an edit's answer what the references that it relied on may lack."""
-        caveat = self._navigation.caveat(hit)
+        caveat = self._languages.caveat(hit.path)
         return _with_notes(edited, [f"References may be missing: {caveat}"] if caveat else [])
 
     async def _with_others(
@@ -262,7 +262,7 @@ class Refactoring:
             path, at = self._root / hit.path, other.symbol.name_position
             if any(edit.range.contains(at) for edit in proposal.replacements.get(path, ())):
                 continue
-            uses, more, _ = await self._navigation.renaming(other, new_name)
+            uses, more, _ = await self._navigation.references.renaming(other, new_name)
             _check_complete(other, uses)
             _check_usable(other, more)
             named = {path: [*known.places.get(path, ()), *spans] for path, spans in uses.places.items()}
@@ -296,12 +296,12 @@ class Refactoring:
             lines([*examined.definitions, *left_out.definitions]),
             lines(examined.strings),
             lines(examined.comments),
-            await self._navigation.files_elsewhere(hit),
+            await self._navigation.possible.files_elsewhere(hit),
         )
 
     def _inside(self, path: Path) -> str:
-        inside = self._navigation.inside(path)
-        if inside is None and self._navigation.is_closed(path):
+        inside = self._navigation.places.inside(path)
+        if inside is None and self._navigation.places.is_closed(path):
             raise EditRefused("Nothing was changed: the rename would also change a file that a permission rule closes.")
         if inside is None:
             raise EditRefused(
@@ -312,7 +312,7 @@ class Refactoring:
     async def _texts(self, paths: Iterable[str], stamps: Mapping[str, Stamp]) -> dict[str, FileText]:
         """The texts that the answers were about: those of files that are still as they were before the questions."""
         asked = list(paths)
-        texts = await self._navigation.readings(asked)
+        texts = await self._navigation.places.readings(asked)
         for path in asked:
             if path not in texts or texts[path].stamp != stamps.get(path):
                 raise FileChanged(str(self._root / path))

@@ -110,7 +110,7 @@ async def crossing(declaring: Project, using: Project, path: str, declared: Mapp
 
 def is_copy(declaring: Project, using: Project, location: Location, files: Collection[str]) -> bool:
     """Whether a place that is in neither project lies in a file that is named as one of these."""
-    if declaring.navigation.inside(location.path) or using.navigation.inside(location.path):
+    if declaring.navigation.places.inside(location.path) or using.navigation.places.inside(location.path):
         return False
     return _stem(location.path) in {_stem(PurePosixPath(file)) for file in files}
 

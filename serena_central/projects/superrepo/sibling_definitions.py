@@ -87,11 +87,11 @@ async def leads_of(
 
 async def declared_at(project: Project, location: Location) -> Hit | None:
     """The symbol of a project that a place lies in, if it lies in one."""
-    path = project.navigation.inside(_real(location.path))
+    path = project.navigation.places.inside(_real(location.path))
     if path is None:
         return None
     await project.indexer.ensure([path])
-    return project.navigation.holder(path, location.range.start)
+    return project.navigation.places.holder(path, location.range.start)
 
 
 def _real(path: Path) -> Path:

@@ -13,7 +13,7 @@ import anyio.to_thread
 from serena_central.core.errors import Inapplicable, Unsupported
 from serena_central.core.quoting import quoted
 from serena_central.files.search import files_containing
-from serena_central.projects.navigation.navigation import UPWARD, Direction, Foreign
+from serena_central.projects.navigation.symbol_hierarchies import UPWARD, Direction, Foreign
 from serena_central.projects.navigation.symbol_views import HierarchyNode
 from serena_central.projects.project import Project
 from serena_central.projects.superrepo.mentions import mentions
@@ -81,7 +81,7 @@ async def _implementing(project: Project, reader: Project, foreign: Foreign) -> 
         locations, note = await reader.navigation.implementations_of(foreign)
     except Inapplicable:
         return [], None
-    return await project.navigation.defined_at(locations), note
+    return await project.navigation.places.defined_at(locations), note
 
 
 async def counterparts(
@@ -125,16 +125,18 @@ async def hierarchy_in(
     notes: list[str | None] = []
     async for hit, foreign in _asked(project, declared):
         if foreign is None:
-            more, note = await project.navigation.hierarchy(hit, direction, depth)
+            more, note = await project.navigation.hierarchies.of(hit, direction, depth)
         elif direction in UPWARD or (direction == "supertypes" and is_structural(project, foreign.via)):
-            more, note = await project.navigation.hierarchy_of(foreign, direction, depth)
+            more, note = await project.navigation.hierarchies.of_foreign(foreign, direction, depth)
         else:
             continue
         nodes += more
         notes.append(note)
     if direction in ("subtypes", "supertypes"):
         async for reader, foreign in _third_parties(project, declared):
-            more, note = await reader.navigation.hierarchy_of(foreign, direction, depth, project.navigation)
+            more, note = await reader.navigation.hierarchies.of_foreign(
+                foreign, direction, depth, project.navigation.hierarchies
+            )
             nodes += [node for node in more if node not in nodes]  # several readers know the same
             notes.append(note)
     return nodes, "; ".join(dict.fromkeys(filter(None, notes))) or None

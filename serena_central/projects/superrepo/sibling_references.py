@@ -14,20 +14,14 @@ from typing import NamedTuple
 import anyio
 import anyio.to_thread
 
-from serena_central.core.errors import (
-    AmbiguousSymbol,
-    DeadlineExceeded,
-    PathError,
-    SerenaCentralError,
-    SymbolNotFound,
-)
+from serena_central.core.errors import AmbiguousSymbol, DeadlineExceeded, PathError, SerenaCentralError, SymbolNotFound
 from serena_central.core.quoting import quoted
 from serena_central.core.text import Position, Range
 from serena_central.core.words import counted
 from serena_central.files.listing import list_folder
 from serena_central.files.search import files_containing
 from serena_central.lsp.answers import Location
-from serena_central.projects.navigation.navigation import is_below
+from serena_central.projects.navigation.project_places import is_below
 from serena_central.projects.navigation.symbol_views import References
 from serena_central.projects.project import Project
 from serena_central.projects.superrepo.aliases import DEFAULT, Aliases, bound, exported, pattern
@@ -125,7 +119,7 @@ async def declarations(projects: Sequence[Project], name_path: str, within: str)
 
 async def _own(declared: Declaration, within: str) -> References:
     hit = await declared.project.find_one(declared.name_path, declared.path)
-    return await declared.project.navigation.references(hit, within)
+    return await declared.project.navigation.references.of(hit, within)
 
 
 async def _in_sibling(sibling: Project, declared: Declaration, within: str) -> References:
@@ -149,7 +143,7 @@ async def _in_sibling(sibling: Project, declared: Declaration, within: str) -> R
         f"{unknown} cannot be resolved in {counted(len(leads.unresolved), 'place')}" if leads.unresolved else None,
     ]
     uses = [_range(place) for place, locations in leads.found if await _means(declared, locations)]
-    views, gaps = await sibling.navigation.views(sorted(set(uses)))
+    views, gaps = await sibling.navigation.places.views(sorted(set(uses)))
     return References(views, 0, gaps, "; ".join(filter(None, notes)) or None)
 
 

@@ -124,7 +124,7 @@ async def test_places_that_the_server_did_not_come_to_are_possible_references_by
     (kernel / "driver3.h").write_text("/* setup_3_4 */\n#define CALLS setup_3_4(NULL, 0)\n")
     async with asker(tmp_path, kernel) as asked:
         navigation = asked.project.navigation
-        examined = await navigation.examine(await asked.project.find_one("setup_3_4"), Uses(), Limits(0, 0))
+        examined = await navigation.possible.examine(await asked.project.find_one("setup_3_4"), Uses(), Limits(0, 0))
         assert {place.path: why for place, why in examined.possible.items()} == {
             "driver3.c": "not asked",
             "driver3.h": "not asked",

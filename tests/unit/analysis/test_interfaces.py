@@ -42,7 +42,12 @@ def project_in(folder: Path) -> Project:
     languages = SimpleNamespace(language_of=lambda path: FILES[path][0])
     return cast(
         "Project",
-        SimpleNamespace(index=index, languages=languages, navigation=SimpleNamespace(holding=holding), read=read),
+        SimpleNamespace(
+            index=index,
+            languages=languages,
+            navigation=SimpleNamespace(possible=SimpleNamespace(holding=holding)),
+            read=read,
+        ),
     )
 
 

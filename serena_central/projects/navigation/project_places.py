@@ -1,0 +1,164 @@
+"""Places that language servers report, as files and symbols of one project."""
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import anyio
+
+from serena_central.core.errors import PathNotFound
+from serena_central.core.pacing import Pace
+from serena_central.core.text import Position, Range
+from serena_central.files.access import OPEN, Access
+from serena_central.files.text import FileText
+from serena_central.files.tree import FileTree
+from serena_central.lsp.answers import Location
+from serena_central.projects.languages.project_languages import ProjectLanguages
+from serena_central.projects.navigation.possible_references import PlaceInCode
+from serena_central.projects.navigation.symbol_views import ReferenceView, view_of
+from serena_central.symbols.bodies import body_hash
+from serena_central.symbols.index import Hit, SymbolIndex
+from serena_central.symbols.indexing.incompleteness import Incompleteness
+from serena_central.symbols.indexing.indexer import Indexer
+
+CONTEXT_LINES = 1
+"""Lines shown before and after a reference."""
+
+HOLDERS_S = 15.0
+"""How long the symbols of files with references are waited for: the places are known, and returned without them."""
+
+
+class ProjectPlaces:
+    """Maps places to one project's files and symbols. Belongs to the event loop's thread."""
+
+    def __init__(
+        self,
+        root: Path,
+        tree: FileTree,
+        index: SymbolIndex,
+        indexer: Indexer,
+        languages: ProjectLanguages,
+        access: Access = OPEN,
+    ) -> None:
+        self._root = root
+        self._prefix = f"{root}/"
+        self._tree = tree
+        self._index = index
+        self._indexer = indexer
+        self._languages = languages
+        self._access = access
+
+    def inside(self, path: Path) -> str | None:
+        """The root-relative form of a path that this project's tree holds."""
+        # Thousands of places are asked about at a time, and both paths are normal: as strings in a tenth of the time.
+        whole = str(path)
+        inside = whole.removeprefix(self._prefix)
+        return inside if inside != whole and inside in self._tree.files else None
+
+    def is_closed(self, path: Path) -> bool:
+        """Whether rules keep a file of the root from being read, and named."""
+        whole = str(path)
+        return whole.startswith(self._prefix) and self._access.hides(whole.removeprefix(self._prefix))
+
+    def holder(self, path: str, position: Position) -> Hit | None:
+        """The innermost indexed symbol around a position."""
+        if path not in self._index:
+            return None
+        file = self._index.file(path)
+        place = file.enclosing(position)
+        return None if place is None else Hit(path, file, place)
+
+    async def named(self, places: Sequence[PlaceInCode]) -> list[str]:
+        """Places as `path:line in name path`, lines 0-based."""
+        await self._indexer.ensure({place.path for place in places})
+        said: list[str] = []
+        for path, span in places:
+            holder = self.holder(path, span.start)
+            said.append(f"{path}:{span.start.line0}" + (f" in {holder.name_path}" if holder else ""))
+        return list(dict.fromkeys(said))
+
+    async def readings(self, paths: Iterable[str]) -> dict[str, FileText]:
+        """Files by path; without those that were deleted while they were asked about. Raises PathError.
+
+        All in one turn of one thread: a turn for each costs as much as the reading.
+        """
+        asked = list(paths)
+
+        def read_all() -> dict[str, FileText]:
+            readings: dict[str, FileText] = {}
+            for path in asked:
+                with suppress(PathNotFound):
+                    readings[path] = self._languages.read(self._root / path)
+            return readings
+
+        return await anyio.to_thread.run_sync(read_all, abandon_on_cancel=True)
+
+    async def views(self, places: Iterable[tuple[str, Range]]) -> tuple[list[ReferenceView], list[Incompleteness]]:
+        """Places in this project's files as uses, without those of files that are gone; what symbols lack."""
+        places = list(places)
+        texts = await self.readings({path for path, _ in places})
+        gaps = await self._indexer.ensure(texts, most_s=HOLDERS_S)
+        pace, views = Pace(), list[ReferenceView]()
+        known = {path for path in texts if path in self._index}
+        hashes: dict[tuple[str, int], dict[str, str]] = {}
+        for file, span in places:
+            if file not in texts:
+                continue
+            # Others run between two places; no file may leave the index before its symbols are named.
+            if await pace.turn() and file in known and file not in self._index:
+                await self._indexer.ensure([file])
+            views.append(self._reference(file, span, texts[file], hashes))
+        return views, gaps
+
+    def _reference(
+        self, path: str, span: Range, read: FileText, known: dict[tuple[str, int], dict[str, str]]
+    ) -> ReferenceView:
+        """`known`: file and place of a symbol → its hashes, so that one that uses another often is hashed once."""
+        holder, text = self.holder(path, span.start), read.text
+        hashes: dict[str, str] = {}
+        if holder is not None and self._index.of_text(path, read.stamp) is not None:
+            if (path, holder.place) not in known:
+                known[path, holder.place] = {holder.name_path: body_hash(text, holder.symbol)}
+            hashes = known[path, holder.place]
+        first, last = max(span.start.line0 - CONTEXT_LINES, 0), span.start.line0 + CONTEXT_LINES
+        lines = [
+            f"{'  >' if line0 == span.start.line0 else '...'}{line0:4}:{text.line(line0)}"
+            for line0 in range(first, min(last, text.line_count - 1) + 1)
+        ]
+        return ReferenceView(
+            path=path, holder=view_of(holder, hashes=hashes) if holder else None, range=span, context="\n".join(lines)
+        )
+
+    def split(self, locations: Sequence[Location]) -> tuple[list[tuple[str, Range]], list[Location]]:
+        """Places in this project's files, by path and position, and those elsewhere."""
+        inside: list[tuple[str, Range]] = []
+        outside: list[Location] = []
+        for location in locations:
+            path = self.inside(location.path)
+            if path is None:
+                outside.append(location)
+            else:
+                inside.append((path, location.range))
+        return sorted(set(inside)), outside
+
+    async def defined_at(self, locations: Sequence[Location]) -> list[Hit]:
+        """Symbols of this project that stand at places."""
+        return (await self.symbols_at(locations))[0]
+
+    async def symbols_at(self, locations: Sequence[Location]) -> tuple[list[Hit], int]:
+        inside, outside = self.split(locations)
+        await self._indexer.ensure({path for path, _ in inside})
+        hits = [hit for path, span in inside if (hit := self.holder(path, span.start))]
+        return list({(hit.path, hit.place): hit for hit in hits}.values()), len(outside)
+
+
+def is_definition(hit: Hit, path: str, span: Range) -> bool:
+    """Whether a place belongs to another definition of the same symbol: its name, or what stands before it, as
+    `@size.setter` does."""
+    others = (hit.file.symbols[other] for other in hit.file.others(hit.place)) if path == hit.path else ()
+    return any(other.range.start <= span.start <= other.name_position for other in others)
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Whether a root-relative path is, or lies in, another; all lie in the root, which is empty."""
+    return not folder or path == folder or path.startswith(f"{folder}/")

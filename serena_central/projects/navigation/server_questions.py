@@ -1,0 +1,121 @@
+"""Questions to the language server of a file: asked once it can be believed, with a note on what the answer lacks."""
+
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+
+from serena_central.core.errors import Inapplicable, RequestFailed
+from serena_central.files.search import find_containing
+from serena_central.files.tree import FileTree
+from serena_central.files.words import words_of
+from serena_central.lsp import answer_gaps
+from serena_central.lsp.client import LanguageServer
+from serena_central.lsp.documents import MAX_CANDIDATES
+from serena_central.projects.languages.project_languages import ProjectLanguages
+from serena_central.symbols.index import Hit
+
+T = TypeVar("T")
+
+
+class ServerQuestions:
+    """Puts one project's questions about symbols to its language servers. Belongs to the event loop's thread."""
+
+    def __init__(self, root: Path, tree: FileTree, languages: ProjectLanguages) -> None:
+        self._root = root
+        self._tree = tree
+        self._languages = languages
+
+    async def when_ready(self, path: str, question: Callable[[LanguageServer], Awaitable[T]]) -> tuple[T, str | None]:
+        """Asks once the server can be believed; a note when that wait was cut short."""
+
+        async def ask(server: LanguageServer) -> tuple[T, str | None]:
+            note = await server.ready()
+            try:
+                with answer_gaps.noting() as lacks:
+                    answer = await question(server)
+            except RequestFailed as error:
+                if note is None or isinstance(error, Inapplicable):
+                    raise
+                # Likely the cause, and what can be done about.
+                raise RequestFailed(error.server, error.method, error.code, f"{error.message}; {note}") from error
+            return answer, note or lacks()
+
+        return await self._languages.ask(path, ask)
+
+    async def files_to_show(self, path: str, name: str) -> tuple[list[Path], str | None]:
+        """Files to show the server for `path` first, for those whose answers cover only what they were shown.
+
+        And a note when the server takes fewer at once.
+        """
+        spec = self._languages.spec_for(path)
+        if spec is None or not spec.documents.open_candidates:
+            return [], None
+        paths = [other for other in self._tree.files if self._languages.spec_for(other) is spec]
+        found = await find_containing(self._root, paths, name, encoding=self._languages.encoding)
+        return self.to_show(path, name, found)
+
+    def to_show(self, path: str, name: str, found: Sequence[str]) -> tuple[list[Path], str | None]:
+        """Of the files that hold a name, those that the server for `path` must be shown."""
+        spec = self._languages.spec_for(path)
+        if spec is None or not spec.documents.open_candidates:
+            return [], None
+        note = None
+        if len(found) > MAX_CANDIDATES and not spec.documents.settle_candidates:
+            note = f"{name} occurs in {len(found)} files, of which {spec.title} loaded {MAX_CANDIDATES}"
+        return [self._root / other for other in found], note
+
+    async def elsewhere(self, path: str, names: Collection[str]) -> dict[str, list[str]]:
+        """Name → files that hold it, of modules that use the one of `path` and that its server was not asked about.
+
+        Raises LanguageServerError.
+        """
+        folders = await self._languages.users_elsewhere(path, self._tree.files)
+        if not folders:
+            return {}
+        below = tuple("" if folder == "." else f"{folder}/" for folder in folders)
+        language, asked = self._languages.language_of, self._languages.workplace_of(path)
+        paths = [
+            other
+            for other in self._tree.files
+            if other.startswith(below)
+            and language(other) == language(path)
+            and self._languages.workplace_of(other) != asked
+        ]
+        found: dict[str, list[str]] = {}
+        for other, words in (await anyio.to_thread.run_sync(words_of, self._root, paths, names)).items():
+            for name in words.counts:
+                found.setdefault(name, []).append(other)
+        return found
+
+    def identifier(self, path: str) -> str:
+        """LSP's identifier of a file's language; empty where this project serves none."""
+        return self._languages.selection.identifier(path)
+
+    async def elsewhere_note(self, hit: Hit) -> str | None:
+        """A note, if a symbol's name stands in modules that use its own, and that its server was not asked about."""
+        found = await self.elsewhere(hit.path, {hit.symbol.name})
+        return unjoined([hit.symbol.name], found[hit.symbol.name]) if found else None
+
+    async def with_blind_spots(self, hit: Hit, note: str | None) -> str | None:
+        """A note, with what an answer about a symbol lacks in any case."""
+        return joined(note, await self.elsewhere_note(hit), self._languages.caveat(hit.path))
+
+
+def unjoined(names: Sequence[str], files: Sequence[str]) -> str:
+    """A note on names that also stand in files of modules whose servers were not asked."""
+    subject = f"{names[0]} also occurs" if len(names) == 1 else f"{len(names)} names ({names[0]}, …) also occur"
+    return (
+        f"{subject} in {_counted(files)} of modules that depend on this one by path "
+        "but are loaded separately; a go.work or Cargo workspace with both would join them"
+    )
+
+
+def _counted(files: Sequence[str]) -> str:
+    return files[0] if len(files) == 1 else f"{len(files)} files ({files[0]}, …)"
+
+
+def joined(*notes: str | None) -> str | None:
+    """Those notes that there are, as one."""
+    return "; ".join(note for note in notes if note) or None

@@ -1,0 +1,194 @@
+"""The references of a symbol: what its language server lists, what else may refer to it, and what a rename changes."""
+
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+
+import anyio
+import msgspec
+
+from serena_central.core.errors import Unsupported
+from serena_central.core.groups import only_cause
+from serena_central.core.text import Position, Range
+from serena_central.lsp import answer_gaps
+from serena_central.lsp.answers import Location, WorkspaceEdit
+from serena_central.lsp.client import LanguageServer
+from serena_central.projects.languages.project_languages import ProjectLanguages
+from serena_central.projects.navigation.candidates import Candidates
+from serena_central.projects.navigation.common_names import is_common
+from serena_central.projects.navigation.consistency import Steady
+from serena_central.projects.navigation.possible_references import Examined, PlaceInCode, Possible
+from serena_central.projects.navigation.project_places import ProjectPlaces, is_below, is_definition
+from serena_central.projects.navigation.server_questions import ServerQuestions, joined
+from serena_central.projects.navigation.symbol_views import PossibleReference, PossibleReferences, References, Uses
+from serena_central.symbols.index import Hit
+from serena_central.symbols.indexing.indexer import Indexer
+
+POSSIBLE_LISTED = 20
+"""Possible references that one answer names; the others are counted."""
+
+
+class SymbolReferences:
+    """References to one project's symbols. Belongs to the event loop's thread."""
+
+    def __init__(
+        self,
+        root: Path,
+        places: ProjectPlaces,
+        indexer: Indexer,
+        languages: ProjectLanguages,
+        questions: ServerQuestions,
+        possible: Possible,
+        steady: Steady,
+    ) -> None:
+        self._root = root
+        self._places = places
+        self._indexer = indexer
+        self._languages = languages
+        self._questions = questions
+        self._possible = possible
+        self._steady = steady
+
+    async def of(self, hit: Hit, within: str = "") -> References:
+        """Uses of a symbol, its own definition excepted, by file and position; possible ones at or below `within`."""
+
+        async def ask(hit: Hit) -> tuple[References, Collection[str]]:
+            shown, unopened = await self._questions.files_to_show(hit.path, hit.symbol.name)
+            uses, candidates = await self._named_and_candidates(hit, shown, unopened)
+            examined = await self._possible.examine(hit, uses, candidates=candidates)
+            places = [(path, span) for path, spans in uses.places.items() for span in spans]
+            found_in = sorted({*places, *examined.references})
+            references, gaps = await self._places.views([place for place in found_in if not is_definition(hit, *place)])
+            possible = await self._possible_references(hit, examined, within)
+            found = References(references, uses.outside, gaps, uses.note, self._languages.caveat(hit.path), possible)
+            return found, {*uses.places, *(place.path for place in (*examined.references, *examined.possible))}
+
+        found, unsteady = await self._steady.ask(hit, ask)
+        return msgspec.structs.replace(found, note=joined(found.note, unsteady))
+
+    async def uses(self, hit: Hit) -> Uses:
+        """The bare places of a symbol's uses, its own definition excepted."""
+
+        async def ask(hit: Hit) -> tuple[Uses, Collection[str]]:
+            uses = await self._named(hit, *await self._questions.files_to_show(hit.path, hit.symbol.name))
+            return uses, uses.places
+
+        found, unsteady = await self._steady.ask(hit, ask)
+        return msgspec.structs.replace(found, note=joined(found.note, unsteady))
+
+    async def bare_uses(self, server: LanguageServer, hit: Hit, holders: Sequence[str], note: str | None) -> Uses:
+        """References to a symbol as bare places, from a leased server; `holders` are the files that contain its name.
+
+        `note` is what the server's answers lack in any case. Raises LanguageServerError, PathError.
+        """
+        shown, unopened = self._questions.to_show(hit.path, hit.symbol.name, holders)
+        with answer_gaps.noting() as lacks:
+            locations = await server.references(self._root / hit.path, hit.symbol.name_position, candidates=shown)
+        uses = self._uses(locations)
+        return msgspec.structs.replace(uses, note=joined(uses.note, note or unopened or lacks()))
+
+    async def renaming(self, hit: Hit, new_name: str) -> tuple[Uses, WorkspaceEdit, Candidates]:
+        """The bare places of a symbol's uses, what the server would change to rename it (nothing, if it can't, and
+        maybe too little), and every place of its name. All are asked at once. Raises LanguageServerError."""
+        shown, unopened = await self._questions.files_to_show(hit.path, hit.symbol.name)
+        uses, proposal = Uses(failed=True), WorkspaceEdit(unusable=True)
+        candidates: Candidates = {}
+
+        async def propose() -> None:
+            nonlocal proposal
+            proposal = await self._proposed(hit.path, hit.symbol.name_position, new_name, shown)
+
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(propose)
+                uses, candidates = await self._named_and_candidates(hit, shown, unopened)
+        except BaseExceptionGroup as group:
+            raise only_cause(group) from group
+        return uses, proposal, candidates
+
+    async def renamed_with(self, path: str, position: Position, new_name: str) -> set[Position]:
+        """Where a file would be changed if what stands at a position were renamed. Raises LanguageServerError."""
+        proposal = await self._proposed(path, position, new_name, ())
+        return {edit.range.start for edit in proposal.replacements.get(self._root / path, ())}
+
+    async def _proposed(
+        self, path: str, position: Position, new_name: str, candidates: Sequence[Path]
+    ) -> WorkspaceEdit:
+        absolute = self._root / path
+        try:
+            edit, _ = await self._questions.when_ready(
+                path, lambda server: server.rename(absolute, position, new_name, candidates=candidates)
+            )
+        except Unsupported:
+            return WorkspaceEdit()
+        return edit
+
+    async def _named(self, hit: Hit, candidates: Sequence[Path], unopened: str | None) -> Uses:
+        path, position = self._root / hit.path, hit.symbol.name_position
+        locations, note = await self._questions.when_ready(
+            hit.path, lambda server: server.references(path, position, candidates=candidates)
+        )
+        uses = self._uses(locations)
+        return msgspec.structs.replace(
+            uses, note=joined(uses.note, note or unopened, await self._questions.elsewhere_note(hit))
+        )
+
+    async def _named_and_candidates(
+        self, hit: Hit, shown: Sequence[Path], unopened: str | None
+    ) -> tuple[Uses, Candidates]:
+        """What the server lists, and while it looks, every place of the name. Raises LanguageServerError."""
+        uses = Uses(failed=True)
+        candidates: Candidates = {}
+
+        async def look() -> None:
+            nonlocal candidates
+            candidates = await self._possible.candidates(hit)
+
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(look)
+                uses = await self._named(hit, shown, unopened)
+        except BaseExceptionGroup as group:
+            raise only_cause(group) from group
+        return uses, candidates
+
+    def _uses(self, locations: Sequence[Location]) -> Uses:
+        inside, outside = self._places.split(locations)
+        places: dict[str, list[Range]] = {}
+        for path, span in inside:
+            places.setdefault(path, []).append(span)
+        closed = sum(self._places.is_closed(place.path) for place in outside)
+        note = (
+            f"{_places(closed)} in files that permission rules close, and {_is(closed)} counted alone"
+            if closed
+            else None
+        )
+        return Uses(places, len(outside), note)
+
+    async def _possible_references(self, hit: Hit, examined: Examined, within: str) -> PossibleReferences:
+        def inside(places: Iterable[PlaceInCode]) -> list[PlaceInCode]:
+            return [place for place in places if is_below(place.path, within)]
+
+        possible = inside(examined.possible)
+        first = [(place, examined.possible[place]) for place in possible[:POSSIBLE_LISTED]]
+        await self._indexer.ensure({place.path for place, _ in first})
+        shown: list[PossibleReference] = []
+        for (path, span), why in first:
+            holder = self._places.holder(path, span.start)
+            shown.append(PossibleReference(path, span.start.line0, holder.name_path if holder else None, why))
+        return PossibleReferences(
+            hit.symbol.name,
+            shown,
+            len(possible),
+            len(inside(examined.unexamined)),
+            is_common(self._languages.language_of(hit.path), hit.symbol.name),
+            len(inside(examined.strings)),
+            len(inside(examined.comments)),
+        )
+
+
+def _places(count: int) -> str:
+    return "1 place lies" if count == 1 else f"{count} places lie"
+
+
+def _is(count: int) -> str:
+    return "is" if count == 1 else "are"
