@@ -106,10 +106,26 @@ function tell() {
   }
 }
 
+// Labels of plots come in UTC: `14:05 UTC`, or `14:05 UTC: 3 calls`.
+const clock = { hour: "2-digit", minute: "2-digit" };
+const FORMS = Object.fromEntries(
+  Object.entries({ second: { ...clock, second: "2-digit" }, minute: clock, stamp: { month: "short", day: "numeric", ...clock } })
+    .map(([form, parts]) => [form, new Intl.DateTimeFormat(undefined, { ...parts, hourCycle: "h23" })]));
+
+function localise() {
+  for (const text of document.querySelectorAll(".plot [data-at]")) {
+    const [utc, rest] = text.textContent.split(" UTC", 2);
+    if (rest === undefined || utc.includes(": ")) continue;
+    text.textContent = FORMS[text.dataset.form].format(new Date(1000 * Number(text.dataset.at))) + rest;
+  }
+}
+
 setInterval(() => document.hidden || tell(), 1000);
 document.addEventListener("htmx:afterSwap", tell);
+document.addEventListener("htmx:afterSwap", localise);
 document.addEventListener("visibilitychange", tell);
 tell();
+localise();
 
 // --- the navigation --------------------------------------------------------------------------------------------------
 

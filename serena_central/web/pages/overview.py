@@ -29,14 +29,16 @@ from serena_central.sessions.minutes import Minute
 from serena_central.sessions.session import SessionSnapshot, SessionState
 from serena_central.web.pages.configuration import PATH as CONFIGURATION
 from serena_central.web.pages.page import Page, Section, Visit, link
-from serena_central.web.pages.plot import Plot, Series, plot
+from serena_central.web.pages.plot import Plot, Series, Timeline, plot
 from serena_central.web.pages.references import PageLink, PageLinks, project_page, server_page, session_page
-from serena_central.web.pages.rendering import milliseconds
+from serena_central.web.pages.rendering import count, milliseconds
 
 NEWEST_SESSIONS = 8
 NEWEST_EVENTS = 12
 MOST_SERVERS = 12
 MOST_ATTENTION = 12
+
+MINUTE_S = 60.0
 
 RECENT_S = 900.0
 """What went wrong longer ago needs no attention any more, unless it still is so."""
@@ -210,21 +212,16 @@ async def load(visit: Visit) -> LoadCard:
 
 def hour(minutes: list[Minute]) -> LoadCard:
     """Plots of these minutes."""
-    ago = ["60 min ago", "45 min", "30 min", "15 min", "now"]
-
-    def when(index: int) -> str:
-        minutes_ago = len(minutes) - index - 1
-        return f"{minutes_ago} min ago" if minutes_ago else "this minute"
 
     def calls_in(index: int) -> str:
         one = minutes[index]
-        failed = f", {one.errors} failed" if one.errors else ""
-        return f"{when(index)}: {counted(one.calls, 'call')}{failed}"
+        return counted(one.calls, "call") + (f", {one.errors} failed" if one.errors else "")
 
     def durations_in(index: int) -> str:
         one = minutes[index]
-        return f"{when(index)}: p50 {milliseconds(one.p50_ms or 0)}, p95 {milliseconds(one.p95_ms or 0)}"
+        return f"p50 {milliseconds(one.p50_ms or 0)}, p95 {milliseconds(one.p95_ms or 0)}"
 
+    axis = Timeline(minutes[0].at, minutes[-1].at + MINUTE_S, [one.at for one in minutes], MINUTE_S)
     return LoadCard(
         calls=plot(
             "Calls",
@@ -233,19 +230,19 @@ def hour(minutes: list[Minute]) -> LoadCard:
                 Series("calls", [one.calls for one in minutes], "bars"),
                 Series("failed", [one.errors for one in minutes], "bars"),
             ],
-            x_labels=ago,
-            show=lambda value: f"{value:,g}",
+            axis,
+            show=count,
             says_of=calls_in,
         ),
         durations=plot(
             "Duration of calls",
-            "ms",
+            "",
             [
                 Series("p95", [one.p95_ms for one in minutes]),
                 Series("p50", [one.p50_ms for one in minutes]),
             ],
-            x_labels=ago,
-            show=lambda value: f"{value:.3g}",
+            axis,
+            show=milliseconds,
             says_of=durations_in,
         ),
     )

@@ -64,7 +64,7 @@ def milliseconds(value: float) -> str:
     """A duration for people, from milliseconds."""
     if value < 1000:
         return f"{value:.2g} ms" if value < 10 else f"{value:.0f} ms"
-    return f"{value / 1000:.3g} s"
+    return f"{value / 1000:.3g} s" if value < 60_000 else duration(value / 1000)
 
 
 def duration(seconds: float) -> str:
@@ -80,6 +80,11 @@ def duration(seconds: float) -> str:
 def number(value: int) -> str:
     """A whole number for people."""
     return f"{value:,}"
+
+
+def count(value: float) -> str:
+    """A count on an axis; small shares have their digits."""
+    return f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:.2g}"
 
 
 def bounded(text: str, chars: int) -> str:

@@ -1,5 +1,6 @@
 """The page of one language server: its runs, resource use, state history and the end of its stderr."""
 
+import math
 from collections.abc import Sequence
 
 import msgspec
@@ -8,16 +9,17 @@ from serena_central.core.event_kinds import ServerEvent
 from serena_central.pool.key import ServerKey
 from serena_central.pool.key_history import Measured
 from serena_central.web.pages.page import Page, Section, Visit
-from serena_central.web.pages.plot import Plot, Series, plot
-from serena_central.web.pages.rendering import duration, size
+from serena_central.web.pages.plot import Plot, Series, Timeline, plot
+from serena_central.web.pages.rendering import count, size
 from serena_central.web.pages.servers import PATH, ServerRow, server_row
 from serena_central.web.responses import NotFound
 from serena_central.web.views import server_named
 
-MIB = 1 << 20
+PACE_S = 5.0
+"""About how far measurements are apart."""
 
-SHOWN = 120
-"""Measurements in a plot."""
+WINDOW_S = 900.0
+"""Of the plots, up to now."""
 
 
 class State(msgspec.Struct, frozen=True):
@@ -69,30 +71,30 @@ async def state(visit: Visit) -> State:
 
 
 async def load(visit: Visit) -> Load:
-    return plots(list(visit.parts.pool.history(_key(visit)).measured)[-SHOWN:])
+    return plots(list(visit.parts.pool.history(_key(visit)).measured), visit.now)
 
 
-def plots(measured: Sequence[Measured]) -> Load:
-    """Plots of these measurements."""
-    latest = measured[-1].at if measured else 0.0
-    ago = [f"{duration(latest - one.at)} ago" for one in measured]
-    labels = [ago[0], "now"] if len(measured) > 1 else ["", "now"]
+def plots(measured: Sequence[Measured], now: float) -> Load:
+    """Plots of these measurements, up to now: where it did not run, nothing is drawn."""
+    until = math.ceil(now / PACE_S) * PACE_S
+    axis = Timeline(until - WINDOW_S, until, [one.at - PACE_S / 2 for one in measured], PACE_S)
     return Load(
         memory=plot(
             "Memory",
-            "MiB",
-            [Series("memory", [one.memory_bytes / MIB for one in measured] or [None])],
-            x_labels=labels,
-            show=lambda value: f"{value:.4g}",
-            says_of=lambda index: f"{ago[index]}: {size(measured[index].memory_bytes)}",
+            "",
+            [Series("memory", [one.memory_bytes for one in measured])],
+            axis,
+            show=size,
+            says_of=lambda index: size(measured[index].memory_bytes),
+            kilo=1024,
         ),
         cpu=plot(
             "CPU",
             "percent of one core",
-            [Series("CPU", [one.cpu_percent for one in measured] or [None])],
-            x_labels=labels,
-            show=lambda value: f"{value:.3g}",
-            says_of=lambda index: f"{ago[index]}: {measured[index].cpu_percent:.3g} %",
+            [Series("CPU", [one.cpu_percent for one in measured])],
+            axis,
+            show=count,
+            says_of=lambda index: f"{measured[index].cpu_percent:.3g} %",
         ),
     )
 

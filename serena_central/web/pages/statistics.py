@@ -9,7 +9,8 @@ from serena_central.core.words import counted
 from serena_central.store.query_results import DayTotal, ToolStatistics
 from serena_central.web.pages.listing import Option
 from serena_central.web.pages.page import Page, Section, Visit, link
-from serena_central.web.pages.plot import Plot, Series, plot
+from serena_central.web.pages.plot import Plot, Series, Timeline, plot
+from serena_central.web.pages.rendering import count
 
 PATH = "/statistics"
 
@@ -88,7 +89,9 @@ async def totals(visit: Visit) -> Totals:
 
 def totalled(days: Sequence[DayTotal], now: float) -> Totals:
     """All days on record, and a plot of the newest. Days are UTC's."""
-    shown = [time.strftime("%Y-%m-%d", time.gmtime(now - back * DAY_S)) for back in reversed(range(DAYS))]
+    today = now // DAY_S * DAY_S
+    starts = [today - back * DAY_S for back in reversed(range(DAYS))]
+    shown = [time.strftime("%Y-%m-%d", time.gmtime(start)) for start in starts]
     by_day = {one.day: one for one in days}
     found = [by_day.get(day) or DayTotal(day=day, calls=0, errors=0, answer_chars=0) for day in shown]
 
@@ -104,11 +107,9 @@ def totalled(days: Sequence[DayTotal], now: float) -> Totals:
                 Series("calls", [one.calls for one in found], "bars"),
                 Series("failed", [one.errors for one in found], "bars"),
             ],
-            x_labels=[shown[0], "today"],
-            show=lambda value: f"{value:,g}",
-            says_of=lambda index: (
-                f"{shown[index]}: {counted(found[index].calls, 'call')}, {found[index].errors:,} failed"
-            ),
+            Timeline(today - (DAYS - 1) * DAY_S, today + DAY_S, starts, DAY_S),
+            show=count,
+            says_of=lambda index: f"{counted(found[index].calls, 'call')}, {found[index].errors:,} failed",
         ),
     )
 

@@ -28,7 +28,7 @@ from serena_central.tools.families import CATALOGUE
 from serena_central.web.pages import about, connect, settings, statistics, tool, tools
 from serena_central.web.pages.listing import Option
 from serena_central.web.pages.page import Visit
-from serena_central.web.pages.plot import Series, plot
+from serena_central.web.pages.plot import Series, Timeline, plot
 from tests.support.central import running_parts
 
 pytestmark = pytest.mark.anyio
@@ -54,11 +54,13 @@ def visit(central: Application, path: Mapping[str, str] = {}, **query: str) -> V
 def calls_per_day(calls: int, errors: int, says: str) -> Any:
     """The plot of thirty days, of which only the last has calls."""
     quiet = [0] * (statistics.DAYS - 1)
+    day_s, today = 86_400, 1_789_948_800.0
+    starts = [today - back * day_s for back in reversed(range(statistics.DAYS))]
     return plot(
         "Calls",
         "per day (UTC)",
         [Series("calls", [*quiet, calls], "bars"), Series("failed", [*quiet, errors], "bars")],
-        x_labels=["2026-08-23", "today"],
+        Timeline(starts[0], today + day_s, starts, day_s),
         show=lambda value: f"{value:g}",
         says_of=lambda _index: says,
     )
@@ -98,7 +100,7 @@ async def test_calls_of_the_window_by_tool_and_all_calls_by_the_day(central: App
         errors=1,
         chars=1000,
         since="2026-09-21",
-        by_day=calls_per_day(4, 1, "2026-09-21: 4 calls, 1 failed"),
+        by_day=calls_per_day(4, 1, "4 calls, 1 failed"),
     )
 
 

@@ -98,7 +98,7 @@ async def test_a_server_in_the_table_and_on_its_page(central: Application, box: 
         (1, "disconnected", "connecting", "lease asked"),
     ]
     measured = box.pool.history(shown.key).measured
-    assert await server.load(visit(central, box, at)) == server.plots(list(measured))
+    assert await server.load(visit(central, box, at)) == server.plots(list(measured), NOW)
     assert measured[-1].memory_bytes > 1_000_000
 
 
@@ -143,10 +143,18 @@ async def test_a_server_that_nobody_knows_has_no_page(central: Application, box:
 
 
 def test_plots_of_nothing_and_of_little_say_so() -> None:
-    assert server.plots([]).memory.empty
-    one = server.plots([Measured(1.0, 3 << 20, 50.0)])
-    assert one.memory.says == "Memory (MiB): now memory 3; at most 3"
-    assert one.cpu.says == "CPU (percent of one core): now CPU 50; at most 50"
+    assert server.plots([], NOW).memory.empty
+    one = server.plots([Measured(NOW - 60, 3 << 20, 50.0)], NOW)
+    assert one.memory.says == "Memory: newest memory 3 MiB; at most 3 MiB"
+    assert one.cpu.says == "CPU (percent of one core): newest CPU 50; at most 50"
+
+
+def test_the_minutes_that_a_server_was_stopped_are_a_gap_in_its_plots() -> None:
+    ran = [*range(600, 300, -5), *range(60, 0, -5)]
+    shown = server.plots([Measured(NOW - ago, 3 << 20, 50.0) for ago in ran], NOW)
+    assert shown.memory.lines[0].path.count("M") == 2
+    before, after = (mark.x for mark in shown.memory.marks[59:61])
+    assert after - before == pytest.approx(500 * 245 / 900, abs=1)
 
 
 async def test_long_tables_come_in_pages_that_keep_the_filters(central: Application, box: PoolBox) -> None:
