@@ -26,8 +26,9 @@ from serena_central.lsp.catalogue import ServerSpec, Untrusted
 from serena_central.lsp.go_binary import module_version
 from serena_central.lsp.handshake import merged
 from serena_central.lsp.installers.record import installation_in
+from serena_central.lsp.memory_limits import jobs, limiting
 from serena_central.lsp.restriction import SHIMS, environment, restriction, without
-from serena_central.processes.environment import outside
+from serena_central.processes.environment import inherited, outside
 
 _PROGRAM = re.compile(r"\{bin:([^}]+)\}")
 RELAY = Path(__file__).with_name("relay.py")
@@ -103,7 +104,8 @@ def locate(
             raise ServerNotInstalled(spec.name, ", ".join(spec.languages), spec.how_to_get)
         found[name] = one
     programs = {name: one.program for name, one in found.items()}
-    values = _values(spec, root, places, programs.values()) | {"memory_mb": str(memory_mb)}
+    values = _values(spec, root, places, programs.values(), memory_mb)
+    env |= limiting(spec.launch.runtime, memory_mb, inherited() | env)
     env |= {name: value for one in found.values() for name, value in one.env.items()}
     words = [*without(spec.launch.command, how.without_args), *how.args]
     command = [_fill(part, programs, values) for part in words]
@@ -232,7 +234,9 @@ def _distribution_version(spec: ServerSpec) -> str:
     return ""
 
 
-def _values(spec: ServerSpec, root: Path, places: Places, programs: Iterable[str]) -> dict[str, str]:
+def _values(
+    spec: ServerSpec, root: Path, places: Places, programs: Iterable[str], memory_mb: int
+) -> dict[str, str]:
     own = hashlib.blake2b(os.fsencode(root), digest_size=8).hexdigest()
     inside = (folder for program in programs for folder in Path(program).resolve().parents)
     modules = next((folder for folder in inside if folder.name == "node_modules"), root / "node_modules")
@@ -242,6 +246,8 @@ def _values(spec: ServerSpec, root: Path, places: Places, programs: Iterable[str
         "tsdk": str(modules / "typescript" / "lib"),
         "cache": str(places.cache / spec.name / own),
         "cpus": str(os.cpu_count() or 1),
+        "jobs": str(jobs(os.cpu_count() or 1, memory_mb)),
+        "memory_mb": str(memory_mb),
         "shims": str(SHIMS),
         "cargo_home": os.environ.get("CARGO_HOME") or str(Path.home() / ".cargo"),
     }

@@ -1,10 +1,10 @@
 """The schema of the catalogue: everything in which languages and language servers differ, as data.
 
 Placeholders in `launch` and `initialization_options` are filled by `locate`: `{bin:NAME}` a program's path, `{root}`
-the server's root, `{cache}` a folder of its own for that root, `{cpus}` how many CPUs it may use, `{modules}` the
-`node_modules` that the program lies in, `{tsdk}` the TypeScript 5 library in there, `{shims}` programs of ours that
-stand in for others where a project is not trusted, `{cargo_home}` the user's CARGO_HOME, `{memory_mb}` what the server
-may use of the memory budget.
+the server's root, `{cache}` a folder of its own for that root, `{cpus}` how many CPUs it may use, `{jobs}` how many of
+those its memory is enough for, `{modules}` the `node_modules` that the program lies in, `{tsdk}` the TypeScript 5
+library in there, `{shims}` programs of ours that stand in for others where a project is not trusted, `{cargo_home}` the
+user's CARGO_HOME, `{memory_mb}` what the server may use of the memory budget.
 """
 
 import re
@@ -45,6 +45,8 @@ Executed = Literal[
 whatever else runs while code is compiled; its build tool and build scripts; configuration that is code; a toolchain
 that it chooses or has fetched; programs that its configuration names; or something that has not been examined."""
 
+Runtime = Literal["", "go", "node", "jvm"]
+"""What executes a server, and takes a limit on its memory from the environment (`memory_limits`)."""
 
 _EXECUTED: dict[Executed, str] = {
     "interpreter": "an interpreter",
@@ -102,6 +104,7 @@ class Launching(CatalogueStruct, frozen=True):
 
     command: tuple[str, ...] = ()
     env: dict[str, str] = {}
+    runtime: Runtime = ""
     native: str = ""
     """A file beside the npm package, from `node_modules`: run in place of the package's script, which would only wait
     for it. `{os}` and `{arch}` are Node's names."""

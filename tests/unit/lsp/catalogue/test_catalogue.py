@@ -136,7 +136,7 @@ def test_a_servers_entry_is_complete(name: str) -> None:
     assert 0 < readiness.grace_s <= readiness.cap_s <= 120
     re.compile(readiness.pattern)
     texts = json.dumps([*spec.launch.command, spec.launch.env, spec.initialization_options])
-    assert set(PLACEHOLDERS.findall(texts)) <= {"bin", "root", "cache", "cpus", "modules", "tsdk"}
+    assert set(PLACEHOLDERS.findall(texts)) <= {"bin", "root", "cache", "cpus", "jobs", "modules", "tsdk"}
 
 
 @pytest.mark.parametrize("name", catalogue().servers)
