@@ -6,7 +6,7 @@ kept. The index knows no server and no clock: `indexing/` fills it.
 """
 
 from collections.abc import Collection, Iterable, Iterator
-from itertools import chain, islice
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
@@ -14,19 +14,17 @@ import msgspec
 from serena_central.core.lru import Lru
 from serena_central.core.pacing import paced
 from serena_central.files.stamp import Stamp
+from serena_central.symbols.name_table import NameTable
 from serena_central.symbols.name_text import NAMES_PER_TEXT, NameText
 from serena_central.symbols.namepath import Pattern, Reading
 from serena_central.symbols.symbol import FileSymbols, Symbol
 from serena_central.symbols.syntax.messages import Packed
 
-DECODED_FILES = 2048
-"""Files whose symbols stay decoded: what agents ask again and again; at most about 20 MB."""
+DECODED_SYMBOLS = 100_000
+"""Of files that stay decoded: what agents ask again and again; some 30 MB."""
 
 FILES_LOOKED_AT = 1_000
 """Of those that define one name, to show some of them: 2 ms."""
-
-FEW_FILES = 16
-"""Of a name that so many files have they are a tuple, which takes a quarter of the memory."""
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(FileSymbols)
@@ -104,14 +102,11 @@ class SymbolIndex:
 
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
-        self._file_of_name: dict[str, str] = {}
-        """Names that one file has, as most have."""
-        self._files_of_name: dict[str, tuple[str, ...] | dict[str, None]] = {}
-        """Names that several have. Collections of strings alone, however large, cost the garbage collector nothing."""
+        self._names = NameTable()
         self._name_text = NameText()
         self._unmapped: dict[str, bytes] = {}
         """Restored files whose names are not mapped yet → those names. They are searched as they are."""
-        self._decoded: Lru[str, FileSymbols] = Lru(DECODED_FILES)
+        self._decoded: Lru[str, FileSymbols] = Lru(max_size=DECODED_SYMBOLS, size_of=lambda file: len(file.symbols) + 1)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -153,43 +148,26 @@ class SymbolIndex:
         return bool(self._unmapped)
 
     def _add_names(self, path: str, names: set[str]) -> None:
-        # Names by the set, not one by one: a restart takes over millions.
-        several = self._files_of_name.keys() & names
-        for name in several:
-            self._files_of_name[name] = _with(self._files_of_name[name], path)
-        names = names - several
-        second = self._file_of_name.keys() & names
-        for name in second:
-            self._files_of_name[name] = self._file_of_name.pop(name), path
-        new = names - second
-        self._file_of_name.update(dict.fromkeys(new, path))
-        self._name_text.add(new)
-        if len(self._name_text) > 2 * (len(self._file_of_name) + len(self._files_of_name)) + NAMES_PER_TEXT:
-            self._name_text = NameText()  # most of it is gone
-            self._name_text.add(self.names())
+        self._name_text.add(self._names.add(path, names))
+        if len(self._name_text) > 2 * len(self._names) + NAMES_PER_TEXT:
+            names = set(self.names())  # most of the text is gone
+            self._name_text = NameText()
+            self._name_text.add(names)
 
     def drop(self, path: str) -> None:
         """Forgets a file; nothing happens if it isn't known."""
         if path not in self._entries:
             return
-        mapped = self._unmapped.pop(path, None) is None
-        for name in names_in(self._entries[path].blob) if mapped else ():
-            several = self._files_of_name.get(name)
-            if several is None:
-                del self._file_of_name[name]
-                continue
-            left = self._files_of_name[name] = _without(several, path)
-            if len(left) == 1:
-                del self._files_of_name[name]
-                self._file_of_name[name] = next(iter(left))
+        if self._unmapped.pop(path, None) is None:
+            self._names.drop(path, names_in(self._entries[path].blob))
         del self._entries[path]
         self._decoded.discard(path)
 
     def clear(self) -> None:
         """Forgets all files."""
-        for known in (self._entries, self._file_of_name, self._files_of_name, self._unmapped, self._decoded):
+        for known in (self._entries, self._unmapped, self._decoded):
             known.clear()
-        self._name_text = NameText()
+        self._names, self._name_text = NameTable(), NameText()
 
     def file(self, path: str) -> FileSymbols:
         """The symbols of an indexed file. Raises KeyError for any other."""
@@ -257,9 +235,7 @@ class SymbolIndex:
         """Some symbols of exactly this name: first those `within` a file or folder, and in files that hold another name
         too. Decodes `most` files, however many have it."""
         held = holding.encode("utf-8", "surrogatepass")
-        paths = list(islice(self._files_of_name.get(name, ()), FILES_LOOKED_AT))
-        if name in self._file_of_name:
-            paths.append(self._file_of_name[name])
+        paths = list(islice(self._names.files(name), FILES_LOOKED_AT))
         paths.sort(key=lambda path: (not lies_within(path, within), held not in self._entries[path].blob, path))
         hits: list[Hit] = []
         for path in paths[:most]:
@@ -272,8 +248,8 @@ class SymbolIndex:
         return self._files_of({name}, None)
 
     def names(self) -> Iterator[str]:
-        """Every name that some symbol has, as far as they are mapped."""
-        return chain(self._files_of_name, self._file_of_name)
+        """Every name that some symbol has, as far as they are mapped; some perhaps several times."""
+        return (name for name in self._name_text if name in self._names)
 
     def _names_for(self, reading: Reading, within: str | None) -> set[str]:
         """The names that a symbol must have one of."""
@@ -281,8 +257,7 @@ class SymbolIndex:
             return reading.names
         if within is not None and within in self._entries:
             return {symbol.name for symbol in self.file(within).symbols if reading.last.name in symbol.name}
-        held = self._name_text.containing(reading.last.name)
-        return {name for name in held if name in self._file_of_name or name in self._files_of_name}
+        return self._names.defined(self._name_text.containing(reading.last.name))
 
     def _files_of(self, names: set[str], within: str | None) -> set[str]:
         if within is not None and within in self._entries:
@@ -290,23 +265,5 @@ class SymbolIndex:
         needles = [b"\0%b\0" % name.encode("utf-8", "surrogatepass") for name in names if self._unmapped]
         paths = {path for path, held in self._unmapped.items() if any(needle in held for needle in needles)}
         for name in names:
-            paths.update(self._files_of_name.get(name, ()))
-            if name in self._file_of_name:
-                paths.add(self._file_of_name[name])
+            paths.update(self._names.files(name))
         return paths if within is None else {path for path in paths if path.startswith(within + "/")}
-
-
-def _with(paths: tuple[str, ...] | dict[str, None], path: str) -> tuple[str, ...] | dict[str, None]:
-    if isinstance(paths, tuple):
-        if len(paths) < FEW_FILES:
-            return (*paths, path)
-        paths = dict.fromkeys(paths)
-    paths[path] = None
-    return paths
-
-
-def _without(paths: tuple[str, ...] | dict[str, None], path: str) -> tuple[str, ...] | dict[str, None]:
-    if isinstance(paths, tuple):
-        return tuple(one for one in paths if one != path)
-    del paths[path]
-    return paths

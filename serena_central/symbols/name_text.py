@@ -25,6 +25,12 @@ class NameText:
             self._texts.append(_END.join([*self._new[:NAMES_PER_TEXT], ""]))
             del self._new[:NAMES_PER_TEXT]
 
+    def __iter__(self) -> Iterator[str]:
+        """Names in the order in which they came."""
+        for text in self._texts:
+            yield from text.split(_END)[:-1]
+        yield from self._new
+
     def containing(self, part: str) -> Iterator[str]:
         """Names that a part occurs in; some perhaps several times."""
         if _END in part:

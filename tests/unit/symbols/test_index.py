@@ -6,7 +6,8 @@ import pytest
 from serena_central.core.text import Position, Range
 from serena_central.files.stamp import Stamp
 from serena_central.lsp.answers import DocumentSymbol, SymbolKind
-from serena_central.symbols.index import DECODED_FILES, SymbolIndex, names_in, packed
+from serena_central.symbols import index as index_module
+from serena_central.symbols.index import SymbolIndex, names_in, packed
 from serena_central.symbols.namepath import parse_pattern
 from serena_central.symbols.symbol import FileSymbols, flatten
 
@@ -89,10 +90,11 @@ def test_a_file_that_is_put_again_forgets_its_old_names() -> None:
     assert found(index, "New") == ["x.py:New"]
 
 
-def test_more_files_than_stay_decoded_are_all_answered() -> None:
-    index = filled(**{f"f{number}.py": FILE for number in range(DECODED_FILES + 10)})
-    assert len(found(index, "/Shop")) == DECODED_FILES + 10
-    assert len(found(index, "/Shop")) == DECODED_FILES + 10
+def test_more_symbols_than_stay_decoded_are_all_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_module, "DECODED_SYMBOLS", 3 * len(FILE.symbols))
+    index = filled(**{f"f{number}.py": FILE for number in range(10)})
+    assert len(found(index, "/Shop")) == 10
+    assert len(found(index, "/Shop")) == 10
 
 
 def test_entries_survive_the_cache() -> None:

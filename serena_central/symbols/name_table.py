@@ -1,0 +1,128 @@
+"""NameTable: which files define a name, for millions of names, in twelve bytes for each file of each name.
+
+A hash table of records, a name's hash and a file's number, in buckets that are searched as bytes. It grows by a bucket
+at a time (linear hashing), so that no addition takes long. Names whose 64-bit hashes are equal count as one: whether a
+file really has a name, its symbols tell.
+"""
+
+import struct
+from collections.abc import Iterable, Iterator
+
+_HASH = struct.Struct("<q")
+_FILE = struct.Struct("<I")
+_RECORD = _HASH.size + _FILE.size
+
+PER_BUCKET = 64
+"""Records of a bucket on average: a search through them takes a fraction of a microsecond."""
+
+
+class NameTable:
+    """Belongs to one thread. What it holds is nothing that the garbage collector looks at, but for the buckets."""
+
+    def __init__(self) -> None:
+        self._buckets = [bytearray()]
+        self._round = 1
+        """Buckets when this round of splits began, a power of two."""
+        self._split = 0
+        """The bucket that is split next."""
+        self._records = 0
+        self._names = 0
+        self._paths: list[str] = []
+        """By the files' numbers; "" for a number that is free."""
+        self._numbers: dict[str, int] = {}
+        self._free: list[int] = []
+
+    def __len__(self) -> int:
+        """Names that some file defines."""
+        return self._names
+
+    def __contains__(self, name: str) -> bool:
+        number = hash(name)
+        return _next(self._buckets[self._place(number)], _HASH.pack(number)) >= 0
+
+    def add(self, path: str, names: Iterable[str]) -> list[str]:
+        """Takes note that a file, which is not known yet, defines these names, each given once; those that no other
+        file does."""
+        file, new = self._number(path), list[str]()
+        # Millions of names at a restart: everything here counts.
+        buckets, split, low, high = self._buckets, self._split, self._round - 1, 2 * self._round - 1
+        count, pack = 0, _HASH.pack
+        for count, name in enumerate(names, 1):  # noqa: B007
+            number = hash(name)
+            key = pack(number)
+            place = number & low
+            bucket = buckets[place if place >= split else number & high]
+            at = bucket.find(key)
+            if at < 0 or (at % _RECORD and _next(bucket, key, at + 1) < 0):
+                new.append(name)
+            bucket += key + file
+        self._records += count
+        self._names += len(new)
+        while self._records > PER_BUCKET * len(buckets):
+            self._grow()
+        return new
+
+    def drop(self, path: str, names: Iterable[str]) -> None:
+        """Forgets a file that was added with these names."""
+        number = self._numbers.pop(path)
+        self._paths[number] = ""
+        self._free.append(number)
+        file = _FILE.pack(number)
+        for name in names:
+            key = _HASH.pack(hash(name))
+            bucket = self._buckets[self._place(hash(name))]
+            at = _next(bucket, key + file)
+            if at < 0:
+                continue  # it was added without this name
+            bucket[at : at + _RECORD] = bucket[-_RECORD:]
+            del bucket[-_RECORD:]
+            self._records -= 1
+            self._names -= _next(bucket, key) < 0
+
+    def files(self, name: str) -> Iterator[str]:
+        """Paths of the files that define a name. It must not change meanwhile."""
+        key = _HASH.pack(hash(name))
+        bucket = self._buckets[self._place(hash(name))]
+        at = _next(bucket, key)
+        while at >= 0:
+            (number,) = _FILE.unpack_from(bucket, at + _HASH.size)
+            yield self._paths[number]
+            at = _next(bucket, key, at + _RECORD)
+
+    def defined(self, names: Iterable[str]) -> set[str]:
+        """Those of the names that some file defines, each once."""
+        return {name for name in names if name in self}
+
+    def _number(self, path: str) -> bytes:
+        if self._free:
+            number = self._free.pop()
+            self._paths[number] = path
+        else:
+            number = len(self._paths)
+            self._paths.append(path)
+        self._numbers[path] = number
+        return _FILE.pack(number)
+
+    def _place(self, number: int) -> int:
+        place = number & (self._round - 1)
+        return place if place >= self._split else number & (2 * self._round - 1)
+
+    def _grow(self) -> None:
+        """Divides the records of one bucket between it and a new one, by the next bit of their hashes."""
+        old, kept, moved = self._buckets[self._split], bytearray(), bytearray()
+        for at in range(0, len(old), _RECORD):
+            (number,) = _HASH.unpack_from(old, at)
+            (moved if number & self._round else kept).extend(old[at : at + _RECORD])
+        self._buckets[self._split] = kept
+        self._buckets.append(moved)
+        self._split += 1
+        if self._split == self._round:
+            self._round, self._split = 2 * self._round, 0
+
+
+def _next(bucket: bytearray, key: bytes, start: int = 0) -> int:
+    """Where the next record begins that begins so, -1 if none does."""
+    at = bucket.find(key, start)
+    while at >= 0 and at % _RECORD:
+        at = bucket.find(key, at + 1)
+    return at
