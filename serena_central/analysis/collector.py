@@ -20,6 +20,7 @@ from serena_central.analysis.reference_queries import Asked, UsesAnswer, uses_of
 from serena_central.analysis.uncertain_places import Doubtful, UncertainPlaces
 from serena_central.analysis.word_index import Surroundings, state_of
 from serena_central.core.errors import LanguageServerError, ServerNotInstalled
+from serena_central.core.pacing import paced
 from serena_central.core.progress import report
 from serena_central.core.text import Position
 from serena_central.core.words import counted
@@ -93,7 +94,7 @@ class Collector:
             state = await state_of(self._project)
             collected = await self._as_before(question, state)
             if collected is None:
-                hits = [hit for file, symbols in sorted(files.items()) for hit in chosen(symbols, file, kinds)]
+                hits = [hit async for file in paced(sorted(files)) for hit in chosen(files[file], file, kinds)]
                 code = sorted(file for file in files if self._project.languages.is_code(file))
                 collected, lasting = await self._anew(hits, code, within=within, until=until)
                 if lasting and state is not None and state == await state_of(self._project):

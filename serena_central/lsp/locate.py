@@ -234,9 +234,7 @@ def _distribution_version(spec: ServerSpec) -> str:
     return ""
 
 
-def _values(
-    spec: ServerSpec, root: Path, places: Places, programs: Iterable[str], memory_mb: int
-) -> dict[str, str]:
+def _values(spec: ServerSpec, root: Path, places: Places, programs: Iterable[str], memory_mb: int) -> dict[str, str]:
     own = hashlib.blake2b(os.fsencode(root), digest_size=8).hexdigest()
     inside = (folder for program in programs for folder in Path(program).resolve().parents)
     modules = next((folder for folder in inside if folder.name == "node_modules"), root / "node_modules")

@@ -44,7 +44,7 @@ from serena_central.projects.warming.project_warm_up import Warmed, warm
 from serena_central.store.index_cache import IndexCache
 from serena_central.symbols.bodies import below, body_hashes
 from serena_central.symbols.finder import Finder, Found
-from serena_central.symbols.index import Hit, SymbolIndex
+from serena_central.symbols.index import Hit, IndexedFiles, SymbolIndex
 from serena_central.symbols.indexing.incompleteness import PATIENT_S, Incompleteness
 from serena_central.symbols.indexing.indexer import Indexer
 from serena_central.symbols.indexing.policy import IndexingPolicy
@@ -314,20 +314,12 @@ class Project:
 
     async def symbols_of(
         self, paths: Sequence[str], *, most_s: float = math.inf
-    ) -> tuple[dict[str, FileSymbols], list[Incompleteness]]:
+    ) -> tuple[IndexedFiles, list[Incompleteness]]:
         """Symbols per root-relative file, for those that could be had in time; and what could not."""
-        until = anyio.current_time() + most_s
-        for _ in range(ATTEMPTS):
-            gaps = await self.indexer.ensure(paths, most_s=until - anyio.current_time())
-            known = [path for path in paths if path in self.index]
-            files = {path: self.index.file(path) async for path in paced(known) if path in self.index}
-            if len(files) == len(known):
-                return files, gaps
-            # Some changed while others had their turn: they are asked about again.
-        gaps = await self.indexer.ensure(paths, most_s=until - anyio.current_time())
-        return {path: self.index.file(path) for path in paths if path in self.index}, gaps
+        gaps = await self.indexer.ensure(paths, most_s=most_s)
+        return self.index.files(paths), gaps
 
-    async def overview(self, path: str) -> tuple[dict[str, FileSymbols], list[Incompleteness]]:
+    async def overview(self, path: str) -> tuple[IndexedFiles, list[Incompleteness]]:
         """Symbols of a file, or of every file below a folder.
 
         Raises:

@@ -5,7 +5,7 @@ them over without decoding any. A name leads to its files; the few that fit are 
 kept. The index knows no server and no clock: `indexing/` fills it.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
@@ -53,6 +53,20 @@ class _NamedSymbols(msgspec.Struct, frozen=True, gc=False):
 _name_decoder = msgspec.msgpack.Decoder(_NamedSymbols)
 
 
+class _Kind(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The beginning of a `Symbol`, by another name."""
+
+    name: msgspec.Raw
+    kind: int
+
+
+class _KindSymbols(msgspec.Struct, frozen=True, gc=False):
+    symbols: tuple[_Kind, ...]
+
+
+_kind_decoder = msgspec.msgpack.Decoder(_KindSymbols)
+
+
 class _Cut(msgspec.Struct, frozen=True, gc=False):
     """What else a `FileSymbols` says."""
 
@@ -95,6 +109,42 @@ class Hit(NamedTuple):
 def lies_within(path: str, within: str | None) -> bool:
     """Whether a file is this one or lies in this folder; everything lies within None."""
     return within is None or path == within or path.startswith(within + "/")
+
+
+_EMPTY = frozenset(_encoder.encode(FileSymbols((), cut)) for cut in (False, True))
+
+
+class IndexedFiles(Mapping[str, FileSymbols]):
+    """The symbols of some files as they were at one moment, decoded when they are asked for: those of 50,000 files take
+    half a gigabyte."""
+
+    def __init__(self, index: "SymbolIndex", entries: Mapping[str, Entry]) -> None:
+        self._index = index
+        self._entries = entries
+
+    def __getitem__(self, path: str) -> FileSymbols:
+        return self._index.decoded(path, self._entries[path])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._entries
+
+    async def counts(self, is_wanted: Callable[[int], bool]) -> dict[str, int]:
+        """How many symbols of such kinds each file has that has some."""
+        found: dict[str, int] = {}
+        async for path, entry in paced(list(self._entries.items())):
+            if number := sum(is_wanted(symbol.kind) for symbol in _kind_decoder.decode(entry.blob).symbols):
+                found[path] = number
+        return found
+
+    def filled(self) -> list[str]:
+        """Files with symbols; decodes none."""
+        return [path for path, entry in self._entries.items() if entry.blob not in _EMPTY]
 
 
 class SymbolIndex:
@@ -171,12 +221,20 @@ class SymbolIndex:
 
     def file(self, path: str) -> FileSymbols:
         """The symbols of an indexed file. Raises KeyError for any other."""
+        return self.decoded(path, self._entries[path])
+
+    def files(self, paths: Iterable[str]) -> IndexedFiles:
+        """Those of the files that are indexed, as they are now."""
+        return IndexedFiles(self, {path: entry for path in paths if (entry := self._entries.get(path)) is not None})
+
+    def decoded(self, path: str, entry: Entry) -> FileSymbols:
+        """The symbols that a file has, or had in an entry of before."""
+        if self._entries.get(path) is not entry:
+            return _decoder.decode(entry.blob)
         known = self._decoded.get(path)
-        if known is not None:
-            return known
-        file = _decoder.decode(self._entries[path].blob)
-        self._decoded[path] = file
-        return file
+        if known is None:
+            known = self._decoded[path] = _decoder.decode(entry.blob)
+        return known
 
     def is_cut(self, path: str) -> bool:
         """Whether symbols of an indexed file are left out, for being nested too deeply."""

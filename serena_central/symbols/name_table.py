@@ -21,7 +21,7 @@ class NameTable:
 
     def __init__(self) -> None:
         self._buckets = [bytearray()]
-        self._round = 1
+        self._round: int = 1
         """Buckets when this round of splits began, a power of two."""
         self._split = 0
         """The bucket that is split next."""

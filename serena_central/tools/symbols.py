@@ -1,8 +1,10 @@
 """Tools that read symbols: overviews, definitions, implementations, and a summary of one symbol."""
 
 import time
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate, islice
 from typing import Annotated, Any
 
 import anyio
@@ -102,24 +104,23 @@ async def get_symbols_overview(
             Form("as counts per kind", lambda: Counter(kind_name(file.symbols[p].kind) for p in file.children(-1))),
             narrow="Use find_symbol with depth=1 for one symbol.",
         )
-    filled = {path: file for path, file in files.items() if file.symbols}
+    filled = files.filled()
     if not filled:
         await note_data(call, target, relative_path)
     return _per_file(
         call,
         filled,
-        overview,
-        Form("without nested symbols", lambda: {path: _overview(file, -1, 0) for path, file in filled.items()}),
+        lambda path: overview(path, files[path]),
+        Form("without nested symbols", lambda: {path: _overview(files[path], -1, 0) for path in filled}),
     )
 
 
 def _per_file(
     call: ToolCall,
-    files: Mapping[str, FileSymbols],
-    build: Callable[[str, FileSymbols], Any],
+    paths: Sequence[str],
+    build: Callable[[str], Any],
     *shorter: Form,
 ) -> Listing:
-    paths = list(files)
     shortest = min(map(len, paths), default=0) + FILE_CHARS
     at_least = sum(map(len, paths)) + FILE_CHARS * len(paths)
     return Listing(
@@ -127,7 +128,7 @@ def _per_file(
         total=len(paths),
         window=call.page.window(len(paths), shortest),
         noun="file",
-        build=lambda first, last: {path: build(path, files[path]) for path in paths[first:last]},
+        build=lambda first, last: {path: build(path) for path in paths[first:last]},
         narrow="Pass a smaller folder or one file.",
         per_file=dict.fromkeys(paths, 1),
         shorter=shorter if at_least <= call.page.chars else (),
@@ -362,20 +363,33 @@ async def find_all_symbols(
     files, gaps = await target.overview(relative_path)
     note_gaps(call, gaps)
     note_tree(call, target)
-    names = [
-        (path, file.name_path(place))
-        for path, file in files.items()
-        for place, symbol in enumerate(file.symbols)
-        if is_wanted(symbol.kind, include, frozenset())
-    ]
-    if not names and not target.named_file(relative_path):
+
+    def wanted(kind: int) -> bool:
+        return is_wanted(kind, include, frozenset())
+
+    counts = await files.counts(wanted)
+    paths, ends = list(counts), list(accumulate(counts.values()))
+    if not counts and not target.named_file(relative_path):
         await note_data(call, target, relative_path)
+
+    def build(first: int, last: int) -> dict[str, list[str]]:
+        at = bisect_right(ends, first)  # the file of the first one
+        names = (
+            (path, files[path].name_path(place))
+            for path in paths[at:]
+            for place, symbol in enumerate(files[path].symbols)
+            if wanted(symbol.kind)
+        )
+        before = ends[at - 1] if at else 0
+        return per_file(islice(names, first - before, last - before))
+
+    total = ends[-1] if ends else 0
     return Listing(
         page=call.page,
-        total=len(names),
-        window=call.page.window(len(names), NAME_CHARS),
+        total=total,
+        window=call.page.window(total, NAME_CHARS),
         noun="symbol",
-        build=lambda first, last: per_file(names[first:last]),
+        build=build,
         narrow="Pass a smaller folder, one file or include_kinds.",
-        per_file=Counter(path for path, _ in names),
+        per_file=counts,
     )

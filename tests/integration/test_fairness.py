@@ -75,9 +75,9 @@ class Turns:
     def spied(self, monkeypatch: pytest.MonkeyPatch, part: Any, name: str) -> None:
         asked = getattr(part, name)
 
-        def ask(path: str) -> Any:
+        def ask(path: str, *more: Any) -> Any:
             self.at.setdefault(name, []).append(self.count)
-            return asked(path)
+            return asked(path, *more)
 
         monkeypatch.setattr(part, name, ask)
 
@@ -134,8 +134,13 @@ async def test_others_run_while_symbols_of_many_files_are_decoded(
             assert len((await project.find("same")).hits) == FILES
             assert turns.apart == {"file": FILES}
             turns.at.clear()
-            assert len((await project.overview("."))[0]) == FILES + 1
-            assert turns.apart == {"file": FILES + 1}
+            turns.spied(monkeypatch, project.index, "decoded")
+            overview, _ = await project.overview(".")
+            assert len(overview) == FILES + 1
+            assert turns.at == {}  # until they are shown
+            assert overview["a.py"].name_path(0) == "other"
+            assert await overview.counts(lambda _kind: True) == dict.fromkeys(overview, 1)
+            assert turns.apart == {"decoded": 1}
 
 
 @pytest.mark.usefixtures("no_slice")
