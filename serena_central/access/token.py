@@ -45,6 +45,10 @@ class Token:
         """The value of an `Authorization` header for a client of this user."""
         return f"Bearer {self._secret.decode('ascii')}"
 
+    def derived(self, purpose: str) -> bytes:
+        """A key of 32 bytes for something else, the same after a restart; it says nothing about the token."""
+        return hmac.digest(self._secret, purpose.encode(), "sha256")
+
     def __repr__(self) -> str:
         return f"Token(credential={self.credential!r})"
 

@@ -48,6 +48,7 @@ from serena_central.files.watch import Watches
 from serena_central.lsp.installers.auto import AutoInstaller
 from serena_central.mcp_server.adapter import Adapter
 from serena_central.mcp_server.endpoint import McpEndpoint
+from serena_central.mcp_server.offered import Prompts, Resources
 from serena_central.mcp_server.transports import HandshakeTransports
 from serena_central.mcp_server.trust_questions import TrustQuestions
 from serena_central.pool.pool import LanguageServerPool
@@ -119,9 +120,12 @@ def build(
     stop: Callable[[], None],
     applier: Applier | None = None,
     catalogue: Catalogue = CATALOGUE,
+    resources: Resources | None = None,
+    prompts: Prompts | None = None,
 ) -> Application:
     """Builds the server. `stop` starts its shutdown when /api is asked for it, and must return at once.
-    `applier` writes the edits (tests pass one that crashes half-way); `catalogue` holds the tools.
+    `applier` writes the edits (tests pass one that crashes half-way); `catalogue` holds the tools. `resources` and
+    `prompts` are what MCP clients are offered in place of the server's own.
 
     Raises:
         ConfigError: the settings can't be used together, or the token's file is not safe.
@@ -136,7 +140,7 @@ def build(
     services = _services(runs, base, projects, catalogue)
     _warming_on_start(runs, services)
     caller = ToolCaller(services, record=base.store.writer.put, idempotency=projects.idempotency)
-    endpoint = _mcp(runs, services, caller)
+    endpoint = _mcp(runs, services, caller, token, resources, prompts)
     return _faces(runs, services, caller, endpoint, token, stop)
 
 
@@ -243,11 +247,26 @@ def _warming_on_start(runs: list[Run], services: Services) -> None:
     runs.append(WarmOnStart(services.bus, services.warm_up, chosen).run)
 
 
-def _mcp(runs: list[Run], services: Services, caller: ToolCaller) -> McpEndpoint:
+def _mcp(
+    runs: list[Run],
+    services: Services,
+    caller: ToolCaller,
+    token: Token,
+    resources: Resources | None,
+    prompts: Prompts | None,
+) -> McpEndpoint:
     sessions = services.sessions
     recorder = SessionRecorder(sessions, services.store, services.bus)
     questions = TrustQuestions(services.trust, services.projects)
-    adapter = Adapter(sessions=sessions, caller=caller, version=services.version, questions=questions)
+    adapter = Adapter(
+        sessions=sessions,
+        caller=caller,
+        version=services.version,
+        questions=questions,
+        resources=resources,
+        prompts=prompts,
+        secret=token.derived("request state"),
+    )
     transports = HandshakeTransports(adapter.server, sessions=sessions, openings=recorder)
     endpoint = McpEndpoint(adapter.server, transports, adapter.subscriptions)
     runs += [recorder.run, sessions.run, endpoint.run, partial(adapter.news.run, services.bus)]

@@ -3,10 +3,11 @@
 It adds nothing to what tools answer. Transports, tokens and HTTP are not its business: it sees a `Sender`.
 """
 
+import secrets
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any, cast, get_args
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 import mcp_types as types
@@ -14,18 +15,30 @@ import msgspec
 from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.subscriptions import ToolsListChanged
-from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import x_mcp_header_map
 from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from serena_central.core import tracing
-from serena_central.core.errors import InvalidArguments, ToolRefused, UnknownProject
+from serena_central.core.client_channel import connected_to
+from serena_central.core.errors import (
+    ClientCannotAnswer,
+    ClientInputRequired,
+    InvalidArguments,
+    ToolRefused,
+    UnknownProject,
+)
 from serena_central.core.progress import Listener
-from serena_central.mcp_server import resources
+from serena_central.mcp_server.call_channel import CallChannel, Params, input_required, missing_capability
 from serena_central.mcp_server.completions import completed
 from serena_central.mcp_server.errors import failed_result, protocol_error, result_of_era, wire
+from serena_central.mcp_server.offered import Prompts, Resources
 from serena_central.mcp_server.progress import relaying
+from serena_central.mcp_server.prompts import WorkflowPrompts
 from serena_central.mcp_server.resource_news import ResourceNews
+from serena_central.mcp_server.resources import ProjectResources
 from serena_central.mcp_server.results import call_result
 from serena_central.mcp_server.roots import asking_for_roots, folder_in_answers, learn_folder
 from serena_central.mcp_server.sender import ClientInfo, identity_of, request_of, sender_of
@@ -33,11 +46,9 @@ from serena_central.mcp_server.subscriptions import Subscriptions
 from serena_central.mcp_server.trust_questions import AFTER, TrustQuestions
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
-from serena_central.tools.answer import Answer
 from serena_central.tools.arguments import shown
 from serena_central.tools.call import ToolCaller
 from serena_central.tools.catalogue import Tool
-from serena_central.tools.workflow_prompts import WORKFLOWS, WorkflowPrompt
 
 SERVER_NAME = "serena-central"
 
@@ -46,9 +57,6 @@ Code intelligence from language servers: find symbols by name path, their refere
 and search files, without reading whole files. Name the project in the argument project= of a call (a name or an \
 absolute path; list_projects shows the known ones), unless you were started in it or made it the default by \
 activate_project, where that is listed. Line numbers are 0-based. initial_instructions explains the tools."""
-
-LEVELS: tuple[types.LoggingLevel, ...] = get_args(types.LoggingLevel)
-"""From the least to the most severe."""
 
 NOTES_LEVEL: types.LoggingLevel = "notice"
 
@@ -71,11 +79,22 @@ class Adapter:
     """Builds `server`, the SDK's server with all our handlers."""
 
     def __init__(
-        self, *, sessions: SessionManager, caller: ToolCaller, version: str, questions: TrustQuestions | None = None
+        self,
+        *,
+        sessions: SessionManager,
+        caller: ToolCaller,
+        version: str,
+        questions: TrustQuestions | None = None,
+        resources: Resources | None = None,
+        prompts: Prompts | None = None,
+        secret: bytes | None = None,
     ) -> None:
-        """Without `questions` no client's person is asked about trust."""
+        """Without `questions` no client's person is asked about trust. `secret` seals what clients carry for us from
+        one round of a request to the next; without one these don't survive a restart."""
         self._sessions = sessions
         self._caller = caller
+        self._resources = resources or ProjectResources()
+        self._prompts = prompts or WorkflowPrompts()
         self._questions = questions
         self.subscriptions = Subscriptions()
         self.news = ResourceNews(sessions, self.subscriptions)
@@ -83,16 +102,19 @@ class Adapter:
         """Of log messages that clients of the handshake era have asked for."""
         self._switched_off: WeakKeyDictionary[Session, frozenset[str]] = WeakKeyDictionary()
         """Tools that permission rules kept out of what a session was shown last."""
+        self._in_headers: dict[str, Mapping[str, Any] | None] = {}
+        """Schemas of tools by name; None for those without a parameter that travels in a header."""
         self._listings: dict[tuple[bool | str, ...], list[dict[str, Any]]] = {}
         self.server: Server[Any] = Server(
             SERVER_NAME,
             version=version,
             instructions=INSTRUCTIONS,
             cache_hints=CACHE_HINTS,
-            # No parameter of ours travels in a header. Without an answer here, each call of the modern era would run
-            # a whole tools/list to find that out.
-            get_tool_input_schema=_nothing_in_headers,
+            # Without this, each call of the modern era would run a whole tools/list to find which parameters travel
+            # in headers.
+            get_tool_input_schema=self._schema_with_headers,
         )
+        self.server.middleware.append(RequestStateBoundary(_sealing(secret), default_audience=SERVER_NAME))
         self.server.middleware.append(self._border)
         if tracing.enabled():
             self.server.middleware.insert(0, _continue_trace)  # before the SDK opens its span
@@ -101,15 +123,16 @@ class Adapter:
     def _register(self) -> None:
         """The table of methods. Lists that are empty here are asked for by clients that don't look at capabilities."""
         requests = self.server.add_request_handler
+        requests("server/discover", types.RequestParams, self._discover)
         requests("tools/list", types.PaginatedRequestParams, self._list_tools)
         requests("tools/call", types.CallToolRequestParams, self._call_tool)
         requests("resources/list", types.PaginatedRequestParams, self._list_resources)
-        requests("resources/templates/list", types.PaginatedRequestParams, _list_templates)
+        requests("resources/templates/list", types.PaginatedRequestParams, self._list_templates)
         requests("resources/read", types.ReadResourceRequestParams, self._read_resource)
         requests("resources/subscribe", types.SubscribeRequestParams, self._subscribe)
         requests("resources/unsubscribe", types.UnsubscribeRequestParams, self._unsubscribe)
-        requests("prompts/list", types.PaginatedRequestParams, _list_prompts)
-        requests("prompts/get", types.GetPromptRequestParams, _get_prompt)
+        requests("prompts/list", types.PaginatedRequestParams, self._list_prompts)
+        requests("prompts/get", types.GetPromptRequestParams, self._get_prompt)
         requests("completion/complete", types.CompleteRequestParams, self._complete)
         requests("logging/setLevel", types.SetLevelRequestParams, self._set_level)
         requests("subscriptions/listen", types.SubscriptionsListenRequestParams, self._listen)
@@ -128,6 +151,10 @@ class Adapter:
             result = await call_next(ctx)
             if ctx.method == "initialize":
                 self._identify(ctx)
+        except ClientInputRequired as error:
+            return input_required(error)
+        except ClientCannotAnswer as error:
+            raise protocol_error(error) if error.refusal else missing_capability(error) from error
         except Exception as error:
             raise protocol_error(error) from error
         return result
@@ -153,16 +180,38 @@ class Adapter:
             sender.connection.session_id = session.id
         return session
 
+    async def _discover(self, context: Context, _params: types.RequestParams) -> HandlerResult:
+        capabilities = self.server.get_capabilities(protocol_version=context.protocol_version)
+        if capabilities.prompts is not None:
+            capabilities.prompts.list_changed = False  # the SDK assumes that all lists of a server with streams change
+        return types.DiscoverResult(
+            supported_versions=list(MODERN_PROTOCOL_VERSIONS),
+            capabilities=capabilities,
+            instructions=self.server.instructions,
+        )
+
     async def _listen(self, context: Context, params: types.SubscriptionsListenRequestParams) -> HandlerResult:
         return await self.subscriptions.listen(self._identify(context), context, params)
 
     async def _list_resources(self, context: Context, _params: types.PaginatedRequestParams) -> HandlerResult:
         session = self._identify(context)
         self._meet(session, context)
-        return wire({"resources": await resources.listed(self._caller, session)})
+        return wire({"resources": await self._resources.listed(self._caller, session)})
+
+    async def _list_templates(self, _context: Context, _params: types.PaginatedRequestParams) -> HandlerResult:
+        return wire({"resourceTemplates": list(self._resources.templates)})
 
     async def _read_resource(self, context: Context, params: types.ReadResourceRequestParams) -> HandlerResult:
-        return wire(await resources.read(self._caller, self._identify(context), str(params.uri)))
+        session = self._identify(context)
+        with connected_to(self._channel(session, context, params)):
+            return wire(await self._resources.read(self._caller, session, str(params.uri)))
+
+    async def _list_prompts(self, _context: Context, _params: types.PaginatedRequestParams) -> HandlerResult:
+        return wire({"prompts": self._prompts.listed()})
+
+    async def _get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> HandlerResult:
+        with connected_to(self._channel(self._identify(context), context, params)):
+            return wire(await self._prompts.get(params.name, params.arguments or {}))
 
     async def _subscribe(self, context: Context, params: types.SubscribeRequestParams) -> HandlerResult:
         session = self._identify(context)
@@ -187,15 +236,8 @@ class Adapter:
         self._levels[self._identify(context)] = params.level
         return {}
 
-    async def _log(self, session: Session, context: Context, answer: Answer) -> None:
-        """Sends what qualifies an answer as log messages, too, to a client that asked for their level."""
-        level = self._levels.get(session)
-        if level is not None and LEVELS.index(level) <= LEVELS.index(NOTES_LEVEL):
-            for note in answer.notes:
-                message = types.LoggingMessageNotificationParams(level=NOTES_LEVEL, logger=SERVER_NAME, data=note)
-                await context.session.send_notification(
-                    types.LoggingMessageNotification(params=message), related_request_id=context.request_id
-                )
+    def _channel(self, session: Session, context: Context, params: Params) -> CallChannel:
+        return CallChannel(context, params, self._levels.get(session))
 
     async def _tools_changed(self, session: Session, context: Context) -> None:
         if session.era == "handshake":
@@ -209,6 +251,15 @@ class Adapter:
         if self._switched_off.setdefault(session, now) != now:
             self._switched_off[session] = now
             await self._tools_changed(session, context)
+
+    def _schema_with_headers(self, name: str) -> Mapping[str, Any] | None:
+        """The schema of a tool that has parameters which travel in headers, too."""
+        if name not in self._in_headers:
+            tool = self._caller.tool(name)
+            if tool is None:
+                return None
+            self._in_headers[name] = tool.schema if x_mcp_header_map(tool.schema) else None
+        return self._in_headers[name]
 
     async def _list_tools(self, context: Context, _params: types.PaginatedRequestParams) -> HandlerResult:
         session = self._identify(context)
@@ -243,9 +294,11 @@ class Adapter:
             if self._questions is not None and params.input_responses is not None:
                 await self._questions.take(session, params.input_responses)
             arguments = params.arguments or {}
-            answer = await self._caller.call(
-                session, params.name, arguments, on_progress=on_progress, request=_request(context)
-            )
+            channel = self._channel(session, context, params)
+            with connected_to(channel):
+                answer = await self._caller.call(
+                    session, params.name, arguments, on_progress=on_progress, request=_request(context)
+                )
             if self._questions is not None and params.name == AFTER:
                 trusted = await self._questions.trusts_now(session, context.session, context.request_id)
                 if isinstance(trusted, types.InputRequiredResult):
@@ -254,12 +307,24 @@ class Adapter:
                     answer = await self._caller.call(session, params.name, arguments, on_progress=on_progress)
             if before != (session.modes, session.active_project):
                 await self._tools_changed(session, context)
-            await self._log(session, context, answer)
-        except UnknownProject as error:
-            return asking_for_roots(context, params, error) or failed_result(error)
+            for note in answer.notes:
+                await channel.log(NOTES_LEVEL, note, SERVER_NAME)
         except Exception as error:  # noqa: BLE001 (the border of a call: failed_result logs what is not ours)
-            return failed_result(error)
+            return _without_answer(context, params, error)
         return call_result(answer, self._caller.tool(params.name))
+
+
+def _without_answer(context: Context, params: types.CallToolRequestParams, error: Exception) -> HandlerResult:
+    """The result of a call that failed, or that needs something of the client first. Raises ClientCannotAnswer in the
+    modern era, which has a protocol error for it."""
+    if isinstance(error, ClientInputRequired):
+        return input_required(error)
+    if isinstance(error, UnknownProject):
+        return asking_for_roots(context, params, error) or failed_result(error)
+    is_modern = sender_of(context.request).connection is None
+    if isinstance(error, ClientCannotAnswer) and is_modern and not error.refusal:
+        raise error
+    return failed_result(error)
 
 
 def _client(context: Context) -> ClientInfo:
@@ -300,35 +365,11 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
-def _nothing_in_headers(_name: str) -> None:
-    """For `get_tool_input_schema`: there is nothing to compare with a call's headers."""
+def _sealing(secret: bytes | None) -> RequestStateSecurity:
+    if secret is None:
+        return RequestStateSecurity(keys=[secrets.token_bytes()], bind_principal=_principal)
+    return RequestStateSecurity(keys=[secret], bind_principal=_principal)
 
 
-async def _list_templates(_context: Context, _params: types.PaginatedRequestParams) -> HandlerResult:
-    return wire({"resourceTemplates": resources.TEMPLATES})
-
-
-async def _list_prompts(_context: Context, _params: types.PaginatedRequestParams) -> HandlerResult:
-    return wire({"prompts": [_prompt(one) for one in WORKFLOWS.values()]})
-
-
-def _prompt(one: WorkflowPrompt) -> dict[str, Any]:
-    return {
-        "name": one.name,
-        "title": one.title,
-        "description": one.description,
-        "arguments": [argument._asdict() for argument in one.arguments],
-    }
-
-
-async def _get_prompt(_context: Context, params: types.GetPromptRequestParams) -> HandlerResult:
-    found = WORKFLOWS.get(params.name)
-    if found is None:
-        names = ", ".join(WORKFLOWS)
-        raise MCPError(code=types.INVALID_PARAMS, message=f"There is no prompt {params.name!r}. Prompts: {names}.")
-    try:
-        text = found.text(params.arguments or {})
-    except InvalidArguments as error:
-        raise MCPError(code=types.INVALID_PARAMS, message=str(error)) from error
-    content = {"type": "text", "text": text}
-    return wire({"description": found.description, "messages": [{"role": "user", "content": content}]})
+def _principal(context: Context) -> str:
+    return sender_of(context.request).credential

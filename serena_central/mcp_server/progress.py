@@ -55,9 +55,15 @@ class ProgressRelay:
 
 @asynccontextmanager
 async def relaying(notify: Notify) -> AsyncGenerator[Listener]:
-    """Yields a listener whose news reach the client while the block runs. The block must not raise."""
+    """Yields a listener whose news reach the client while the block runs."""
     relay = ProgressRelay(notify)
+    failure: Exception | None = None
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(relay.run)
-        yield relay.report
+        try:
+            yield relay.report
+        except Exception as error:  # noqa: BLE001 - raised below: a task group would wrap it
+            failure = error
         tasks.cancel_scope.cancel()
+    if failure is not None:
+        raise failure

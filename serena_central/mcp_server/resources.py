@@ -2,7 +2,7 @@
 permissions, frames, bounds and records are theirs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -50,61 +50,65 @@ def memory_uri(project: str, name: str) -> str:
     return f"{PREFIX}{quote(project, safe='')}/memories/{quote(name, safe='/')}"
 
 
-async def listed(caller: ToolCaller, session: Session) -> list[dict[str, Any]]:
-    """The resources of the project that a session works on; none where that is not known."""
-    try:
-        answer = await caller.call(session, "list_memories", {})
-    except SerenaCentralError:  # no project, or memories are switched off or closed by a rule
-        return []
-    project = session.project
-    if project is None:
-        return []
-    names: list[str] = msgspec.json.decode(answer.data or "{}", type=dict[str, Any]).get("memories", [])
-    return [
-        *(
-            {
-                "uri": f"{PREFIX}{quote(project.name, safe='')}/{part}",
-                "name": f"{project.name}/{part}",
-                "title": title,
-                "description": description,
-                "mimeType": MARKDOWN,
-            }
-            for part, (title, description, _) in PARTS.items()
-        ),
-        *(
-            {
-                "uri": memory_uri(project.name, name),
-                "name": name,
-                "title": f"Memory {name}",
-                "mimeType": MARKDOWN,
-            }
-            for name in names
-        ),
-    ]
+class ProjectResources:
+    """The `Resources` of the server itself."""
 
+    templates: Sequence[Mapping[str, Any]] = TEMPLATES
 
-async def read(caller: ToolCaller, session: Session, uri: str) -> dict[str, Any]:
-    """The contents of one resource.
+    async def listed(self, caller: ToolCaller, session: Session) -> list[dict[str, Any]]:
+        """The resources of the project that a session works on; none where that is not known."""
+        try:
+            answer = await caller.call(session, "list_memories", {})
+        except SerenaCentralError:  # no project, or memories are switched off or closed by a rule
+            return []
+        project = session.project
+        if project is None:
+            return []
+        names: list[str] = msgspec.json.decode(answer.data or "{}", type=dict[str, Any]).get("memories", [])
+        return [
+            *(
+                {
+                    "uri": f"{PREFIX}{quote(project.name, safe='')}/{part}",
+                    "name": f"{project.name}/{part}",
+                    "title": title,
+                    "description": description,
+                    "mimeType": MARKDOWN,
+                }
+                for part, (title, description, _) in PARTS.items()
+            ),
+            *(
+                {
+                    "uri": memory_uri(project.name, name),
+                    "name": name,
+                    "title": f"Memory {name}",
+                    "mimeType": MARKDOWN,
+                }
+                for name in names
+            ),
+        ]
 
-    Raises:
-        MCPError: there is none of this URI.
-        SerenaCentralError: a tool refused.
-    """
-    project, _, rest = uri.removeprefix(PREFIX).partition("/")
-    if not uri.startswith(PREFIX) or not project:
-        raise not_found(uri)
-    given, part = {"project": unquote(project)}, PARTS.get(rest)
-    try:
-        if part is not None:
-            text = await _answers(caller, session, part[2], given)
-        elif rest.startswith("memories/"):
-            name = unquote(rest.removeprefix("memories/"))
-            text = "\n".join((await caller.call(session, "read_memory", {**given, "memory_name": name})).blocks)
-        else:
+    async def read(self, caller: ToolCaller, session: Session, uri: str) -> dict[str, Any]:
+        """The contents of one resource.
+
+        Raises:
+            MCPError: there is none of this URI.
+            SerenaCentralError: a tool refused.
+        """
+        project, _, rest = uri.removeprefix(PREFIX).partition("/")
+        if not uri.startswith(PREFIX) or not project:
             raise not_found(uri)
-    except (MemoryNotFound, UnknownProject) as error:
-        raise not_found(uri, str(error)) from error
-    return {"contents": [{"uri": uri, "mimeType": MARKDOWN, "text": text}]}
+        given, part = {"project": unquote(project)}, PARTS.get(rest)
+        try:
+            if part is not None:
+                text = await _answers(caller, session, part[2], given)
+            elif rest.startswith("memories/"):
+                name = unquote(rest.removeprefix("memories/"))
+                text = "\n".join((await caller.call(session, "read_memory", {**given, "memory_name": name})).blocks)
+            else:
+                raise not_found(uri)
+        except (MemoryNotFound, UnknownProject) as error:
+            raise not_found(uri, str(error)) from error
+        return {"contents": [{"uri": uri, "mimeType": MARKDOWN, "text": text}]}
 
 
 async def _answers(

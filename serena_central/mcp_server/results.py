@@ -7,6 +7,7 @@ so is a text that a client could take for data.
 """
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -22,12 +23,16 @@ _STARTS = frozenset('["-0123456789tfn')
 
 def call_result(answer: Answer, tool: Tool | None) -> dict[str, Any]:
     """The result in wire form. `structuredContent` fits the tool's `output_schema`."""
+    texts: list[Mapping[str, Any]] = [{"type": "text", "text": block} for block in answer.blocks]
     result: dict[str, Any] = {
-        "content": [{"type": "text", "text": block} for block in answer.blocks],
+        "content": texts if answer.content is None else [*answer.content.blocks, *texts[1:]],
         "isError": False,
         "_meta": {"tokenEstimate": answer.token_estimate},
     }
-    if answer.data is not None:
+    if answer.content is not None:
+        if answer.content.structured is not None:
+            result["structuredContent"] = answer.content.structured
+    elif answer.data is not None:
         result["structuredContent"] = _structured(msgspec.json.decode(with_escapes_shown(answer.data)), answer.notes)
     elif (tool is not None and tool.answers is not None) or _passes_for_data(answer.blocks[0]):
         result["structuredContent"] = _structured(answer.blocks[0], answer.notes)

@@ -1,10 +1,11 @@
 """Answers: what a tool function returns.
 
-A tool returns a string, anything that is JSON, a `Listing` (tools/listing.py), or `Shaped`: the same answer in
-progressively shorter forms, of which the first that fits is sent (tools/answer_limits.py).
+A tool returns a string, anything that is JSON, a `Listing` (tools/listing.py), `Shaped`: the same answer in
+progressively shorter forms, of which the first that fits is sent (tools/answer_limits.py), or `Content`: blocks of
+other kinds.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -22,6 +23,8 @@ class Answer(msgspec.Struct, frozen=True):
     shortened: bool = False
     data: str | None = None
     """The JSON at the end of the first block, behind the sentences that say what it leaves out; None for a text."""
+    content: "Content | None" = None
+    """What is sent in place of the first block, which describes it."""
 
     @property
     def notes(self) -> list[str]:
@@ -38,6 +41,28 @@ def recalled(blocks: list[str]) -> Answer:
     """An answer whose blocks the store has kept. Edits answer with an object, or with a sentence."""
     is_object = bool(blocks) and blocks[0].startswith("{")
     return Answer(blocks, data=blocks[0] if is_object else None)
+
+
+class Content(NamedTuple):
+    """An answer in MCP's own blocks (text, images, audio, embedded resources, links), in wire form. It is sent as it
+    is: whoever makes it bounds it."""
+
+    blocks: Sequence[Mapping[str, Any]]
+    structured: Mapping[str, Any] | None = None
+
+    @property
+    def text(self) -> str:
+        """The text of all blocks, with other kinds named, for callers that show nothing else."""
+        return "\n".join(map(_text, self.blocks))
+
+
+def _text(block: Mapping[str, Any]) -> str:
+    resource: Mapping[str, Any] = block.get("resource") or {}
+    text = block.get("text", resource.get("text"))
+    if text is not None:
+        return str(text)
+    name = block.get("uri") or resource.get("uri") or block.get("mimeType") or ""
+    return f"[{block.get('type')} {name}]"
 
 
 class Form(NamedTuple):

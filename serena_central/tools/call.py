@@ -21,6 +21,7 @@ from serena_central.config.settings import SharedSettings
 from serena_central.core import pending_waits, tracing
 from serena_central.core.errors import (
     CallCancelled,
+    ClientInputRequired,
     DeadlineExceeded,
     InvalidArguments,
     SerenaCentralError,
@@ -39,7 +40,7 @@ from serena_central.projects.project import Project
 from serena_central.projects.scope import Ask, Scope, resolve_scope
 from serena_central.sessions.session import ActiveProject, RunningCall, Session
 from serena_central.store.rows import ToolCallRow
-from serena_central.tools.answer import MAX_CHARS, Answer, holds_nothing
+from serena_central.tools.answer import MAX_CHARS, Answer, Content, holds_nothing
 from serena_central.tools.answer_limits import fit
 from serena_central.tools.catalogue import PATH_PARAMETERS, Tool
 from serena_central.tools.context import Services, ToolCall
@@ -189,6 +190,8 @@ class ToolCaller:
                 answer = await self._run(tool, call, scope, parsed)
                 return answer
             raise CallCancelled(running.cancelled_because or "The call was cancelled.")
+        except ClientInputRequired:  # the call was answered, by a question
+            raise
         except BaseException as error:
             failure = error
             raise
@@ -245,7 +248,10 @@ class ToolCaller:
         else:
             checked_settings(call, tool, rules_root(call.session))
             with _until(call, _timeout_of(tool, settings), tool.name):
-                results = {"": await tool.function(call, **parsed)}
+                result = await tool.function(call, **parsed)
+            if isinstance(result, Content):
+                return _of_content(call, result)
+            results = {"": result}
         notes = "\n".join(call.notes)
         fitted = fit(results, max(limit - len(notes), limit // 2), grouped=scope.grouped)
         if fitted.data is not None and len(fitted.data) <= EMPTY_CHARS and _is_empty(results, fitted.data):
@@ -373,6 +379,12 @@ async def _on_project(
         note_instead(call, project)
         note_side_languages(call, project)
     return result
+
+
+def _of_content(call: ToolCall, content: Content) -> Answer:
+    text, notes = content.text, "\n".join(call.notes)
+    call.answer_chars = len(text) + len(notes)
+    return Answer([text, notes] if notes else [text], content=content)
 
 
 def _continued(tool: Tool, call: ToolCall, scope: Scope) -> None:

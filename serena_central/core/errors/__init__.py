@@ -11,6 +11,8 @@ the package.
     ├── UnknownTool
     ├── CallCancelled            a person or the server's stop ended the call while it ran
     ├── ToolRefused              the call is understood and not allowed here (mode, setting, shared session)
+    ├── ClientCannotAnswer       a call needs what its client does not offer, or refuses
+    ├── ClientInputRequired      a call ends with questions to its client, and is sent again with the answers
     ├── UnknownProject           lists the projects that are known
     ├── ProjectRefused           a root that must not become a project (`/`, the home folder, outside allowed_roots)
     ├── PathError
@@ -63,6 +65,8 @@ from serena_central.core.errors.base import CANDIDATES_LISTED, MESSAGE_CHARS, Se
 from serena_central.core.errors.call_errors import (
     NO_MEMORY,
     CallCancelled,
+    ClientCannotAnswer,
+    ClientInputRequired,
     DeadlineExceeded,
     InvalidArguments,
     NothingMatched,
@@ -131,6 +135,8 @@ __all__ = [
     "AlreadyRunning",
     "AmbiguousSymbol",
     "CallCancelled",
+    "ClientCannotAnswer",
+    "ClientInputRequired",
     "ConfigError",
     "DeadlineExceeded",
     "EditConflict",

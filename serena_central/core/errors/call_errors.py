@@ -1,6 +1,6 @@
 """Errors of a call as such: its arguments, its tool, its session, its time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from serena_central.core.errors.base import SerenaCentralError
 
@@ -34,6 +34,29 @@ class CallCancelled(SerenaCentralError):
 
 class ToolRefused(SerenaCentralError):
     """The call is understood, and not allowed in this session or by the settings."""
+
+
+class ClientCannotAnswer(SerenaCentralError):
+    """The client has not declared that it answers such a request, or it refused; `refusal` says why."""
+
+    def __init__(self, method: str, refusal: str = "") -> None:
+        why = f"refused {method}: {refusal}" if refusal else f"does not support {method}"
+        super().__init__(f"The client {why}. Ask the user, or call a tool that needs no answer from the client.")
+        self.method = method
+        self.refusal = refusal
+
+
+class ClientInputRequired(SerenaCentralError):
+    """A call that ends with questions, and is sent again with the answers: not a failure.
+
+    `requests` maps names to requests of `core/client_channel.py`; `answers` maps names to the results, in wire form,
+    that earlier rounds brought.
+    """
+
+    def __init__(self, requests: Mapping[str, object], answers: Mapping[str, object]) -> None:
+        super().__init__(f"The client's answer is required: {', '.join(requests)}.")
+        self.requests = requests
+        self.answers = answers
 
 
 class SessionError(SerenaCentralError):
