@@ -111,7 +111,7 @@ class NewServers:
 
 def _missed_by(project: Project) -> list[_Missing]:
     languages = project.languages
-    return [_Missing(spec, languages.untrusted) for spec in languages.missing()]
+    return [_Missing(spec, languages.untrusted) for spec in languages.availability.missing()]
 
 
 def _folders(places: Places, missing: Iterable[ServerSpec]) -> list[str]:

@@ -297,7 +297,7 @@ class Project:
 
     async def servers_not_run(self) -> set[str]:
         """Servers of the languages in use that are not run, since they would execute code that is not trusted."""
-        return self.languages.not_run(await self.languages_in_use())
+        return self.languages.availability.not_run(await self.languages_in_use())
 
     async def read(self, path: str) -> FileText:
         """Reads a root-relative file in the project's encoding. Raises PathError."""

@@ -349,7 +349,7 @@ class ProjectRegistry:
             opened_at=project.opened_at,
             last_used=project.last_used,
             note=project.tree.note,
-            installing=project.languages.installing(),
+            installing=project.languages.availability.installing(),
             given_up=project.languages.given_up(),
             side_languages=project.languages.side_languages(),
         )

@@ -73,7 +73,7 @@ def standing(call: ToolCall, waits: Sequence[Wait] = ()) -> tuple[str, float | N
         shown = texts if len(texts) <= WAITS_SHOWN else [texts[0], *texts[-WAITS_SHOWN + 1 :]]
         return f"{call.tool}: {'; '.join(shown)}", next((part for _, part in said if part is not None), None)
     for project in call.projects:
-        installing = project.languages.installing()
+        installing = project.languages.availability.installing()
         if installing:
             return installing[0].text(time.time()), None
         progress = project.indexer.progress

@@ -86,10 +86,10 @@ async def test_a_program_counts_once_it_is_executable_and_no_longer_grows(
             await ask(central, root, "find_symbol", name_path_pattern="Total")
             project = central.projects.opened(str(root))
             assert project is not None
-            assert "gopls" in [spec.name for spec in project.languages.missing()]
+            assert "gopls" in [spec.name for spec in project.languages.availability.missing()]
             whole.chmod(0o755)
             await until_said(central, root, ["cart.go", "till.go"])
-            assert "gopls" not in [spec.name for spec in project.languages.missing()]
+            assert "gopls" not in [spec.name for spec in project.languages.availability.missing()]
 
 
 async def test_what_another_process_installs_is_used_and_a_warm_up_waits_for_it(

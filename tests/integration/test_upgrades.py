@@ -35,7 +35,7 @@ async def test_after_typescript_was_installed_no_find_waits_for_it_and_no_note_i
             (tmp_path / "home" / "servers").mkdir(exist_ok=True)
             (tmp_path / "home" / "servers" / "typescript").symlink_to(SERVERS_HOME / "servers" / "typescript")
             central.bus.publish(ServerInstalled(server="typescript", via="npm"))
-            while "typescript" in [one.name for one in project.languages.missing()]:
+            while "typescript" in [one.name for one in project.languages.availability.missing()]:
                 await anyio.lowlevel.checkpoint()
             notes: list[str] = []
             while True:

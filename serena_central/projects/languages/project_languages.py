@@ -1,33 +1,17 @@
 """The languages of one project: selects the server for a file and reaches it through the pool.
 
-It joins the selection (names, settings), the places where servers run and the pool (processes), and forwards what the
-tree saw to every server that was ever asked for this project. It knows no symbols.
+It joins the selection (names, settings), what can run (`server_availability`), where it runs (`server_orders`) and the
+pool (processes), and forwards what the tree saw to every server that was ever asked for this project. It knows no
+symbols.
 """
 
 import logging
-from collections.abc import (
-    AsyncGenerator,
-    Awaitable,
-    Callable,
-    Collection,
-    Generator,
-    Hashable,
-    Iterable,
-    Sequence,
-)
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Hashable, Iterable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-import anyio
-import anyio.to_thread
-
-from serena_central.core.errors import (
-    LanguageServerError,
-    ServerBeingInstalled,
-    ServerNotInstalled,
-    ServerNotTrusted,
-)
+from serena_central.core.errors import LanguageServerError, ServerNotInstalled
 from serena_central.core.nofollow import open_file, open_following
 from serena_central.core.places import Places
 from serena_central.core.text import Text
@@ -36,22 +20,14 @@ from serena_central.files.recent import RecentTexts
 from serena_central.files.text import FileText
 from serena_central.files.tree import Change
 from serena_central.lsp.answers import DocumentSymbol, FileEvent
-from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.client import LanguageServer
-from serena_central.lsp.installers.underway import Underway, underway_of
-from serena_central.lsp.locate import locate
-from serena_central.lsp.roots import (
-    Manifests,
-    ProjectDependencies,
-    ProjectPython,
-    ServerRoot,
-    server_root,
-    users_elsewhere,
-)
-from serena_central.pool.key import ServerKey, WantedServer, digest_of
+from serena_central.lsp.roots import ProjectDependencies, ProjectPython
+from serena_central.pool.key import WantedServer
 from serena_central.pool.pool import LanguageServerPool, Lease
 from serena_central.pool.state import Cause
 from serena_central.projects.languages.selection import LanguageSelection
+from serena_central.projects.languages.server_availability import Installations, ServerAvailability, can_run
+from serena_central.projects.languages.server_orders import ServerOrders
 from serena_central.projects.languages.syntax_access import SyntaxAccess
 from serena_central.projects.languages.unmarked_builds import UnmarkedBuilds
 from serena_central.symbols.flat import completed, is_flat
@@ -62,28 +38,6 @@ from serena_central.symbols.syntax.reader import SyntaxReader
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-MISSING = "not-installed"
-"""In place of a server's version."""
-
-NOT_RUN = "not-trusted"
-"""Likewise, where it would execute what a project brings that nobody trusts."""
-
-
-class Installations(Protocol):
-    """Who gets servers that are missing."""
-
-    def want(self, spec: ServerSpec) -> str | None:
-        """Starts installing it; returns the state of the installation, or None if there is none."""
-        ...
-
-    def standing(self, spec: ServerSpec) -> str | None:
-        """How that stands at this moment; None where nothing is done. Begins nothing."""
-        ...
-
-    async def settled(self, spec: ServerSpec) -> bool:
-        """Returns when it is not being got any more; whether that had to be waited for."""
-        ...
 
 
 class ProjectLanguages:
@@ -119,7 +73,6 @@ class ProjectLanguages:
         self._below = f"{root}/"
         self._access = access
         self._pool = pool
-        self._places = places
         self._untrusted = None if trusted else root
         self.selection = LanguageSelection(
             root,
@@ -149,26 +102,22 @@ class ProjectLanguages:
         self.changes = 0
         """How often something changed that answers of its servers depend on."""
         self._texts = RecentTexts()
-        self._installations = installations
         self._around = around
-        self._roots: set[Path] = {root}
-        self._identities: dict[str, str] = {}
-        self._missing: dict[str, ServerSpec] = {}
-        """Servers that were not there when they were looked for, until it is told that they are."""
-        self._wanted: dict[tuple[str, str], WantedServer] = {}
-        """(server, folder of a file) → the pool's order; thrown away when a file that marks roots changes."""
         self.restricted: dict[str, str] = {}
         """Servers that were asked and run restricted because the project is not trusted → what answers lack for it."""
         self.python = ProjectPython(root, [around] if around and around != root else [], python)
+        self.availability = ServerAvailability(
+            root, places, self._choices, untrusted=self._untrusted, installations=installations
+        )
+        self.orders = ServerOrders(
+            root,
+            self._choices,
+            self.python,
+            untrusted=self._untrusted,
+            read_text=lambda file: self._read_any(file).text,
+            builds_changes=lambda: self.builds.changes,
+        )
         self._dependencies = ProjectDependencies(root)
-        self._imports_with: set[ServerKey] = set()
-        """Servers that were started with the Python environment as it is."""
-        self._manifests = Manifests()
-        """Thrown away likewise."""
-        self._named_folders: set[Path] = set()
-        """Folders that the manifests behind `_wanted` lead to; thrown away likewise."""
-        self._users: dict[tuple[str, Path], list[str]] = {}
-        """(server, its folder) → folders that use it and are not loaded with it; thrown away likewise."""
 
     def is_searched(self, path: str) -> bool:
         """Whether the symbols of a root-relative path are found by name in the whole project.
@@ -181,7 +130,7 @@ class ProjectLanguages:
     def side_languages(self) -> dict[str, str]:
         """Titles of the side languages whose servers are left alone, or asked for in vain → what becomes of how many
         files."""
-        return self.selection.side_languages(self._missing)
+        return self.selection.side_languages(self.availability.not_found)
 
     def identity(self, path: str) -> str | None:
         """Server, version and settings digest that answer for a path: what a cached answer must agree with."""
@@ -190,9 +139,11 @@ class ProjectLanguages:
             return None
         instead = self.instead(path)
         if instead is None:
-            return self._identity_of(spec)
+            return self.availability.identity_of(spec)
         return (
-            instead if self.builds.reads_by_syntax(spec) else source_identity.united(self._identity_of(spec), instead)
+            instead
+            if self.builds.reads_by_syntax(spec)
+            else source_identity.united(self.availability.identity_of(spec), instead)
         )
 
     def meaning(self, path: str) -> str | None:
@@ -200,55 +151,24 @@ class ProjectLanguages:
         spec = self.spec_for(path)
         if spec is None or not spec.environment:
             return self.identity(path)
-        return f"{self._identity_of(spec)} {self._environment(spec)}"
+        return f"{self.availability.identity_of(spec)} {self.orders.environment(spec)}"
 
     def environment_of(self, languages: Iterable[str]) -> str:
         """The state of the environment that servers of these languages resolve imports in; empty where none does."""
         specs = map(self._choices.server_for, languages)
-        return next(filter(None, (self._environment(spec) for spec in specs if spec)), "")
-
-    def _environment(self, spec: ServerSpec) -> str:
-        if spec.environment and not self.python.state:
-            self.python.look()
-        return self.python.state if spec.environment else ""
-
-    def _state(self, spec: ServerSpec) -> str:
-        """What a process of a server was started with, and another one has to be started for."""
-        builds = str(self.builds.changes) if spec.roots.unmarked is not None and self.builds.changes else ""
-        return self._environment(spec) + builds
+        return next(filter(None, (self.orders.environment(spec) for spec in specs if spec)), "")
 
     def look_at_environment(self) -> None:
         """Sees whether the Python environment has changed, if it is in use: what was started with it before ends."""
         if self.python.state and self.python.look():
             self.changes += 1
-            for key in self._imports_with:
+            for key in self.orders.environment_changed():
                 self._pool.replace(key, "the Python environment has changed")
-            self._imports_with = set()
-            self._wanted.clear()
-
-    def _identity_of(self, spec: ServerSpec) -> str:
-        if spec.name not in self._identities:
-            try:
-                version = locate(spec, self._root, self._places, untrusted=self._untrusted).version
-            except ServerNotTrusted:
-                version = NOT_RUN
-            except ServerNotInstalled:
-                version = MISSING
-                self._missing[spec.name] = spec
-            digest = digest_of(spec, self._choices.settings_of(spec.name))
-            trust = " untrusted" if self._untrusted else ""
-            self._identities[spec.name] = f"{spec.name} {version} {digest}{trust}"
-        return self._identities[spec.name]
 
     def is_installed(self, path: str) -> bool:
         """Whether the server that answers for a root-relative path is there, and may be run."""
         identity = self.identity(path)
-        return identity is not None and MISSING not in identity and NOT_RUN not in identity
-
-    def not_run(self, languages: Iterable[str]) -> set[str]:
-        """Names of these languages' servers that are not run, since the project is not trusted."""
-        specs = [self._choices.server_for(language) for language in languages]
-        return {spec.name for spec in specs if spec is not None and NOT_RUN in self._identity_of(spec)}
+        return identity is not None and can_run(identity)
 
     def read(self, path: Path) -> FileText:
         """A file as the project's encoding says; may be called in any thread. Raises PathError.
@@ -268,44 +188,12 @@ class ProjectLanguages:
         """As `read`, the text alone."""
         return self.read(path).text
 
-    def wanted(self, spec: ServerSpec, path: str) -> WantedServer:
-        """The pool's order for the server that answers for a root-relative path. Raises NoServerRoot."""
-        place = spec.name, path.rpartition("/")[0]
-        known = self._wanted.get(place)
-        if known is None:
-            found = server_root(spec, self._root, self._root / path, self._manifests)
-            self._roots.add(found.root)
-            self._named_folders |= found.reads
-            state = self._state(spec)
-            told = self.python.tell(spec, self._choices.settings_of(spec.name))
-            known = self._wanted[place] = WantedServer(
-                spec=spec,
-                root=found.root,
-                settings=told.settings,
-                read_text=lambda file: self._read_any(file).text,
-                untrusted=self._untrusted,
-                folder=found.folder,
-                env={**found.env, **told.env},
-                state=state,
-            )
-            if spec.environment:
-                self._imports_with.add(known.key)
-        return known
-
     async def users_elsewhere(self, path: str, files: Collection[str]) -> list[str]:
         """Root-relative folders of modules that use the one of `path`, and that its server doesn't load with it.
 
         `files` are the project's. Raises LanguageServerError.
         """
-        wanted = self._wanted_for(path)
-        place = ServerRoot(wanted.root, wanted.folder or wanted.root, wanted.env)
-        users = self._users
-        known = users.get((wanted.spec.name, place.folder))
-        if known is None:
-            found = await anyio.to_thread.run_sync(users_elsewhere, wanted.spec, self._root, place, list(files))
-            known = [folder.relative_to(self._root).as_posix() for folder in found]
-            users[wanted.spec.name, place.folder] = known
-        return known
+        return await self.orders.users_elsewhere(self._wanted_for(path), files)
 
     def caveat(self, path: str) -> str | None:
         """What the uses of a path's symbols may lack, since the project doesn't say how it is built."""
@@ -337,56 +225,26 @@ class ProjectLanguages:
 
     def _dependencies_arrived(self, manifest: Path) -> None:
         """They lie where no tree looks: servers read the manifest again."""
-        for root in self._roots:
+        for root in self.orders.roots:
             self._pool.files_changed(root, [FileEvent(manifest, "changed")])
 
     def _wanted_for(self, path: str) -> WantedServer:
         spec = self.spec_for(path)
         if spec is None:
             raise ServerNotInstalled("none", path, "no language server is known for this kind of file")
-        return self.wanted(spec, path)
+        return self.orders.order(spec, path)
 
     async def _read(self, wanted: WantedServer, question: Callable[[LanguageServer], Awaitable[T]]) -> T:
         self._prepare(wanted)
-        with self._noticing_removal(wanted.spec):
+        with self.availability.noticing_removal(wanted.spec):
             return await self._pool.read(wanted, question)
 
     def _prepare(self, wanted: WantedServer) -> None:
         """Before a server is leased. Raises ServerBeingInstalled, ServerNotTrusted."""
-        self._see_to(wanted.spec)
+        self.availability.check(wanted.spec)
         if self._untrusted and wanted.spec.untrusted and wanted.spec.untrusted.lacks:
             self.restricted[wanted.spec.name] = wanted.spec.untrusted.lacks
         self.python.asked(wanted.spec)
-
-    @contextmanager
-    def _noticing_removal(self, spec: ServerSpec) -> Generator[None]:
-        try:
-            yield
-        except ServerNotInstalled:
-            self._identities.pop(spec.name, None)
-            self._see_to(spec)
-            raise
-
-    def _see_to(self, spec: ServerSpec) -> None:
-        """Starts the installation of a missing server instead of a start that must fail.
-
-        Raises: ServerBeingInstalled, ServerNotTrusted.
-        """
-        if NOT_RUN in self._identity_of(spec):
-            self._identities.pop(spec.name)  # what kept it from running may be gone
-            locate(spec, self._root, self._places, untrusted=self._untrusted)
-        being_done = self._being_done(spec)
-        if being_done is not None:
-            raise ServerBeingInstalled(spec.name, being_done)
-
-    def _being_done(self, spec: ServerSpec) -> str | None:
-        """The state of a missing server's installation; None if it is installed, or only a person can install it."""
-        if MISSING not in self._identity_of(spec):
-            return None
-        self._identities.pop(spec.name)  # since then, perhaps
-        if self._installations is None or MISSING not in self._identity_of(spec) or not self._may_install(spec):
-            return None
-        return self._installations.want(spec)
 
     def standing(self, path: str) -> str:
         """Why no server has said yet what a root-relative path holds: a sentence, true at this moment."""
@@ -399,39 +257,19 @@ class ProjectLanguages:
                 f"its language server {spec.name} is not started for {share} until a call names "
                 "such a file as its relative_path (setting side_language_percent)."
             )
-        missing = MISSING in self._identity_of(spec)
-        if missing or NOT_RUN in self._identity_of(spec):
-            try:
-                locate(spec, self._root, self._places, untrusted=self._untrusted)
-            except LanguageServerError as error:
-                may = missing and self._installations is not None and self._may_install(spec)
-                return (self._installations.standing(spec) if may and self._installations else None) or str(error)
+        against = self.availability.reason_against(spec)
+        if against is not None:
+            return against
         try:
-            key = self.wanted(spec, path).key
+            key = self.orders.order(spec, path).key
         except LanguageServerError as error:
             return str(error)
         return f"its language server {spec.name} {self._pool.standing(key)}."
 
-    def _may_install(self, spec: ServerSpec) -> bool:
-        """Nothing is fetched that can't be run, nor what only a project that is not trusted has chosen."""
-        return not spec.undriven and (self._untrusted is None or self._choices.is_users(spec))
-
     async def until_installed(self, path: str) -> bool:
         """Waits while the server for `path` is being installed; whether there was something to wait for."""
         spec = self.spec_for(path)
-        if spec is None or self._installations is None or self._being_done(spec) is None:
-            return False
-        return await self._installations.settled(spec)
-
-    def missing(self) -> list[ServerSpec]:
-        """Servers that were looked for in vain, also those that some question has found since: the index of their
-        files knows nothing of that yet."""
-        return [spec for spec in self._missing.values() if not spec.undriven]
-
-    def installing(self) -> list[Underway]:
-        """Installations of servers that are missing here, by whatever process."""
-        found = (underway_of(spec.name, self._places) for spec in self.missing())
-        return [one for one in found if one is not None]
+        return spec is not None and await self.availability.until_installed(spec)
 
     @property
     def untrusted(self) -> Path | None:
@@ -441,31 +279,19 @@ class ProjectLanguages:
     def installed(self, server: str) -> None:
         """A server is there now, or another version of it."""
         self.changes += 1
-        self._identities.pop(server, None)
-        self._missing.pop(server, None)
-        for root in self._roots:
+        self.availability.installed(server)
+        for root in self.orders.roots:
             self._pool.may_start(root, "it was reinstalled", server=server)
 
     def given_up(self) -> dict[str, str]:
         """Servers that failed too often and are not started for this project any more → why."""
-        return self._pool.given_up(self._roots)
+        return self._pool.given_up(self.orders.roots)
 
     async def retire(self, successor: "ProjectLanguages") -> None:
         """Ends the servers that were started for this, and that the same root's new settings would start otherwise."""
-        for wanted in {wanted.key: wanted for wanted in self._wanted.values()}.values():
-            if successor.key_now(wanted) != wanted.key:
+        for wanted in self.orders.current():
+            if successor.orders.key_now(wanted) != wanted.key:
                 await self._pool.stop(wanted.key, "the project's settings changed", cause=Cause.SETTINGS_CHANGED)
-
-    def key_now(self, wanted: WantedServer) -> ServerKey | None:
-        """The key that an order would have by these settings; None where another server answers."""
-        for language in wanted.spec.languages:
-            spec = self._choices.server_for(language)
-            if spec is not None and spec.name == wanted.spec.name:
-                state = self._state(spec)
-                told = self.python.tell(spec, self._choices.settings_of(spec.name))
-                digest = digest_of(spec, told.settings, {**wanted.env, **told.env}, state)
-                return ServerKey(wanted.root, spec.name, digest, self._untrusted)
-        return None
 
     def server_of(self, path: str) -> Hashable:
         """Paths with equal answers share one language server, have none for the same reason, or are read by syntax."""
@@ -500,7 +326,7 @@ class ProjectLanguages:
         wanted = self._wanted_for(path)  # a file's own symbols need none of the folder around it
         self._prepare(wanted)
         lease = self._pool.lease(wanted)
-        with self._noticing_removal(wanted.spec):
+        with self.availability.noticing_removal(wanted.spec):
             async with lease as server:
                 yield LeasedServer(self, lease, server)
 
@@ -538,19 +364,19 @@ class ProjectLanguages:
             self._forget_places()
             self.python.forget()
             self._dependencies.forget()
-            for root in self._roots:
+            for root in self.orders.roots:
                 self._pool.may_start(root, "the project's configuration has changed")
         moved = self.selection.changed(changes)
         told = [FileEvent(self._root / change.path, change.kind) for change in changes]
-        for root in self._roots:
+        for root in self.orders.roots:
             self._pool.files_changed(root, told)
         if self._around is not None:
-            self._pool.files_changed_near(self._around, self._roots, told)
+            self._pool.files_changed_near(self._around, self.orders.roots, told)
         return moved
 
     def external_folders(self) -> set[Path]:
         """Folders that this project's servers read, as they or manifests say; also such as lie in the root."""
-        return self._pool.watched_folders(self._roots) | self._named_folders
+        return self._pool.watched_folders(self.orders.roots) | self.orders.named_folders
 
     async def external_folders_moved(self) -> None:
         """Returns when servers may read other folders than before."""
@@ -561,7 +387,7 @@ class ProjectLanguages:
         self.changes += 1
         if any(self.is_marker(change.path.name) for change in changes):
             self._forget_places()
-        for root in self._roots:
+        for root in self.orders.roots:
             self._pool.files_changed(root, changes)
 
     def written_outside(self, paths: Sequence[Path]) -> None:
@@ -571,19 +397,16 @@ class ProjectLanguages:
 
     def asked_since_ns(self) -> int | None:
         """Since when servers may have read files; None while none runs."""
-        return self._pool.oldest_ns(self._roots)
+        return self._pool.oldest_ns(self.orders.roots)
 
     def _forget_places(self) -> None:
-        self._wanted.clear()
+        self.orders.forget()
         self.builds.forget()
-        self._named_folders.clear()
-        self._manifests = Manifests()
-        self._users = {}
 
     @property
     def roots(self) -> frozenset[Path]:
         """Roots of the servers that were asked for this project."""
-        return frozenset(self._roots)
+        return frozenset(self.orders.roots)
 
 
 class LeasedServer:

@@ -218,6 +218,6 @@ async def test_who_trusts_and_who_does_not_never_share_a_server(tmp_path: Path) 
         languages = asked.project.languages
         spec = languages.spec_for("src/main.rs")
         assert spec is not None
-        key = languages.wanted(spec, "src/main.rs").key
+        key = languages.orders.order(spec, "src/main.rs").key
         assert key.untrusted == box.root
         assert key != key._replace(untrusted=None)

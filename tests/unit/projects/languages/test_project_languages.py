@@ -34,8 +34,8 @@ async def test_a_server_stays_unless_what_was_said_of_it_changed(
     before = languages(world, tmp_path)
     spec = before.spec_for("a.py")
     assert spec
-    wanted = before.wanted(spec, "a.py")
-    assert (languages(world, tmp_path, **chosen).key_now(wanted) == wanted.key) is stays
+    wanted = before.orders.order(spec, "a.py")
+    assert (languages(world, tmp_path, **chosen).orders.key_now(wanted) == wanted.key) is stays
 
 
 async def test_what_has_no_effect_is_among_the_problems(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ async def test_symbols_of_a_restricted_server_are_not_taken_for_those_of_a_trust
     world = Registered(tmp_path)
     both = [ProjectLanguages(tmp_path, world.pool, world.places, trusted=trusted) for trusted in (True, False)]
     specs = [one.spec_for("a.py") for one in both]
-    keys = [one.wanted(spec, "a.py").key for one, spec in zip(both, specs, strict=True) if spec]
+    keys = [one.orders.order(spec, "a.py").key for one, spec in zip(both, specs, strict=True) if spec]
     assert keys[0] != keys[1]
     assert both[0].identity("a.py") != both[1].identity("a.py")
 
