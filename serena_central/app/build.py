@@ -73,6 +73,7 @@ from serena_central.tools.idempotency import Idempotency, called_once
 from serena_central.tools.offer import Offer
 from serena_central.tools.services import Services
 from serena_central.web.api import Api
+from serena_central.web.calls import Calls
 from serena_central.web.hooks import Hooks
 from serena_central.web.metrics import Metrics
 from serena_central.web.pages.page import BELOW
@@ -304,6 +305,7 @@ def _faces(
                 presence,
                 hooks=Hooks(projects, repos, sessions),
                 warming=Warming(services.warm_up, projects, repos),
+                calls=Calls(parts),
                 dashboard=dashboard,
             ),
         ],

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import anyio
 import anyio.lowlevel
 
+from serena_central.core.phases import phase
 from serena_central.core.progress import waiting_for
 from serena_central.core.quoting import quoted
 
@@ -80,7 +81,7 @@ class KeyedLocks:
         def ahead() -> tuple[str, float | None]:
             return f"{queue.index(holder)} ahead at {quoted(name)}", None
 
-        with waiting_for(ahead), anyio.CancelScope(deadline=until):
+        with waiting_for(ahead), phase("queue"), anyio.CancelScope(deadline=until):
             await holder.first.wait()
         if queue[0] is not holder:
             raise NotInTime(name, queue.index(holder))

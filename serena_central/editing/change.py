@@ -20,6 +20,8 @@ class Author(msgspec.Struct, frozen=True, kw_only=True):
     call: str
     repeat: str | None = None
     """Identifies a repetition of the same call; None where none can be."""
+    symbol: str = ""
+    """Name path of the symbol that it is about, as its caller named it; empty for edits of text."""
 
 
 class FileChange(NamedTuple):

@@ -22,6 +22,7 @@ import anyio.to_thread
 import msgspec
 from anyio.abc import TaskStatus
 
+from serena_central.core.phases import phase
 from serena_central.files.ignore import ignores
 from serena_central.files.notification import Heard, Watch, WatchUnavailable, follow
 from serena_central.files.repository import IGNORE_FILE, OuterRules
@@ -178,14 +179,15 @@ class FileTree:
 
     async def fresh(self) -> None:
         """The barrier: when it returns, `files` and the listeners have seen everything that was on disk before."""
-        if not self._scanned.is_set():
-            await self._scanned.wait()
-        wanted = self._scans_begun + 1  # a scan that has begun already may have missed what this call must see
-        async with self._turn:
-            if self._watch is not None:
-                await self._catch_up(self._watch)
-            elif self._scans_ended < wanted:
-                await self._rescan()
+        with phase("barrier"):
+            if not self._scanned.is_set():
+                await self._scanned.wait()
+            wanted = self._scans_begun + 1  # a scan that has begun already may have missed what this call must see
+            async with self._turn:
+                if self._watch is not None:
+                    await self._catch_up(self._watch)
+                elif self._scans_ended < wanted:
+                    await self._rescan()
 
     async def _catch_up(self, watch: Watch) -> None:
         """Applies the watch's events until there are no more."""

@@ -15,6 +15,7 @@ from anyio.abc import ByteReceiveStream, ByteSendStream
 
 from serena_central.core import tracing
 from serena_central.core.errors import DeadlineExceeded, Inapplicable, RequestFailed, ServerBusy, Unsupported
+from serena_central.core.phases import phase
 from serena_central.core.text import Position, Text
 from serena_central.lsp import answer_gaps
 from serena_central.lsp.answers import FileEvent
@@ -355,7 +356,7 @@ class LspSession:
         )
 
     async def _ask_once(self, method: str, question: Question, shape: Any, *, opened: bool) -> tuple[Reading, Any]:
-        with tracing.step_span(f"{self._spec.name} {method}"):
+        with tracing.step_span(f"{self._spec.name} {method}"), phase("server", self._spec.name):
             return await self._exchange(method, question, shape, opened=opened)
 
     async def _let_it_take_in(self, path: Path) -> None:

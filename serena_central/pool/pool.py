@@ -26,6 +26,7 @@ from serena_central.core.errors import ServerCrashed, ServerUnavailable
 from serena_central.core.event_kinds import ServerLeftover
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.periodic import repeat
+from serena_central.core.phases import phase
 from serena_central.core.places import Places
 from serena_central.core.running_time import running_time
 from serena_central.lsp.answers import FileEvent
@@ -79,7 +80,8 @@ class Lease:
         if run is not None:
             slot.take(run)
         else:
-            run = await slot.acquire()
+            with phase("start", slot.key.server):
+                run = await slot.acquire()
         self._run = run
         return run.server
 

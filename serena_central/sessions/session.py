@@ -14,11 +14,12 @@ import msgspec
 
 from serena_central.core.clock import utc
 from serena_central.core.errors import SessionTerminated
+from serena_central.core.masking import masked
 from serena_central.sessions.client_identity import ClientIdentity, IdentifiedBy, shortened
 from serena_central.sessions.minutes import Minutes
 
 LOG_LINES = 200
-"""Lines kept per session: enough to see what an agent just did, at most about 40 KB."""
+"""Lines kept per session: enough to see what an agent just did, at most about 80 KB."""
 
 DURATIONS_KEPT = 256
 """Newest durations kept per tool for p50 and p95."""
@@ -38,6 +39,8 @@ class LogLine(NamedTuple):
     at: float
     level: str
     text: str
+    call: str = ""
+    """Id of the call that it is about."""
 
 
 class Termination(NamedTuple):
@@ -78,6 +81,8 @@ class RunningCall:
     tool: str
     started_at: float
     scope: anyio.CancelScope
+    about: str = ""
+    """Its main argument: the symbol, file, pattern or command; shortened."""
     cancelled_because: str | None = None
 
     def cancel(self, reason: str) -> None:
@@ -192,8 +197,8 @@ class Session:
         if identity.client_pid:
             self.client_pid = identity.client_pid
 
-    def note(self, text: str, level: str = "info", *, at: float) -> None:
-        self.log.append(LogLine(at, level, text))
+    def note(self, text: str, level: str = "info", *, at: float, call: str = "") -> None:
+        self.log.append(LogLine(at, level, text, call))
 
     def count(self, tool: str, duration_ms: float, *, failed: bool, at: float) -> None:
         """A call ended, at that time."""
@@ -205,6 +210,15 @@ class Session:
         if failed:
             statistics.errors += 1
             self.errors += 1
+
+
+class RunningView(msgspec.Struct, frozen=True):
+    """A call in flight, and what it is about; `started_at` in Unix seconds."""
+
+    id: str
+    tool: str
+    about: str
+    started_at: float
 
 
 class SessionSnapshot(msgspec.Struct, frozen=True):
@@ -233,6 +247,7 @@ class SessionSnapshot(msgspec.Struct, frozen=True):
     open_streams: int
     """Of its client: while there is one, it counts as connected however quiet it is."""
     terminated_by: str | None
+    running_calls: list[RunningView]
 
 
 def snapshot(session: Session, now: float, idle_after_s: float) -> SessionSnapshot:
@@ -259,4 +274,7 @@ def snapshot(session: Session, now: float, idle_after_s: float) -> SessionSnapsh
         running=[call.tool for call in session.running.values()],
         open_streams=session.holders,
         terminated_by=session.termination.by if session.termination else None,
+        running_calls=[
+            RunningView(call.id, call.tool, masked(call.about), call.started_at) for call in session.running.values()
+        ],
     )

@@ -1,5 +1,6 @@
 """The named questions to the database, each on one snapshot. Blocks; `store` runs them in worker threads."""
 
+import json
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, TypeVar
@@ -7,8 +8,10 @@ from typing import Any, TypeVar
 from sqlalchemy import (
     ColumnElement,
     Select,
+    String,
     Table,
     and_,
+    cast,
     delete,
     func,
     select,
@@ -20,14 +23,17 @@ from serena_central.config.settings import RetentionPolicy
 from serena_central.store.database import Database
 from serena_central.store.query_results import (
     EDIT_PATCHES_KEPT_S,
+    CallFilter,
     DayTotal,
     EditAnswer,
     EditFilter,
     EventFilter,
     EventPage,
+    RecordedCall,
     ToolStatistics,
 )
 from serena_central.store.rows import (
+    CallDetailRow,
     DailyTotalRow,
     DurationTotalRow,
     EditRow,
@@ -52,11 +58,11 @@ SWEEP_ROWS = 5000
 IDS_ASKED = 500
 """In one statement: databases bound the number of its parameters."""
 
-_SESSION, _VIEW, _CALL, _EDIT, _EVENT, _PROJECT, _RUN, _TOTAL, _DURATIONS = (
+_SESSION, _VIEW, _CALL, _DETAIL, _EDIT, _EVENT, _PROJECT, _RUN, _TOTAL, _DURATIONS = (
     METADATA.tables[kind.table]
     for kind in (
-        SessionRow, SymbolViewRow, ToolCallRow, EditRow, EventRow, ProjectRow, ServerRunRow, DailyTotalRow,
-        DurationTotalRow,
+        SessionRow, SymbolViewRow, ToolCallRow, CallDetailRow, EditRow, EventRow, ProjectRow, ServerRunRow,
+        DailyTotalRow, DurationTotalRow,
     )
 )  # fmt: skip
 
@@ -120,10 +126,48 @@ class Queries:
         chosen = select(_CALL).where(columns.session == session_id).order_by(columns.at.desc()).limit(limit)
         return self._rows(ToolCallRow, chosen)
 
+    def call(self, call_id: str) -> RecordedCall | None:
+        """One call with its details."""
+        found = self._rows(ToolCallRow, select(_CALL).where(_CALL.columns.id == call_id))
+        return self._with_details(found)[0] if found else None
+
+    def calls(self, wanted: CallFilter) -> list[RecordedCall]:
+        """Calls with their details, the newest first."""
+        columns = _CALL.columns
+        chosen = select(_CALL).where(columns.at >= wanted.since).order_by(columns.at.desc()).limit(wanted.limit)
+        for name in ("session", "project", "tool"):
+            value = getattr(wanted, name)
+            if value is not None:
+                chosen = chosen.where(columns[name] == value)
+        if wanted.failed:
+            chosen = chosen.where(columns.outcome != "ok")
+        if wanted.before is not None:
+            chosen = chosen.where(columns.at < wanted.before)
+        return self._with_details(self._rows(ToolCallRow, chosen))
+
+    def _with_details(self, calls: Sequence[ToolCallRow]) -> list[RecordedCall]:
+        details: dict[str, CallDetailRow] = {}
+        for start in range(0, len(calls), IDS_ASKED):
+            ids = [one.id for one in calls[start : start + IDS_ASKED]]
+            found = self._rows(CallDetailRow, select(_DETAIL).where(_DETAIL.columns.id.in_(ids)))
+            details |= {one.id: one for one in found}
+        return [RecordedCall(one, details.get(one.id)) for one in calls]
+
     def edits(self, wanted: EditFilter) -> list[EditRow]:
         """The newest first."""
         columns = _EDIT.columns
         chosen = select(_EDIT).where(columns.at >= wanted.since).order_by(columns.at.desc()).limit(wanted.limit)
+        if wanted.file is not None:
+            # A file's name as JSON has it, between the quotes that end it.
+            name = json.dumps(wanted.file, ensure_ascii=False)
+            chosen = chosen.where(cast(columns.files, String).contains(name, autoescape=True))
+        if wanted.symbol is not None:
+            is_end = columns.symbol.endswith(f"/{wanted.symbol}", autoescape=True)
+            chosen = chosen.where((columns.symbol == wanted.symbol) | is_end)
+        if wanted.call is not None:
+            chosen = chosen.where(columns.call == wanted.call)
+        if wanted.before is not None:
+            chosen = chosen.where(columns.at < wanted.before)
         if wanted.session is not None:
             chosen = chosen.where(columns.session == wanted.session)
         if wanted.project is not None:
@@ -198,6 +242,7 @@ class Queries:
         old = {
             _EVENT: _EVENT.columns.at < now - policy.events_days * DAY_S,
             _CALL: _CALL.columns.at < calls_before,
+            _DETAIL: _DETAIL.columns.at < calls_before,
             _EDIT: _EDIT.columns.at < calls_before,
             _DURATIONS: _DURATIONS.columns.since < calls_before - INTERVAL_S,
             _VIEW: _VIEW.columns.seen_at < calls_before,

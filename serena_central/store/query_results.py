@@ -2,7 +2,7 @@
 
 import msgspec
 
-from serena_central.store.rows import EventRow
+from serena_central.store.rows import CallDetailRow, EventRow, ToolCallRow
 
 
 class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,12 +36,37 @@ class EditAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EditFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which edits. `project` is a root; `since` is Unix time."""
+    """Which edits. `project` is a root; `file` is root-relative, `symbol` a name path or its end; `call` is what made
+    them. `since` is Unix time, `before` as well."""
 
     session: str | None = None
     project: str | None = None
+    file: str | None = None
+    symbol: str | None = None
+    call: str | None = None
     since: float = 0.0
+    before: float | None = None
     limit: int = 100
+
+
+class CallFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which calls. `project` is a name, `failed` chooses those that did not end well; `since` is Unix time, `before` as
+    well."""
+
+    session: str | None = None
+    project: str | None = None
+    tool: str | None = None
+    failed: bool = False
+    since: float = 0.0
+    before: float | None = None
+    limit: int = 100
+
+
+class RecordedCall(msgspec.Struct, frozen=True):
+    """A call with its details; None: those of before they were kept, or lost under overload."""
+
+    call: ToolCallRow
+    detail: CallDetailRow | None
 
 
 class DayTotal(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,6 +9,10 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from serena_central.core.masking import is_secret_file, masked, masked_value
+
+WITHHELD = "(not kept: the file may hold secrets)"
+
 
 class Row(msgspec.Struct, kw_only=True):
     """`table` is its table, `key` its primary key; rows without a key have an `id` and are only ever added. Columns are
@@ -18,6 +22,10 @@ class Row(msgspec.Struct, kw_only=True):
     key: ClassVar[tuple[str, ...]] = ("id",)
     indexes: ClassVar[tuple[tuple[str, ...], ...]] = ()
     """The columns of each."""
+
+    def values(self) -> dict[str, Any]:
+        """Column → what is written there. Called in the writer's thread."""
+        return msgspec.structs.asdict(self)
 
 
 class SessionRow(Row, kw_only=True):
@@ -69,7 +77,7 @@ class ToolCallRow(Row, kw_only=True):
 
     table = "tool_call"
     key = ()
-    indexes = (("at",), ("session", "at"))
+    indexes = (("at",), ("session", "at"), ("project", "at"))
     id: str
     at: float
     session: str
@@ -81,10 +89,47 @@ class ToolCallRow(Row, kw_only=True):
     answer_chars: int = 0
 
 
+class CallDetailRow(Row, kw_only=True):
+    """What one call was given and came to, shortened by who puts it (once); secrets are masked as it is written.
+
+    `answer` is how the answer begins, `error` the text of the error. `phases_ms`: how long it was in each phase
+    (core/phases.py), `other`: in none. `servers`: the language servers that it asked; `roots`: of its projects.
+    """
+
+    table = "call_detail"
+    key = ()
+    indexes = (("at",),)
+    id: str
+    at: float
+    arguments: dict[str, Any] = {}
+    answer: str = ""
+    error: str = ""
+    notes: list[str] = []
+    phases_ms: dict[str, float] = {}
+    servers: list[str] = []
+    roots: list[str] = []
+    shortened: bool = False
+
+    def values(self) -> dict[str, Any]:
+        """Without what looks like a secret, or comes from a file that holds some."""
+        arguments, answer = masked_value(self.arguments), masked(self.answer)
+        paths = [value for value in self.arguments.values() if isinstance(value, str) and is_secret_file(value)]
+        if paths:
+            answer = WITHHELD if answer else ""
+            arguments = {
+                name: WITHHELD if isinstance(value, str) and value not in paths else value
+                for name, value in arguments.items()
+            }
+        error, notes = masked(self.error), [masked(note) for note in self.notes]
+        own = msgspec.structs.asdict(self)
+        return {**own, "arguments": arguments, "answer": answer, "error": error, "notes": notes}
+
+
 class EditRow(Row, kw_only=True):
     """One edit. `files`: what became of each, as answers show it; `patches`: how to undo it (MessagePack, zlib),
     None once that is too old or was too large. `repeat` is the idempotency key of the call that made it, `answer` the
-    answer to a repeated call (JSON). `undoes`: the edit that this one undid."""
+    answer to a repeated call (JSON). `undoes`: the edit that this one undid; `symbol`: the name path
+    that its caller named."""
 
     table = "edit"
     indexes = (("at",), ("session", "at"), ("project_root", "at"))
@@ -100,6 +145,7 @@ class EditRow(Row, kw_only=True):
     repeat: str | None = None
     answer: str | None = None
     undoes: str | None = None
+    symbol: str = ""
 
 
 class EventRow(Row, kw_only=True):
@@ -185,6 +231,7 @@ TABLES: tuple[type[Row], ...] = (
     SessionRow,
     SymbolViewRow,
     ToolCallRow,
+    CallDetailRow,
     EditRow,
     EventRow,
     ProjectRow,

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
-import msgspec
 from sqlalchemy import Connection, Insert, and_, case, delete
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import SQLAlchemyError
@@ -49,7 +48,7 @@ def execute_each(connection: Connection, rows: Iterable[Row | Removal]) -> int:
 
 
 def _plain(row: Row) -> dict[str, Any]:
-    values = msgspec.structs.asdict(row)
+    values = row.values()
     if not row.key and values["id"] is None:
         del values["id"]
     return values

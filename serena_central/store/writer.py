@@ -30,9 +30,9 @@ BATCH_ROWS = 100
 """A batch of this size does not wait any longer."""
 
 QUEUE_ROWS = 10_000
-"""Maximum of queued rows: about 10 MB, or ten seconds of a thousand calls each."""
+"""Maximum of queued rows: some 20 MB, or three seconds of a thousand calls each."""
 
-FLOOD_ROWS_PER_S = 500
+FLOOD_ROWS_PER_S = 700
 """Of two hundred calls: nobody waits for the newest of so many, because the next one is newer."""
 
 BURST_ROWS = 2000

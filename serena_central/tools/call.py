@@ -32,6 +32,7 @@ from serena_central.core.event_kinds import CallFinished
 from serena_central.core.events import Severity
 from serena_central.core.groups import told_by
 from serena_central.core.ids import new_call_id
+from serena_central.core.phases import Phases, measuring, phase
 from serena_central.core.progress import Listener, reporting_to, waiting_for
 from serena_central.core.quoting import escaped, quoted
 from serena_central.core.running_time import running_time
@@ -39,9 +40,10 @@ from serena_central.projects.editing.joint_edits import changing_nothing
 from serena_central.projects.project import Project
 from serena_central.projects.scope import Ask, Scope, resolve_scope
 from serena_central.sessions.session import ActiveProject, RunningCall, Session
-from serena_central.store.rows import ToolCallRow
+from serena_central.store.rows import Row, ToolCallRow
 from serena_central.tools.answer import MAX_CHARS, Answer, Content, holds_nothing
 from serena_central.tools.answer_limits import fit
+from serena_central.tools.call_details import detail_row, main_argument, message_of
 from serena_central.tools.catalogue import PATH_PARAMETERS, Tool
 from serena_central.tools.context import Services, ToolCall
 from serena_central.tools.heartbeat import with_heartbeat
@@ -89,8 +91,8 @@ CALL, SESSION, PROJECTS = "serena.call", "serena.session", "serena.projects"
 class ToolCaller:
     """Runs tool calls for any protocol."""
 
-    def __init__(self, services: Services, *, record: Callable[[ToolCallRow], None], idempotency: Idempotency) -> None:
-        """`record` keeps a finished call; it must neither wait nor raise."""
+    def __init__(self, services: Services, *, record: Callable[[Row], None], idempotency: Idempotency) -> None:
+        """`record` keeps rows about a finished call; it must neither wait nor raise."""
         self._services = services
         self._catalogue = services.catalogue
         self._keep = record
@@ -172,14 +174,17 @@ class ToolCaller:
         failure: BaseException | None = None
         scope_name: str | None = None
         self._services.sessions.check_alive(session)
-        running = RunningCall(call.id, tool.name, time.time(), anyio.CancelScope())
+        running = RunningCall(call.id, tool.name, time.time(), anyio.CancelScope(), main_argument(arguments))
         session.running[call.id] = running
+        phases = Phases()
         try:
             _check(self._services.offer.refusal(tool, session))
             parsed = tool.parse(arguments)
-            with running.scope, reporting_to(on_progress), tracing.call_span(f"tool {tool.name}"):
+            with running.scope, reporting_to(on_progress), measuring(phases), tracing.call_span(f"tool {tool.name}"):
                 call.semantic_context = parsed["semantic_context"]
-                with tracing.step_span("scope"), _until(call, _timeout_of(tool, self._services.settings), tool.name):
+                call.symbol = parsed.get("name_path") or ""
+                limit_s = _timeout_of(tool, self._services.settings)
+                with tracing.step_span("scope"), phase("scope"), _until(call, limit_s, tool.name):
                     scope = await self._scope(tool, call, parsed)
                 call.projects = scope.projects
                 if len(scope.projects) == 1:
@@ -198,7 +203,21 @@ class ToolCaller:
         finally:
             del session.running[call.id]
             call.edits = self._services.history.answered(call.id, answer.blocks if answer else None)
-            self._record(call, tool, scope_name, started, failure)
+            duration_ms = (time.perf_counter() - started) * 1000
+            self._record(call, tool, scope_name, duration_ms, failure)
+            self._keep(
+                detail_row(
+                    call.id,
+                    time.time(),
+                    arguments,
+                    answer=answer,
+                    notes=call.notes,
+                    failure=failure,
+                    phases=phases,
+                    duration_ms=duration_ms,
+                    roots=[str(project.root) for project in call.projects],
+                )
+            )
 
     def _find(self, name: str) -> Tool:
         tool = self._catalogue.get(name)
@@ -253,7 +272,8 @@ class ToolCaller:
                 return _of_content(call, result)
             results = {"": result}
         notes = "\n".join(call.notes)
-        fitted = fit(results, max(limit - len(notes), limit // 2), grouped=scope.grouped)
+        with phase("shaping"):
+            fitted = fit(results, max(limit - len(notes), limit // 2), grouped=scope.grouped)
         if fitted.data is not None and len(fitted.data) <= EMPTY_CHARS and _is_empty(results, fitted.data):
             await _help_if_empty(call, tool)
             notes = "\n".join(call.notes)
@@ -310,16 +330,17 @@ class ToolCaller:
         return results | {name: _failure(error) for name, error in scope.failures.items()}
 
     def _record(
-        self, call: ToolCall, tool: Tool, project: str | None, started: float, failure: BaseException | None
+        self, call: ToolCall, tool: Tool, project: str | None, duration_ms: float, failure: BaseException | None
     ) -> None:
         """Counts, logs, keeps and publishes a call however it ended."""
-        now, duration_ms = time.time(), (time.perf_counter() - started) * 1000
+        now = time.time()
         session, failed = call.session, failure is not None
         outcome, error = _outcome(failure), type(failure).__name__ if failed else None
         session.count(tool.name, duration_ms, failed=failed, at=now)
         where = f" {project}" if project else ""
-        text = f"{tool.name}{where} {outcome} {duration_ms:.1f} ms"
-        session.note(text, "warning" if failed else "info", at=now)
+        message = message_of(failure) if failure is not None else ""
+        text = f"{tool.name}{where} {outcome} {duration_ms:.1f} ms{f': {message}' if message else ''}"
+        session.note(text, "warning" if failed else "info", at=now, call=call.id)
         self._keep(
             ToolCallRow(
                 id=call.id,
@@ -338,6 +359,7 @@ class ToolCaller:
                 severity=Severity.WARNING if failed else Severity.INFO,
                 session=session.id,
                 project=project,
+                message=message,
                 call=call.id,
                 tool=tool.name,
                 outcome=outcome,

@@ -15,6 +15,9 @@ from serena_central.tools.answer import Answer
 from serena_central.tools.listing import Page
 from serena_central.tools.services import Services
 
+MOST_SYMBOL_CHARS = 300
+"""Of the name path that the history of edits keeps."""
+
 
 @dataclass
 class ToolCall:
@@ -35,6 +38,8 @@ class ToolCall:
     """Callbacks that return a note for an empty answer, or an empty string; not called if a project of the call
     has results."""
     semantic_context: str | None = None
+    symbol: str = ""
+    """The name path that it was given, if its tool takes one."""
     repeat: str | None = None
     """The idempotency key of this call; None if it has none."""
     person: bool = False
@@ -57,6 +62,7 @@ class ToolCall:
             tool=self.tool,
             call=self.id,
             repeat=self.repeat,
+            symbol=self.symbol[:MOST_SYMBOL_CHARS],
         )
 
     @property

@@ -4,6 +4,7 @@ from starlette.routing import BaseRoute, Route
 
 from serena_central.web import schemas
 from serena_central.web.api import Api
+from serena_central.web.calls import Calls
 from serena_central.web.hooks import Hooks
 from serena_central.web.metrics import Metrics
 from serena_central.web.pages.table import Dashboard
@@ -19,7 +20,14 @@ OPEN_PATHS = ("/health",)
 
 
 def routes(
-    api: Api, metrics: Metrics, presence: Presence, *, hooks: Hooks, warming: Warming, dashboard: Dashboard
+    api: Api,
+    metrics: Metrics,
+    presence: Presence,
+    *,
+    hooks: Hooks,
+    warming: Warming,
+    calls: Calls,
+    dashboard: Dashboard,
 ) -> list[BaseRoute]:
     return [
         Route("/health", answering(api.health, query=("nonce",)), methods=["GET"]),
@@ -40,6 +48,8 @@ def routes(
         _get("/servers", api.list_servers, "state", "server", "root", "limit"),
         _post("/servers/{server}/restart", api.restart_server),
         _post("/servers/{server}/stop", api.stop_server),
+        _get("/calls", calls.list_calls, "session", "project", "tool", "failed", "since", "before", "limit"),
+        _get("/calls/{call}", calls.show_call),
         _get("/edits", api.list_edits, "session", "project", "limit"),
         _post("/edits/{edit}/undo", api.undo_edit, "by"),
         _get("/events", api.list_events, "kind", "session", "project", "severity", "before", "limit"),

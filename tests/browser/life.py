@@ -98,7 +98,14 @@ async def busy_server(home: Path) -> AsyncGenerator[Life]:
         edits = (await http.get("/api/v1/edits")).json()["edits"]
         (server, *_) = (await http.get("/api/v1/servers")).json()["servers"]
         await _analysis_run(central, shop)
-        paths = {"session": claude, "edit": edits[0]["id"], "server": server["id"], "tool": "find_symbol"}
+        (failed, *_) = (await http.get("/api/v1/calls", params={"failed": "true"})).json()["calls"]
+        paths = {
+            "session": claude,
+            "call": failed["id"],
+            "edit": edits[0]["id"],
+            "server": server["id"],
+            "tool": "find_symbol",
+        }
         one = f"?root={quote(str(shop))}"
         pages = ("", "/graph", "/findings")
         queries = {

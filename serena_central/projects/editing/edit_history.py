@@ -221,4 +221,5 @@ def _row(edit: AppliedEdit) -> EditRow:
         patches=patches if len(patches) <= MAX_PATCH_BYTES else None,
         repeat=edit.author.repeat,
         undoes=edit.undoes,
+        symbol=edit.author.symbol,
     )

@@ -37,7 +37,8 @@ async def undo(edit_id: str, history: EditHistory, projects: ProjectRegistry, *,
     rows = await history.parts(edit_id)
     if all(row.id != edit_id for row in rows):
         raise UndoRefused(edit_id, "there is no edit with this id; `serena-central history` lists all edits")
-    author = Author(session=by, client="serena-central undo", tool="undo", call=new_call_id())
+    symbol = next((row.symbol for row in rows if row.id == edit_id), "")
+    author = Author(session=by, client="serena-central undo", tool="undo", call=new_call_id(), symbol=symbol)
     works = {Path(row.project_root): partial(_undo, row, history, projects, author) for row in rows}
     try:
         if len(rows) == 1:

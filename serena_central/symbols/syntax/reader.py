@@ -17,6 +17,7 @@ from anyio.abc import TaskGroup, TaskStatus
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from serena_central.core.errors import LanguageServerError
+from serena_central.core.phases import phase
 from serena_central.processes.child import ChildProcess, Limits, supervised
 from serena_central.symbols.indexing.symbol_source import Outline
 from serena_central.symbols.syntax.messages import (
@@ -147,8 +148,9 @@ class SyntaxReader:
         queue.extend(orders)
         self._wake()
         try:
-            for order in orders:
-                await order.done.wait()
+            with phase("syntax"):
+                for order in orders:
+                    await order.done.wait()
         finally:
             for order in orders:
                 order.wanted = False

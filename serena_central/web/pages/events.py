@@ -118,7 +118,9 @@ def _text(row: EventRow) -> str:
     data = row.data
     if row.kind == "call.finished":
         failed = f": {data['error']}" if data.get("error") else ""
-        return f"{data.get('tool')} {data.get('outcome')}, {milliseconds(data.get('duration_ms', 0))}{failed}"
+        said = f"{failed}: {row.message}" if row.message else failed
+        took = milliseconds(data.get("duration_ms", 0))
+        return bounded(f"{data.get('tool')} {data.get('outcome')}, {took}{said}", MOST_TEXT)
     said = row.message or ", ".join(f"{name} {value}" for name, value in data.items() if value not in (None, ""))
     return bounded(said, MOST_TEXT)
 

@@ -31,7 +31,7 @@ from serena_central.web.pages.configuration import PATH as CONFIGURATION
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.plot import Plot, Series, Timeline, plot
 from serena_central.web.pages.references import PageLink, PageLinks, project_page, server_page, session_page
-from serena_central.web.pages.rendering import count, milliseconds
+from serena_central.web.pages.rendering import count, milliseconds, percent
 
 NEWEST_SESSIONS = 8
 NEWEST_EVENTS = 12
@@ -168,7 +168,7 @@ def _agent(one: SessionSnapshot) -> Agent:
         client=f"{one.client_name} {one.client_version}".strip(),
         project=one.project_name or Path(one.working_folder or "").name,
         state=one.state,
-        doing=", ".join(one.running[:3]),
+        doing=", ".join(f"{call.tool} {call.about}".strip() for call in one.running_calls[:3]),
         since=round(one.last_activity),
         calls=one.tool_call_count,
         url=session_page(one.session_id),
@@ -184,7 +184,7 @@ async def servers(visit: Visit) -> ServerCards:
         running=len(found),
         memory_bytes=memory,
         budget_bytes=budget,
-        share=_percent(memory, budget),
+        share=percent(memory, budget),
         largest=[_server(one, budget) for one in found[:MOST_SERVERS]],
         more=max(0, len(found) - MOST_SERVERS),
     )
@@ -198,12 +198,8 @@ def _server(one: ServerSnapshot, budget: int) -> ServerCard:
         root=str(one.root),
         state=one.state,
         memory_bytes=one.memory_bytes,
-        share=_percent(one.memory_bytes, budget),
+        share=percent(one.memory_bytes, budget),
     )
-
-
-def _percent(part: int, whole: int) -> float:
-    return round(min(100.0, 100 * part / whole), 1) if whole else 0.0
 
 
 async def load(visit: Visit) -> LoadCard:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import msgspec
 
+from serena_central.core.event_kinds import CallFinished
 from serena_central.core.events import Event
 from serena_central.pool.key import ServerKey
 from serena_central.store.rows import EventRow
@@ -21,6 +22,14 @@ class PageLink(msgspec.Struct, frozen=True):
 
 def edit_page(edit: str) -> str:
     return link(f"/edits/{edit}")
+
+
+def call_page(call: str) -> str:
+    return link(f"/calls/{call}")
+
+
+def tool_page(tool: str) -> str:
+    return link(f"/tools/{tool}")
 
 
 def server_page(key: ServerKey) -> str:
@@ -51,6 +60,8 @@ class PageLinks:
         found: list[PageLink] = []
         if edit := event.data.get("edit"):
             found.append(PageLink("edit", edit_page(edit)))
+        if event.kind == CallFinished.kind and (call := event.data.get("call")):
+            found.append(PageLink("call", call_page(call)))
         root = event.data.get("root", "")
         if event.server:
             found.append(PageLink(event.server, self._servers.get((event.server, root), "")))

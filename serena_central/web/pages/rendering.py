@@ -77,6 +77,11 @@ def duration(seconds: float) -> str:
     return f"{whole} s"
 
 
+def percent(part: float, whole: float) -> float:
+    """A share of a whole in percent, at most 100."""
+    return round(min(100.0, 100 * part / whole), 1) if whole else 0.0
+
+
 def number(value: int) -> str:
     """A whole number for people."""
     return f"{value:,}"

@@ -15,6 +15,7 @@ from serena_central.web.pages.forms import Form
 from serena_central.web.pages.listing import Option, Pager, has_words, options, paged
 from serena_central.web.pages.page import Page, Section, Visit
 from serena_central.web.pages.references import server_page
+from serena_central.web.pages.rendering import percent
 from serena_central.web.views import server_id, server_named
 
 PATH = "/servers"
@@ -109,7 +110,7 @@ async def table(visit: Visit) -> ServersTable:
         running=sum(one.state is not RunState.DISCONNECTED for one in found),
         memory_bytes=memory,
         budget_bytes=pool.memory_budget_bytes,
-        share=_percent(memory, pool.memory_budget_bytes),
+        share=percent(memory, pool.memory_budget_bytes),
         installing=[one.text(visit.now) for one in underway(visit.parts.places)],
     )
 
@@ -138,7 +139,7 @@ def server_row(one: ServerSnapshot, budget_bytes: int, now: float) -> ServerRow:
         run=one.run,
         pid=one.pid,
         memory_bytes=one.memory_bytes,
-        share=_percent(one.memory_bytes, budget_bytes),
+        share=percent(one.memory_bytes, budget_bytes),
         cpu_percent=one.cpu_percent,
         attached=one.attached,
         leases=one.leases,
@@ -153,10 +154,6 @@ def server_row(one: ServerSnapshot, budget_bytes: int, now: float) -> ServerRow:
 def _breaker(one: BreakerSnapshot) -> Breaker:
     until = round(one.opens_until) if one.opens_until else None
     return Breaker(one.state.replace("_", " "), one.failures, until, one.last_failure)
-
-
-def _percent(part: int, whole: int) -> float:
-    return round(min(100.0, 100 * part / whole), 1) if whole else 0.0
 
 
 # --- actions ----------------------------------------------------------------------------------------------------------

@@ -4,12 +4,13 @@ import msgspec
 
 from serena_central.core.errors import StoreError
 from serena_central.core.event_kinds import CallFinished, EditApplied, SessionEvent
+from serena_central.core.masking import masked
 from serena_central.sessions.session import Session
 from serena_central.store.query_results import EditFilter
 from serena_central.store.rows import EditRow, ToolCallRow
 from serena_central.web.pages.overview import LoadCard, hour
 from serena_central.web.pages.page import Page, Section, Visit, link
-from serena_central.web.pages.references import edit_page, project_page
+from serena_central.web.pages.references import call_page, edit_page, project_page
 from serena_central.web.pages.rendering import milliseconds
 from serena_central.web.views import tool_statistics
 
@@ -59,7 +60,9 @@ class Running(msgspec.Struct, frozen=True):
     """A call in flight."""
 
     id: str
+    url: str
     tool: str
+    about: str
     started_at: float
 
 
@@ -86,6 +89,7 @@ class Tools(msgspec.Struct, frozen=True):
 class CallMark(msgspec.Struct, frozen=True):
     """A call in the strip; `x` and `width` are in thousandths of it, `height` in percent."""
 
+    url: str
     x: float
     width: float
     height: float
@@ -103,9 +107,12 @@ class Timeline(msgspec.Struct, frozen=True):
 
 
 class Line(msgspec.Struct, frozen=True):
+    """`url` is of the call's page, "" for what is about none."""
+
     at: float
     level: str
     text: str
+    url: str
 
 
 class Log(msgspec.Struct, frozen=True):
@@ -171,7 +178,10 @@ async def details(visit: Visit) -> Details:
 
 async def running(visit: Visit) -> RunningCalls:
     session = _session(visit)
-    calls = [Running(call.id, call.tool, call.started_at) for call in session.running.values()]
+    calls = [
+        Running(call.id, call_page(call.id), call.tool, masked(call.about), call.started_at)
+        for call in session.running.values()
+    ]
     return RunningCalls(session.id, calls)
 
 
@@ -199,7 +209,12 @@ def _mark(row: ToolCallRow, since: float, until: float) -> CallMark:
     height = min(100.0, 20.0 + 16 * max(0, len(str(int(row.duration_ms)))))
     says = f"{row.tool} {row.project or ''} {row.outcome} {milliseconds(row.duration_ms)}"
     return CallMark(
-        round(min(1000 * (row.at - since) / span, 1000) - width, 1), round(width, 1), height, row.outcome, says
+        call_page(row.id),
+        round(min(1000 * (row.at - since) / span, 1000) - width, 1),
+        round(width, 1),
+        height,
+        row.outcome,
+        says,
     )
 
 
@@ -212,7 +227,10 @@ async def log(visit: Visit) -> Log:
     lines = [line for line in _session(visit).log if level not in LEVELS or _at_least(line.level, level)]
     path = f"/sessions/{visit.path['session']}"
     return Log(
-        lines=[Line(line.at, line.level, line.text) for line in reversed(lines[-LINES:])],
+        lines=[
+            Line(line.at, line.level, line.text, call_page(line.call) if line.call else "")
+            for line in reversed(lines[-LINES:])
+        ],
         levels=[(one, link(path, level=one if one != LEVELS[0] else ""), one == level) for one in LEVELS],
     )
 

@@ -3,7 +3,8 @@
 import msgspec
 
 from serena_central.web.pages.listing import has_words
-from serena_central.web.pages.page import Page, Section, Visit, link
+from serena_central.web.pages.page import Page, Section, Visit
+from serena_central.web.pages.references import tool_page
 
 PATH = "/tools"
 
@@ -34,7 +35,7 @@ async def tools(visit: Visit) -> Tools:
     rows = [
         ToolRow(
             name=tool.name,
-            url=link(f"{PATH}/{tool.name}"),
+            url=tool_page(tool.name),
             title=tool.title,
             summary=tool.description.partition("\n\n")[0].replace("\n", " "),
             effect="reads" if tool.read_only else "edits" if tool.edits else "acts",

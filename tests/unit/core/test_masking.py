@@ -1,0 +1,69 @@
+"""What looks like a secret is masked, and code stays readable."""
+
+import pytest
+
+from serena_central.core.masking import MASK, is_secret_file, is_secret_name, masked, masked_value
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("password=hunter22", f"password={MASK}"),
+        ("password: hunter22", f"password: {MASK}"),
+        ("db_password: 'hunter22'", f"db_password: '{MASK}'"),
+        ('dbPassword := "hunter22"', f'dbPassword := "{MASK}"'),
+        ('{"api_key": "abc-def-1"}', f'{{"api_key": "{MASK}"}}'),
+        (r'"{\"password\": \"hunter22\"}"', rf'"{{\"password\": \"{MASK}\"}}"'),
+        ("export AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG", f"export AWS_SECRET_ACCESS_KEY={MASK}"),
+        ("Authorization: Bearer abcdef1234567890abc", f"Authorization: {MASK}"),
+        ("curl -H 'X-Auth-Token: abc123456'", f"curl -H 'X-Auth-Token: {MASK}'"),
+        ("see postgres://me:hunter22@db/shop", f"see postgres://{MASK}@db/shop"),
+        ("ghp_abcdefghijklmnopqrstuvwxyz012345 there", f"{MASK} there"),
+        ("a AKIAABCDEFGHIJKLMNOP b", f"a {MASK} b"),
+        ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc", MASK),
+        ("-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nrest", f"{MASK}\nrest"),
+        ("-----BEGIN PRIVATE KEY-----\nMIIE cut", MASK),
+    ],
+)
+def test_a_secret_is_masked(text: str, shown: str) -> None:
+    assert masked(text) == shown
+    assert masked(shown) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "token = parse(text)",
+        "self.token: str = other()",
+        "author: John Smith",
+        "compass: north-west",
+        "max_tokens: 1000",
+        "def secret(self) -> None: ...",
+        "https://example.com/a:b",
+        "Cart/total in src/keyboard.py",
+    ],
+)
+def test_code_stays_readable(text: str) -> None:
+    assert masked(text) == text
+
+
+def test_data_is_masked_by_its_names_and_texts() -> None:
+    given = {"env": {"DB_PASS": "x", "USER": "me"}, "list": ["token=abcdefgh1", 3, None], "apiKey": ["a"], "n": 1.5}
+    assert masked_value(given) == {
+        "env": {"DB_PASS": MASK, "USER": "me"},
+        "list": [f"token={MASK}", 3, None],
+        "apiKey": MASK,
+        "n": 1.5,
+    }
+
+
+def test_names_of_secrets_and_of_files_that_hold_them() -> None:
+    assert all(map(is_secret_name, ["password", "dbPassword", "DB_PASS", "api-key", "authToken", "AUTH"]))
+    assert not any(map(is_secret_name, ["name_path", "key", "compass", "author", "path"]))
+    assert all(map(is_secret_file, [".env", "a/.env.local", "x/id_rsa", "a.pem", "secrets.yml", "aws/credentials"]))
+    assert not any(map(is_secret_file, ["src/key.py", "environment.py", "secrets/model.py"]))
+
+
+def test_hostile_texts_are_masked_in_linear_time() -> None:
+    for text in ("token" * 50_000, "a." * 100_000 + "token=", "://" + "a" * 200_000, "-----BEGIN " + "A" * 200_000):
+        masked(text)
