@@ -98,10 +98,10 @@ async def busy_server(home: Path) -> AsyncGenerator[Life]:
         edits = (await http.get("/api/v1/edits")).json()["edits"]
         (server, *_) = (await http.get("/api/v1/servers")).json()["servers"]
         await _analysis_run(central, shop)
-        (failed, *_) = (await http.get("/api/v1/calls", params={"failed": "true"})).json()["calls"]
+        (made, *_) = (await http.get("/api/v1/calls", params={"tool": "replace_symbol_body"})).json()["calls"]
         paths = {
             "session": claude,
-            "call": failed["id"],
+            "call": made["id"],
             "edit": edits[0]["id"],
             "server": server["id"],
             "tool": "find_symbol",

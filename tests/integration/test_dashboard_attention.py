@@ -96,7 +96,7 @@ async def test_an_index_that_stays_incomplete_leads_to_its_project(
     assert "Rebuild index" in await visitor.see(incomplete.url.removeprefix("/dashboard"))
 
 
-async def test_a_refused_edit_leads_to_its_session(visitor: Visitor, http: httpx.AsyncClient, tmp_path: Path) -> None:
+async def test_a_refused_edit_leads_to_its_call(visitor: Visitor, http: httpx.AsyncClient, tmp_path: Path) -> None:
     root = scripted_project(tmp_path)
     one, other = [
         (await http.post("/api/v1/sessions", json={"client_name": name})).json()["session_id"]
@@ -110,7 +110,8 @@ async def test_a_refused_edit_leads_to_its_session(visitor: Visitor, http: httpx
         assert done.status_code == status, done.text
     said, page = await problem(visitor, "was refused")
     assert "An edit in shop was refused (replace_symbol_body)" in said
-    assert f'value="{one}"' in page
+    assert f"/dashboard/sessions/{one}" in page
+    assert "EditConflict" in page
     assert "hasty" in page
 
 

@@ -251,10 +251,17 @@ async def test_words_of_clients_files_and_logs_stay_words_on_every_page(
         central.central.bus.publish(event)
         edits = (await http.get("/api/v1/edits")).json()["edits"]
         assert edits
+        calls = (await http.get("/api/v1/calls")).json()["calls"]
         (server, *_) = (await http.get("/api/v1/servers")).json()["servers"]
     await central.central.dashboard.parts.analysis_runs.keep(root, GRAPH)
     await central.central.dashboard.parts.analysis_runs.keep(root, FINDINGS)
-    named = {"session": one.session, "edit": edits[0]["id"], "server": server["id"], "tool": "find_symbol"}
+    named = {
+        "session": one.session,
+        "call": calls[0]["id"],
+        "edit": edits[0]["id"],
+        "server": server["id"],
+        "tool": "find_symbol",
+    }
     for page in PAGES:
         path = page.path.format_map(named)
         where = "root=" + quote(str(root))
