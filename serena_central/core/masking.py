@@ -84,12 +84,7 @@ def masked_value(value: Any, *, depth: int = 0) -> Any:
             return masked(value)
         case Mapping() if depth < _DEPTH:
             members = cast("Mapping[str, Any]", value)
-            return {
-                name: MASK
-                if is_secret_name(name) and part not in (None, "", False, True)
-                else masked_value(part, depth=depth + 1)
-                for name, part in members.items()
-            }
+            return {name: _masked_member(name, part, depth + 1) for name, part in members.items()}
         case list() | tuple() if depth < _DEPTH:
             return [masked_value(part, depth=depth + 1) for part in cast("Sequence[Any]", value)]
         case int() | float() | None:
