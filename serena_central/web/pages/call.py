@@ -153,7 +153,7 @@ async def _ended(found: RecordedCall, visit: Visit) -> CallShown:
 
 
 def arguments_shown(arguments: Mapping[str, Any]) -> list[Argument]:
-    """Arguments as text; what is no text as JSON."""
+    """Arguments as text; other values as JSON."""
     shown: list[Argument] = []
     for name, value in arguments.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
