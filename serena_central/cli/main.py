@@ -31,6 +31,7 @@ COMMANDS = {
     "projects": "List projects.",
     "history": "List edits.",
     "undo": "Undo an edit.",
+    "usage": "Show tokens and cost of coding agents, from their transcripts.",
     "call": "Call a tool.",
     "hook": "Install hooks that point coding agents from text search to these tools.",
     "graph": "Show the dependency graph: cycles, layers, hot spots.",

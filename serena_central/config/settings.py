@@ -202,6 +202,20 @@ class RetentionPolicy(msgspec.Struct, kw_only=True, frozen=True):
     sweep_s: Annotated[float, Meta(ge=1, le=86400, description="How often old rows are deleted, in seconds.")] = 3600
 
 
+Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]
+
+
+class ModelPrice(msgspec.Struct, kw_only=True, frozen=True):
+    """What a model costs the user, in dollars for a million tokens. What is left out follows from `input`: cache writes
+    cost 1.25 times as much, those kept for an hour 2 times, reads a tenth."""
+
+    input: Dollars
+    output: Dollars
+    cache_write: Dollars | None = None
+    cache_write_1h: Dollars | None = None
+    cache_read: Dollars | None = None
+
+
 class ModuleSettings(msgspec.Struct, kw_only=True, frozen=True):
     """A module of a super-repo. `path` is relative to the super-repo's root."""
 
@@ -357,6 +371,20 @@ class ServerSettings(SharedSettings, kw_only=True, frozen=True):
     tracing: Annotated[
         bool, Meta(description="Send OpenTelemetry spans of calls, to where the standard OTEL_* variables say.")
     ] = False
+    prices: Annotated[
+        dict[str, ModelPrice],
+        Meta(
+            description="Prices of models, by name or by a beginning that ends in *, in dollars for a million tokens. "
+            "They replace the published ones."
+        ),
+    ] = {}
+    usage_budgets: Annotated[
+        dict[str, Dollars],
+        Meta(
+            description="Dollars a day above which usage warns: of projects, by root or name of its folder, and of all "
+            "together under the key day."
+        ),
+    ] = {}
     pool: Annotated[PoolPolicy, Meta(description="Language servers.")] = PoolPolicy()
     sessions: Annotated[SessionPolicy, Meta(description="Sessions.")] = SessionPolicy()
     retention: Annotated[RetentionPolicy, Meta(description="Retention of the database.")] = RetentionPolicy()

@@ -55,6 +55,11 @@ class Places:
         return self.home / "lock"
 
     @property
+    def usage_file(self) -> Path:
+        """Usage that was read from transcripts."""
+        return self.home / "usage.db"
+
+    @property
     def ledger_file(self) -> Path:
         """`children.json`: the processes that the running server has started, for the one after it."""
         return self.home / "children.json"

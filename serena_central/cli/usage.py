@@ -1,0 +1,246 @@
+"""`serena-central usage`: tokens and cost from the transcripts that coding agents keep on this machine.
+
+It reads the transcripts itself: no server has to run.
+"""
+
+import os
+import sys
+import time
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from serena_central.cli.output import json_option, print_json, print_table, say
+from serena_central.config.load import load_server_config
+from serena_central.config.settings import ServerSettings
+from serena_central.core.places import Places
+from serena_central.core.words import counted
+from serena_central.store.usage_store import UsageStore
+from serena_central.transcripts.audit import Audit
+from serena_central.transcripts.budgets import overruns
+from serena_central.transcripts.counting import Update, roots_of, update
+from serena_central.transcripts.pricing import Prices
+from serena_central.transcripts.reports import GROUPS, Block, By, Report, UsageRow, report
+
+HEADERS = ["REQUESTS", "INPUT", "OUTPUT", "CACHE WRITE", "CACHE READ", "COST"]
+
+
+@click.group(
+    invoke_without_command=True,
+    epilog="Examples: serena-central usage --by model --since 2026-11-01; serena-central usage --audit",
+)
+@click.option("--by", type=click.Choice(GROUPS), default="day", show_default=True, help="What one row is.")
+@click.option("--since", metavar="DATE", help="Only since this day (YYYY-MM-DD), or the last days (7d).")
+@click.option("--audit", is_flag=True, help="List every row of the transcripts that does not count, and why.")
+@json_option
+@click.pass_context
+def command(context: click.Context, *, by: By, since: str | None, audit: bool, as_json: bool) -> None:
+    """Show tokens and cost of coding agents.
+
+    Read are the transcripts of Claude Code, Codex and Gemini CLI; what was read once is kept when they are deleted.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    now = datetime.now(UTC)
+    start = _start_of(since)
+    if audit:
+        _audit(as_json=as_json)
+        return
+    settings = load_server_config({}).value
+    with _store() as store:
+        done = update(store, roots_of(Path.home(), os.environ), Prices(settings.prices))
+        found = report(store, by, since=start, now=now)
+        warnings = _warnings(store, settings, now)
+    if as_json:
+        print_json(_json(found, done, warnings))
+        return
+    _print(found)
+    for line in (*_notes(found, done), *warnings):
+        say(line, err=True)
+
+
+@command.command(epilog="Example: serena-central usage watch --interval 10")
+@click.option("--interval", type=click.FloatRange(1, 3600), default=5, show_default=True, help="Seconds between lines.")
+@click.option("-n", "count", type=click.IntRange(1), help="End after this many lines.")
+def watch(*, interval: float, count: int | None) -> None:
+    """Follow the usage of the running 5-hour block until Ctrl-C."""
+    settings = load_server_config({}).value
+    prices = Prices(settings.prices)
+    printed = 0
+    with _store() as store:
+        while True:
+            now = datetime.now(UTC)
+            update(store, roots_of(Path.home(), os.environ), prices)
+            blocks = report(store, "block", since=now - timedelta(hours=12), now=now).rows
+            say(f"{now.astimezone():%H:%M:%S}  {_state(blocks, _today(store, now))}")
+            for line in _warnings(store, settings, now):
+                say(line, err=True)
+            printed += 1
+            if printed == count:
+                return
+            time.sleep(interval)
+
+
+@command.command("status-line", epilog='In settings.json of Claude Code: "statusLine": {"type": "command", '
+    '"command": "serena-central usage status-line"}')  # fmt: skip
+def status_line() -> None:
+    """Print one line for Claude Code's status line: model, session, today, 5-hour block.
+
+    Claude Code writes what it knows of the session to stdin, as JSON.
+    """
+    given = _of_stdin()
+    settings = load_server_config({}).value
+    now = datetime.now(UTC)
+    with _store() as store:
+        update(store, roots_of(Path.home(), os.environ), Prices(settings.prices))
+        parts = [given.model.display_name] if given.model and given.model.display_name else []
+        if given.session_id:
+            session = UsageRow(key="session")
+            for total in store.totals(session=given.session_id):
+                session.add(total)
+            parts.append(f"session {_cost(session)}")
+        blocks = report(store, "block", since=now - timedelta(hours=12), now=now).rows
+        parts.append(_state(blocks, _today(store, now)))
+        parts += _warnings(store, settings, now)
+    say(" | ".join(parts))
+
+
+class _Model(msgspec.Struct):
+    display_name: str | None = None
+
+
+class _StatusInput(msgspec.Struct):
+    session_id: str | None = None
+    model: _Model | None = None
+
+
+def _of_stdin() -> _StatusInput:
+    try:
+        return msgspec.json.decode(sys.stdin.buffer.read(1_000_000), type=_StatusInput)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _StatusInput()
+
+
+def _store() -> UsageStore:
+    places = Places.of_user()
+    places.create()
+    return UsageStore(places.usage_file)
+
+
+def _start_of(since: str | None) -> datetime | None:
+    if since is None:
+        return None
+    today = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
+    if since.endswith("d") and since[:-1].isdecimal():
+        days = int(since[:-1])
+        if 1 <= days <= 36_500:
+            return today - timedelta(days=days - 1)
+    try:
+        return datetime.strptime(since, "%Y-%m-%d").astimezone()
+    except ValueError:
+        raise click.BadParameter("a day as 2026-11-01, or a number of days as 7d", param_hint="--since") from None
+
+
+def _today(store: UsageStore, now: datetime) -> UsageRow:
+    midnight = now.astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
+    return report(store, "day", since=midnight, now=now).total
+
+
+def _warnings(store: UsageStore, settings: ServerSettings, now: datetime) -> list[str]:
+    """Budgets that are used up."""
+    if not settings.usage_budgets:
+        return []
+    midnight = now.astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
+    today = report(store, "project", since=midnight, now=now)
+    return [str(one) for one in overruns(settings.usage_budgets, today.total, list(today.rows))]
+
+
+def _state(blocks: Any, today: UsageRow) -> str:
+    parts = [f"today {_cost(today)}"]
+    running = next((one for one in blocks if isinstance(one, Block) and one.running), None)
+    if running is not None:
+        left = max(running.ends_at - time.time(), 0)
+        parts.append(f"block {_cost(running)}, {left // 3600:.0f} h {left % 3600 // 60:.0f} min left")
+        if running.forecast is not None:
+            parts.append(f"${running.cost_per_hour:.2f}/h, forecast ${running.forecast:.2f}")
+    return " | ".join(parts)
+
+
+def _cost(row: UsageRow) -> str:
+    return f"${row.cost:.2f}" + ("+" if row.unpriced else "")
+
+
+def _print(found: Report) -> None:
+    empty = "No usage found: no transcripts of Claude Code, Codex or Gemini CLI on this machine, or none in this time."
+    if found.by in ("tool", "upstream"):
+        rows = [[row.key, row.calls, row.failed, f"{row.cost:.4f}"] for row in found.rows]
+        print_table([found.by.upper(), "CALLS", "FAILED", "COST OF REQUESTS"], rows, empty=empty)
+        return
+    table = [_cells(row) for row in (*found.rows, found.total)] if found.rows else []
+    print_table([found.by.upper(), *HEADERS], table, empty=empty)
+    for row in found.rows:
+        if isinstance(row, Block) and row.running and row.forecast is not None:
+            say(
+                f"The block {row.key} is running: ${row.cost_per_hour:.2f} an hour, {row.tokens_per_minute:.0f} tokens "
+                f"a minute; ${row.forecast:.2f} at its end if this goes on."
+            )
+
+
+def _cells(row: UsageRow) -> list[object]:
+    counts = (row.requests, row.input, row.output, row.cache_write, row.cache_read)
+    return [row.key, *(f"{count:,}" for count in counts), f"{row.cost:.4f}" + ("+" if row.unpriced else "")]
+
+
+def _notes(found: Report, done: Update) -> list[str]:
+    notes: list[str] = []
+    if found.unknown_models:
+        models = ", ".join(
+            f"{name or '(no name)'}: {counted(count, 'request')}"
+            for name, count in sorted(found.unknown_models.items())
+        )
+        notes.append(f"The cost lacks models without known prices ({models}). Set theirs under prices in the settings.")
+    if done.dropped:
+        notes.append(f"{counted(done.dropped, 'line')} could not be read; `usage --audit` lists them.")
+    notes += [f"Not read: {one}" for one in done.unreadable]
+    return notes
+
+
+def _json(found: Report, done: Update, warnings: list[str]) -> dict[str, Any]:
+    rows = [_row(row) for row in found.rows]
+    return {
+        "by": found.by,
+        "rows": rows,
+        "total": _row(found.total),
+        "unknown_models": found.unknown_models,
+        "notes": [*_notes(found, done), *warnings],
+        "read": {"files": done.files, "bytes": done.bytes_read},
+    }
+
+
+def _row(row: UsageRow) -> dict[str, Any]:
+    return {**msgspec.to_builtins(row), "tokens": row.tokens}
+
+
+def _audit(*, as_json: bool) -> None:
+    audit = Audit(roots_of(Path.home(), os.environ))
+    reasons: Counter[str] = Counter()
+    listed: list[dict[str, Any]] = []
+    for row in audit.rows():
+        reasons[row.reason] += 1
+        if as_json:
+            listed.append(msgspec.to_builtins(row))
+        else:
+            say(f"{row.file}:{row.line}: {row.reason}" + (f" ({row.what})" if row.what else ""))
+    summary = {"requests": len(audit.requests), "dropped": dict(reasons), "unreadable": audit.unreadable}
+    if as_json:
+        print_json({"rows": listed, **summary})
+        return
+    say(f"{counted(len(audit.requests), 'request')} counted.", err=True)
+    for reason, count in reasons.most_common():
+        say(f"{counted(count, 'row')} not counted: {reason}.", err=True)
+    for one in audit.unreadable:
+        say(f"Not read: {one}", err=True)

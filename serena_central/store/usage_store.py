@@ -1,0 +1,346 @@
+"""The usage store: requests to models that were read from transcripts, and totals of them, in one SQLite file.
+
+It is written by whoever asks for usage, with or without a server, and read in some milliseconds: hence `sqlite3` alone,
+without SQLAlchemy's half a second. It is no cache: clients delete their transcripts after some weeks. Blocks.
+"""
+
+import sqlite3
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from serena_central.core.errors import StoreError
+
+SCHEMA_VERSION = 1
+
+BUSY_TIMEOUT_S = 30.0
+"""How long a write waits for another process's."""
+
+BUCKET_MS = 900_000
+"""Totals are of quarters of an hour: the days of every time zone are made of them."""
+
+_SCHEMA = """
+CREATE TABLE file (
+    path TEXT PRIMARY KEY, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, inode INTEGER NOT NULL,
+    consumed INTEGER NOT NULL, head BLOB NOT NULL, state TEXT NOT NULL, dropped INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE origin (
+    id INTEGER PRIMARY KEY, client TEXT NOT NULL, project TEXT NOT NULL, session TEXT NOT NULL, agent TEXT NOT NULL,
+    model TEXT NOT NULL, UNIQUE (client, project, session, agent, model)
+);
+CREATE TABLE request (
+    key BLOB PRIMARY KEY, at INTEGER NOT NULL, origin INTEGER NOT NULL, input INTEGER NOT NULL, output INTEGER NOT NULL,
+    write_5m INTEGER NOT NULL, write_1h INTEGER NOT NULL, read INTEGER NOT NULL, searches INTEGER NOT NULL,
+    fast INTEGER NOT NULL, sidechain INTEGER NOT NULL, stated_cost REAL, cost REAL, unpriced INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX request_origin ON request (origin, at);
+CREATE TABLE tool_use (id BLOB PRIMARY KEY, request BLOB, name TEXT, failed INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX tool_use_request ON tool_use (request);
+CREATE TABLE total (
+    origin INTEGER NOT NULL, bucket INTEGER NOT NULL, requests INTEGER NOT NULL, input INTEGER NOT NULL,
+    output INTEGER NOT NULL, write_5m INTEGER NOT NULL, write_1h INTEGER NOT NULL, read INTEGER NOT NULL,
+    cost REAL NOT NULL, unpriced INTEGER NOT NULL, first_at INTEGER NOT NULL, last_at INTEGER NOT NULL,
+    PRIMARY KEY (origin, bucket)
+) WITHOUT ROWID;
+CREATE TABLE tool_total (
+    origin INTEGER NOT NULL, bucket INTEGER NOT NULL, tool TEXT NOT NULL, calls INTEGER NOT NULL,
+    failed INTEGER NOT NULL, cost REAL NOT NULL, PRIMARY KEY (origin, bucket, tool)
+) WITHOUT ROWID;
+CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+"""
+
+# What counts when rows of one request meet: they grow while an answer is streamed, so the largest count of each kind is
+# the final one. The time is that of the row with more tokens, else the earlier; the owner is not a replay. Neither
+# depends on the order in which files are read.
+_MERGE = """
+INSERT INTO request VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (key) DO UPDATE SET
+    at = CASE
+        WHEN excluded.input + excluded.output + excluded.write_5m + excluded.write_1h + excluded.read
+            > input + output + write_5m + write_1h + read THEN excluded.at
+        WHEN excluded.input + excluded.output + excluded.write_5m + excluded.write_1h + excluded.read
+            = input + output + write_5m + write_1h + read THEN min(at, excluded.at)
+        ELSE at END,
+    origin = CASE WHEN sidechain > excluded.sidechain THEN excluded.origin ELSE origin END,
+    sidechain = min(sidechain, excluded.sidechain),
+    input = max(input, excluded.input), output = max(output, excluded.output),
+    write_5m = max(write_5m, excluded.write_5m), write_1h = max(write_1h, excluded.write_1h),
+    read = max(read, excluded.read), searches = max(searches, excluded.searches), fast = max(fast, excluded.fast),
+    stated_cost = max(ifnull(stated_cost, excluded.stated_cost), ifnull(excluded.stated_cost, stated_cost)),
+    cost = CASE WHEN input >= excluded.input AND output >= excluded.output AND write_5m >= excluded.write_5m
+        AND write_1h >= excluded.write_1h AND read >= excluded.read AND searches >= excluded.searches THEN cost
+        ELSE NULL END,
+    unpriced = CASE WHEN input >= excluded.input AND output >= excluded.output AND write_5m >= excluded.write_5m
+        AND write_1h >= excluded.write_1h AND read >= excluded.read AND searches >= excluded.searches THEN unpriced
+        ELSE 0 END
+WHERE excluded.sidechain < sidechain OR excluded.at < at OR excluded.input > input OR excluded.output > output
+    OR excluded.write_5m > write_5m OR excluded.write_1h > write_1h OR excluded.read > read
+    OR excluded.searches > searches OR excluded.stated_cost IS NOT stated_cost
+"""
+
+_TOTALS = f"""
+INSERT INTO total SELECT origin, at / {BUCKET_MS}, count(*), sum(input), sum(output), sum(write_5m), sum(write_1h),
+    sum(read), total(cost), sum(unpriced), min(at), max(at)
+FROM request WHERE origin IN temp.touched GROUP BY 1, 2
+"""  # noqa: S608 - a constant
+
+_TOOL_TOTALS = f"""
+INSERT INTO tool_total
+SELECT request.origin, request.at / {BUCKET_MS}, tool_use.name, count(*), sum(tool_use.failed),
+    total(request.cost / (SELECT count(*) FROM tool_use AS other WHERE other.request = request.key))
+FROM request JOIN tool_use ON tool_use.request = request.key
+WHERE request.origin IN temp.touched GROUP BY 1, 2, 3
+"""  # noqa: S608 - a constant
+
+
+class KnownFile(NamedTuple):
+    """A transcript as it was read last. `head` are its first bytes, `state` the reader's own JSON."""
+
+    path: str
+    size: int
+    mtime_ns: int
+    inode: int
+    consumed: int
+    head: bytes
+    state: str
+    dropped: int
+
+
+class StoredRequest(NamedTuple):
+    """A row of `request`. `origin` is the id that `UsageStore.origin` gives; `at` is Unix time in milliseconds."""
+
+    key: bytes
+    at: int
+    origin: int
+    input: int
+    output: int
+    write_5m: int
+    write_1h: int
+    read: int
+    searches: int
+    fast: bool
+    sidechain: bool
+    stated_cost: float | None
+    cost: float | None
+    unpriced: bool
+
+
+class Total(NamedTuple):
+    """Requests of one origin in one quarter of an hour; `bucket` counts quarters since 1970. `unpriced` of them are of
+    models without known rates. `first_at` and `last_at` are Unix times in milliseconds."""
+
+    client: str
+    project: str
+    session: str
+    agent: str
+    model: str
+    bucket: int
+    requests: int
+    input: int
+    output: int
+    write_5m: int
+    write_1h: int
+    read: int
+    cost: float
+    unpriced: int
+    first_at: int
+    last_at: int
+
+
+class ToolTotal(NamedTuple):
+    """Calls of one tool. `cost` is that of the requests whose answers called it, divided among their calls."""
+
+    client: str
+    project: str
+    session: str
+    agent: str
+    model: str
+    bucket: int
+    tool: str
+    calls: int
+    failed: int
+    cost: float
+
+
+class UsageStore:
+    """One connection; for one thread. Safe beside other processes that use the same file. Raises: StoreError."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with self._failing_plainly():
+            self._connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+            try:
+                self._set_up()
+            except BaseException:
+                self._connection.close()
+                raise
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def __enter__(self) -> "UsageStore":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def files(self) -> dict[str, KnownFile]:
+        """By path."""
+        with self._failing_plainly():
+            return {row[0]: KnownFile._make(row) for row in self._connection.execute("SELECT * FROM file")}
+
+    def setting(self, name: str) -> str | None:
+        with self._failing_plainly():
+            found = self._connection.execute("SELECT value FROM setting WHERE name = ?", (name,)).fetchone()
+            return found[0] if found else None
+
+    def totals(self, since_bucket: int = 0, session: str | None = None) -> list[Total]:
+        """Of quarters of an hour from `since_bucket` on."""
+        return self._read(Total, "total", since_bucket, session)
+
+    def tool_totals(self, since_bucket: int = 0, session: str | None = None) -> list[ToolTotal]:
+        return self._read(ToolTotal, "tool_total", since_bucket, session)
+
+    def requests(self, *, client: str, sessions: Sequence[str], until: int) -> list[StoredRequest]:
+        """The requests of a client's sessions until a time, in order."""
+        marks = ", ".join("?" * len(sessions))
+        query = f"SELECT * FROM request WHERE at <= ? AND origin IN (SELECT id FROM origin WHERE client = ? AND session IN ({marks})) ORDER BY at"  # noqa: S608, E501 - marks only
+        with self._failing_plainly():
+            return [StoredRequest._make(row) for row in self._connection.execute(query, (until, client, *sessions))]
+
+    def _read(self, kind: Any, table: str, since_bucket: int, session: str | None) -> list[Any]:
+        counted = (
+            f"SELECT client, project, session, agent, model, {table}.* FROM {table} JOIN origin ON origin.id = origin"  # noqa: S608 - a constant
+        )
+        query = f"{counted} WHERE bucket >= ?"
+        given: list[Any] = [since_bucket]
+        if session is not None:
+            query += " AND session = ?"
+            given.append(session)
+        with self._failing_plainly():
+            return [kind._make(row[:5] + row[6:]) for row in self._connection.execute(query, given)]
+
+    @contextmanager
+    def writing(self) -> Generator["UsageWriter"]:
+        """One transaction: all that is written in the block, with totals that fit, or nothing."""
+        with self._failing_plainly():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                writer = UsageWriter(self._connection)
+                yield writer
+                writer.bring_totals_up_to_date()
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
+
+    def _set_up(self) -> None:
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._connection.execute("PRAGMA synchronous = NORMAL")
+        self._connection.execute("PRAGMA cache_size = -32000")
+        (found,) = self._connection.execute("PRAGMA user_version").fetchone()
+        if found > SCHEMA_VERSION:
+            raise StoreError(
+                f"{self._path} was written by a newer serena-central (schema {found}, this version knows "
+                f"{SCHEMA_VERSION}). Update, or move the file away: usage is then read again from the transcripts."
+            )
+        if found < SCHEMA_VERSION:
+            self._connection.execute("BEGIN IMMEDIATE")
+            (found,) = self._connection.execute("PRAGMA user_version").fetchone()
+            if not found:
+                for statement in filter(str.strip, _SCHEMA.split(";")):
+                    self._connection.execute(statement)
+                self._connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            self._connection.execute("COMMIT")
+        self._connection.execute("CREATE TEMP TABLE touched (origin INTEGER PRIMARY KEY)")
+        # An update may take a request from one origin to another: the totals of both are made again.
+        self._connection.execute(
+            "CREATE TEMP TRIGGER moved AFTER UPDATE ON main.request BEGIN "
+            "INSERT INTO touched SELECT old.origin WHERE old.origin NOT IN touched; "
+            "INSERT INTO touched SELECT new.origin WHERE new.origin NOT IN touched; END"
+        )
+
+    @contextmanager
+    def _failing_plainly(self) -> Generator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"The usage store {self._path} is not usable: {error}. If it is damaged, move it away: usage is then "
+                "read again from the transcripts that still exist."
+            ) from error
+
+
+class UsageWriter:
+    """What one transaction writes; used inside `UsageStore.writing` only."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        connection.execute("DELETE FROM temp.touched")
+
+    def origin(self, parts: Sequence[str]) -> int:
+        """The id of an origin: client, project, session, agent, model."""
+        find = "SELECT id FROM origin WHERE client = ? AND project = ? AND session = ? AND agent = ? AND model = ?"
+        found = self._connection.execute(find, parts).fetchone()
+        if found is None:
+            added = self._connection.execute(
+                "INSERT INTO origin (client, project, session, agent, model) VALUES (?, ?, ?, ?, ?)", parts
+            )
+            assert added.lastrowid is not None
+            return added.lastrowid
+        return int(found[0])
+
+    def put_requests(self, requests: Sequence[StoredRequest]) -> None:
+        """Adds requests, or merges them with the rows of the same key."""
+        self._connection.executemany(_MERGE, sorted(requests))
+        self._touch({one.origin for one in requests})
+
+    def put_tools(self, tools: Iterable[tuple[bytes, bytes, str]]) -> None:
+        """Calls of tools: id, key of the request, name."""
+        self._connection.executemany(
+            "INSERT INTO tool_use VALUES (?, ?, ?, 0) ON CONFLICT (id) DO UPDATE SET request = excluded.request, "
+            "name = excluded.name WHERE request IS NULL",
+            sorted(tools),
+        )
+
+    def put_failures(self, tools: Sequence[bytes]) -> None:
+        """Ids of calls that failed."""
+        rows = [(tool,) for tool in tools]
+        self._connection.executemany(
+            "INSERT INTO tool_use VALUES (?, NULL, NULL, 1) ON CONFLICT (id) DO UPDATE SET failed = 1", rows
+        )
+        self._connection.executemany(
+            "INSERT OR IGNORE INTO temp.touched SELECT origin FROM request WHERE key = "
+            "(SELECT request FROM tool_use WHERE id = ?)",
+            rows,
+        )
+
+    def put_file(self, file: KnownFile) -> None:
+        self._connection.execute("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?, ?, ?)", file)
+
+    def put_setting(self, name: str, value: str) -> None:
+        self._connection.execute("INSERT OR REPLACE INTO setting VALUES (?, ?)", (name, value))
+
+    def without_cost(self) -> list[tuple[StoredRequest, str]]:
+        """Requests whose cost is to be found out, with their models."""
+        query = (
+            "SELECT request.*, model FROM request JOIN origin ON origin.id = origin WHERE cost IS NULL AND unpriced = 0"
+        )
+        return [(StoredRequest._make(row[:-1]), row[-1]) for row in self._connection.execute(query)]
+
+    def forget_costs(self) -> None:
+        self._connection.execute("UPDATE request SET cost = NULL, unpriced = 0")
+
+    def put_costs(self, costs: Iterable[tuple[bytes, float | None]]) -> None:
+        """By key of the request; None where the price is unknown."""
+        rows = [(cost, cost is None, key) for key, cost in costs]
+        self._connection.executemany("UPDATE request SET cost = ?, unpriced = ? WHERE key = ?", rows)
+
+    def bring_totals_up_to_date(self) -> None:
+        for table, made in (("total", _TOTALS), ("tool_total", _TOOL_TOTALS)):
+            self._connection.execute(f"DELETE FROM {table} WHERE origin IN temp.touched")  # noqa: S608 - a constant
+            self._connection.execute(made)
+
+    def _touch(self, origins: Iterable[int]) -> None:
+        self._connection.executemany("INSERT OR IGNORE INTO temp.touched VALUES (?)", [(one,) for one in origins])

@@ -1,0 +1,120 @@
+"""Lines of files that grow, read in blocks: memory is bounded whatever the file holds.
+
+Only whole lines are consumed, so that a reader continues at `Lines.consumed` when the file has grown.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO, TypeVar
+
+import msgspec
+
+from serena_central.transcripts.requests import MALFORMED, TOO_LONG, UNKNOWN, Drop, Dropped
+
+Record = TypeVar("Record")
+
+BLOCK = 4_000_000
+"""Bytes read at once."""
+
+LONGEST = 32_000_000
+"""Bytes of a line that is still parsed: the limit of a request to the largest provider's API."""
+
+
+class Lines:
+    """The lines of `file` from byte `offset` on. `consumed` is the offset past the last whole line that was read."""
+
+    def __init__(self, file: BinaryIO, offset: int, drop: Drop) -> None:
+        self._file = file
+        self._drop = drop
+        self.consumed = offset
+
+    def with_any(self, markers: Sequence[bytes]) -> Iterator[tuple[int, bytes]]:
+        """Offset and bytes of each line that holds one of `markers`, without its end. The rest costs a search only.
+
+        A last line without an end is passed on, too, but not consumed: it may be half written.
+        """
+        for start, block, whole in self._blocks():
+            yield from _marked(start, block, markers)
+            if whole:
+                self.consumed = start + len(block)
+
+    def decoded(
+        self, decoder: "msgspec.json.Decoder[Record]", markers: Sequence[bytes]
+    ) -> Iterator[tuple[int, Record]]:
+        """The same as records. Lines that the decoder refuses are dropped."""
+        for offset, line in self.with_any(markers):
+            one = decode(decoder, offset, line, self._drop)
+            if one is not None:
+                yield offset, one
+
+    def all(self) -> Iterator[tuple[int, bytes]]:
+        """Offset and bytes of every line that is not empty."""
+        for start, block, whole in self._blocks():
+            at = 0
+            while at < len(block):
+                end = block.find(b"\n", at)
+                end = len(block) if end < 0 else end
+                if line := block[at:end].rstrip(b"\r"):
+                    yield start + at, line
+                at = end + 1
+            if whole:
+                self.consumed = start + len(block)
+
+    def _blocks(self) -> Iterator[tuple[int, bytes, bool]]:
+        """Offset and bytes of pieces that begin and, but for the last, end with a line; whether they end with one."""
+        self._file.seek(self.consumed)
+        start, rest = self.consumed, b""
+        while more := self._file.read(BLOCK):
+            end = more.rfind(b"\n") + 1
+            if not end:
+                rest += more
+                if len(rest) > LONGEST:
+                    start = self._skip_line(start, len(rest))
+                    rest = b""
+                    if start < 0:
+                        return
+                continue
+            block, rest_after = rest + more[:end], more[end:]
+            yield start, block, True
+            start, rest = start + len(block), rest_after
+        if rest:
+            yield start, rest, False
+
+    def _skip_line(self, start: int, read: int) -> int:
+        """The offset past a line of which `read` bytes were read; negative if it has no end yet."""
+        length = read
+        while more := self._file.read(BLOCK):
+            end = more.find(b"\n") + 1
+            if end:
+                self._drop(Dropped(start, TOO_LONG))
+                after = start + length + end
+                self._file.seek(after)
+                self.consumed = after
+                return after
+            length += len(more)
+        self._drop(Dropped(start, TOO_LONG))
+        return -1
+
+
+def decode(decoder: "msgspec.json.Decoder[Record]", offset: int, content: bytes, drop: Drop) -> Record | None:
+    """The record, None where it is dropped."""
+    try:
+        return decoder.decode(content)
+    except msgspec.ValidationError as error:
+        drop(Dropped(offset, UNKNOWN, str(error)))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        drop(Dropped(offset, MALFORMED, str(error)))
+    return None
+
+
+def _marked(start: int, block: bytes, markers: Sequence[bytes]) -> Iterator[tuple[int, bytes]]:
+    places = [block.find(marker) for marker in markers]
+    while True:
+        found = [place for place in places if place >= 0]
+        if not found:
+            return
+        place = min(found)
+        first = block.rfind(b"\n", 0, place) + 1
+        end = block.find(b"\n", place)
+        end = len(block) if end < 0 else end
+        yield start + first, block[first:end].rstrip(b"\r")
+        places = [block.find(marker, end) if 0 <= at < end else at for at, marker in zip(places, markers, strict=True)]

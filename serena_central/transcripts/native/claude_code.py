@@ -1,0 +1,214 @@
+"""Claude Code's transcripts: `projects/<folder>/<session>.jsonl`, those of sub-agents in `<session>/subagents/`.
+
+An answer is a line for each of its blocks, all with its id and with its usage, which grows while it is streamed.
+Resumed and forked sessions copy earlier lines into a new file. Fields that only some versions write are optional here.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from serena_central.transcripts.lines import Lines, decode
+from serena_central.transcripts.requests import (
+    NO_TIME,
+    NO_TOKENS,
+    Drop,
+    Dropped,
+    Failure,
+    Found,
+    Origin,
+    Request,
+    key_of,
+    milliseconds,
+)
+from serena_central.transcripts.source import Form, Source
+
+_USAGE = b'"usage":'
+_FAILED = b'"is_error":true'
+_PROGRESS = b'"agent_progress"'
+
+_UNIQUE_ID = re.compile(r"msg_[0-9A-Za-z_]{20,}")
+"""An id that Anthropic's API gave. It names one request: a replay of it may have another request id, or none."""
+
+
+class _CacheCreation(msgspec.Struct):
+    ephemeral_5m_input_tokens: int | None = None
+    ephemeral_1h_input_tokens: int | None = None
+
+
+class _ServerTools(msgspec.Struct):
+    web_search_requests: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation: _CacheCreation | None = None
+    server_tool_use: _ServerTools | None = None
+    speed: str | None = None
+
+
+class _Block(msgspec.Struct):
+    type: str | None = None
+    id: str | None = None
+    name: str | None = None
+    tool_use_id: str | None = None
+    is_error: bool | None = None
+
+
+class _Message(msgspec.Struct):
+    id: str | None = None
+    model: str | None = None
+    usage: _Usage | None = None
+    content: list[_Block] | str | None = None
+
+
+class _Line(msgspec.Struct, rename="camel"):
+    timestamp: str | None = None
+    message: _Message | str | None = None
+    request_id: str | None = None
+    session_id: str | None = None
+    agent_id: str | None = None
+    attribution_agent: str | None = None
+    is_sidechain: bool | None = None
+    cwd: str | None = None
+    cost_usd: float | None = msgspec.field(default=None, name="costUSD")
+
+
+class _Progress(msgspec.Struct, rename="camel"):
+    message: _Line
+    agent_id: str | None = None
+
+
+class _ProgressLine(msgspec.Struct, rename="camel"):
+    """What a sub-agent does, as older versions wrote it into its parent's transcript."""
+
+    data: _Progress
+    session_id: str | None = None
+    cwd: str | None = None
+
+
+_LINE = msgspec.json.Decoder(_Line)
+_PROGRESS_LINE = msgspec.json.Decoder(_ProgressLine)
+
+
+def _roots(home: Path, environment: Mapping[str, str]) -> list[Path]:
+    """`projects` of each folder that `CLAUDE_CONFIG_DIR` lists, else of `~/.config/claude` and `~/.claude`."""
+    named = [part.strip() for part in environment.get("CLAUDE_CONFIG_DIR", "").split(",")]
+    folders = [Path(part).expanduser() for part in named if part]
+    if not folders:
+        xdg = environment.get("XDG_CONFIG_HOME", "")
+        base = Path(xdg) if os.path.isabs(xdg) else home / ".config"  # noqa: PTH117
+        folders = [base / "claude", home / ".claude"]
+    return [folder if folder.name == "projects" else folder / "projects" for folder in folders]
+
+
+def _read(source: Source, drop: Drop) -> Iterator[Found]:
+    lines = Lines(source.file, source.consumed, drop)
+    known = _Place(source)
+    for offset, line in lines.with_any((_USAGE, _FAILED)):
+        source.at = offset
+        one = (_PROGRESS in line and _progress(line)) or decode(_LINE, offset, line, drop)
+        message = one and one.message
+        if one is None or not isinstance(message, _Message):
+            continue
+        if message.usage is not None:
+            request = _request(one, message, message.usage, known)
+            if isinstance(request, str):
+                drop(Dropped(offset, request, message.model or ""))
+            else:
+                yield request
+        elif isinstance(message.content, list):
+            for block in message.content:
+                if block.is_error and block.tool_use_id:
+                    yield Failure(known.tool(one, block.tool_use_id))
+    source.consumed = lines.consumed
+
+
+def _progress(line: bytes) -> _Line | None:
+    try:
+        found = _PROGRESS_LINE.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None  # the word is somewhere in its text
+    one = found.data.message
+    one.session_id, one.cwd = found.session_id, found.cwd
+    one.agent_id, one.is_sidechain = found.data.agent_id, True
+    return one
+
+
+class _Place:
+    """What a line that does not say it has from its file: the session, and the folder worked in."""
+
+    def __init__(self, source: Source) -> None:
+        parts = source.path.relative_to(source.root).parts
+        # A sub-agent's file lies below its session's folder.
+        self.session = parts[1] if len(parts) > 2 else source.path.stem
+        self.folder = next(iter(parts), "")
+        self._origins: dict[tuple[str | None, ...], Origin] = {}
+
+    def origin(self, line: _Line, model: str) -> Origin:
+        key = line.session_id, line.cwd, line.attribution_agent, line.agent_id, model
+        found = self._origins.get(key)
+        if found is None:
+            agent = line.attribution_agent or line.agent_id or ("sub-agent" if line.is_sidechain else "")
+            found = self._origins[key] = Origin(
+                "claude-code", line.cwd or self.folder, line.session_id or self.session, agent, model
+            )
+        return found
+
+    def tool(self, line: _Line, tool: str) -> bytes:
+        # Ids are unique over all sessions when a provider gives them, and in a conversation when anybody does.
+        return key_of("tool", tool, "" if tool.startswith("toolu_") else line.session_id or self.session, line.agent_id)
+
+
+def _request(line: _Line, message: _Message, usage: _Usage, known: _Place) -> Request | str:
+    """The request, or why there is none."""
+    at = milliseconds(line.timestamp) if line.timestamp else None
+    if at is None:
+        return NO_TIME
+    split = usage.cache_creation
+    written = usage.cache_creation_input_tokens or 0
+    long = (split and split.ephemeral_1h_input_tokens) or 0
+    short = (split and split.ephemeral_5m_input_tokens) or 0
+    if not short + long:
+        short, long = written, 0
+    content = message.content if isinstance(message.content, list) else ()
+    tools = {known.tool(line, one.id): one.name for one in content if one.type == "tool_use" and one.id and one.name}
+    request = Request(
+        key=_key(line, message, known),
+        at=at,
+        origin=known.origin(line, message.model or ""),
+        input=usage.input_tokens or 0,
+        output=usage.output_tokens or 0,
+        write_5m=short,
+        write_1h=long,
+        read=usage.cache_read_input_tokens or 0,
+        searches=(usage.server_tool_use and usage.server_tool_use.web_search_requests) or 0,
+        fast=usage.speed == "fast",
+        sidechain=bool(line.is_sidechain),
+        stated_cost=line.cost_usd,
+        tools=tools,
+    )
+    return request if request.tokens or request.searches or tools else NO_TOKENS
+
+
+def _key(line: _Line, message: _Message, known: _Place) -> bytes:
+    if message.id and _UNIQUE_ID.fullmatch(message.id):
+        return key_of("claude-code", message.id)
+    if message.id and line.request_id:
+        return key_of("claude-code", message.id, line.request_id)
+    session = line.session_id or known.session
+    # Endpoints without request ids may count their messages from 0 in each conversation, sub-agents' among them.
+    return key_of("claude-code", message.id or line.timestamp, None, session, line.agent_id)
+
+
+def _is_transcript(name: str) -> bool:
+    return name.endswith(".jsonl")
+
+
+FORM = Form("claude-code", _roots, _is_transcript, _read)

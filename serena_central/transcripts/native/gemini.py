@@ -1,0 +1,156 @@
+"""Gemini CLI's chats: `tmp/<project>/chats/session-*.jsonl` of `~/.gemini`, in older versions one JSON document each.
+
+A message is written again when its tool calls have ended. Input includes what was cached; thoughts are billed as
+output, the results of built-in tools as input.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from serena_central.transcripts.lines import LONGEST, Lines, decode
+from serena_central.transcripts.requests import (
+    NO_TIME,
+    NO_TOKENS,
+    TOO_LONG,
+    Drop,
+    Dropped,
+    Failure,
+    Found,
+    Origin,
+    Request,
+    key_of,
+    milliseconds,
+)
+from serena_central.transcripts.source import Form, Source
+
+
+class _Tokens(msgspec.Struct):
+    input: int | None = None
+    output: int | None = None
+    cached: int | None = None
+    thoughts: int | None = None
+    tool: int | None = None
+
+
+class _ToolCall(msgspec.Struct):
+    id: str | None = None
+    name: str | None = None
+    status: str | None = None
+
+
+class _Message(msgspec.Struct, rename="camel"):
+    type: str | None = None
+    id: str | None = None
+    timestamp: str | None = None
+    model: str | None = None
+    tokens: _Tokens | None = None
+    tool_calls: list[_ToolCall] | None = None
+    session_id: str | None = None
+
+
+class _Changed(msgspec.Struct):
+    messages: list[_Message] | None = None
+
+
+class _Line(_Message):
+    changed: _Changed | None = msgspec.field(default=None, name="$set")
+
+
+class _Document(msgspec.Struct, rename="camel"):
+    session_id: str | None = None
+    messages: list[_Message] = []
+
+
+_LINE = msgspec.json.Decoder(_Line)
+_DOCUMENT = msgspec.json.Decoder(_Document)
+
+
+def _roots(home: Path, environment: Mapping[str, str]) -> list[Path]:
+    named = environment.get("GEMINI_CLI_HOME", "").strip()
+    return [(Path(named).expanduser() if named else home) / ".gemini" / "tmp"]
+
+
+def _is_transcript(name: str) -> bool:
+    return name.startswith("session-") and name.endswith((".jsonl", ".json"))
+
+
+def _read(source: Source, drop: Drop) -> Iterator[Found]:
+    project = _project(source)
+    messages = _document(source, drop) if source.path.suffix == ".json" else _lines(source, drop)
+    for offset, message in messages:
+        source.at = offset
+        if message.type != "gemini" or message.tokens is None:
+            continue
+        session = source.state.get("session", source.path.stem)
+        request = _request(message, message.tokens, Origin("gemini", project, session, "", message.model or ""))
+        if isinstance(request, str):
+            drop(Dropped(offset, request))
+            continue
+        yield request
+        for call in message.tool_calls or ():
+            if call.id and call.status == "error":
+                yield Failure(key_of("tool", call.id, session))
+
+
+def _lines(source: Source, drop: Drop) -> Iterator[tuple[int, _Message]]:
+    lines = Lines(source.file, source.consumed, drop)
+    for offset, one in lines.decoded(_LINE, (b'"tokens":', b'"sessionId":')):
+        if one.session_id:
+            source.state = {"session": one.session_id}
+        yield offset, one
+        for message in (one.changed and one.changed.messages) or ():
+            yield offset, message
+    source.consumed = lines.consumed
+
+
+def _document(source: Source, drop: Drop) -> Iterator[tuple[int, _Message]]:
+    """A document is written as a whole: it is read from its start each time."""
+    source.file.seek(0)
+    content = source.file.read(LONGEST + 1)
+    source.consumed = 0
+    if len(content) > LONGEST:
+        drop(Dropped(0, TOO_LONG))
+        return
+    document = decode(_DOCUMENT, 0, content, drop)
+    if document is None:
+        return
+    if document.session_id:
+        source.state = {"session": document.session_id}
+    for message in document.messages:
+        yield 0, message
+
+
+def _request(message: _Message, tokens: _Tokens, origin: Origin) -> Request | str:
+    at = milliseconds(message.timestamp) if message.timestamp else None
+    if at is None:
+        return NO_TIME
+    given = (tokens.input or 0) + (tokens.tool or 0)
+    cached = min(tokens.cached or 0, given)
+    calls = {
+        key_of("tool", one.id, origin.session): one.name for one in message.tool_calls or () if one.id and one.name
+    }
+    request = Request(
+        key=key_of("gemini", origin.session, message.id or message.timestamp),
+        at=at,
+        origin=origin,
+        input=given - cached,
+        output=(tokens.output or 0) + (tokens.thoughts or 0),
+        read=cached,
+        tools=calls,
+    )
+    return request if request.tokens or calls else NO_TOKENS
+
+
+def _project(source: Source) -> str:
+    """The project's root, which its folder of chats names; else that folder's name."""
+    folder = source.root / source.path.relative_to(source.root).parts[0]
+    try:
+        with (folder / ".project_root").open(encoding="utf-8") as file:
+            return file.read(4096).strip() or folder.name
+    except (OSError, UnicodeDecodeError):
+        return folder.name
+
+
+FORM = Form("gemini", _roots, _is_transcript, _read)

@@ -1,0 +1,190 @@
+"""Usage in groups: by day, week, month, model, project, session, agent, client, tool, upstream or 5-hour block.
+
+Pure: totals of the store in, rows out. Days are those of a time zone; weeks begin on Monday.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from typing import Literal, get_args
+
+import msgspec
+
+from serena_central.store.usage_store import BUCKET_MS, ToolTotal, Total, UsageStore
+
+By = Literal["day", "week", "month", "model", "project", "session", "agent", "client", "tool", "upstream", "block"]
+GROUPS: tuple[By, ...] = get_args(By)
+
+BLOCK = timedelta(hours=5)
+"""For which Claude's subscriptions count usage together."""
+
+MAIN = "(main conversation)"
+NO_TOOL = "(no tool)"
+OWN_TOOLS = "(client's own tools)"
+
+
+class UsageRow(msgspec.Struct, kw_only=True):
+    """Usage of one group. Counts are tokens, `cost` is in dollars; `unpriced` requests are of models whose prices are
+    unknown, and not in it. `calls` and `failed` are of tools. Times are Unix seconds."""
+
+    key: str
+    requests: int = 0
+    input: int = 0
+    output: int = 0
+    cache_write: int = 0
+    cache_read: int = 0
+    cost: float = 0.0
+    unpriced: int = 0
+    calls: int = 0
+    failed: int = 0
+    first_at: float = 0.0
+    last_at: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        return self.input + self.output + self.cache_write + self.cache_read
+
+    def add(self, total: Total) -> None:
+        self.requests += total.requests
+        self.input += total.input
+        self.output += total.output
+        self.cache_write += total.write_5m + total.write_1h
+        self.cache_read += total.read
+        self.cost += total.cost
+        self.unpriced += total.unpriced
+        first, last = total.first_at / 1000, total.last_at / 1000
+        self.first_at = min(self.first_at, first) if self.first_at else first
+        self.last_at = max(self.last_at, last)
+
+    def add_tool(self, total: ToolTotal) -> None:
+        self.calls += total.calls
+        self.failed += total.failed
+        self.cost += total.cost
+
+
+class Block(UsageRow, kw_only=True):
+    """Usage in five hours from the first request on. Of the running one, `cost_per_hour` and `tokens_per_minute` so
+    far, and `forecast`: the cost at its end if that goes on."""
+
+    ends_at: float = 0.0
+    running: bool = False
+    cost_per_hour: float | None = None
+    tokens_per_minute: float | None = None
+    forecast: float | None = None
+
+
+class Report(msgspec.Struct, kw_only=True):
+    """Rows of one grouping with their sum. `unknown_models` maps models without known prices to their requests."""
+
+    by: By
+    rows: Sequence[UsageRow]
+    total: UsageRow
+    unknown_models: dict[str, int]
+
+
+def report(
+    store: UsageStore, by: By, *, since: datetime | None = None, zone: tzinfo | None = None, now: datetime
+) -> Report:
+    """Usage since a time, all of it without one. `zone` None is the machine's own. Raises: StoreError."""
+    first = 0 if since is None else round(since.timestamp() * 1000) // BUCKET_MS
+    totals = store.totals(first)
+    whole = UsageRow(key="total")
+    unknown: dict[str, int] = {}
+    for one in totals:
+        whole.add(one)
+        if one.unpriced:
+            unknown[one.model] = unknown.get(one.model, 0) + one.unpriced
+    rows: Sequence[UsageRow]
+    if by in ("tool", "upstream"):
+        tools = store.tool_totals(first)
+        for tool in tools:
+            whole.calls += tool.calls
+            whole.failed += tool.failed
+        rows = _of_tools(tools, tool_of if by == "tool" else upstream_of)
+    elif by == "block":
+        rows = blocks(totals, now)
+    else:
+        rows = _grouped(totals, _key(by, zone))
+        in_time = by in ("day", "week", "month")
+        rows.sort(key=lambda row: row.key if in_time else (-row.cost, -row.tokens, row.key))  # type: ignore[return-value]
+    return Report(by=by, rows=rows, total=whole, unknown_models=unknown)
+
+
+def _grouped(totals: Iterable[Total], key: Callable[[Total], str]) -> list[UsageRow]:
+    rows: dict[str, UsageRow] = {}
+    for one in totals:
+        name = key(one)
+        row = rows.get(name)
+        if row is None:
+            row = rows[name] = UsageRow(key=name)
+        row.add(one)
+    return list(rows.values())
+
+
+def _of_tools(totals: Iterable[ToolTotal], key: Callable[[str], str]) -> list[UsageRow]:
+    rows: dict[str, UsageRow] = {}
+    for one in totals:
+        name = key(one.tool)
+        rows.setdefault(name, UsageRow(key=name)).add_tool(one)
+    return sorted(rows.values(), key=lambda row: (-row.calls, row.key))
+
+
+def tool_of(name: str) -> str:
+    return name
+
+
+def upstream_of(tool: str) -> str:
+    """The MCP server of a tool, by the name under which clients offer it: `mcp__github__search` is of `github`."""
+    if tool.startswith("mcp__") and tool.count("__") > 1:
+        return tool.split("__", 2)[1]
+    if tool.startswith("mcp_") and not tool.startswith("mcp__") and tool.count("_") > 1:  # Gemini's form
+        return tool.split("_", 2)[1]
+    return OWN_TOOLS
+
+
+def _key(by: By, zone: tzinfo | None) -> Callable[[Total], str]:
+    days: dict[int, date] = {}
+
+    def day(total: Total) -> date:
+        found = days.get(total.bucket)
+        if found is None:
+            at = datetime.fromtimestamp(total.bucket * BUCKET_MS / 1000, UTC)
+            found = days[total.bucket] = at.astimezone(zone).date()
+        return found
+
+    match by:
+        case "day":
+            return lambda total: day(total).isoformat()
+        case "week":
+            return lambda total: (day(total) - timedelta(days=day(total).weekday())).isoformat()
+        case "month":
+            return lambda total: day(total).isoformat()[:7]
+        case "agent":
+            return lambda total: total.agent or MAIN
+        case _:
+            return lambda total: getattr(total, by)
+
+
+def blocks(totals: Iterable[Total], now: datetime) -> list[Block]:
+    """Claude Code's requests in blocks: one begins with the first request, at its full hour, and another one when that
+    is five hours ago, or the last request is."""
+    found: list[Block] = []
+    for one in sorted((one for one in totals if one.client == "claude-code"), key=lambda one: one.first_at):
+        at = one.first_at / 1000
+        if not found or at >= found[-1].ends_at or at - found[-1].last_at > BLOCK.total_seconds():
+            start = at - at % 3600
+            name = datetime.fromtimestamp(start, UTC).isoformat(timespec="minutes").replace("+00:00", "Z")
+            found.append(Block(key=name, ends_at=start + BLOCK.total_seconds()))
+        found[-1].add(one)
+    if found and now.timestamp() < found[-1].ends_at and now.timestamp() - found[-1].last_at < BLOCK.total_seconds():
+        _forecast(found[-1], now.timestamp())
+    return found
+
+
+def _forecast(block: Block, now: float) -> None:
+    block.running = True
+    hours = (max(now, block.last_at) - block.first_at) / 3600
+    if hours < 1 / 60:  # a minute tells nothing about five hours
+        return
+    block.cost_per_hour = block.cost / hours
+    block.tokens_per_minute = block.tokens / hours / 60
+    block.forecast = block.cost + block.cost_per_hour * max(block.ends_at - now, 0) / 3600
