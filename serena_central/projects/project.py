@@ -316,8 +316,18 @@ class Project:
         self, paths: Sequence[str], *, most_s: float = math.inf
     ) -> tuple[IndexedFiles, list[Incompleteness]]:
         """Symbols per root-relative file, for those that could be had in time; and what could not."""
-        gaps = await self.indexer.ensure(paths, most_s=most_s)
-        return self.index.files(paths), gaps
+        until = anyio.current_time() + most_s
+        attempts_left = ATTEMPTS
+        while True:
+            gaps = await self.indexer.ensure(paths, most_s=until - anyio.current_time())
+            known = [path for path in paths if path in self.index]
+            files = await self.index.files(known)
+            if len(files) == len(known):
+                return files, gaps
+            # Some changed while others had their turn: they are asked about again.
+            attempts_left -= 1
+            if not attempts_left:
+                return files, self.indexer.gaps(paths)
 
     async def overview(self, path: str) -> tuple[IndexedFiles, list[Incompleteness]]:
         """Symbols of a file, or of every file below a folder.

@@ -15,11 +15,12 @@ import anyio.to_thread
 
 from serena_central.core.errors import AmbiguousSymbol, SymbolNotFound
 from serena_central.core.lru import Lru
+from serena_central.core.pacing import paced
 from serena_central.core.quoting import escaped, quoted
 from serena_central.files.search import find_containing
 from serena_central.files.tree import Change, FileTree
 from serena_central.symbols.go_packages import of_package
-from serena_central.symbols.index import Hit, SymbolIndex, lies_within
+from serena_central.symbols.index import Hit, Hits, SymbolIndex, lies_within
 from serena_central.symbols.indexing.incompleteness import PATIENT_S, Incompleteness
 from serena_central.symbols.indexing.indexer import Indexer
 from serena_central.symbols.namepath import Pattern
@@ -53,7 +54,7 @@ FILES_SHOWN = 2
 class Found(NamedTuple):
     """Symbols that fit, and what the search does not cover."""
 
-    hits: list[Hit]
+    hits: Hits
     gaps: list[Incompleteness]
 
 
@@ -112,24 +113,24 @@ class Finder:
         hits = await self._matches(pattern, within)
         return self._found(self._index.find(pattern, within) if hits is None else hits, within, asked)
 
-    async def _matches(self, pattern: Pattern, within: str | None) -> list[Hit] | None:
+    async def _matches(self, pattern: Pattern, within: str | None) -> Hits | None:
         """What the index has, with turns for others; None if files changed meanwhile, between which a symbol may have
         moved."""
         before = self._batches
         hits = await self._index.find_paced(pattern, within)
         return hits if self._batches == before else None
 
-    async def _in_go_package(self, pattern: Pattern, within: str | None) -> list[Hit]:
+    async def _in_go_package(self, pattern: Pattern, within: str | None) -> Hits:
         """What fits a name that is qualified by a Go package, whose folder is called otherwise."""
         package, unqualified = pattern.packaged
-        hits = self._index.find(unqualified, within) if unqualified is not None else []
+        hits = Hits(self._index) if unqualified is None else self._index.find(unqualified, within)
         if not hits:
-            return []
-        files = await anyio.to_thread.run_sync(of_package, self._root, {hit.path for hit in hits}, package)
-        return [hit for hit in hits if hit.path in files]
+            return hits
+        files = await anyio.to_thread.run_sync(of_package, self._root, set(hits.per_file), package)
+        return hits.in_files(files.__contains__)
 
-    def _found(self, hits: list[Hit], within: str | None, asked: set[str]) -> Found:
-        reached = [hit for hit in hits if self._reaches(within, hit.path)]
+    def _found(self, hits: Hits, within: str | None, asked: set[str]) -> Found:
+        reached = hits.in_files(lambda path: self._reaches(within, path))
         return Found(reached, self._indexer.gaps_within(within, asked))
 
     def _reaches(self, within: str | None, path: str) -> bool:
@@ -155,13 +156,13 @@ class Finder:
         """
         hits, gaps = await self.find(pattern, within)
         if len(hits) > 1:
-            exact = [hit for hit in hits if pattern.is_whole(hit.file.path(hit.place))]
+            exact = [hit async for hit in paced(hits) if pattern.is_whole(hit.file.path(hit.place))]
             hits = exact if len(exact) == 1 else hits
         if not hits:
             close = await self.near(pattern, within)
             raise SymbolNotFound(pattern.text, within or "this project", close, [str(gap) for gap in gaps])
         if len(hits) > 1 and (one_definition or not self._is_one(hits)):
-            raise AmbiguousSymbol(pattern.text, [f"{hit.path}: {hit.name_path}" for hit in hits])
+            raise AmbiguousSymbol(pattern.text, [f"{hit.path}: {hit.name_path}" async for hit in paced(hits)])
         return hits[0]
 
     def _is_one(self, hits: Sequence[Hit]) -> bool:

@@ -5,9 +5,10 @@ them over without decoding any. A name leads to its files; the few that fit are 
 kept. The index knows no server and no clock: `indexing/` fills it.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 import msgspec
 
@@ -142,9 +143,66 @@ class IndexedFiles(Mapping[str, FileSymbols]):
                 found[path] = number
         return found
 
-    def filled(self) -> list[str]:
+    async def filled(self) -> list[str]:
         """Files with symbols; decodes none."""
-        return [path for path, entry in self._entries.items() if entry.blob not in _EMPTY]
+        return [path async for path, entry in paced(list(self._entries.items())) if entry.blob not in _EMPTY]
+
+
+class Hits(Sequence[Hit]):
+    """Symbols that fit, by path and place. Their files are decoded when one is taken out: those of all 57,000 symbols
+    with `init` in their names would take 200 MB."""
+
+    def __init__(self, index: "SymbolIndex") -> None:
+        self._index = index
+        self._entries: dict[str, Entry] = {}
+        self._found: list[tuple[str, int, int]] = []
+        """Path, place and kind."""
+
+    def add(self, path: str, entry: Entry, place: int, kind: int) -> None:
+        """Adds a symbol of an entry."""
+        self._entries[path] = entry
+        self._found.append((path, place, kind))
+
+    @overload
+    def __getitem__(self, index: int) -> Hit: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Hit]: ...
+    def __getitem__(self, index: int | slice) -> Hit | list[Hit]:
+        if isinstance(index, slice):
+            return [self._hit(one) for one in self._found[index]]
+        return self._hit(self._found[index])
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def _hit(self, found: tuple[str, int, int]) -> Hit:
+        path, place, _ = found
+        return Hit(path, self._index.decoded(path, self._entries[path]), place)
+
+    @property
+    def per_file(self) -> Counter[str]:
+        """How many lie in which file."""
+        return Counter(path for path, _, _ in self._found)
+
+    @property
+    def kinds(self) -> Counter[int]:
+        """How many are of which kind."""
+        return Counter(kind for _, _, kind in self._found)
+
+    def of_kinds(self, is_wanted: Callable[[int], bool]) -> "Hits":
+        """Those of some kinds."""
+        wanted = {kind for kind in self.kinds if is_wanted(kind)}
+        return self._those([found for found in self._found if found[2] in wanted])
+
+    def in_files(self, is_wanted: Callable[[str], bool]) -> "Hits":
+        """Those in some files."""
+        wanted = {path for path in self._entries if is_wanted(path)}
+        return self._those([found for found in self._found if found[0] in wanted])
+
+    def _those(self, found: list[tuple[str, int, int]]) -> "Hits":
+        hits = Hits(self._index)
+        hits._entries, hits._found = self._entries, found
+        return hits
 
 
 class SymbolIndex:
@@ -223,9 +281,10 @@ class SymbolIndex:
         """The symbols of an indexed file. Raises KeyError for any other."""
         return self.decoded(path, self._entries[path])
 
-    def files(self, paths: Iterable[str]) -> IndexedFiles:
-        """Those of the files that are indexed, as they are now."""
-        return IndexedFiles(self, {path: entry for path in paths if (entry := self._entries.get(path)) is not None})
+    async def files(self, paths: Iterable[str]) -> IndexedFiles:
+        """Those of the files that are indexed, each as it is at one moment; others have turns between."""
+        entries = {path: entry async for path in paced(paths) if (entry := self._entries.get(path)) is not None}
+        return IndexedFiles(self, entries)
 
     def decoded(self, path: str, entry: Entry) -> FileSymbols:
         """The symbols that a file has, or had in an entry of before."""
@@ -245,48 +304,55 @@ class SymbolIndex:
         entry = self._entries.get(path)
         return self.file(path) if entry is not None and entry.stamp == stamp else None
 
-    def find(self, pattern: Pattern, within: str | None = None) -> list[Hit]:
+    def find(self, pattern: Pattern, within: str | None = None) -> Hits:
         """Symbols that fit, by path and place. `within` is a file, or a folder's path; None means everywhere."""
+        hits = Hits(self)
         for reading in pattern.readings:
-            if hits := list(self._fitting(reading, within)):
-                return hits
-        return []
-
-    async def find_paced(self, pattern: Pattern, within: str | None = None) -> list[Hit]:
-        """As `find`; where many files have to be decoded, others get a turn. What changes meanwhile may be missing."""
-        for reading in pattern.readings:
-            names = self._names_for(reading, within)
-            hits: list[Hit] = []
-            async for path in paced(self._paths_for(names, reading, within)):
-                if path in self._entries:
-                    hits += self._hits_in(path, names, reading)
+            for _ in self._search(hits, reading, within):
+                pass
             if hits:
-                return hits
-        return []
+                break
+        return hits
 
-    def _fitting(self, reading: Reading, within: str | None) -> Iterator[Hit]:
-        names = self._names_for(reading, within)
-        for path in self._paths_for(names, reading, within):
-            yield from self._hits_in(path, names, reading)
+    async def find_paced(self, pattern: Pattern, within: str | None = None) -> Hits:
+        """As `find`, with turns for others. What changes meanwhile may be missing."""
+        hits = Hits(self)
+        for reading in pattern.readings:
+            async for _ in paced(self._search(hits, reading, within)):
+                pass
+            if hits:
+                break
+        return hits
 
-    def _paths_for(self, names: set[str], reading: Reading, within: str | None) -> list[str]:
-        """Files that may hold what fits."""
+    def _search(self, hits: Hits, reading: Reading, within: str | None) -> Iterator[None]:
+        """Adds what fits, in steps."""
+        names = reading.names
+        if reading.substring and within is not None and within in self._entries:
+            names = {symbol.name for symbol in self.file(within).symbols if reading.last.name in symbol.name}
+        elif reading.substring:
+            names = set[str]()
+            for name in self._name_text.containing(reading.last.name):
+                if name in self._names:
+                    names.add(name)
+                yield
+        paths = set[str]()
+        for found in self._files_of(names, within):
+            paths |= found
+            yield
         # A file that doesn't hold the containers' names has no such symbol; looking for them is cheaper than decoding.
         held = [(name, name.encode("utf-8", "surrogatepass")) for name in reading.held]
-        paths = self._files_of(names, within)
-        if held:
-            paths = {path for path in paths if self._holds(path, held, modules=reading.written)}
-        return sorted(paths)
+        for path in sorted(paths):
+            entry = self._entries.get(path)
+            if entry is not None and self._holds(path, entry, held, modules=reading.written):
+                file = self.file(path)
+                for place, symbol in enumerate(file.symbols):
+                    if symbol.name in names and reading.fits(file.path(place), path):
+                        hits.add(path, entry, place, symbol.kind)
+            yield
 
-    def _hits_in(self, path: str, names: set[str], reading: Reading) -> Iterator[Hit]:
-        file = self.file(path)
-        for place, symbol in enumerate(file.symbols):
-            if symbol.name in names and reading.fits(file.path(place), path):
-                yield Hit(path, file, place)
-
-    def _holds(self, path: str, held: Iterable[tuple[str, bytes]], *, modules: bool) -> bool:
+    def _holds(self, path: str, entry: Entry, held: Iterable[tuple[str, bytes]], *, modules: bool) -> bool:
         """Whether a file's symbols hold all these names, or its path does."""
-        blob, known = self._entries[path].blob, path.replace("-", "_") if modules else ""
+        blob, known = entry.blob, path.replace("-", "_") if modules else ""
         return all(encoded in blob or (modules and name in known) for name, encoded in held)
 
     def some(self, name: str, most: int, within: str | None, holding: str = "") -> list[Hit]:
@@ -303,25 +369,21 @@ class SymbolIndex:
 
     def holding(self, name: str) -> set[str]:
         """Files that have a symbol of a name."""
-        return self._files_of({name}, None)
+        return set[str]().union(*self._files_of({name}, None))
 
     def names(self) -> Iterator[str]:
         """Every name that some symbol has, as far as they are mapped; some perhaps several times."""
         return (name for name in self._name_text if name in self._names)
 
-    def _names_for(self, reading: Reading, within: str | None) -> set[str]:
-        """The names that a symbol must have one of."""
-        if not reading.substring:
-            return reading.names
+    def _files_of(self, names: Set[str], within: str | None) -> Iterator[Set[str]]:
+        """Files that define one of some names, in steps."""
         if within is not None and within in self._entries:
-            return {symbol.name for symbol in self.file(within).symbols if reading.last.name in symbol.name}
-        return self._names.defined(self._name_text.containing(reading.last.name))
-
-    def _files_of(self, names: set[str], within: str | None) -> set[str]:
-        if within is not None and within in self._entries:
-            return {within}
+            yield {within}
+            return
+        folder = "" if within is None else within + "/"
         needles = [b"\0%b\0" % name.encode("utf-8", "surrogatepass") for name in names if self._unmapped]
-        paths = {path for path, held in self._unmapped.items() if any(needle in held for needle in needles)}
+        # These first: what is mapped meanwhile is found below.
+        for path, held in list(self._unmapped.items()):
+            yield {path} if path.startswith(folder) and any(needle in held for needle in needles) else set()
         for name in names:
-            paths.update(self._names.files(name))
-        return paths if within is None else {path for path in paths if path.startswith(within + "/")}
+            yield {path for path in self._names.files(name) if path.startswith(folder)}

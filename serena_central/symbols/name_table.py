@@ -89,10 +89,6 @@ class NameTable:
             yield self._paths[number]
             at = _next(bucket, key, at + _RECORD)
 
-    def defined(self, names: Iterable[str]) -> set[str]:
-        """Those of the names that some file defines, each once."""
-        return {name for name in names if name in self}
-
     def _number(self, path: str) -> bytes:
         if self._free:
             number = self._free.pop()

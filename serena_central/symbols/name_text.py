@@ -32,13 +32,14 @@ class NameText:
         yield from self._new
 
     def containing(self, part: str) -> Iterator[str]:
-        """Names that a part occurs in; some perhaps several times."""
+        """Names that a part occurs in, of those that were there when it began; some perhaps several times."""
         if _END in part:
             return
-        for text in self._texts:
+        texts, new = list(self._texts), list(self._new)
+        for text in texts:
             at = text.find(part)
             while at >= 0:
                 start, end = text.rfind(_END, 0, at) + 1, text.find(_END, at)
                 yield text[start:end]
                 at = text.find(part, end)
-        yield from (name for name in self._new if part in name)
+        yield from (name for name in new if part in name)

@@ -215,7 +215,7 @@ async def search_for_pattern(
         call.note(note)
     if not hits and not request.multiline and _HAS_LINE_BREAK.search(substring_pattern):
         call.note("The pattern contains a line break, but lines are matched one by one. Pass multiline: true.")
-    lines = [(path, line) for path, some in hits.items() for line in some]
+    lines = [(path, line) async for path, some in paced(hits.items()) for line in some]
     return Listing(
         page=call.page,
         total=len(lines),

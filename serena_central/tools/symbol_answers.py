@@ -8,7 +8,7 @@ from serena_central.core.errors import LanguageServerError, PathNotFound, Symbol
 from serena_central.core.text import Range
 from serena_central.projects.navigation.symbol_views import SymbolView
 from serena_central.projects.project import Project
-from serena_central.symbols.index import Hit
+from serena_central.symbols.index import Hit, Hits
 from serena_central.symbols.kinds import kind_name
 from serena_central.tools.answer import Form
 from serena_central.tools.context import ToolCall
@@ -84,7 +84,7 @@ async def listed_symbols(
         noun="symbol",
         build=lambda first, last: [as_json(view) for view in seen(first, last)],
         narrow="Pass relative_path or a longer name path to narrow it.",
-        per_file=Counter(hit.path for hit in hits),
+        per_file=hits.per_file if isinstance(hits, Hits) else Counter(hit.path for hit in hits),
         shorter=shorter,
         brief=lambda first, last: [as_json(view.bare) for view in seen(first, last)],
         shown=lambda first, last: ReadSet(call, target).record_bodies(seen(first, last)),

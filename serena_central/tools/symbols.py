@@ -24,7 +24,7 @@ from serena_central.files.pattern import Pattern
 from serena_central.projects.project import Project
 from serena_central.projects.superrepo.sibling_hierarchies import implementations_in
 from serena_central.projects.superrepo.sibling_references import Declarations, declarations
-from serena_central.symbols.index import Hit
+from serena_central.symbols.index import Hit, Hits
 from serena_central.symbols.kinds import kind_name, kind_numbers
 from serena_central.symbols.symbol import FileSymbols
 from serena_central.tools.answer import Form, Shaped, shaped
@@ -104,7 +104,7 @@ async def get_symbols_overview(
             Form("as counts per kind", lambda: Counter(kind_name(file.symbols[p].kind) for p in file.children(-1))),
             narrow="Use find_symbol with depth=1 for one symbol.",
         )
-    filled = files.filled()
+    filled = await files.filled()
     if not filled:
         await note_data(call, target, relative_path)
     return _per_file(
@@ -171,10 +171,9 @@ async def find_symbol(
     """Finds definitions by name path in the whole project, a folder or a file."""
     include, exclude = kind_numbers(include_kinds), kind_numbers(exclude_kinds)
     found = await target.find(name_path_pattern, relative_path, substring=substring_matching)
-    hits = [hit for hit in found.hits if is_wanted(hit.symbol.kind, include, exclude)]
+    hits = found.hits.of_kinds(lambda kind: is_wanted(kind, include, exclude))
     if 0 <= max_matches < len(hits):
-        counts = Counter(hit.path for hit in hits)
-        raise TooManyMatches(len(hits), max_matches, dict(counts.most_common(FILES_LISTED)))
+        raise TooManyMatches(len(hits), max_matches, dict(hits.per_file.most_common(FILES_LISTED)))
     note_gaps(call, found.gaps)
     note_tree(call, target)
     if not hits:
@@ -187,14 +186,14 @@ async def _note_nothing(
     target: Project,
     pattern: str,
     relative_path: str,
-    of_other_kinds: Sequence[Hit],
+    of_other_kinds: Hits,
     *,
     substring: bool,
 ) -> None:
     """Says of an empty answer why it is empty, or what may be meant."""
     if of_other_kinds:
-        kinds = Counter(kind_name(hit.symbol.kind) for hit in of_other_kinds)
-        call.note(f"Matches of other kinds: {', '.join(f'{number} {kind}' for kind, number in kinds.most_common())}.")
+        kinds = of_other_kinds.kinds.most_common()
+        call.note(f"Matches of other kinds: {', '.join(f'{number} {kind_name(kind)}' for kind, number in kinds)}.")
         return
     if relative_path and target.tree.is_ignored(target.locate(relative_path)):
         call.note(f"{quoted(relative_path)} is ignored and was not searched for symbols. read_file can read it.")

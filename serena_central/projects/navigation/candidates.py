@@ -13,6 +13,7 @@ import anyio.to_thread
 
 from serena_central.core.errors import PathError
 from serena_central.core.lru import Lru
+from serena_central.core.pacing import paced
 from serena_central.core.text import Range, whole_word
 from serena_central.files.search import files_containing, find_containing
 from serena_central.files.text import FileText
@@ -53,7 +54,7 @@ class CandidateSearch:
 
     def changed(self, changes: Iterable[Change]) -> None:
         """Forgets files that are gone, and which server reads which."""
-        self._served.clear()
+        self._served = {}
         self._vocabulary.forget(change.path for change in changes if change.kind == "deleted")
 
     async def places_of(self, hit: Hit) -> Candidates:
@@ -61,7 +62,7 @@ class CandidateSearch:
         name = hit.symbol.name
         if not re.search(r"\w", name):
             return {}
-        same, _ = self._files_by_server(hit.path)
+        same, _ = await self._files_by_server(hit.path)
         folder = hit.path.rpartition("/")[0]
         ignore_case = ignores_case(self._languages.language_of(hit.path), hit.symbol.kind)
         holders = list(same) if ignore_case else await self._vocabulary.holding(self._tree.files, same, name)
@@ -70,7 +71,7 @@ class CandidateSearch:
 
     async def files_elsewhere(self, hit: Hit) -> list[str]:
         """Files that another language server, or none, reads, and that hold the name of `hit` as a word."""
-        _, others = self._files_by_server(hit.path)
+        _, others = await self._files_by_server(hit.path)
         maybe = await self._vocabulary.holding(self._tree.files, others, hit.symbol.name)
         return sorted(await find_containing(self._root, maybe, hit.symbol.name, encoding=self._languages.encoding))
 
@@ -78,15 +79,17 @@ class CandidateSearch:
         """Those of some files that may hold a name as a word."""
         return await self._vocabulary.holding(self._tree.files, paths, name)
 
-    def _files_by_server(self, path: str) -> tuple[list[str], list[str]]:
+    async def _files_by_server(self, path: str) -> tuple[list[str], list[str]]:
         """The files that the server for `path` reads, and the others."""
         spec = self._languages.spec_for(path)
         key = None if spec is None else spec.name
         known = self._served.get(key)
         if known is None:
-            known = self._served[key] = [], []
-            for other in self._tree.files:
+            known = list[str](), list[str]()
+            served = self._served
+            async for other in paced(list(self._tree.files)):
                 known[self._languages.spec_for(other) is not spec].append(other)
+            served[key] = known  # nobody's any more, if files have changed meanwhile
         return known
 
     def _read(self, holders: Iterable[str], name: str, ignore_case: bool) -> Candidates:

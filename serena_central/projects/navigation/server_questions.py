@@ -7,6 +7,7 @@ from typing import TypeVar
 import anyio
 
 from serena_central.core.errors import Inapplicable, RequestFailed
+from serena_central.core.pacing import paced
 from serena_central.files.search import find_containing
 from serena_central.files.tree import FileTree
 from serena_central.files.words import words_of
@@ -52,7 +53,8 @@ class ServerQuestions:
         spec = self._languages.spec_for(path)
         if spec is None or not spec.documents.open_candidates:
             return [], None
-        paths = [other for other in self._tree.files if self._languages.spec_for(other) is spec]
+        files = list(self._tree.files)
+        paths = [other async for other in paced(files) if self._languages.spec_for(other) is spec]
         found = await find_containing(self._root, paths, name, encoding=self._languages.encoding)
         return self.to_show(path, name, found)
 

@@ -153,7 +153,7 @@ class Indexer:
 
     async def _ensure(self, wanted: list[str]) -> None:
         await self.settle()
-        for path in wanted:
+        async for path in paced(wanted):
             self._states.ask_for(path)
         pending = self._states.pending
         for _ in range(self.policy.attempts):
