@@ -79,6 +79,7 @@ from serena_central.web.metrics import Metrics
 from serena_central.web.pages.page import BELOW
 from serena_central.web.pages.table import Dashboard
 from serena_central.web.presence import Presence
+from serena_central.web.recall import Recall
 from serena_central.web.responses import no_such_route
 from serena_central.web.routes import OPEN_PATHS, routes
 from serena_central.web.tally import Tally
@@ -285,6 +286,7 @@ def _faces(
     """What clients and browsers reach: /mcp, /api, /metrics and the dashboard, behind the access check."""
     settings, projects, repos, sessions = services.settings, services.projects, services.super_repos, services.sessions
     tally = Tally()
+    runs.append(Recall(services.store, tally).run)
     browsers = Browsers(services.places.browsers_file, token.credential)
     parts = WebServices(**_fields_of(services), caller=caller, tally=tally, browsers=browsers)
     dashboard = Dashboard(parts)

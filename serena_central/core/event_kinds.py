@@ -3,7 +3,7 @@
 The classes between `Event` and the kinds are what a subscription to a whole subject names.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import msgspec
@@ -177,6 +177,14 @@ class ServerLeftover(ServerEvent, frozen=True, kw_only=True):
     pid: int
 
 
+class ServerMissing(ServerEvent, frozen=True, kw_only=True):
+    """A project has files of a language whose server is not on this machine."""
+
+    kind: ClassVar[str] = "server.missing"
+    root: str
+    how_to_get: str
+
+
 class ServerInstallEvent(ServerEvent, frozen=True, kw_only=True):
     """About the installation of a language server."""
 
@@ -238,3 +246,14 @@ class AnalysisEnded(Event, frozen=True, kw_only=True):
 
     kind: ClassVar[str] = "analysis.ended"
     analysis: str
+
+
+def _kinds_below(base: type[Event]) -> Iterator[type[Event]]:
+    for kind in base.__subclasses__():
+        if kind.kind:
+            yield kind
+        yield from _kinds_below(kind)
+
+
+KINDS = {kind.kind: kind for kind in _kinds_below(Event)}
+"""`subject.verb` → its class."""

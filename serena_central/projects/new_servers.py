@@ -2,7 +2,7 @@
 
 No event reports an installation by another process, or a program that a person puts into a folder of PATH. So missing
 servers are searched for repeatedly: at once when a folder changes in which they could appear, and periodically. What is
-found is published like this server's own installations.
+found is published like this server's own installations; so is, once, what each project misses.
 """
 
 import os
@@ -16,8 +16,8 @@ import anyio.to_thread
 from anyio.abc import TaskStatus
 
 from serena_central.core.errors import LanguageServerError
-from serena_central.core.event_kinds import ServerInstalled
-from serena_central.core.events import EventBus
+from serena_central.core.event_kinds import ServerInstalled, ServerMissing
+from serena_central.core.events import EventBus, Severity
 from serena_central.core.periodic import repeat
 from serena_central.core.places import Places
 from serena_central.lsp.catalogue import ServerSpec
@@ -67,6 +67,8 @@ class NewServers:
         self._changed_at = -CHANGING_S
         self._found: dict[_Key, _Program] = {}
         """What the last look found, and what is believed if the next one finds the same."""
+        self._published: set[tuple[Path, str]] = set()
+        """(root, server) that are missing and were published as such."""
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Looks until it is cancelled."""
@@ -75,6 +77,7 @@ class NewServers:
 
     async def look(self) -> None:
         """One round. Some twenty stats while nothing changes, and none while no project misses anything."""
+        self._publish_missing()
         missing = {one.key: one for project in self._projects() for one in _missed_by(project)}
         self._round += 1
         if not missing:
@@ -88,6 +91,23 @@ class NewServers:
                 self._bus.publish(
                     ServerInstalled(message=f"{name} is now installed: {program.path}", server=name, via="found")
                 )
+
+    def _publish_missing(self) -> None:
+        projects = self._projects()
+        missing = {(project.root, spec.name): (project, spec) for project in projects for spec in needed(project)}
+        for key, (project, spec) in missing.items():
+            if key not in self._published:
+                self._bus.publish(
+                    ServerMissing(
+                        message=f"{spec.name}, the language server for {', '.join(spec.languages)}, is not installed",
+                        severity=Severity.WARNING,
+                        server=spec.name,
+                        project=project.name,
+                        root=str(project.root),
+                        how_to_get=spec.how_to_get,
+                    )
+                )
+        self._published = set(missing)
 
     async def _is_due(self, missing: Iterable[_Missing]) -> bool:
         folders = _folders(self._places, [one.spec for one in missing])
@@ -107,6 +127,12 @@ class NewServers:
                 continue
             found[one.key] = _Program(launch.command[0], status.st_size, status.st_mtime_ns)
         return found
+
+
+def needed(project: Project) -> list[ServerSpec]:
+    """Servers that a project misses, but those of side languages, which are started only when they are asked for."""
+    languages = project.languages
+    return [spec for spec in languages.availability.missing() if languages.selection.share(spec.name) is None]
 
 
 def _missed_by(project: Project) -> list[_Missing]:

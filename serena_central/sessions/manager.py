@@ -114,7 +114,7 @@ class SessionManager:
 
     def _welcome_back(self, session: Session) -> None:
         if session.disconnected_at is not None:
-            session.disconnected_at = None
+            session.disconnected_at, session.awaited = None, False
             self._bus.publish(SessionReturned(session=session.id))
 
     def _create(self, session_id: str, identified_by: IdentifiedBy, identity: ClientIdentity, now: float) -> Session:
@@ -172,7 +172,7 @@ class SessionManager:
         kept = newest_first[: max(0, self.policy.max_sessions - len(self._sessions))]
         for session in sorted(kept, key=lambda session: session.created_at):
             if session.disconnected_at is None:
-                session.disconnected_at = now
+                session.disconnected_at, session.awaited = now, session.termination is None
             self._sessions.setdefault(session.id, session)
 
     def get(self, session_id: str) -> Session:

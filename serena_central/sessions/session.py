@@ -118,6 +118,8 @@ class Session:
         self.holders = 0
         """Streams that its client keeps open: while there is one, the client lives, however quiet it is."""
         self.disconnected_at: float | None = None
+        self.awaited = False
+        """Its client was connected when an earlier run of the server ended, and has not come back yet."""
         self.termination: Termination | None = None
         self.seen_idle = False
         """Whether the sweep has told the world that this session went idle; cleared by the next call."""
@@ -230,6 +232,8 @@ class SessionSnapshot(msgspec.Struct, frozen=True):
     era: str
     identified_by: str
     state: SessionState
+    awaited: bool
+    """Disconnected only because the server was restarted: its client has not called since."""
     created_at: float
     last_activity: float
     project_name: str | None
@@ -259,6 +263,7 @@ def snapshot(session: Session, now: float, idle_after_s: float) -> SessionSnapsh
         era=session.era,
         identified_by=session.identified_by.value,
         state=session.state(now, idle_after_s),
+        awaited=session.awaited,
         created_at=session.created_at,
         last_activity=session.last_activity,
         project_name=project.name if project else None,

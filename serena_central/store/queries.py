@@ -106,6 +106,18 @@ class Queries:
         page = found[: wanted.limit]
         return EventPage(page, page[-1].id if len(found) > wanted.limit else None)
 
+    def events_of_kinds(self, kinds: Sequence[str], since: float, limit: int) -> list[EventRow]:
+        """The newest of these kinds (`server.moved`), oldest first."""
+        columns = _EVENT.columns
+        chosen = select(_EVENT).where(columns.kind.in_(kinds), columns.at >= since)
+        return self._rows(EventRow, chosen.order_by(columns.id.desc()).limit(limit))[::-1]
+
+    def troubles_since(self, since: float, limit: int) -> list[EventRow]:
+        """The newest warnings and errors, oldest first."""
+        columns = _EVENT.columns
+        chosen = select(_EVENT).where(columns.at >= since, columns.severity != "info")
+        return self._rows(EventRow, chosen.order_by(columns.id.desc()).limit(limit))[::-1]
+
     def tool_statistics(self, since: float) -> list[ToolStatistics]:
         """One entry per tool, the most used first; of whole quarters of an hour, the first of which holds `since`.
 

@@ -5,10 +5,18 @@ Labels come from closed sets alone (tools, outcomes, servers of the catalogue, c
 
 from bisect import bisect_left
 from collections import Counter, deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from serena_central.core.event_kinds import CallFinished, ServerBreaker, ServerMoved
+from serena_central.core.event_kinds import (
+    CallFinished,
+    ProjectRemoved,
+    ServerBreaker,
+    ServerInstalled,
+    ServerMissing,
+    ServerMoved,
+)
 from serena_central.core.events import Event
 from serena_central.pool.state import Cause, RunState
 from serena_central.sessions.minutes import Minutes
@@ -19,6 +27,15 @@ BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 
 
 NEWS_KEPT = 256
 """Events besides calls, which would crowd them out of the bus's own memory."""
+
+
+class MissingServer(NamedTuple):
+    """Of one project, by its name. `said` is what is missing, `at` Unix time."""
+
+    project: str
+    said: str
+    how_to_get: str
+    at: float
 
 
 class CallKind(NamedTuple):
@@ -48,6 +65,10 @@ class Tally:
         self.minutes = Minutes()
         self.news: deque[Event] = deque(maxlen=NEWS_KEPT)
         """The newest events worth keeping but calls that went well, oldest first."""
+        self.missing: dict[tuple[str, str], MissingServer] = {}
+        """(root, server) → a language server that is not installed; `web/recall.py` adds those of earlier runs."""
+        self.earlier: list[Event] = []
+        """What went wrong in an earlier run of the server, not long ago; oldest first."""
         self.starts: Counter[str] = Counter()
         """Starts of language servers, by server."""
         self.ends: Counter[tuple[str, str]] = Counter()
@@ -69,8 +90,34 @@ class Tally:
                 self.minutes.add(event.at, event.duration_ms, failed=kind.outcome != "ok")
             case ServerMoved(keep=True):
                 self._moved(event.server or "", event.to, event.cause)
+            case ServerMissing() | ServerInstalled() | ProjectRemoved():
+                self._keep_missing(self.missing, event)
             case ServerBreaker():
                 self.breaker_changes[event.server or "", event.state] += 1
+            case _:
+                pass
+
+    def recall(self, *, known: Iterable[Event], troubles: list[Event]) -> None:
+        """Adds what an earlier run published, oldest first; what this one has found out counts more."""
+        missing: dict[tuple[str, str], MissingServer] = {}
+        for event in known:
+            self._keep_missing(missing, event)
+        for event in self.news:
+            self._keep_missing(missing, event)
+        self.missing = missing
+        self.earlier = troubles
+
+    def _keep_missing(self, missing: dict[tuple[str, str], MissingServer], event: Event) -> None:
+        match event:
+            case ServerMissing():
+                found = MissingServer(event.project or "", event.message, event.how_to_get, event.at)
+                missing[event.root, event.server or ""] = found
+            case ServerInstalled():
+                for key in [key for key in missing if key[1] == event.server]:
+                    del missing[key]
+            case ProjectRemoved():
+                for key in [key for key in missing if key[0] == event.root]:
+                    del missing[key]
             case _:
                 pass
 

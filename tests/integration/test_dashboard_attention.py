@@ -1,7 +1,6 @@
 """What needs attention on the overview: each by a real cause, with a link to where something can be done."""
 
 import re
-import time
 from collections.abc import AsyncGenerator
 from html import unescape
 from pathlib import Path
@@ -11,13 +10,15 @@ import anyio
 import httpx
 import pytest
 
-from serena_central.web.pages import overview
-from serena_central.web.pages.page import Visit
-from tests.support.browser import Visitor, shown
+from serena_central.core.event_kinds import ServerInstalled, ServerMissing, ServerSettingsProblem
+from serena_central.core.events import Severity
+from tests.support.browser import Visitor, shown, visiting
 from tests.support.central import RunningCentral, running_central
 from tests.support.scripted import REFERENCES, SYMBOLS, scripted_project, scripted_ty
 
 pytestmark = pytest.mark.anyio
+
+MISSING_ZLS = "shop: zls, the language server for zig, is not installed."
 
 TOTAL = {"name_path": "Cart/total", "relative_path": "cart.py"}
 
@@ -80,20 +81,44 @@ async def test_an_open_breaker_leads_to_the_button_that_closes_it(
     assert 'action="/dashboard/servers/close-breaker"' in page
 
 
-async def test_an_index_that_stays_incomplete_leads_to_its_project(
-    central: RunningCentral, visitor: Visitor, http: httpx.AsyncClient, tmp_path: Path
+async def test_an_index_that_is_being_filled_is_no_alarm(
+    visitor: Visitor, http: httpx.AsyncClient, tmp_path: Path
 ) -> None:
     root = scripted_project(tmp_path, hang_on=[SYMBOLS])
     assert (await call(http, "list_dir", project=str(root), relative_path=".")).status_code == 200
-    later = Visit(central.central.dashboard.parts, {}, {}, time.time() + overview.INDEXING_S + 1)
-    (incomplete,) = (await overview.attention(later)).problems
-    assert incomplete == overview.AttentionItem(
-        "warning",
-        "The index of shop is not complete: 1 of 1 files are pending.",
-        "Until then, answers are correct but slower.",
-        incomplete.url,
-    )
-    assert "Rebuild index" in await visitor.see(incomplete.url.removeprefix("/dashboard"))
+    assert "0 1 wait" in " ".join(shown(await visitor.see("/projects")).split())
+    assert "No problems" in await visitor.see()
+
+
+async def test_a_missing_server_is_told_with_the_command_that_gets_it_also_after_a_restart(tmp_path: Path) -> None:
+    root = tmp_path / "shop"
+    root.mkdir()
+    (root / "main.zig").write_text("pub fn main() void {}\n")
+    async with running_central(tmp_path) as running, running.http() as http, visiting(running) as visitor:
+        assert (await call(http, "list_dir", project=str(root), relative_path=".")).status_code == 200
+        said, page = await problem(visitor, MISSING_ZLS)
+        assert "To install it: " in said
+        assert str(root) in page
+    async with running_central(tmp_path) as running, running.http() as http, visiting(running) as visitor:
+        assert not running.central.projects.open_projects()
+        await problem(visitor, MISSING_ZLS)
+        assert "start failed" not in shown(await visitor.see())  # said once
+        running.central.bus.publish(ServerInstalled(server="zls", via="found"))
+        assert MISSING_ZLS not in await visitor.see()
+        later = ServerMissing(
+            message="dart is not installed", server="dart", project="shop", root=str(root), how_to_get=""
+        )
+        running.central.bus.publish(later)
+    async with running_central(tmp_path) as running, visiting(running) as visitor:
+        await problem(visitor, "dart is not installed")
+        assert MISSING_ZLS not in await visitor.see()
+
+
+async def test_failures_come_before_warnings(central: RunningCentral, visitor: Visitor) -> None:
+    for name, severity in (("ty", Severity.WARNING), ("gopls", Severity.ERROR), ("zls", Severity.WARNING)):
+        central.central.bus.publish(ServerSettingsProblem(message="a problem", severity=severity, server=name))
+    found = re.findall(r'<li class="(\w+)"><a href="/dashboard/events\?kind[^>]*>(\w+)', await visitor.see())
+    assert found == [("error", "gopls"), ("warning", "zls"), ("warning", "ty")]
 
 
 async def test_a_refused_edit_leads_to_its_call(visitor: Visitor, http: httpx.AsyncClient, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from serena_central.core.event_kinds import (
     ProjectEvent,
     ServerBreaker,
     ServerEvent,
+    ServerMissing,
     ServerMoved,
     SessionEvent,
     StoreEvent,
@@ -22,16 +23,25 @@ from serena_central.pool.breaker import REFUSING, BreakerState
 from serena_central.pool.snapshot import ServerSnapshot
 from serena_central.pool.state import RunState
 from serena_central.projects.claude_settings import ClaudeSettings
+from serena_central.projects.new_servers import needed
 from serena_central.projects.project import Project
-from serena_central.projects.registry import ProjectSnapshot
 from serena_central.projects.trust.trust_decisions import State, Trust
 from serena_central.sessions.minutes import Minute
-from serena_central.sessions.session import SessionSnapshot, SessionState
+from serena_central.sessions.session import SessionSnapshot
 from serena_central.web.pages.configuration import PATH as CONFIGURATION
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.plot import Plot, Series, Timeline, plot
-from serena_central.web.pages.references import PageLink, PageLinks, project_page, server_page, session_page
+from serena_central.web.pages.references import (
+    SHOWN_STATES,
+    PageLink,
+    PageLinks,
+    project_page,
+    server_page,
+    session_page,
+    shown_state,
+)
 from serena_central.web.pages.rendering import count, milliseconds, percent
+from serena_central.web.tally import Tally
 
 NEWEST_SESSIONS = 8
 NEWEST_EVENTS = 12
@@ -43,13 +53,13 @@ MINUTE_S = 60.0
 RECENT_S = 900.0
 """What went wrong longer ago needs no attention any more, unless it still is so."""
 
-INDEXING_S = 60.0
-"""An index is filled when its project opens; only one that still is not after this long is worth a word."""
+RANKS = {"error": 0, "warning": 1, "info": 2}
+"""Failures come first."""
 
 CONFLICTS = ("EditConflict", "FileChanged")
 """Errors of calls that people should know of: two sessions want to change the same."""
 
-_SAID_BY_STATE = (ServerBreaker, StoreFailed)
+_SAID_BY_STATE = (ServerBreaker, ServerMissing, StoreFailed)
 """What is still so is told by the parts themselves."""
 
 
@@ -64,11 +74,12 @@ class Segment(msgspec.Struct, frozen=True):
 
 
 class Agent(msgspec.Struct, frozen=True):
-    """A session in short. `since` is its last activity."""
+    """A session in short. `since` is its last activity; without a project, `folder` is where its client works."""
 
     id: str
     client: str
     project: str
+    folder: str
     state: str
     doing: str
     since: float
@@ -148,15 +159,13 @@ class Attention(msgspec.Struct, frozen=True):
 
 async def sessions(visit: Visit) -> Sessions:
     found = visit.parts.sessions.snapshots()
-    counts = Counter(one.state for one in found)
+    counts = Counter(map(shown_state, found))
     segments: list[Segment] = []
     x = 0.0
-    for state in SessionState:
+    for state in SHOWN_STATES:
         if counts[state]:
             width = 100 * counts[state] / len(found)
-            segments.append(
-                Segment(state, counts[state], round(x, 2), round(width, 2), link("/sessions", state=state.value))
-            )
+            segments.append(Segment(state, counts[state], round(x, 2), round(width, 2), link("/sessions", state=state)))
             x += width
     found.sort(key=lambda one: one.last_activity, reverse=True)
     return Sessions(len(found), segments, [_agent(one) for one in found[:NEWEST_SESSIONS]])
@@ -166,8 +175,9 @@ def _agent(one: SessionSnapshot) -> Agent:
     return Agent(
         id=one.session_id,
         client=f"{one.client_name} {one.client_version}".strip(),
-        project=one.project_name or Path(one.working_folder or "").name,
-        state=one.state,
+        project=one.project_name or "",
+        folder=one.project_root or one.working_folder or "",
+        state=shown_state(one),
         doing=", ".join(f"{call.tool} {call.about}".strip() for call in one.running_calls[:3]),
         since=round(one.last_activity),
         calls=one.tool_call_count,
@@ -263,15 +273,22 @@ def _happened(event: Event, references: PageLinks) -> Happened:
 
 async def attention(visit: Visit) -> Attention:
     parts = visit.parts
-    recent = [event for event in parts.tally.news if event.at > visit.now - RECENT_S]
+    happened = [*parts.tally.earlier, *parts.tally.news]
+    recent = [
+        event
+        for event in happened
+        if event.at > visit.now - RECENT_S
+        and not (isinstance(event, ServerMoved) and (event.root, event.server) in parts.tally.missing)
+    ]
     problems = [
         *_of_store(parts.store.writer.problem),
         *_of_servers(parts.pool.snapshot()),
-        *_of_projects(parts.projects.snapshots(), visit.now),
+        *_of_missing_servers(parts.tally, parts.projects.open_projects()),
         *await _of_trust(parts.projects.open_projects(), parts.trust),
         *_of_settings(parts.projects.open_projects(), parts.claude),
         *_of_events(recent, PageLinks(parts)),
     ]
+    problems.sort(key=lambda one: RANKS[one.severity])  # stable: what people can do something about comes first
     return Attention(problems[:MOST_ATTENTION], max(0, len(problems) - MOST_ATTENTION))
 
 
@@ -298,17 +315,22 @@ def _of_servers(found: list[ServerSnapshot]) -> list[AttentionItem]:
     ]
 
 
-def _of_projects(found: list[ProjectSnapshot], now: float) -> list[AttentionItem]:
-    return [
-        AttentionItem(
-            "warning",
-            f"The index of {one.name} is not complete: {one.pending:,} of {one.files:,} files are pending.",
-            one.note or "Until then, answers are correct but slower.",
-            project_page(one.root),
-        )
-        for one in found
-        if one.open and one.pending and now - (one.opened_at or now) > INDEXING_S
-    ]
+def _of_missing_servers(tally: Tally, found: list[Project]) -> list[AttentionItem]:
+    """Language servers that known projects lack, and that are not being installed."""
+    opened = {str(one.root): one for one in found}
+    problems: list[AttentionItem] = []
+    for (root, server), missing in tally.missing.items():
+        project = opened.get(root)
+        if project is not None and not _is_still_missing(project, server):
+            continue
+        what = f"{missing.project}: {missing.said}."
+        problems.append(AttentionItem("warning", what, f"To install it: {missing.how_to_get}", project_page(root)))
+    return problems
+
+
+def _is_still_missing(project: Project, server: str) -> bool:
+    installing = {one.server for one in project.languages.availability.installing()}
+    return server not in installing and any(spec.name == server for spec in needed(project))
 
 
 async def _of_trust(found: list[Project], trust: Trust) -> list[AttentionItem]:

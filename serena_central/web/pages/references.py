@@ -7,6 +7,7 @@ import msgspec
 from serena_central.core.event_kinds import CallFinished
 from serena_central.core.events import Event
 from serena_central.pool.key import ServerKey
+from serena_central.sessions.session import SessionSnapshot, SessionState
 from serena_central.store.rows import EventRow
 from serena_central.web.pages.page import link
 from serena_central.web.views import server_id
@@ -42,6 +43,17 @@ def project_page(root: str) -> str:
 
 def session_page(session: str) -> str:
     return link(f"/sessions/{session}")
+
+
+AWAITED = "awaited"
+"""How a session is shown whose client has not come back since the server was restarted: nothing is wrong with it."""
+
+SHOWN_STATES = (*(state.value for state in SessionState), AWAITED)
+
+
+def shown_state(one: SessionSnapshot) -> str:
+    """The state of a session, as pages show it and filter by it."""
+    return AWAITED if one.awaited and one.state is SessionState.DISCONNECTED else one.state.value
 
 
 class PageLinks:

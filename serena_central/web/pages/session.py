@@ -10,7 +10,7 @@ from serena_central.store.query_results import EditFilter
 from serena_central.store.rows import EditRow, ToolCallRow
 from serena_central.web.pages.overview import LoadCard, hour
 from serena_central.web.pages.page import Page, Section, Visit, link
-from serena_central.web.pages.references import call_page, edit_page, project_page
+from serena_central.web.pages.references import call_page, edit_page, project_page, shown_state
 from serena_central.web.pages.rendering import milliseconds
 from serena_central.web.views import tool_statistics
 
@@ -152,7 +152,7 @@ async def details(visit: Visit) -> Details:
         era=session.era,
         identified_by=session.identified_by.value,
         shared=session.shared,
-        state=shown.state,
+        state=shown_state(shown),
         created_at=round(session.created_at),
         last_activity=round(session.last_activity),
         project=shown.project_name or "",

@@ -10,14 +10,14 @@ from serena_central.core.event_kinds import CallFinished, EditApplied, SessionEv
 from serena_central.sessions.session import SessionSnapshot, SessionState
 from serena_central.web.pages.listing import Option, Pager, has_words, options, paged
 from serena_central.web.pages.page import Page, Section, Visit, link
-from serena_central.web.pages.references import session_page
+from serena_central.web.pages.references import SHOWN_STATES, session_page, shown_state
 
 PATH = "/sessions"
 
 COLUMNS: dict[str, tuple[str, Callable[[SessionSnapshot], Any]]] = {
     "client": ("Client", lambda one: (one.client_name.lower(), one.client_version)),
     "project": ("Project", lambda one: one.project_name or ""),
-    "state": ("State", lambda one: list(SessionState).index(one.state)),
+    "state": ("State", lambda one: SHOWN_STATES.index(shown_state(one))),
     "age": ("Age", lambda one: -one.created_at),
     "activity": ("Last activity", lambda one: -one.last_activity),
     "calls": ("Calls", lambda one: one.tool_call_count),
@@ -85,7 +85,7 @@ async def filters(visit: Visit) -> SessionsFilters:
     busiest = Counter(one.project_name for one in found if one.project_name).most_common(PROJECTS)
     return SessionsFilters(
         words=query.get("q", ""),
-        states=options([state.value for state in SessionState], query.get("state", "")),
+        states=options(SHOWN_STATES, query.get("state", "")),
         projects=options(sorted(name for name, _ in busiest), query.get("project", "")),
         sort=query.get("sort", ""),
     )
@@ -109,7 +109,7 @@ async def table(visit: Visit) -> SessionsTable:
 
 def _matches(one: SessionSnapshot, visit: Visit) -> bool:
     state, project, words = (visit.query.get(name, "") for name in ("state", "project", "q"))
-    if (state and one.state != state) or (project and one.project_name != project):
+    if (state and shown_state(one) != state) or (project and one.project_name != project):
         return False
     where = (one.client_name, one.client_version, one.session_id, one.project_name, one.project_root)
     return has_words(words, *filter(None, (*where, one.working_folder)))
@@ -138,7 +138,7 @@ def _row(one: SessionSnapshot) -> SessionRow:
         version=one.client_version,
         project=one.project_name or "",
         folder=one.project_root or one.working_folder or "",
-        state=one.state,
+        state=shown_state(one),
         created_at=round(one.created_at),
         last_activity=round(one.last_activity),
         calls=one.tool_call_count,

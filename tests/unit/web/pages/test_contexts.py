@@ -16,7 +16,6 @@ from serena_central.editing.patch import FilePatch, Hunk
 from serena_central.pool.key import ServerKey
 from serena_central.pool.snapshot import BreakerSnapshot, ServerSnapshot
 from serena_central.pool.state import RunState
-from serena_central.projects.registry import ProjectSnapshot
 from serena_central.sessions.session import ActiveProject, RunningCall
 from serena_central.web.pages import edit, overview, session, sessions
 from serena_central.web.pages.listing import Option, Pager
@@ -56,10 +55,26 @@ async def test_sessions_on_the_overview_by_state_and_newest_first(central: Appli
         ],
         newest=[
             overview.Agent(
-                "two", "test", "shop", "active", "find_symbol", round(two.last_activity), 7, "/dashboard/sessions/two"
+                id="two",
+                client="test",
+                project="shop",
+                folder="/src/shop",
+                state="active",
+                doing="find_symbol",
+                since=round(two.last_activity),
+                calls=7,
+                url="/dashboard/sessions/two",
             ),
             overview.Agent(
-                "one", "test 2", "app", "connected", "", round(one.last_activity), 0, "/dashboard/sessions/one"
+                id="one",
+                client="test 2",
+                project="",
+                folder="/src/app",
+                state="connected",
+                doing="",
+                since=round(one.last_activity),
+                calls=0,
+                url="/dashboard/sessions/one",
             ),
         ],
     )
@@ -76,17 +91,17 @@ async def test_what_went_wrong_needs_attention_and_conflicts_do(central: Applica
     assert await overview.attention(visit(central)) == overview.Attention(
         [
             overview.AttentionItem(
-                "warning",
-                "An edit in shop was refused (rename_symbol) because its symbol had changed.",
-                "Nothing is lost: the agent received the current text. Two agents may be working on the same code.",
-                "/dashboard/sessions/s",
-                ANY,
-            ),
-            overview.AttentionItem(
                 "error",
                 "ty in shop: crash",
                 "The next call restarts it. Its page shows its history and stderr.",
                 "/dashboard/events?kind=server.moved",
+                ANY,
+            ),
+            overview.AttentionItem(
+                "warning",
+                "An edit in shop was refused (rename_symbol) because its symbol had changed.",
+                "Nothing is lost: the agent received the current text. Two agents may be working on the same code.",
+                "/dashboard/calls/c-1",
                 ANY,
             ),
         ],
@@ -99,7 +114,7 @@ async def test_what_went_wrong_needs_attention_and_conflicts_do(central: Applica
     ]
 
 
-def test_open_breakers_a_failing_store_and_an_index_that_stays_incomplete_need_attention() -> None:
+def test_open_breakers_and_a_failing_store_need_attention() -> None:
     breaker = BreakerSnapshot("open", 5, 2000.0, "it crashed")
     closed = BreakerSnapshot("closed", 0, None, "")
     servers = [_server("ty", breaker, number) for number in (2, 1)] + [_server("gopls", closed, 1)]
@@ -112,16 +127,6 @@ def test_open_breakers_a_failing_store_and_an_index_that_stays_incomplete_need_a
         )
     ]
     assert [one.text for one in overview._of_store("disk full")] == ["disk full"]
-    now = 5000.0
-    projects = [
-        ProjectSnapshot("old", "/old", open=True, files=9, pending=3, opened_at=now - 1000),
-        ProjectSnapshot("young", "/young", open=True, files=9, pending=3, opened_at=now - 1),
-        ProjectSnapshot("done", "/done", open=True, files=9, opened_at=now - 1000),
-        ProjectSnapshot("shut", "/shut", open=False, pending=3),
-    ]
-    assert [one.text for one in overview._of_projects(projects, now)] == [
-        "The index of old is not complete: 3 of 9 files are pending."
-    ]
 
 
 async def test_language_servers_that_run_the_largest_first(
@@ -278,7 +283,7 @@ async def test_the_log_by_level_newest_first(central: Application) -> None:
     one.note("bad", "warning", at=2.0)
     shown = await session.log(visit(central, {"session": "s"}, level="warning"))
     assert shown == session.Log(
-        [session.Line(2.0, "warning", "bad")],
+        [session.Line(2.0, "warning", "bad", "")],
         [("info", "/dashboard/sessions/s", False), ("warning", "/dashboard/sessions/s?level=warning", True)],
     )
     assert [line.text for line in (await session.log(visit(central, {"session": "s"}))).lines] == ["bad", "fine"]

@@ -55,6 +55,10 @@ async def test_what_is_gone_or_may_mean_two_has_no_page(central: Application) ->
     call = session_created(session="s-gone", project="shop", client="zed")
     assert references.of(call) == [PageLink("zed", ""), PageLink("shop", "")]
     two = call_finished(session="s-gone", project="shop, bank")
-    assert references.of(two) == [PageLink("s-gone", ""), PageLink("shop, bank", "")]
+    assert references.of(two) == [
+        PageLink("call", "/dashboard/calls/c-1"),
+        PageLink("s-gone", ""),
+        PageLink("shop, bank", ""),
+    ]
     opened = project_opened(root="/two/shop")
     assert references.of(opened) == [PageLink("shop", project_page("/two/shop"))]
