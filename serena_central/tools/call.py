@@ -6,38 +6,21 @@ person), and each is counted, published and timed. Unknown tool names do not cou
 """
 
 import difflib
-import logging
-import math
 import time
-from collections.abc import Awaitable, Callable, Generator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 import anyio
 import msgspec
 
-from serena_central.config.settings import SharedSettings
-from serena_central.core import pending_waits, tracing
-from serena_central.core.errors import (
-    CallCancelled,
-    ClientInputRequired,
-    DeadlineExceeded,
-    InvalidArguments,
-    SerenaCentralError,
-    ToolRefused,
-    UnknownTool,
-)
+from serena_central.core import tracing
+from serena_central.core.errors import CallCancelled, ClientInputRequired, DeadlineExceeded, UnknownTool
 from serena_central.core.event_kinds import CallFinished
 from serena_central.core.events import Severity
-from serena_central.core.groups import told_by
 from serena_central.core.ids import new_call_id
 from serena_central.core.phases import Phases, measuring, phase
-from serena_central.core.progress import Listener, reporting_to, waiting_for
-from serena_central.core.quoting import escaped, quoted
-from serena_central.core.running_time import running_time
-from serena_central.projects.editing.joint_edits import changing_nothing
-from serena_central.projects.project import Project
+from serena_central.core.progress import Listener, reporting_to
 from serena_central.projects.scope import Ask, Scope, resolve_scope
 from serena_central.sessions.session import ActiveProject, RunningCall, Session
 from serena_central.store.rows import Row, ToolCallRow
@@ -46,27 +29,16 @@ from serena_central.tools.answer_limits import fit
 from serena_central.tools.call_details import detail_row, main_argument, message_of
 from serena_central.tools.catalogue import PATH_PARAMETERS, Tool
 from serena_central.tools.context import Services, ToolCall
+from serena_central.tools.grouped_call import check_cursor, on_projects
 from serena_central.tools.heartbeat import with_heartbeat
 from serena_central.tools.idempotency import Idempotency, idempotency_key
-from serena_central.tools.joining import edit_all
 from serena_central.tools.listing import Listing, page
-from serena_central.tools.notes import (
-    note_dependencies,
-    note_instead,
-    note_python,
-    note_restrictions,
-    note_side_languages,
-)
-from serena_central.tools.permissions import checked_settings, note_settings
+from serena_central.tools.permissions import checked_settings
+from serena_central.tools.project_call import check_refusal, on_project, timeout_of, until
 from serena_central.tools.tool_effects import rules_root
-
-logger = logging.getLogger(__name__)
 
 CONTEXT_KEPT = 500
 """Characters of a call's free words that its event keeps."""
-
-PART_S = 25.0
-"""How long one of several projects may take; afterwards the others' answers are sent, and its entry says so."""
 
 EMPTY_CHARS = 2000
 """Longer answers are not checked for emptiness."""
@@ -76,12 +48,6 @@ HELPED = 3
 
 HELP_S = 2.0
 """… and the time for these suggestions, in seconds."""
-
-NAMED = 3
-"""Maximum of projects that a progress message names as pending."""
-
-PROJECTS_AT_ONCE = 8
-"""Projects of one call that are queried concurrently: enough to hide a slow one, few enough for other calls."""
 
 
 CALL, SESSION, PROJECTS = "serena.call", "serena.session", "serena.projects"
@@ -178,13 +144,13 @@ class ToolCaller:
         session.running[call.id] = running
         phases = Phases()
         try:
-            _check(self._services.offer.refusal(tool, session))
+            check_refusal(self._services.offer.refusal(tool, session))
             parsed = tool.parse(arguments)
             with running.scope, reporting_to(on_progress), measuring(phases), tracing.call_span(f"tool {tool.name}"):
                 call.semantic_context = parsed["semantic_context"]
                 call.symbol = parsed.get("name_path") or ""
-                limit_s = _timeout_of(tool, self._services.settings)
-                with tracing.step_span("scope"), phase("scope"), _until(call, limit_s, tool.name):
+                limit_s = timeout_of(tool, self._services.settings)
+                with tracing.step_span("scope"), phase("scope"), until(call, limit_s, tool.name):
                     scope = await self._scope(tool, call, parsed)
                 call.projects = scope.projects
                 if len(scope.projects) == 1:
@@ -261,12 +227,17 @@ class ToolCaller:
         limit = settings.max_answer_chars if asked < 0 else asked
         if tool.paged:
             call.page = page(parsed.pop("cursor"), parsed.pop("limit"), min(limit, MAX_CHARS))
-            _continued(tool, call, scope)
+            if call.page.group or scope.grouped:
+                check_cursor(tool, call, scope)
         if tool.on_project:
-            results = await self._on_projects(tool, call, scope, parsed)
+            if scope.grouped:
+                results = await on_projects(tool, call, scope, parsed)
+            else:
+                (project,) = scope.projects
+                results = {project.name: await on_project(tool, call, project, parsed)}
         else:
             checked_settings(call, tool, rules_root(call.session))
-            with _until(call, _timeout_of(tool, settings), tool.name):
+            with until(call, timeout_of(tool, settings), tool.name):
                 result = await tool.function(call, **parsed)
             if isinstance(result, Content):
                 return _of_content(call, result)
@@ -280,54 +251,6 @@ class ToolCaller:
         answer = Answer([fitted.text, notes] if notes else [fitted.text], fitted.shortened, fitted.data)
         call.answer_chars = sum(map(len, answer.blocks))
         return answer
-
-    async def _on_projects(self, tool: Tool, call: ToolCall, scope: Scope, parsed: dict[str, Any]) -> dict[str, Any]:
-        """Results by project name. With several projects, one's failure stands in its group and spoils no other; but of
-        an edit, which is made in all or none."""
-        if not scope.grouped:
-            (project,) = scope.projects
-            return {project.name: await _on_project(tool, call, project, parsed)}
-        most_s = math.inf if tool.edits else PART_S
-        if tool.together is not None:
-            with _until(call, min(_timeout_of(tool, self._services.settings), most_s), tool.name):
-                call.together = await tool.together(call, scope.projects, parsed)
-        scope = _of_group(call, scope)
-        results: dict[str, Any] = dict.fromkeys(_labels(scope.projects))
-        calls = {label: call.part(label) for label in results}
-        if tool.journaled and not parsed.get("dry_run"):
-            parts = list(zip(calls, scope.projects, strict=True))
-            done = await edit_all(
-                parts, scope.failures, lambda label, one: _on_project(tool, calls[label], one, parsed, in_group=True)
-            )
-            _gather_notes(call, calls)
-            return {label: _failure(one) if isinstance(one, SerenaCentralError) else one for label, one in done.items()}
-        places = anyio.CapacityLimiter(PROJECTS_AT_ONCE)
-
-        answered: set[str] = set()
-
-        def how_far() -> tuple[str, float | None]:
-            waiting = ", ".join(quoted(label) for label in [label for label in calls if label not in answered][:NAMED])
-            return f"{len(answered)} of {len(calls)} projects answered, not yet {waiting}", len(answered) / len(calls)
-
-        async def one(label: str, project: Project) -> None:
-            async with places:
-                try:
-                    results[label] = await _on_project(
-                        tool, calls[label], project, parsed, most_s=most_s, in_group=True
-                    )
-                except SerenaCentralError as error:
-                    results[label] = _failure(error)
-                except Exception:
-                    logger.exception("%s: %s failed on %s", call.id, tool.name, project.root)
-                    results[label] = {"error": f"Internal error. See the server's log, call {call.id}."}
-                answered.add(label)
-
-        with waiting_for(how_far):
-            async with anyio.create_task_group() as tasks:
-                for label, project in zip(calls, scope.projects, strict=True):
-                    tasks.start_soon(one, label, project)
-        _gather_notes(call, calls)
-        return results | {name: _failure(error) for name, error in scope.failures.items()}
 
     def _record(
         self, call: ToolCall, tool: Tool, project: str | None, duration_ms: float, failure: BaseException | None
@@ -370,96 +293,10 @@ class ToolCaller:
         )
 
 
-async def _on_project(
-    tool: Tool,
-    call: ToolCall,
-    project: Project,
-    parsed: dict[str, Any],
-    *,
-    most_s: float = math.inf,
-    in_group: bool = False,
-) -> Any:
-    """`in_group`: one of several projects may be read-only if the edit changes nothing in it."""
-    refusal, forbidding = tool.refusal(project.settings), nullcontext()
-    if in_group and tool.journaled and tool.name not in project.settings.excluded_tools:
-        forbidding = changing_nothing(refusal)
-    else:
-        _check(refusal)
-    presence = nullcontext() if tool.gives_way else project.indexer.priority.caller()
-    settings = checked_settings(call, tool, project.root)
-    with _until(call, min(_timeout_of(tool, project.settings), most_s), tool.name), presence, forbidding:
-        try:
-            result = await tool.function(call, project, **parsed)
-        except BaseExceptionGroup as group:
-            raise told_by(group) from group
-    call.note_restrictions(project)
-    note_settings(call, project.root, settings)
-    if tool.about == "code":
-        note_restrictions(call, project)
-        note_python(call, project)
-        note_dependencies(call, project)
-        note_instead(call, project)
-        note_side_languages(call, project)
-    return result
-
-
 def _of_content(call: ToolCall, content: Content) -> Answer:
     text, notes = content.text, "\n".join(call.notes)
     call.answer_chars = len(text) + len(notes)
     return Answer([text, notes] if notes else [text], content=content)
-
-
-def _continued(tool: Tool, call: ToolCall, scope: Scope) -> None:
-    """Raises InvalidArguments where a cursor is not one of an answer about these projects."""
-    page, labels = call.page, _labels(scope.projects)
-    if not page.group:
-        if scope.grouped and page.start:
-            raise InvalidArguments("This cursor belongs to the answer of one project. Name that project in `project`.")
-        return
-    # Alone, a project is asked the same as among others, but for what they declare.
-    if page.group not in map(escaped, labels) or (tool.together is not None and not scope.grouped):
-        raise InvalidArguments(
-            f"This cursor continues the list of {quoted(page.group)} in an answer for several projects. Pass it with "
-            "the same `project` as before."
-        )
-
-
-def _of_group(call: ToolCall, scope: Scope) -> Scope:
-    """The project alone whose list is continued, if one is."""
-    if not call.page.group:
-        return scope
-    pairs = zip(_labels(scope.projects), scope.projects, strict=True)
-    return scope._replace(projects=[one for label, one in pairs if escaped(label) == call.page.group], failures={})
-
-
-def _timeout_of(tool: Tool, settings: SharedSettings) -> float:
-    """Seconds that a call of this tool may take."""
-    return settings.tool_timeouts_s.get(tool.name, tool.timeout_s or settings.tool_timeout_s)
-
-
-@contextmanager
-def _until(call: ToolCall, seconds: float, what: str) -> Generator[None]:
-    """Bounds a part of a call: `seconds` after the call came. Raises DeadlineExceeded."""
-    with (
-        pending_waits.noting() as waited_for,
-        anyio.CancelScope(deadline=call.began + seconds) as scope,
-        running_time.counting(scope),
-    ):
-        yield
-    if scope.cancelled_caught:
-        raise DeadlineExceeded(what, seconds, "; ".join(dict.fromkeys(waited_for)))
-
-
-def _gather_notes(call: ToolCall, parts: Mapping[str, ToolCall]) -> None:
-    for label, part in parts.items():
-        for note in part.notes:
-            call.note(f"{quoted(label)}: {note}")
-        call.if_empty += [partial(_labelled, label, help_) for help_ in part.if_empty]
-
-
-async def _labelled(label: str, help_: Callable[[], Awaitable[str]]) -> str:
-    note = await help_()
-    return f"{quoted(label)}: {note}" if note else ""
 
 
 def _is_empty(results: Mapping[str, Any], data: str) -> bool:
@@ -481,29 +318,12 @@ async def _help_if_empty(call: ToolCall, tool: Tool) -> None:
         call.note(tool.if_empty)
 
 
-def _failure(error: SerenaCentralError) -> dict[str, str]:
-    return {"error": str(error)}
-
-
-def _check(refusal: str | None) -> None:
-    if refusal is not None:
-        raise ToolRefused(refusal)
-
-
 def _outcome(failure: BaseException | None) -> str:
     if failure is None:
         return "ok"
     if isinstance(failure, DeadlineExceeded):
         return "deadline"
     return "error" if isinstance(failure, Exception) and not isinstance(failure, CallCancelled) else "cancelled"
-
-
-def _labels(projects: list[Project]) -> list[str]:
-    """Names for the groups of an answer; roots where two projects have one name."""
-    names = [project.name for project in projects]
-    return [
-        name if names.count(name) == 1 else str(project.root) for name, project in zip(names, projects, strict=True)
-    ]
 
 
 def _nobody(message: str, part: float | None) -> None:

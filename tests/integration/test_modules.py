@@ -68,7 +68,7 @@ async def test_a_search_needs_no_server(tmp_path: Path) -> None:
 async def test_references_are_told_for_those_that_answer_and_the_others_say_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("serena_central.tools.call.PART_S", 8.0)
+    monkeypatch.setattr("serena_central.tools.grouped_call.PART_S", 8.0)
     async with modules(tmp_path) as client:
         found, _ = await groups(client, "find_referencing_symbols", name_path="Cart/total")
         assert list(found["shop"]) == ["cart.py"]

@@ -1,0 +1,154 @@
+"""Runs a tool on several projects of one call: read in all of them at once, each for itself; edited in all or none."""
+
+import logging
+import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from serena_central.core.errors import InvalidArguments, JointEditRefused, SerenaCentralError
+from serena_central.core.groups import told_by
+from serena_central.core.progress import waiting_for
+from serena_central.core.quoting import escaped, quoted
+from serena_central.projects.editing.joint_edits import PartFailed, jointly
+from serena_central.projects.project import Project
+from serena_central.projects.scope import Scope
+from serena_central.tools.catalogue import Tool
+from serena_central.tools.context import ToolCall
+from serena_central.tools.project_call import on_project, timeout_of, until
+
+logger = logging.getLogger(__name__)
+
+PART_S = 25.0
+"""How long one of several projects may take; afterwards the others' answers are sent, and its entry says so."""
+
+NAMED = 3
+"""Maximum of projects that a progress message names as pending."""
+
+PROJECTS_AT_ONCE = 8
+"""Projects of one call that are queried concurrently: enough to hide a slow one, few enough for other calls."""
+
+Work = Callable[[str, Project], Awaitable[Any]]
+"""One project's part of the call: takes its label and the project."""
+
+
+async def on_projects(tool: Tool, call: ToolCall, scope: Scope, parsed: dict[str, Any]) -> dict[str, Any]:
+    """Results by project name: one project's failure stands in its group and spoils no other, but of an edit, which is
+    made in all or none."""
+    most_s = math.inf if tool.edits else PART_S
+    if tool.together is not None:
+        with until(call, min(timeout_of(tool, call.services.settings), most_s), tool.name):
+            call.together = await tool.together(call, scope.projects, parsed)
+    scope = _continued_group(call, scope)
+    results: dict[str, Any] = dict.fromkeys(_labels_of(scope.projects))
+    calls = {label: call.part(label) for label in results}
+    if tool.journaled and not parsed.get("dry_run"):
+        parts = list(zip(calls, scope.projects, strict=True))
+        done = await edit_all(
+            parts, scope.failures, lambda label, one: on_project(tool, calls[label], one, parsed, in_group=True)
+        )
+        _gather_notes(call, calls)
+        return {label: _failure(one) if isinstance(one, SerenaCentralError) else one for label, one in done.items()}
+    places = anyio.CapacityLimiter(PROJECTS_AT_ONCE)
+
+    answered: set[str] = set()
+
+    def how_far() -> tuple[str, float | None]:
+        waiting = ", ".join(quoted(label) for label in [label for label in calls if label not in answered][:NAMED])
+        return f"{len(answered)} of {len(calls)} projects answered, not yet {waiting}", len(answered) / len(calls)
+
+    async def one(label: str, project: Project) -> None:
+        async with places:
+            try:
+                results[label] = await on_project(tool, calls[label], project, parsed, most_s=most_s, in_group=True)
+            except SerenaCentralError as error:
+                results[label] = _failure(error)
+            except Exception:
+                logger.exception("%s: %s failed on %s", call.id, tool.name, project.root)
+                results[label] = {"error": f"Internal error. See the server's log, call {call.id}."}
+            answered.add(label)
+
+    with waiting_for(how_far):
+        async with anyio.create_task_group() as tasks:
+            for label, project in zip(calls, scope.projects, strict=True):
+                tasks.start_soon(one, label, project)
+    _gather_notes(call, calls)
+    return results | {name: _failure(error) for name, error in scope.failures.items()}
+
+
+async def edit_all(
+    projects: Sequence[tuple[str, Project]], unopened: Mapping[str, SerenaCentralError], work: Work
+) -> dict[str, Any]:
+    """Results by label. An error among them came after that project was edited, like the others.
+
+    Raises:
+        JointEditRefused: one of them can't be edited, or opened (`unopened`: why), so that none was edited.
+        SerenaCentralError: the operation could not be written; nothing was changed.
+    """
+    labels = {project.root: label for label, project in projects}
+    for label, error in unopened.items():
+        raise JointEditRefused(label, error, [*labels.values()])
+
+    def part(label: str, project: Project) -> Callable[[], Awaitable[Any]]:
+        return lambda: work(label, project)
+
+    works: dict[Path, Callable[[], Awaitable[Any]]] = {
+        project.root: part(label, project) for label, project in projects
+    }
+    try:
+        done = await jointly(works)
+    except PartFailed as failed:
+        raise JointEditRefused(labels[failed.root], failed.error, [*labels.values()]) from failed.error
+    except BaseExceptionGroup as group:
+        raise told_by(group) from group
+    return {label: done[project.root] for label, project in projects}
+
+
+def check_cursor(tool: Tool, call: ToolCall, scope: Scope) -> None:
+    """Raises InvalidArguments where a cursor is not one of an answer about these projects."""
+    page, labels = call.page, _labels_of(scope.projects)
+    if not page.group:
+        if scope.grouped and page.start:
+            raise InvalidArguments("This cursor belongs to the answer of one project. Name that project in `project`.")
+        return
+    # Alone, a project is asked the same as among others, but for what they declare.
+    if page.group not in map(escaped, labels) or (tool.together is not None and not scope.grouped):
+        raise InvalidArguments(
+            f"This cursor continues the list of {quoted(page.group)} in an answer for several projects. Pass it with "
+            "the same `project` as before."
+        )
+
+
+def _continued_group(call: ToolCall, scope: Scope) -> Scope:
+    """The project alone whose list is continued, if one is."""
+    if not call.page.group:
+        return scope
+    pairs = zip(_labels_of(scope.projects), scope.projects, strict=True)
+    return scope._replace(projects=[one for label, one in pairs if escaped(label) == call.page.group], failures={})
+
+
+def _gather_notes(call: ToolCall, parts: Mapping[str, ToolCall]) -> None:
+    for label, part in parts.items():
+        for note in part.notes:
+            call.note(f"{quoted(label)}: {note}")
+        call.if_empty += [partial(_labelled, label, help_) for help_ in part.if_empty]
+
+
+async def _labelled(label: str, help_: Callable[[], Awaitable[str]]) -> str:
+    note = await help_()
+    return f"{quoted(label)}: {note}" if note else ""
+
+
+def _failure(error: SerenaCentralError) -> dict[str, str]:
+    return {"error": str(error)}
+
+
+def _labels_of(projects: list[Project]) -> list[str]:
+    """Names for the groups of an answer; roots where two projects have one name."""
+    names = [project.name for project in projects]
+    return [
+        name if names.count(name) == 1 else str(project.root) for name, project in zip(names, projects, strict=True)
+    ]

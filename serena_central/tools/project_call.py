@@ -1,0 +1,82 @@
+"""Runs a tool on one project of a call, within its time and the project's rules."""
+
+import math
+from collections.abc import Generator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import anyio
+
+from serena_central.config.settings import SharedSettings
+from serena_central.core import pending_waits
+from serena_central.core.errors import DeadlineExceeded, ToolRefused
+from serena_central.core.groups import told_by
+from serena_central.core.running_time import running_time
+from serena_central.projects.editing.joint_edits import changing_nothing
+from serena_central.projects.project import Project
+from serena_central.tools.catalogue import Tool
+from serena_central.tools.context import ToolCall
+from serena_central.tools.notes import (
+    note_dependencies,
+    note_instead,
+    note_python,
+    note_restrictions,
+    note_side_languages,
+)
+from serena_central.tools.permissions import checked_settings, note_settings
+
+
+async def on_project(
+    tool: Tool,
+    call: ToolCall,
+    project: Project,
+    parsed: dict[str, Any],
+    *,
+    most_s: float = math.inf,
+    in_group: bool = False,
+) -> Any:
+    """`in_group`: one of several projects may be read-only if the edit changes nothing in it."""
+    refusal, forbidding = tool.refusal(project.settings), nullcontext()
+    if in_group and tool.journaled and tool.name not in project.settings.excluded_tools:
+        forbidding = changing_nothing(refusal)
+    else:
+        check_refusal(refusal)
+    presence = nullcontext() if tool.gives_way else project.indexer.priority.caller()
+    settings = checked_settings(call, tool, project.root)
+    with until(call, min(timeout_of(tool, project.settings), most_s), tool.name), presence, forbidding:
+        try:
+            result = await tool.function(call, project, **parsed)
+        except BaseExceptionGroup as group:
+            raise told_by(group) from group
+    call.note_restrictions(project)
+    note_settings(call, project.root, settings)
+    if tool.about == "code":
+        note_restrictions(call, project)
+        note_python(call, project)
+        note_dependencies(call, project)
+        note_instead(call, project)
+        note_side_languages(call, project)
+    return result
+
+
+def timeout_of(tool: Tool, settings: SharedSettings) -> float:
+    """Seconds that a call of this tool may take."""
+    return settings.tool_timeouts_s.get(tool.name, tool.timeout_s or settings.tool_timeout_s)
+
+
+@contextmanager
+def until(call: ToolCall, seconds: float, what: str) -> Generator[None]:
+    """Bounds a part of a call: `seconds` after the call came. Raises DeadlineExceeded."""
+    with (
+        pending_waits.noting() as waited_for,
+        anyio.CancelScope(deadline=call.began + seconds) as scope,
+        running_time.counting(scope),
+    ):
+        yield
+    if scope.cancelled_caught:
+        raise DeadlineExceeded(what, seconds, "; ".join(dict.fromkeys(waited_for)))
+
+
+def check_refusal(refusal: str | None) -> None:
+    if refusal is not None:
+        raise ToolRefused(refusal)
