@@ -55,6 +55,9 @@ DAY_S = 86_400
 SWEEP_ROWS = 5000
 """Rows deleted in one transaction, so that the writer never waits long behind the sweep."""
 
+MOST_UNDOINGS = 2000
+"""Edits that were undone and redone again and again end somewhere."""
+
 IDS_ASKED = 500
 """In one statement: databases bound the number of its parameters."""
 
@@ -176,6 +179,8 @@ class Queries:
         if wanted.symbol is not None:
             is_end = columns.symbol.endswith(f"/{wanted.symbol}", autoescape=True)
             chosen = chosen.where((columns.symbol == wanted.symbol) | is_end)
+        if wanted.not_session is not None:
+            chosen = chosen.where(columns.session != wanted.not_session)
         if wanted.call is not None:
             chosen = chosen.where(columns.call == wanted.call)
         if wanted.before is not None:
@@ -218,6 +223,18 @@ class Queries:
         """Edits that took this one back."""
         chosen = select(_EDIT).where(_EDIT.columns.undoes == edit_id)
         return [row.id for row in self._rows(EditRow, chosen)]
+
+    def undoings(self, ids: Sequence[str]) -> list[tuple[str, str]]:
+        """Pairs of an edit and one that undid it, of these and, in turn, of those that undid them."""
+        columns = _EDIT.columns
+        pairs: list[tuple[str, str]] = []
+        while ids and len(pairs) < MOST_UNDOINGS:
+            part, ids = ids[:IDS_ASKED], ids[IDS_ASKED:]
+            chosen = select(columns.undoes, columns.id).where(columns.undoes.in_(part)).order_by(columns.at)
+            found = self._database.read(lambda connection, chosen=chosen: connection.execute(chosen).all())
+            pairs += [(row.undoes, row.id) for row in found]
+            ids = [*ids, *(row.id for row in found)]
+        return pairs
 
     def projects(self) -> list[ProjectRow]:
         """Every project that is known, the last used first."""

@@ -36,10 +36,11 @@ class EditAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EditFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which edits. `project` is a root; `file` is root-relative, `symbol` a name path or its end; `call` is what made
-    them. `since` is Unix time, `before` as well."""
+    """Which edits. `project` is a root; `file` is root-relative, `symbol` a name path or its end; `not_session`
+    leaves one out; `call` is what made them. `since` is Unix time, `before` as well."""
 
     session: str | None = None
+    not_session: str | None = None
     project: str | None = None
     file: str | None = None
     symbol: str | None = None

@@ -21,7 +21,7 @@ from serena_central.core.descriptors import Descriptors, limit
 from serena_central.core.errors import InvalidArguments, SessionNotFound
 from serena_central.core.ids import new_session_id
 from serena_central.core.progress import Listener
-from serena_central.projects.editing.undo import undo
+from serena_central.projects.editing.undo import undo, undo_session
 from serena_central.projects.root_policy import PERSON
 from serena_central.sessions.client_identity import ClientIdentity, shortened
 from serena_central.sessions.session import Session
@@ -29,7 +29,7 @@ from serena_central.standalone.proof import NONCE
 from serena_central.store.query_results import EditFilter
 from serena_central.web.hangup import until_hung_up
 from serena_central.web.lines import Lines
-from serena_central.web.responses import body_of, number_in
+from serena_central.web.responses import body_of, number_in, seconds_in
 from serena_central.web.views import (
     edit_view,
     event_pages,
@@ -47,6 +47,9 @@ FOLDER_HEADER = "x-serena-project"
 PERSON_HEADER = "x-serena-person"
 """Set by the command line: a person typed this. Scripts and hooks, which work for agents, leave it out. It is no proof
 (see `Opener` in projects/root_policy.py)."""
+
+UNDO_S = 3600.0
+"""Of a session's newest edits, what is undone where the request does not say since when."""
 
 MOST_ROWS = 1000
 """Of anything, in one answer."""
@@ -220,12 +223,17 @@ class Api:
     # --- edits -----------------------------------------------------------------------------------------------------
 
     async def list_edits(self, request: Request) -> Any:
-        """Newest first; `session` and `project` (name or root) choose."""
+        """Newest first; `session`, `project` (name or root), `file` (root-relative) and `symbol` choose, `since` and
+        `before` (Unix seconds) bound."""
         query = request.query_params
         project = query.get("project")
         wanted = EditFilter(
             session=query.get("session"),
             project=str(self.parts.projects.find(project, PERSON)) if project else None,
+            file=query.get("file"),
+            symbol=query.get("symbol"),
+            since=seconds_in(request, "since") or 0.0,
+            before=seconds_in(request, "before"),
             limit=_limit(request),
         )
         return {"edits": [edit_view(row) for row in await self.parts.history.edits(wanted)]}
@@ -234,6 +242,19 @@ class Api:
         by = shortened(request.query_params.get("by") or "a person")
         undone = await undo(request.path_params["edit"], self.parts.history, self.parts.projects, by=by)
         return {"edit": undone.id, "files": undone.files}
+
+    async def undo_session(self, request: Request) -> Any:
+        """Undoes what a session edited since `since` (Unix seconds; else in the last hour), as far as that can be."""
+        by = shortened(request.query_params.get("by") or "a person")
+        since = seconds_in(request, "since")
+        done = await undo_session(
+            request.path_params["session"],
+            time.time() - UNDO_S if since is None else since,
+            self.parts.history,
+            self.parts.projects,
+            by=by,
+        )
+        return {"undone": done.undone, "refused": {edit: str(error) for edit, error in done.refused.items()}}
 
     # --- the whole -------------------------------------------------------------------------------------------------
 

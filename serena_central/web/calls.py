@@ -1,6 +1,5 @@
 """The API's routes of recorded calls: /api/v1/calls."""
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +8,7 @@ from starlette.requests import Request
 
 from serena_central.core.errors import InvalidArguments
 from serena_central.store.query_results import CallFilter, EditFilter, RecordedCall
-from serena_central.web.responses import NotFound, number_in
+from serena_central.web.responses import NotFound, number_in, seconds_in
 from serena_central.web.web_services import WebServices
 
 MOST_CALLS = 500
@@ -34,8 +33,8 @@ class Calls:
             project=query.get("project"),
             tool=query.get("tool"),
             failed=failed == "true",
-            since=_seconds(query.get("since"), "since") or 0.0,
-            before=_seconds(query.get("before"), "before"),
+            since=seconds_in(request, "since") or 0.0,
+            before=seconds_in(request, "before"),
             limit=limit + 1,
         )
         await self.parts.store.writer.caught_up()
@@ -67,15 +66,3 @@ def call_view(recorded: RecordedCall) -> dict[str, Any]:
         **own,
         "error_text": detail.get("error"),
     }
-
-
-def _seconds(text: str | None, name: str) -> float | None:
-    if text is None:
-        return None
-    try:
-        value = float(text)
-    except ValueError as error:
-        raise InvalidArguments(f"{name} must be a time in Unix seconds.") from error
-    if not 0 <= value <= time.time() + 10**9:
-        raise InvalidArguments(f"{name} must be a time in Unix seconds.")
-    return value

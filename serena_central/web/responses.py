@@ -6,6 +6,7 @@ logged under an id, and the caller gets the id and nothing of its inside.
 """
 
 import logging
+import math
 import re
 from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
@@ -124,6 +125,10 @@ def _check_query(request: Request, known: Collection[str]) -> None:
         raise errors.InvalidArguments(f"The query string has no key {quoted(unknown[0])}. {allowed}")
 
 
+MOST_SECONDS = 1e11
+"""A time beyond it is in milliseconds."""
+
+
 def number_in(request: Request, name: str, *, default: int, most: int) -> int:
     """A whole number from 0 to `most` in the query.
 
@@ -165,3 +170,17 @@ def status_of(error: errors.SerenaCentralError) -> int:
 def _kind(error: errors.SerenaCentralError) -> str:
     """The error's place in the tree, in snake case: `SessionNotFound` → `session_not_found`."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
+
+
+def seconds_in(request: Request, name: str) -> float | None:
+    """A time in the query, in Unix seconds; None if there is none. Raises InvalidArguments."""
+    text = request.query_params.get(name)
+    if text is None:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < MOST_SECONDS:
+        raise errors.InvalidArguments(f"{name} must be a time in Unix seconds.")
+    return value

@@ -33,6 +33,7 @@ def edit_view(row: EditRow) -> dict[str, Any]:
         "files": row.files,
         "lines_added": sum(file.get("added", 0) for file in row.files),
         "lines_removed": sum(file.get("removed", 0) for file in row.files),
+        "symbol": row.symbol,
         "undoes": row.undoes,
         "can_undo": row.patches is not None,
     }

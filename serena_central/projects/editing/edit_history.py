@@ -8,7 +8,7 @@ import json
 import logging
 import time
 import zlib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -38,6 +38,9 @@ PATCHES_KEPT_S = EDIT_PATCHES_KEPT_S
 
 CLOSED_FILE = "(closed by a permission rule)"
 """In place of the name of a file that rules close now."""
+
+MOST_UNDONE_AGAIN = 100
+"""How often an edit may be undone and redone before that is no longer followed."""
 
 MOST_RECALLED = 10_000
 """Edits whose calls are recognized when they are sent again, should the journal be lost."""
@@ -149,6 +152,20 @@ class EditHistory:
             if await self.undone_by(undoer) is None:
                 return undoer
         return None
+
+    async def undone(self, ids: Sequence[str]) -> dict[str, str]:
+        """Of these edits, those that are undone → the edit that undid each. Raises StoreError."""
+        await self._store.writer.flush()
+        undoers: dict[str, list[str]] = {}
+        for edit, undoer in await self._store.ask(lambda queries: queries.undoings(list(ids))):
+            undoers.setdefault(edit, []).append(undoer)
+
+        def in_force(edit: str, depth: int = 0) -> str:
+            """What undid an edit and was not undone itself; "" for nothing."""
+            own = undoers.get(edit, ())
+            return next((one for one in own if depth > MOST_UNDONE_AGAIN or not in_force(one, depth + 1)), "")
+
+        return {edit: undoer for edit in ids if (undoer := in_force(edit))}
 
     async def _take_over(self, past: list[Past]) -> None:
         """Writes rows for edits that the journal knows and the store doesn't, and recalls what was answered."""

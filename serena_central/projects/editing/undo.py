@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -24,7 +25,11 @@ from serena_central.projects.editing.joint_edits import PartFailed, jointly
 from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectRegistry
 from serena_central.projects.root_policy import PERSON
+from serena_central.store.query_results import EditFilter
 from serena_central.store.rows import EditRow
+
+MOST_OF_SESSION = 100
+"""Edits that are undone together: each may wait for diagnostics."""
 
 
 async def undo(edit_id: str, history: EditHistory, projects: ProjectRegistry, *, by: str) -> Edited:
@@ -49,6 +54,30 @@ async def undo(edit_id: str, history: EditHistory, projects: ProjectRegistry, *,
     finally:
         history.answered(author.call, None)
     return _as_one(done)
+
+
+class UndoneEdits(NamedTuple):
+    """Ids of the edits that were undone, and why others were not, the newest first."""
+
+    undone: list[str]
+    refused: dict[str, SerenaCentralError]
+
+
+async def undo_session(
+    session: str, since: float, history: EditHistory, projects: ProjectRegistry, *, by: str
+) -> UndoneEdits:
+    """Undoes the edits that a session made since then (Unix seconds), the newest first; what can't be undone any more
+    stays, and is reported. At most `MOST_OF_SESSION` edits. Raises StoreError."""
+    rows = await history.edits(EditFilter(session=session, since=since, limit=MOST_OF_SESSION))
+    undone = await history.undone([row.id for row in rows])
+    done = UndoneEdits([], {})
+    for operation in dict.fromkeys(operation_of(row.id) for row in rows if row.id not in undone):
+        try:
+            await undo(operation, history, projects, by=by)
+            done.undone.append(operation)
+        except SerenaCentralError as error:
+            done.refused[operation] = error
+    return done
 
 
 async def _undo(row: EditRow, history: EditHistory, projects: ProjectRegistry, author: Author) -> Edited:

@@ -14,8 +14,9 @@ from serena_central.core.words import counted
 from serena_central.editing.patch import FilePatch, Hunk
 from serena_central.projects.editing.undo import patches_of
 from serena_central.store.rows import EditRow
+from serena_central.web.pages.edits import EditLine, others_of
 from serena_central.web.pages.page import Page, Section, Visit
-from serena_central.web.pages.references import session_page
+from serena_central.web.pages.references import call_page, session_page
 from serena_central.web.pages.rendering import bounded
 from serena_central.web.responses import NotFound
 
@@ -63,6 +64,10 @@ class EditShown(msgspec.Struct, frozen=True, kw_only=True):
     undone_by: str
     can_undo: bool
     note: str
+    others: list[EditLine]
+    """The newest edits of the same files by other sessions."""
+    call_url: str
+    symbol: str
 
 
 async def edit(visit: Visit) -> EditShown:
@@ -70,19 +75,29 @@ async def edit(visit: Visit) -> EditShown:
     if row is None:
         raise NotFound(f"There is no edit {visit.path['edit']!r}: it never existed or is no longer stored.")
     undone_by = await visit.parts.history.undone_by(row.id) or ""
+    others = await others_of(row, visit.parts.history, visit)
     try:
         patches = await anyio.to_thread.run_sync(patches_of, row)
     except (UndoRefused, zlib.error, msgspec.DecodeError) as error:
-        return _edit(row, visit, [], 0, note=str(error), undone_by=undone_by)
+        return _edit(row, visit, [], 0, note=str(error), undone_by=undone_by, others=others)
     hides = visit.parts.claude.access(Path(row.project_root)).hides
     shown = [one for one in patches if not (hides(one.path) or (one.moved_to and hides(one.moved_to)))]
     closed = len(patches) - len(shown)
     files, left_out = await anyio.to_thread.run_sync(_diffs, shown)
     note = f"{counted(closed, 'file')} closed by permission rules." if closed else ""
-    return _edit(row, visit, files, left_out, note=note, undone_by=undone_by)
+    return _edit(row, visit, files, left_out, note=note, undone_by=undone_by, others=others)
 
 
-def _edit(row: EditRow, visit: Visit, files: list[FileDiff], left_out: int, *, note: str, undone_by: str) -> EditShown:
+def _edit(
+    row: EditRow,
+    visit: Visit,
+    files: list[FileDiff],
+    left_out: int,
+    *,
+    note: str,
+    undone_by: str,
+    others: list[EditLine],
+) -> EditShown:
     known = any(session.id == row.session for session in visit.parts.sessions.sessions())
     return EditShown(
         id=row.id,
@@ -98,6 +113,9 @@ def _edit(row: EditRow, visit: Visit, files: list[FileDiff], left_out: int, *, n
         undone_by=undone_by,
         can_undo=not note and not undone_by,
         note=note,
+        others=others,
+        call_url=call_page(row.call) if row.undoes is None else "",
+        symbol=row.symbol,
     )
 
 

@@ -34,3 +34,9 @@ async def read_form(request: Request) -> Form:
     (given, *_) = form.get(FIELD, [""])
     check_token(given, login)
     return form
+
+
+def one_value(form: Form, name: str) -> str:
+    """The first value of a field, "" where there is none."""
+    (value, *_) = form.get(name, [""])
+    return value

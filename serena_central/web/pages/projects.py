@@ -9,7 +9,7 @@ from serena_central.projects.project import Project
 from serena_central.projects.registry import ProjectSnapshot
 from serena_central.projects.warming.warm_up_roots import choose
 from serena_central.web.pages.endpoints import Action
-from serena_central.web.pages.forms import Form
+from serena_central.web.pages.forms import Form, one_value
 from serena_central.web.pages.listing import Option, Pager, has_words, options, paged
 from serena_central.web.pages.page import Page, Section, Visit
 from serena_central.web.pages.references import project_page
@@ -105,12 +105,6 @@ def known(visit: Visit, root: str) -> ProjectSnapshot:
 
 
 # --- actions ----------------------------------------------------------------------------------------------------------
-
-
-def one_value(form: Form, name: str) -> str:
-    """The first value of a field, "" where there is none."""
-    (value, *_) = form.get(name, [""])
-    return value
 
 
 def _named(visit: Visit, form: Form) -> ProjectSnapshot:

@@ -7,10 +7,11 @@ from serena_central.core.event_kinds import CallFinished, EditApplied, SessionEv
 from serena_central.core.masking import masked
 from serena_central.sessions.session import Session
 from serena_central.store.query_results import EditFilter
-from serena_central.store.rows import EditRow, ToolCallRow
+from serena_central.store.rows import ToolCallRow
+from serena_central.web.pages.edits import EditLine, edit_lines
 from serena_central.web.pages.overview import LoadCard, hour
 from serena_central.web.pages.page import Page, Section, Visit, link
-from serena_central.web.pages.references import call_page, edit_page, project_page, shown_state
+from serena_central.web.pages.references import call_page, project_page, shown_state
 from serena_central.web.pages.rendering import milliseconds
 from serena_central.web.views import tool_statistics
 
@@ -122,21 +123,10 @@ class Log(msgspec.Struct, frozen=True):
     levels: list[tuple[str, str, bool]]
 
 
-class SessionEdit(msgspec.Struct, frozen=True):
-    """An edit in a line."""
-
-    id: str
-    url: str
-    at: float
-    tool: str
-    files: list[str]
-    added: int
-    removed: int
-    undoes: str
-
-
 class SessionEdits(msgspec.Struct, frozen=True):
-    newest: list[SessionEdit]
+    session: str
+    newest: list[EditLine]
+    all_url: str
     note: str
 
 
@@ -243,23 +233,10 @@ async def edits(visit: Visit) -> SessionEdits:
     session = _session(visit)
     try:
         wanted = EditFilter(session=session.id, limit=EDITS)
-        rows = await visit.parts.history.edits(wanted)
+        lines = await edit_lines(await visit.parts.history.edits(wanted), visit)
     except StoreError as error:
-        return SessionEdits([], f"Edits are not available: {error}")
-    return SessionEdits([_edit(row) for row in rows], "")
-
-
-def _edit(row: EditRow) -> SessionEdit:
-    return SessionEdit(
-        id=row.id,
-        url=edit_page(row.id),
-        at=row.at,
-        tool=row.tool,
-        files=[file.get("moved_to") or file["path"] for file in row.files][:5],
-        added=sum(file.get("added", 0) for file in row.files),
-        removed=sum(file.get("removed", 0) for file in row.files),
-        undoes=row.undoes or "",
-    )
+        return SessionEdits(session.id, [], "", f"Edits are not available: {error}")
+    return SessionEdits(session.id, lines, link("/edits", session=session.id), "")
 
 
 def _session(visit: Visit) -> Session:
