@@ -69,11 +69,13 @@ from serena_central.symbols.syntax.reader import SyntaxReader
 from serena_central.tools.call import ToolCaller
 from serena_central.tools.catalogue import Catalogue
 from serena_central.tools.families import CATALOGUE
+from serena_central.tools.gating import Gating
 from serena_central.tools.idempotency import Idempotency, called_once
 from serena_central.tools.offer import Offer
 from serena_central.tools.services import Services
 from serena_central.web.api import Api
 from serena_central.web.calls import Calls
+from serena_central.web.gates import Gates
 from serena_central.web.hooks import Hooks
 from serena_central.web.metrics import Metrics
 from serena_central.web.pages.page import BELOW
@@ -179,6 +181,7 @@ def _projects(runs: list[Run], base: _Base, applier: Applier) -> _Projects:
         watches=watches,
         shared_trees=shared_trees,
         edited=history.applied,
+        amended=history.amended,
     )
     registry = ProjectRegistry(
         bus=bus,
@@ -214,7 +217,8 @@ def _services(runs: list[Run], base: _Base, built: _Projects, catalogue: Catalog
     validation = Validation(projects, repos, collections)
     claude = built.root_settings.claude
     analysis_runs = AnalysisRuns(projects, repos, collections, validation, bus, rules=claude.path_rules)
-    runs.append(analysis_runs.run)
+    gating = Gating(built.root_settings.trust, bus, base.places.halted_file)
+    runs += [analysis_runs.run, gating.run]
     return Services(
         version=metadata.version("serena-central"),
         started_at=time.time(),
@@ -235,6 +239,7 @@ def _services(runs: list[Run], base: _Base, built: _Projects, catalogue: Catalog
         validation=validation,
         analysis_runs=analysis_runs,
         catalogue=catalogue,
+        gating=gating,
         offer=Offer(settings, catalogue, _profiles(bus), projects, repos, claude),
     )
 
@@ -306,6 +311,7 @@ def _faces(
                 metrics,
                 presence,
                 hooks=Hooks(projects, repos, sessions),
+                gates=Gates(parts.gating),
                 warming=Warming(services.warm_up, projects, repos),
                 calls=Calls(parts),
                 dashboard=dashboard,

@@ -71,6 +71,11 @@ class Effective:
             [rule for rule in rules if rule.verdict == "deny" or rule.tier is Tier.ENTERPRISE or not managed_only],
         )
 
+    @cached_property
+    def has_hooks(self) -> bool:
+        """Whether any file but those of folders above the root has hooks, trusted or not."""
+        return any(one.value.get("hooks") for one in self.files if not one.file.rules_only)
+
     def managed(self, key: str) -> tuple[Any, Place] | None:
         """What the managed tier fixes under a top-level key, and where it stands."""
         for one in reversed(self.files):

@@ -253,7 +253,7 @@ def _path_regex(rule: SourcedRule, home: Path) -> str:
     """Matches the absolute POSIX paths that a rule is about."""
     if rule.rule.argument is None:
         return re.escape(_posix(rule.base)) + "(?:/.*)?" if _is_about_paths(rule.rule) else r"(?!)"
-    return "|".join(_one_regex(one, _posix(rule.base), _posix(home)) for one in expand_braces(rule.rule.argument))
+    return path_pattern(rule.rule, rule.base, home).pattern
 
 
 def _one_regex(glob: str, base: str, home: str) -> str:
@@ -327,6 +327,17 @@ def server_rule_fits(rule: str, tool: str) -> bool:
         return True
     pattern = ".*".join(map(re.escape, rule.split("*")))
     return "*" in rule and re.fullmatch(pattern, tool) is not None
+
+
+def command_fits(rule: Rule, commands: Sequence[Spoken]) -> bool:
+    """Whether one of the commands of a line is what a rule names, or may be: what it runs can't be told."""
+    return any(_fits_command(rule, one) or one.unknown or _may_fit(rule, one) for one in commands)
+
+
+def path_pattern(rule: Rule, base: Path, home: Path) -> re.Pattern[str]:
+    """Matches the absolute POSIX paths that a rule with an argument is about."""
+    whole = "|".join(_one_regex(one, _posix(base), _posix(home)) for one in expand_braces(rule.argument or "**"))
+    return re.compile(whole, _FLAGS)
 
 
 def _matching(one: SourcedRule, commands: Sequence[Spoken]) -> Decision | None:

@@ -28,6 +28,7 @@ COMMANDS = {
     "disconnect": "Disconnect clients.",
     "sessions": "List sessions.",
     "kill": "Terminate a session.",
+    "resume": "Resume a session that a hook has halted.",
     "projects": "List projects.",
     "history": "List edits.",
     "undo": "Undo an edit.",

@@ -49,6 +49,18 @@ class SessionRevived(SessionEvent, frozen=True, kw_only=True):
     kind: ClassVar[str] = "session.revived"
 
 
+class SessionHalted(SessionEvent, frozen=True, kw_only=True):
+    """A hook halted it, for the reason in the message."""
+
+    kind: ClassVar[str] = "session.halted"
+
+
+class SessionResumed(SessionEvent, frozen=True, kw_only=True):
+    """A person lifted the halt."""
+
+    kind: ClassVar[str] = "session.resumed"
+
+
 class SessionActivated(SessionEvent, frozen=True, kw_only=True):
     """A project became the session's active one."""
 

@@ -75,6 +75,11 @@ class Places:
         return self.home / "trust.json"
 
     @property
+    def halted_file(self) -> Path:
+        """`halted.json`: sessions that a hook has halted."""
+        return self.home / "halted.json"
+
+    @property
     def asked_file(self) -> Path:
         """Is there once the user was asked which folders are to be trusted."""
         return self.home / "asked-about-trust"

@@ -80,6 +80,21 @@ class Applier:
                 written = await anyio.to_thread.run_sync(self._apply, operation, planned, limiter=self._threads)
         return written
 
+    async def adopt(self, entry: Entry) -> None:
+        """Records a change of files that another program has made, as if it had been applied here. A journal that can't
+        be written loses the record, and nothing else."""
+
+        def record() -> None:
+            try:
+                self._journal.begin(entry)
+            except OSError as error:
+                logger.warning("what followed an edit could not be recorded: %s", error)
+            else:
+                self._journal.end(entry.id, applied=True)
+
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(record, limiter=self._threads)
+
     def _apply(self, operation: Operation, planned: Sequence["Planned"]) -> dict[Path, Written]:
         with Folders() as folders:
             return _Transaction(self._journal, self._disk, folders, operation, planned).run()

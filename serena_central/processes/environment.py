@@ -10,6 +10,14 @@ _OF_ONE_PROJECT = frozenset({"VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "GOWOR
 """Variables of the shell that started us which would decide for every project: an environment that was active there."""
 
 
+HARMLESS = re.compile(
+    r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TERM|TMPDIR|TMP|TEMP|TZ|PWD|XDG_\w+|DISPLAY|EDITOR"
+    r"|GOPATH|GOROOT|GOBIN|GOFLAGS|GOMODCACHE|CARGO_HOME|RUSTUP_HOME|RUSTUP_TOOLCHAIN|JAVA_HOME|MAVEN_HOME|GRADLE_HOME"
+    r"|NVM_DIR|NODE_PATH|PNPM_HOME|PYENV_ROOT|VIRTUAL_ENV|CONDA_PREFIX|DOTNET_ROOT|GEM_HOME|SYSTEMROOT|COMSPEC|PATHEXT"
+)
+"""Variables that commands of agents and hooks get. Others may be secrets, under whatever name, and stay here."""
+
+
 def inherited() -> dict[str, str]:
     """Ours, but for what the shell that we were started from says of one project."""
     kept = {name: value for name, value in os.environ.items() if name not in _OF_ONE_PROJECT}

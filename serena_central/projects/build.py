@@ -1,6 +1,6 @@
 """Builds the project of a root: its settings, its own and the super-repo's, and its parts."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +31,8 @@ MOST_NAMED = 5
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectBuilder:
-    """What every project of this server is built with. `edited` is called for every operation on a project's files."""
+    """What every project of this server is built with. `edited` is called for every operation on a
+    project's files, `amended` for one that grew by what followed it."""
 
     settings: RootSettings
     pool: LanguageServerPool
@@ -43,6 +44,7 @@ class ProjectBuilder:
     watches: Watches
     shared_trees: SharedTrees
     edited: Callable[[AppliedEdit], None]
+    amended: Callable[[AppliedEdit], Awaitable[None]]
 
     def build(self, root: Path) -> Project:
         """Does no long work. What is wrong with the settings is said on the bus, and the rest counts."""
@@ -78,6 +80,7 @@ class ProjectBuilder:
             watches=self.watches,
             applier=self.applier,
             edited=self.edited,
+            amended=self.amended,
             shared_trees=self.shared_trees,
             indexing=INDEXING,
             access=access,

@@ -9,7 +9,7 @@ import math
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import anyio
@@ -60,6 +60,10 @@ ATTEMPTS = 4
 """How often a file that changes during a question is read again."""
 
 
+async def _not_told(edit: AppliedEdit) -> None:
+    """Of what becomes of an edit, where no history is kept."""
+
+
 class Project:
     """One root, its files, symbols and language servers. Belongs to the event loop's thread."""
 
@@ -73,13 +77,14 @@ class Project:
         watches: Watches,
         applier: Applier,
         edited: Callable[[AppliedEdit], None],
+        amended: Callable[[AppliedEdit], Awaitable[None]] = _not_told,
         shared_trees: SharedTrees | None = None,
         indexing: IndexingPolicy | None = None,
         access: Access = OPEN,
     ) -> None:
-        """`applier` writes edits, and `edited` is called for each; it must neither wait nor raise. Without
-        `shared_trees` language servers are not notified of files outside the root. Paths that `access` closes do not
-        exist for callers."""
+        """`applier` writes edits, and `edited` is called for each; it must neither wait nor raise. `amended` is called
+        for one that a hook added to. Without `shared_trees` language servers are not notified of files outside the
+        root. Paths that `access` closes do not exist for callers."""
         self.root = root
         self.access = access
         self.name = settings.project_name or as_name(root.name)
@@ -118,6 +123,7 @@ class Project:
             declared=languages.syntax.declared,
             damage=languages.syntax.damage,
             applied=edited,
+            amended=amended,
             written_outside=languages.written_outside,
             refuses_conflicts=settings.edit_conflicts == "refuse",
             encoding=settings.encoding,

@@ -33,9 +33,7 @@ from serena_central.tools.grouped_call import check_cursor, on_projects
 from serena_central.tools.heartbeat import with_heartbeat
 from serena_central.tools.idempotency import Idempotency, idempotency_key
 from serena_central.tools.listing import Listing, page
-from serena_central.tools.permissions import checked_settings
-from serena_central.tools.project_call import check_refusal, on_project, timeout_of, until
-from serena_central.tools.tool_effects import rules_root
+from serena_central.tools.project_call import check_refusal, on_no_project, on_project, timeout_of, until
 
 CONTEXT_KEPT = 500
 """Characters of a call's free words that its event keeps."""
@@ -140,6 +138,7 @@ class ToolCaller:
         failure: BaseException | None = None
         scope_name: str | None = None
         self._services.sessions.check_alive(session)
+        self._services.gating.check_halted(session)
         running = RunningCall(call.id, tool.name, time.time(), anyio.CancelScope(), main_argument(arguments))
         session.running[call.id] = running
         phases = Phases()
@@ -236,12 +235,12 @@ class ToolCaller:
                 (project,) = scope.projects
                 results = {project.name: await on_project(tool, call, project, parsed)}
         else:
-            checked_settings(call, tool, rules_root(call.session))
-            with until(call, timeout_of(tool, settings), tool.name):
-                result = await tool.function(call, **parsed)
+            result = await on_no_project(tool, call, parsed, timeout_of(tool, settings))
             if isinstance(result, Content):
                 return _of_content(call, result)
             results = {"": result}
+        for text in self._services.gating.news(call.session):
+            call.note(text)
         notes = "\n".join(call.notes)
         with phase("shaping"):
             fitted = fit(results, max(limit - len(notes), limit // 2), grouped=scope.grouped)

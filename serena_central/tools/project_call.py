@@ -1,4 +1,4 @@
-"""Runs a tool on one project of a call, within its time and the project's rules."""
+"""Runs a tool on one project of a call, or on none, within its time, the rules and the hooks."""
 
 import math
 from collections.abc import Generator
@@ -24,6 +24,7 @@ from serena_central.tools.notes import (
     note_side_languages,
 )
 from serena_central.tools.permissions import checked_settings, note_settings
+from serena_central.tools.tool_effects import rules_root
 
 
 async def on_project(
@@ -43,11 +44,17 @@ async def on_project(
         check_refusal(refusal)
     presence = nullcontext() if tool.gives_way else project.indexer.priority.caller()
     settings = checked_settings(call, tool, project.root)
-    with until(call, min(timeout_of(tool, project.settings), most_s), tool.name), presence, forbidding:
+    gate, watching = call.services.gating.gated(call, tool, project.root, project, settings), nullcontext()
+    if gate is not None:
+        parsed = await gate.before(parsed)
+        watching = gate.watching()
+    with until(call, min(timeout_of(tool, project.settings), most_s), tool.name), presence, forbidding, watching:
         try:
             result = await tool.function(call, project, **parsed)
         except BaseExceptionGroup as group:
             raise told_by(group) from group
+    if gate is not None:
+        await gate.after(parsed, result)
     call.note_restrictions(project)
     note_settings(call, project.root, settings)
     if tool.about == "code":
@@ -56,6 +63,19 @@ async def on_project(
         note_dependencies(call, project)
         note_instead(call, project)
         note_side_languages(call, project)
+    return result
+
+
+async def on_no_project(tool: Tool, call: ToolCall, parsed: dict[str, Any], seconds: float) -> Any:
+    """Runs a tool that is about no project, by the rules of the one that the session works on."""
+    root = rules_root(call.session)
+    gate = call.services.gating.gated(call, tool, root, None, checked_settings(call, tool, root))
+    if gate is not None:
+        parsed = await gate.before(parsed)
+    with until(call, seconds, tool.name):
+        result = await tool.function(call, **parsed)
+    if gate is not None:
+        await gate.after(parsed, result)
     return result
 
 

@@ -24,6 +24,7 @@ from serena_central.sessions.views import SymbolViews
 from serena_central.store.store import Store
 from serena_central.tools.baselines import Baselines
 from serena_central.tools.catalogue import Catalogue
+from serena_central.tools.gating import Gating
 from serena_central.tools.kept_answers import KeptAnswers
 from serena_central.tools.offer import Offer
 
@@ -52,6 +53,7 @@ class Services:
     analysis_runs: AnalysisRuns
     catalogue: Catalogue
     offer: Offer
+    gating: Gating
     baselines: Baselines = field(default_factory=Baselines)
     answers: KeptAnswers = field(default_factory=KeptAnswers)
 

@@ -5,7 +5,6 @@ secrets; it and all that it started are gone when the call ends, however it ends
 """
 
 import os
-import re
 import sys
 from typing import Annotated
 
@@ -14,7 +13,7 @@ from msgspec import Meta
 
 from serena_central.core.errors import InvalidArguments, ToolRefused
 from serena_central.processes.child import STDERR_TAIL_BYTES, run
-from serena_central.processes.environment import allowed
+from serena_central.processes.environment import HARMLESS, allowed
 from serena_central.processes.output import Head, Tail
 from serena_central.projects.project import Project
 from serena_central.tools.catalogue import tool
@@ -26,13 +25,6 @@ OUTPUT_BYTES = 20 * 1024
 
 MAX_COMMAND = 100_000
 """Characters; the kernel takes 128 KB as one argument."""
-
-_HARMLESS = re.compile(
-    r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TERM|TMPDIR|TMP|TEMP|TZ|PWD|XDG_\w+|DISPLAY|EDITOR"
-    r"|GOPATH|GOROOT|GOBIN|GOFLAGS|GOMODCACHE|CARGO_HOME|RUSTUP_HOME|RUSTUP_TOOLCHAIN|JAVA_HOME|MAVEN_HOME|GRADLE_HOME"
-    r"|NVM_DIR|NODE_PATH|PNPM_HOME|PYENV_ROOT|VIRTUAL_ENV|CONDA_PREFIX|DOTNET_ROOT|GEM_HOME|SYSTEMROOT|COMSPEC|PATHEXT"
-)
-"""Variables that commands get. Others may be secrets, under whatever name, and stay here."""
 
 
 class CommandResult(msgspec.Struct):
@@ -74,7 +66,7 @@ async def execute_shell_command(
     check_command(call, target, command, inside)
     folder = target.root / inside
     output, errors = Head(OUTPUT_BYTES), Tail(STDERR_TAIL_BYTES)
-    shell, environment = ["/bin/sh", "-c", command], allowed(_HARMLESS, os.environ)
+    shell, environment = ["/bin/sh", "-c", command], allowed(HARMLESS, os.environ)
     # No deadline but the call's own.
     ended = await run(shell, folder, deadline_s=None, stdout=output, stderr=errors, environment=environment)
     if output.dropped:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 SHELL = "execute_shell_command"
 
 _EDITING = ("Edit", "Write", "MultiEdit", "NotebookEdit")
+EDIT_HOOKS = ("Edit", "Write", "MultiEdit")
+"""The format's tools that hooks at edits name."""
+
 _READING = ("Read", "NotebookRead")
 
 _SEARCHES = {
@@ -55,3 +58,17 @@ def rules_root(session: Session) -> Path:
 def _path(folder: str) -> Path:
     """Every call asks: `Path` takes ten times as long to make as to find again."""
     return Path(folder)
+
+
+def hook_names(tool: Tool) -> "tuple[Effect, tuple[str, ...]]":
+    """What a tool of ours does, and the names by which hooks may mean it: its own, those in clients, and those of the
+    format's tools that it stands for."""
+    effect, kinds = stands_for(tool)
+    if effect == "edit":
+        kinds = EDIT_HOOKS if tool.on_project and tool.about != "notes" else ()
+    return effect, _names_of(tool.name, kinds)
+
+
+@lru_cache(maxsize=512)
+def _names_of(name: str, kinds: tuple[str, ...]) -> tuple[str, ...]:
+    return name, *(f"mcp__{server}__{name}" for server in ("serena", "serena-central")), *kinds

@@ -40,6 +40,7 @@ _STATUS: tuple[tuple[type[errors.SerenaCentralError], int], ...] = (
     (NotFound, 404),
     (errors.SessionNotFound, 404),
     (errors.SessionTerminated, 409),
+    (errors.SessionHalted, 409),
     (errors.TooManySessions, 429),
     (errors.UnknownTool, 404),
     (errors.UnknownProject, 404),

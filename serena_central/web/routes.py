@@ -5,6 +5,7 @@ from starlette.routing import BaseRoute, Route
 from serena_central.web import schemas
 from serena_central.web.api import Api
 from serena_central.web.calls import Calls
+from serena_central.web.gates import Gates
 from serena_central.web.hooks import Hooks
 from serena_central.web.metrics import Metrics
 from serena_central.web.pages.table import Dashboard
@@ -27,6 +28,7 @@ def routes(
     hooks: Hooks,
     warming: Warming,
     calls: Calls,
+    gates: Gates,
     dashboard: Dashboard,
 ) -> list[BaseRoute]:
     return [
@@ -39,6 +41,8 @@ def routes(
         _post("/sessions/{session}/close", api.close_session),
         _get("/sessions/{session}/presence", presence.hold),
         _post("/sessions/{session}/revive", api.revive_session),
+        _post("/sessions/{session}/resume", gates.resume_session, "by"),
+        _get("/halted", gates.list_halted),
         _get("/tools", api.list_tools, "session"),
         _post("/tools/{tool}", api.call_tool),
         _get("/projects", api.list_projects, "open", "limit"),

@@ -27,6 +27,7 @@ NEEDS_SERVER: dict[tuple[str, ...], list[str]] = {
     ("dashboard",): ["--print"],
     ("sessions",): [],
     ("kill",): ["s-1"],
+    ("resume",): ["s-1"],
     ("projects",): [],
     ("history",): [],
     ("undo",): ["e-1"],

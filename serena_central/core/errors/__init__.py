@@ -11,6 +11,7 @@ the package.
     ├── UnknownTool
     ├── CallCancelled            a person or the server's stop ended the call while it ran
     ├── ToolRefused              the call is understood and not allowed here (mode, setting, shared session)
+    │   └── HookBlocked          a hook stopped it before it did anything: why
     ├── ClientCannotAnswer       a call needs what its client does not offer, or refuses
     ├── ClientInputRequired      a call ends with questions to its client, and is sent again with the answers
     ├── UnknownProject           lists the projects that are known
@@ -37,6 +38,7 @@ the package.
     │   └── OutcomeUnknown       a repeated call; it is unknown whether it was made before the server died
     ├── SessionError
     │   ├── TooManySessions      all are in use; which setting allows more
+    │   ├── SessionHalted        by a hook, until a person resumes it
     │   ├── SessionNotFound
     │   └── SessionTerminated    killed by a person: who and when
     ├── LanguageServerError
@@ -68,10 +70,12 @@ from serena_central.core.errors.call_errors import (
     ClientCannotAnswer,
     ClientInputRequired,
     DeadlineExceeded,
+    HookBlocked,
     InvalidArguments,
     NothingMatched,
     ReferencesUnknown,
     SessionError,
+    SessionHalted,
     SessionNotFound,
     SessionTerminated,
     ToolRefused,
@@ -144,6 +148,7 @@ __all__ = [
     "EditNotInTime",
     "EditRefused",
     "FileChanged",
+    "HookBlocked",
     "Inapplicable",
     "InstallFailed",
     "InvalidArguments",
@@ -174,6 +179,7 @@ __all__ = [
     "ServerStartFailed",
     "ServerUnavailable",
     "SessionError",
+    "SessionHalted",
     "SessionNotFound",
     "SessionTerminated",
     "StoreError",

@@ -36,6 +36,17 @@ class ToolRefused(SerenaCentralError):
     """The call is understood, and not allowed in this session or by the settings."""
 
 
+class HookBlocked(ToolRefused):
+    """A hook of the settings stopped the call before it did anything. `reason` is the hook's own."""
+
+    def __init__(self, what: str, reason: str) -> None:
+        super().__init__(
+            f"{what} was not run: {reason.rstrip('.')}. Resolve what it says, and send the call again; hooks run at "
+            "every attempt."
+        )
+        self.reason = reason
+
+
 class ClientCannotAnswer(SerenaCentralError):
     """The client has not declared that it answers such a request, or it refused; `refusal` says why."""
 
@@ -86,6 +97,18 @@ class SessionTerminated(SessionError):
     def __init__(self, by: str, at: str) -> None:
         super().__init__(f"This session was terminated by {by} at {at}. Start a new conversation to continue.")
         self.by = by
+        self.at = at
+
+
+class SessionHalted(SessionError):
+    """A hook halted the session. `at` is ISO 8601, UTC."""
+
+    def __init__(self, session: str, reason: str, at: str) -> None:
+        super().__init__(
+            f"This session was halted at {at}: {reason.rstrip('.')}. Nothing is done in it until a person resumes it: "
+            f"serena-central resume {session}, or the dashboard."
+        )
+        self.reason = reason
         self.at = at
 
 

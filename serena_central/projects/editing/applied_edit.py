@@ -33,6 +33,8 @@ class AppliedEdit(msgspec.Struct, frozen=True, kw_only=True):
     """The edit that this one undoes."""
     wrote: str | None = None
     """The name path of a symbol that its author wrote as a whole; empty: the file."""
+    amends: str | None = None
+    """In the journal alone: the edit that this one became a part of. It holds what a hook changed in its files."""
 
 
 _RECORD: msgspec.msgpack.Decoder[AppliedEdit | list[AppliedEdit]] = msgspec.msgpack.Decoder(

@@ -109,6 +109,19 @@ class EditHistory:
             )
         )
 
+    async def amended(self, edit: AppliedEdit) -> None:
+        """Takes note of an edit that became more than it was: what a hook changed in its files belongs to it."""
+        row = _row(edit)
+        rows = self._rows.get(edit.author.call, [])
+        for place, known in enumerate(rows):
+            if known.id == row.id:
+                rows[place] = row
+                self._store.writer.put(row)
+                return
+        known = await self.edit(edit.id)  # its call was answered
+        if known is not None:
+            self._store.writer.put(msgspec.structs.replace(known, files=row.files, patches=row.patches))
+
     def answered(self, call: str, blocks: list[str] | None) -> list[str]:
         """A call has ended; the edits that it made. What its repetition would get is kept."""
         rows = self._rows.pop(call, [])
@@ -216,7 +229,8 @@ def _outcomes(past: Iterable[Past]) -> dict[str, str | SerenaCentralError]:
 
 def _edits_in(past: Iterable[Past], *, without: Collection[str]) -> list[AppliedEdit]:
     made = (one for one in past if one.applied and one.entry.record and one.entry.id not in without)
-    return [edit for one in made for edit in reversed(edits_in(one))]
+    edits = [edit for one in made for edit in reversed(edits_in(one))]
+    return [edit for edit in edits if edit.amends not in without]
 
 
 def _names(file: Mapping[str, Any]) -> list[str]:

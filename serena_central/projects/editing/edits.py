@@ -19,14 +19,23 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from serena_central.core.errors import EditConflict, EditRefused, FileChanged, PathNotFound, PathRefused, StoreError
+from serena_central.core.errors import (
+    EditConflict,
+    EditRefused,
+    FileChanged,
+    PathError,
+    PathNotFound,
+    PathRefused,
+    StoreError,
+)
 from serena_central.core.ids import new_edit_id
 from serena_central.core.locks import Holder
 from serena_central.core.text import Range, Text
 from serena_central.editing.change import Author, FileChange
+from serena_central.editing.journal import Entry, Step
 from serena_central.editing.plan import TextEdit, apply_edits, with_newlines
 from serena_central.editing.replacing import Mode
-from serena_central.editing.transaction import Applier
+from serena_central.editing.transaction import Applier, Written
 from serena_central.files.access import Access
 from serena_central.files.text import DEFAULT_ENCODING, MARK, FileText, read_text
 from serena_central.files.tree import FileTree
@@ -34,9 +43,10 @@ from serena_central.projects.editing.applied_edit import AppliedEdit, ChangedFil
 from serena_central.projects.editing.blame import Blame, edits_of
 from serena_central.projects.editing.bulk_replacement import Found, Occurrence, changes_of, check_count, find
 from serena_central.projects.editing.conflicts import WHOLE_FILE, ConflictGuard
-from serena_central.projects.editing.edit_effects import NO_EFFECT, Consequences, EditEffects, Effect
+from serena_central.projects.editing.edit_effects import NO_EFFECT, Before, Consequences, EditEffects, Effect
 from serena_central.projects.editing.edit_queue import EditQueue
 from serena_central.projects.editing.edit_records import Recorded, check_targets, differs
+from serena_central.projects.editing.edit_watch import check_approved, edit_watch
 from serena_central.projects.editing.joint_edits import check_allowed, write_edit
 from serena_central.symbols.index import Hit
 from serena_central.symbols.symbol import Symbol
@@ -136,6 +146,7 @@ class Edits:
         declared: Callable[[str, Text, Symbol], Awaitable[Declared | None]],
         damage: Callable[[str, Text, SyntaxEdit], Awaitable[str]],
         applied: Callable[[AppliedEdit], None],
+        amended: Callable[[AppliedEdit], Awaitable[None]],
         written_outside: Callable[[Sequence[Path]], None],
         access: Access,
     ) -> None:
@@ -143,7 +154,7 @@ class Edits:
         that it stands in; `declared` gives what the syntax of such a text says of a symbol's range (None: nothing);
         `damage` what an edit breaks in that syntax; `applied` is called for every edit, and `written_outside` for the
         files that its parts in other projects wrote, before its effects are collected. Both must neither wait nor
-        raise."""
+        raise. `amended` is called for an edit that grew by what followed it."""
         self._root = root
         self._tree = tree
         self._applier = applier
@@ -153,6 +164,7 @@ class Edits:
         self._declared = declared
         self._damage = damage
         self._applied = applied
+        self._amended = amended
         self._written_outside = written_outside
         self._access = access
         self._refuses = refuses_conflicts
@@ -351,12 +363,17 @@ class Edits:
         while True:
             async with self._queue.turn(needed) as holder:
                 outcome = await self._attempts(holder, plan, intent)
+                if isinstance(outcome, _Made):
+                    outcome = await self._followed(outcome)
             if isinstance(outcome, frozenset):
                 needed |= outcome
             elif isinstance(outcome, Edited):
                 return outcome
             else:
                 break
+        watch = edit_watch(self._root)
+        if watch is not None and watch.later is not None:
+            watch.later(outcome.edit, partial(self._follow_later, outcome))
         # No await between the end of an edit that was made and its being shielded again.
         return await self._told(outcome)
 
@@ -372,6 +389,7 @@ class Edits:
                     check_allowed()
                     for file in self._files_of(changes):
                         self._access.check_editing(file)
+                    check_approved(self._root, self._files_of(changes))
                 if intent.dry_run or not changes:
                     return self._planned(changes)
                 files = self._files_of(changes)
@@ -423,13 +441,108 @@ class Edits:
             wrote=intent.wrote(),
         )
         before, effect = self._effects.before(changes), NO_EFFECT
+        written: Mapping[Path, Written] = {}
         with anyio.CancelScope(shield=True):  # from the first file on, until it is known what became of it
             edit, written = await write_edit(self._applier, self._applied, changes, edit)
             self._written_outside([path for path in written if not path.is_relative_to(self._root)])
             await self._tree.fresh()
             effect = await self._effects.effect(changes, before, written)
             self._guard.note(author, edit.at, effect.bodies)
-        return _Made(edit, effect)
+        return _Made(edit, effect, changes, before, written)
+
+    async def _followed(self, made: "_Made") -> "_Made":
+        """Runs what its caller has follow the edit, while its files are held; what that changes in them belongs to the
+        edit."""
+        watch = edit_watch(self._root)
+        if watch is None or watch.follow_up is None:
+            return made
+        with anyio.CancelScope(shield=True):  # bounded by the hooks' own deadlines
+            try:
+                await watch.follow_up(made.edit)
+            finally:
+                made = await self._adopted(made, self._amended)
+        return made
+
+    async def _follow_later(self, made: "_Made", work: Callable[[], Awaitable[None]]) -> Edited:
+        """Runs work that an edit left for later, while its files are held again. What it changes in them belongs to
+        that edit, or is an edit of its own where others have edited them meanwhile."""
+        paths = [change.moved_to or change.path for change in made.changes if change.after is not None]
+        async with self._queue.turn(map(self._shown, paths)):
+            await self._tree.fresh()
+            reads = {path: read for path in paths if (read := await self._if_there(path)) is not None}
+            done: Callable[[AppliedEdit], Awaitable[None]] = self._amended
+            if any(path not in reads or reads[path].digest != made.written[path].digest for path in paths):
+                made, done = self._restarted(made, reads), self._applied_later
+            try:
+                await work()
+            finally:
+                with anyio.CancelScope(shield=True):  # what was made is recorded
+                    made = await self._adopted(made, done)
+        return Edited(
+            id=made.edit.id,
+            files=made.edit.files,
+            consequences=Consequences(bodies=made.effect.bodies, unknown=made.effect.unknown),
+        )
+
+    def _restarted(self, made: "_Made", reads: Mapping[Path, FileText]) -> "_Made":
+        """An edit of the same author that has changed nothing yet, of the files as they are now."""
+        changes = [FileChange(path, read, read.text.content) for path, read in reads.items()]
+        author = msgspec.structs.replace(made.edit.author, repeat=None)
+        edit = msgspec.structs.replace(made.edit, id=new_edit_id(), at=time.time(), author=author, wrote=None)
+        written = {path: Written(read.stamp, read.digest) for path, read in reads.items()}
+        return _Made(edit, NO_EFFECT, changes, self._effects.before(changes), written)
+
+    async def _applied_later(self, edit: AppliedEdit) -> None:
+        self._applied(edit)
+
+    async def _if_there(self, path: Path) -> FileText | None:
+        try:
+            return await self._read(self._shown(path))
+        except PathError:
+            return None
+
+    async def _adopted(self, made: "_Made", done: Callable[[AppliedEdit], Awaitable[None]]) -> "_Made":
+        """The edit, and what else became of its files since it wrote them, as one; `done` is told of it."""
+        later = await self._later_changes(made)
+        if not later:
+            return made
+        rest = Recorded.of(self._root, [change for change, _ in later])
+        author = msgspec.structs.replace(made.edit.author, repeat=None)
+        follower = msgspec.structs.replace(
+            made.edit,
+            id=new_edit_id(),
+            at=time.time(),
+            author=author,
+            files=rest.files(),
+            patches=rest.patches(),
+            wrote=None,
+            amends=made.edit.id,
+        )
+        steps = [Step(str(one.path), made.written[one.path].digest, now.digest, None, None) for one, now in later]
+        await self._applier.adopt(Entry(follower.id, steps, msgspec.msgpack.encode(follower)))
+        texts = {change.path: change.after for change, _ in later}
+        changes = [_with_text(change, texts) for change in made.changes]
+        recorded = Recorded.of(self._root, changes)
+        edit = msgspec.structs.replace(made.edit, files=recorded.files(), patches=recorded.patches())
+        await done(edit)
+        written = {**made.written, **{one.path: Written(now.stamp, now.digest) for one, now in later}}
+        effect = await self._effects.effect(changes, made.before, written)
+        self._guard.note(edit.author, edit.at, effect.bodies)
+        return _Made(edit, effect, changes, made.before, written)
+
+    async def _later_changes(self, made: "_Made") -> list[tuple[FileChange, FileText]]:
+        """How the files of an edit differ from what it wrote: changes of these, and the files as they are now."""
+        await self._tree.fresh()
+        later: list[tuple[FileChange, FileText]] = []
+        for change in made.changes:
+            path = change.moved_to or change.path
+            if change.after is None:
+                continue
+            now = await self._if_there(path)
+            if now is not None and now.digest != made.written[path].digest:
+                before = now._replace(text=Text(change.after), digest=made.written[path].digest)
+                later.append((FileChange(path, before, now.text.content), now))
+        return later
 
     async def _told(self, made: "_Made") -> Edited:
         """The answer to an edit that was made; only its author waits for it."""
@@ -456,3 +569,11 @@ class _Made(NamedTuple):
 
     edit: AppliedEdit
     effect: Effect
+    changes: Sequence[FileChange]
+    before: dict[str, Before]
+    written: Mapping[Path, Written]
+
+
+def _with_text(change: FileChange, texts: Mapping[Path, str | None]) -> FileChange:
+    path = change.moved_to or change.path
+    return change._replace(after=texts[path]) if path in texts else change

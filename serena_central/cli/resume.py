@@ -1,0 +1,21 @@
+"""`serena-central resume`: lifts the halt that a hook has put on a session."""
+
+import getpass
+from urllib.parse import quote
+
+import click
+
+from serena_central.cli.output import json_option, print_json
+from serena_central.cli.remote import Remote
+
+
+@click.command(epilog="Example: serena-central resume s-0f9c2d7e1a")
+@click.argument("session")
+@json_option
+def command(*, session: str, as_json: bool) -> None:
+    """Resume SESSION, which a hook has halted."""
+    done = Remote().post(f"/api/v1/sessions/{quote(session, safe='')}/resume?by={quote(getpass.getuser())}")
+    if as_json:
+        print_json(done)
+    else:
+        click.echo(f"{session} was resumed." if done["resumed"] else f"{session} is not halted.")

@@ -1,0 +1,134 @@
+"""Runs command hooks: each a supervised child with a deadline and bounded output.
+
+What a hook is about travels in its environment and its stdin alone, never in the command line: file names and
+arguments stay inert, whatever they hold.
+"""
+
+import json
+import os
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from serena_central.core.quoting import quoted
+from serena_central.gates.decisions import NOT_EXECUTABLE, NOT_FOUND
+from serena_central.gates.events import GateEvent
+from serena_central.gates.rules import Hook
+from serena_central.processes.child import run
+from serena_central.processes.environment import HARMLESS, allowed
+from serena_central.processes.output import Head, Tail
+
+OUTPUT_BYTES = 256 * 1024
+"""Kept of stdout; the rest is read and dropped: nothing is blocked."""
+
+ERROR_BYTES = 16 * 1024
+
+LONGEST_VARIABLE = 100_000
+"""Bytes; the kernel takes 128 KB for one. A longer value is on stdin alone."""
+
+
+class CommandEnd(NamedTuple):
+    """How a command ended. `trouble`: why it could not run, with the remedy; then the rest says nothing."""
+
+    exit_code: int | None
+    stdout: str
+    stderr: str
+    trouble: str = ""
+
+
+async def run_command(hook: Hook, event: GateEvent, file: str) -> CommandEnd:
+    """Runs a hook in its root, for one file if `file` names one. Never raises for what the command does."""
+    stdout, stderr = Head(OUTPUT_BYTES), Tail(ERROR_BYTES)
+    words = [hook.action, *hook.arguments] if hook.arguments is not None else ["/bin/sh", "-c", hook.action]
+    try:
+        ended = await run(
+            words,
+            event.root,
+            deadline_s=hook.timeout_s,
+            given=json.dumps(input_of(event, file)).encode(),
+            stdout=stdout,
+            stderr=stderr,
+            environment={**allowed(HARMLESS, os.environ), **variables(event, file)},
+        )
+    except ValueError:  # NUL in its words
+        return CommandEnd(None, "", "", f"its command holds a NUL character. Correct it in {hook.name}.")
+    except OSError as error:
+        return CommandEnd(None, "", "", f"{error.strerror or error}. {_remedy(hook, event.root)}")
+    if ended.timed_out:
+        trouble = f"it was ended after {hook.timeout_s:g} s. Make it quicker, or raise its timeout in {hook.name}."
+    elif ended.signal is not None:
+        trouble = f"it was killed by signal {ended.signal}. Run it by hand to see why: {_shown(hook)}"
+    elif ended.code in (NOT_EXECUTABLE, NOT_FOUND):
+        said = stderr.text.strip().splitlines()
+        trouble = f"{said[-1] if said else f'exit code {ended.code}'}. {_remedy(hook, event.root)}"
+    else:
+        return CommandEnd(ended.code, stdout.text, stderr.text)
+    return CommandEnd(ended.exit_code, "", stderr.text, trouble)
+
+
+def variables(event: GateEvent, file: str) -> dict[str, str]:
+    """The variables that a hook gets beside those of the system."""
+    found = {
+        "PROJECT_ROOT": str(event.root),
+        "CLAUDE_PROJECT_DIR": str(event.root),
+        "CLAUDE_SESSION_ID": event.session,
+        "HOOK_EVENT": event.name,
+        "CONVERSATION_SUMMARY": event.summary,
+    }
+    if event.use is not None:
+        found["TOOL_NAME"] = event.use.name
+        found["TOOL_ARGS"] = json.dumps(event.use.arguments)
+    if file:
+        found["FILE_PATH"] = file
+    # The kernel takes neither NUL nor what is too long; both are on stdin as JSON.
+    encodable = {name: _encodable(value) for name, value in found.items() if "\0" not in value}
+    return {name: value for name, value in encodable.items() if len(os.fsencode(value)) < LONGEST_VARIABLE}
+
+
+def input_of(event: GateEvent, file: str) -> dict[str, Any]:
+    """The event's JSON, as Claude Code words it."""
+    said: dict[str, Any] = {
+        "session_id": event.session,
+        "cwd": str(event.root),
+        "hook_event_name": event.name,
+        **event.more,
+    }
+    if event.use is not None:
+        arguments: Mapping[str, Any] = event.use.arguments
+        said["tool_name"] = event.use.name
+        said["tool_input"] = {**({"file_path": file} if file else {}), **arguments}
+        said["stands_for"] = list(event.use.names[1:])
+    return said
+
+
+def _encodable(text: str) -> str:
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return text.encode("utf-8", "replace").decode()
+    return text
+
+
+def _shown(hook: Hook) -> str:
+    return quoted(hook.action)
+
+
+def _remedy(hook: Hook, root: Path) -> str:
+    """What to do about a command that did not start."""
+    program = hook.action if hook.arguments is not None else _first_word(hook.action)
+    if "/" in program:
+        path = root / os.path.expanduser(program)  # noqa: PTH111 - relative to the root, not to this process
+        if path.is_file() and not os.access(path, os.X_OK):
+            return f"Make it executable: chmod +x {shlex.quote(str(path))}"
+        if not path.exists():
+            return f"There is no file {quoted(path)}. Create it, or correct the command in {hook.name}."
+    return f"Install the program, or correct the command in {hook.name}: {_shown(hook)}"
+
+
+def _first_word(line: str) -> str:
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        return ""
+    return next((word for word in words if "=" not in word.partition("/")[0]), "")

@@ -1,0 +1,264 @@
+"""One call with hooks: what runs before it, what follows its edits, what runs after it.
+
+Before an edit the files that it will change are learnt by planning it (a dry run), so that rules about paths and
+FILE_PATH hold for every file of a rename; the edit may then change these and no others.
+"""
+
+import time
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from serena_central.claude_config.effective import Effective
+from serena_central.claude_config.tiers import Tier
+from serena_central.core.clock import utc
+from serena_central.core.errors import HookBlocked, InvalidArguments, SerenaCentralError, SessionHalted
+from serena_central.core.quoting import quoted
+from serena_central.gates.conditions import holds
+from serena_central.gates.engine import Matched, Means, matching, run_hooks
+from serena_central.gates.events import GateEvent, Outcome
+from serena_central.gates.matching import ToolUse, is_rule
+from serena_central.gates.rules import Rules
+from serena_central.projects.editing.applied_edit import AppliedEdit
+from serena_central.projects.editing.edit_watch import EditWatch, Holding, watching_edits
+from serena_central.projects.project import Project
+from serena_central.tools.catalogue import PATH_PARAMETERS, Tool
+from serena_central.tools.context import ToolCall
+from serena_central.tools.read_set import ReadSet
+from serena_central.tools.tool_effects import SHELL, hook_names
+
+if TYPE_CHECKING:
+    from serena_central.tools.gating import Gating
+
+BEFORE, AFTER = "PreToolUse", "PostToolUse"
+
+
+class GatedCall:
+    """Of one call in one root. `concerns`: whether any hook may run."""
+
+    def __init__(
+        self,
+        gating: "Gating",
+        call: ToolCall,
+        tool: Tool,
+        root: Path,
+        project: Project | None,
+        rules: Rules,
+        found: Effective,
+    ) -> None:
+        self._gating = gating
+        self._call = call
+        self._tool = tool
+        self._root = root
+        self._project = project
+        self._found = found
+        self._edits = tool.edits and tool.journaled and project is not None
+        self._approved: frozenset[str] | None = None
+        self._before, self._after = rules.of(BEFORE), rules.of(AFTER)
+        self._outcomes: list[Outcome] = []
+        use = self._use({})
+        # Rules with arguments may match until these are known.
+        self.concerns = any(
+            is_rule(hook.matcher) or hook.matches(use.names, use) for hook in (*self._before, *self._after)
+        )
+
+    async def before(self, parsed: dict[str, Any]) -> dict[str, Any]:
+        """Runs what comes before the tool; its arguments, as hooks may have changed them.
+
+        Raises:
+            HookBlocked: a hook stopped it, or asks for a person's consent.
+            SessionHalted: a hook halted the session.
+        """
+        if parsed.get("dry_run"):
+            self._before = self._after = ()
+            return parsed
+        # Which files an edit concerns is not known yet, and not worth a plan where no hook may look at any.
+        if not matching(self._before, self._event(BEFORE, self._use({} if self._edits else parsed))):
+            return parsed
+        began = time.monotonic()
+        try:
+            event = self._event(BEFORE, await self._planned(parsed))
+            matched = matching(self._before, event)
+            self._check_stages(event.use, matched)
+            outcome = await self._run(matched, event)
+        finally:
+            self._call.began += time.monotonic() - began  # hooks have deadlines of their own
+        if outcome.blocked or outcome.asks:
+            raise HookBlocked(self._tool.name, outcome.blocked or outcome.asks)
+        if outcome.updated is not None:
+            return await self._updated(parsed, outcome.updated)
+        return parsed
+
+    @contextmanager
+    def watching(self) -> Generator[None]:
+        """Around the tool: its edits change what hooks have seen, and hooks follow them."""
+        if not self._edits or self._project is None or not (self._after or self._approved is not None):
+            with nullcontext():
+                yield
+            return
+        watch = EditWatch(
+            self._root,
+            self._approved,
+            follow_up=self._follow if self._after else None,
+            later=self._later if self._after else None,
+        )
+        with watching_edits(watch):
+            yield
+
+    async def after(self, parsed: Mapping[str, Any], result: Any) -> None:
+        """Runs what comes after a tool that made no edit. Never raises for what a hook says: the tool has run."""
+        if self._edits:
+            return  # what follows edits has run with each
+        event = self._event(AFTER, self._use(parsed), tool_response=_plain(result))
+        matched = matching(self._after, event)
+        await self._run_after([one for one in matched if not one.hook.background], event)
+        for one in matched:
+            if one.hook.background:
+                self._gating.start(partial(self._in_background, [one], event))
+
+    # --- edits -----------------------------------------------------------------------------------------------------
+
+    async def _planned(self, parsed: dict[str, Any]) -> ToolUse:
+        """The tool's use with the files that it concerns."""
+        use = self._use(parsed)
+        if not self._edits or self._project is None or "dry_run" not in parsed:
+            return use
+        files: set[str] = set()
+
+        def planned(paths: Collection[str]) -> None:
+            files.clear()  # of several attempts the last one counts
+            files.update(paths)
+
+        # A call of its own, whose notes nobody gets.
+        part = self._call.part("")
+        with watching_edits(EditWatch(self._root, planned=planned)):
+            await self._tool.function(part, self._project, **{**parsed, "dry_run": True})
+        self._approved = frozenset(files)
+        return self._use(parsed, sorted(files))
+
+    async def _follow(self, edit: AppliedEdit) -> None:
+        event = self._event(AFTER, self._use_of(edit))
+        matched = matching(self._after, event)
+        await self._run_after([one for one in matched if not one.hook.background], event)
+
+    def _later(self, edit: AppliedEdit, holding: Holding) -> None:
+        event = self._event(AFTER, self._use_of(edit))
+        matched = [one for one in matching(self._after, event) if one.hook.background]
+        if matched and self._project is not None:
+            self._gating.start(partial(self._hold_and_run, matched, event, holding))
+
+    async def _hold_and_run(self, matched: Sequence[Matched], event: GateEvent, holding: Holding) -> None:
+        assert self._project is not None
+        try:
+            edited = await holding(partial(self._in_background, matched, event))
+        except SerenaCentralError as error:
+            self._gating.states.tell(self._call.session.id, f"a hook after {self._tool.name} did not run: {error}")
+            return
+        ReadSet(self._call, self._project).record(edited)
+
+    def _use_of(self, edit: AppliedEdit) -> ToolUse:
+        return self._use({}, [file.moved_to or file.path for file in edit.files if not file.deleted])
+
+    # --- running ---------------------------------------------------------------------------------------------------
+
+    async def _run(self, matched: Sequence[Matched], event: GateEvent) -> Outcome:
+        """Raises SessionHalted."""
+        outcome = await run_hooks(matched, event, self._means())
+        if outcome.halted:
+            halt = self._gating.halt(event.session, outcome.halted, outcome.ran[-1].hook, self._root)
+            raise SessionHalted(event.session, halt.reason, utc(halt.at))
+        for text in outcome.context:
+            self._call.note(text)
+        return outcome
+
+    async def _run_after(self, matched: Sequence[Matched], event: GateEvent) -> None:
+        if not matched:
+            return
+        outcome = await run_hooks(matched, event, self._means())
+        self._remember(outcome)
+        for text in _said(outcome):
+            self._call.note(text)
+        if outcome.halted:
+            self._gating.halt(event.session, outcome.halted, outcome.ran[-1].hook, self._root)
+
+    async def _in_background(self, matched: Sequence[Matched], event: GateEvent) -> None:
+        outcome = await run_hooks(matched, event, self._means())
+        self._remember(outcome)
+        for text in _said(outcome):
+            self._gating.states.tell(event.session, text)
+        if outcome.halted:
+            self._gating.halt(event.session, outcome.halted, outcome.ran[-1].hook, self._root)
+
+    def _remember(self, outcome: Outcome) -> None:
+        for one in outcome.ran:
+            problem = one.text or "it failed" if one.outcome == "blocked" else ""
+            self._gating.states.stage(self._call.session.id, str(self._root), one.hook, one.file, problem)
+
+    def _check_stages(self, use: ToolUse | None, matched: Sequence[Matched]) -> None:
+        """A gate before a certain command is the later part of a pipeline, which stops where a stage failed.
+
+        Raises HookBlocked.
+        """
+        if use is None or use.effect != "run" or not any(is_rule(one.hook.matcher) for one in matched):
+            return
+        here = {hook.name for hook in self._after}
+        for (root, hook, file), problem in self._gating.states.of(self._call.session.id).failed.items():
+            if root == str(self._root) and hook in here and (not file or Path(file).exists()):
+                where = f" for {file}" if file else ""
+                raise HookBlocked(
+                    self._tool.name,
+                    f"the hook {hook}, an earlier stage, failed{where} and did not pass since: {quoted(problem)}",
+                )
+
+    def _means(self) -> Means:
+        of_tier = self._found.of_tier
+        urls = [url for tier in (Tier.ENTERPRISE, Tier.USER) for url in of_tier(tier).get("allowedHttpHookUrls", ())]
+        return Means(partial(holds, home=self._found.locations.home), urls)
+
+    # --- data ------------------------------------------------------------------------------------------------------
+
+    def _event(self, name: str, use: ToolUse, **more: Any) -> GateEvent:
+        session = self._call.session
+        return GateEvent(name, session.id, self._root, use, client=session.client_name, more=more)
+
+    def _use(self, parsed: Mapping[str, Any], files: Sequence[str] = ()) -> ToolUse:
+        effect, names = hook_names(self._tool)
+        named = files or [path for name in PATH_PARAMETERS if isinstance(path := parsed.get(name), str) and path]
+        command = parsed.get("command") if self._tool.name == SHELL else None
+        return ToolUse(
+            names,
+            effect,
+            parsed,
+            command=command if isinstance(command, str) else None,
+            files=[str(self._root / path) for path in named],
+        )
+
+    async def _updated(self, parsed: dict[str, Any], updated: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments with what hooks changed. Raises HookBlocked for what the tool does not take."""
+        given = {name: value for name, value in updated.items() if name != "file_path" or name in parsed}
+        try:
+            checked = self._tool.parse({**parsed, **given})
+        except InvalidArguments as error:
+            raise HookBlocked(self._tool.name, f"a hook changed its input to what it does not take: {error}") from error
+        fresh = {name: checked[name] for name in parsed}
+        if self._approved is not None:
+            await self._planned(fresh)
+        return fresh
+
+
+def _said(outcome: Outcome) -> list[str]:
+    """What hooks said after a tool, in sentences."""
+    problems = [text for text in (outcome.blocked, outcome.asks, outcome.halted) if text]
+    return [*outcome.context, *(f"To be fixed: {text}" for text in problems)]
+
+
+def _plain(result: Any) -> Any:
+    """A tool's result as JSON; what is another type is shown by its name."""
+    try:
+        return msgspec.to_builtins(result)
+    except (TypeError, msgspec.ValidationError):
+        return type(result).__name__

@@ -1,0 +1,134 @@
+"""Hooks around calls: which of the settings' hooks concern a call, and the sessions that hooks have halted.
+
+The engine (`gates`) is imported by the first root whose settings have hooks; elsewhere a call pays for one look at a
+flag. `tools/gated_call.py` is what one call does with it.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+from anyio.abc import TaskGroup, TaskStatus
+
+from serena_central.core.clock import utc
+from serena_central.core.errors import SessionHalted
+from serena_central.core.event_kinds import SessionHalted as SessionHaltedEvent
+from serena_central.core.event_kinds import SessionResumed
+from serena_central.core.events import EventBus, Severity
+from serena_central.core.lru import Lru
+from serena_central.projects.trust.trust_decisions import Standing, Trust
+from serena_central.sessions.session import Session
+
+if TYPE_CHECKING:
+    from serena_central.claude_config.effective import Effective
+    from serena_central.gates.halting import Halt, Halts
+    from serena_central.gates.rules import Rules
+    from serena_central.gates.session_state import SessionStates
+    from serena_central.projects.project import Project
+    from serena_central.tools.catalogue import Tool
+    from serena_central.tools.context import ToolCall
+    from serena_central.tools.gated_call import GatedCall
+
+MOST_ROOTS = 500
+"""Whose hooks are kept as they were read."""
+
+
+class Gating:
+    """Belongs to the event loop's thread."""
+
+    def __init__(self, trust: Trust, bus: EventBus, halted_file: Path) -> None:
+        self._trust = trust
+        self._bus = bus
+        self._halted_file = halted_file
+        self._rules: Lru[Path, tuple[Effective, Standing, Rules]] = Lru(MOST_ROOTS)
+        self._tasks: TaskGroup | None = None
+        self._states: SessionStates | None = None
+        # Late: only who has halted sessions loads what reads them.
+        self._halts: Halts | None = self._opened_halts() if halted_file.exists() else None
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Owns the hooks that run in the background; they end with it."""
+        async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
+            task_status.started()
+            try:
+                await anyio.sleep_forever()
+            finally:
+                self._tasks = None
+                tasks.cancel_scope.cancel()
+
+    def start(self, work: Callable[[], object]) -> None:
+        """Runs an async function in the background; nothing where the server stops."""
+        if self._tasks is not None:
+            self._tasks.start_soon(partial(work))  # pyright: ignore[reportArgumentType]
+
+    # --- calls -----------------------------------------------------------------------------------------------------
+
+    def check_halted(self, session: Session) -> None:
+        """Raises SessionHalted."""
+        if self._halts is not None and (halt := self._halts.of(session.id)) is not None:
+            raise SessionHalted(session.id, halt.reason, utc(halt.at))
+
+    def gated(
+        self, call: "ToolCall", tool: "Tool", root: Path, project: "Project | None", found: "Effective | None"
+    ) -> "GatedCall | None":
+        """What hooks have to do with a call in a root; None where no hook concerns it."""
+        if found is None or not found.has_hooks:
+            return None
+        # Late: 10 ms that calls without hooks don't pay.
+        from serena_central.tools.gated_call import GatedCall
+
+        rules = self.rules(root, found)
+        made = GatedCall(self, call, tool, root, project, rules, found)
+        return made if made.concerns else None
+
+    def rules(self, root: Path, found: "Effective") -> "Rules":
+        """The hooks that may run in a root now."""
+        standing = self._trust.standing(root)
+        kept = self._rules.get(root)
+        if kept is None or kept[0] is not found or kept[1] is not standing:
+            from serena_central.gates.rules import rules_of
+
+            kept = self._rules[root] = found, standing, rules_of(found, standing)
+        return kept[2]
+
+    @property
+    def states(self) -> "SessionStates":
+        """What hooks left of each session."""
+        if self._states is None:
+            from serena_central.gates.session_state import SessionStates
+
+            self._states = SessionStates()
+        return self._states
+
+    def news(self, session: Session) -> list[str]:
+        """What hooks in the background have reported since the session's last answer; each is returned once."""
+        return self._states.take_news(session.id) if self._states is not None else []
+
+    # --- halted sessions -------------------------------------------------------------------------------------------
+
+    def halt(self, session: str, reason: str, hook: str, root: Path) -> "Halt":
+        """Halts a session until a person resumes it."""
+        if self._halts is None:
+            self._halts = self._opened_halts()
+        halt = self._halts.halt(session, reason, hook, str(root))
+        self._bus.publish(SessionHaltedEvent(message=halt.reason, session=session, severity=Severity.WARNING))
+        return halt
+
+    def halted(self) -> "dict[str, Halt]":
+        """Session id → why it is halted."""
+        return self._halts.all() if self._halts is not None else {}
+
+    def resume(self, session: str, by: str) -> bool:
+        """Lifts a halt; whether there was one."""
+        was = self._halts is not None and self._halts.resume(session)
+        if was:
+            self._bus.publish(SessionResumed(message=f"by {by}", session=session))
+        return was
+
+    def _opened_halts(self) -> "Halts":
+        from serena_central.gates.halting import Halts
+
+        return Halts(self._halted_file)
