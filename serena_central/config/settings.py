@@ -41,6 +41,14 @@ class PoolPolicy(msgspec.Struct, kw_only=True, frozen=True):
     idle_ttl_s: Annotated[
         float, Meta(ge=1, description="A language server that was not called for this many seconds is stopped.")
     ] = 300
+    over_share_ttl_s: Annotated[
+        float,
+        Meta(
+            ge=1,
+            description="A language server that takes more than half of the memory budget is stopped when it was not "
+            "called for this many seconds.",
+        ),
+    ] = 60
     session_quiet_s: Annotated[
         float,
         Meta(

@@ -197,6 +197,12 @@ class ServerMissing(ServerEvent, frozen=True, kw_only=True):
     how_to_get: str
 
 
+class ServerMemory(ServerEvent, frozen=True, kw_only=True):
+    """The language servers in use exceed the memory budget, and none is idle that could be stopped."""
+
+    kind: ClassVar[str] = "server.memory"
+
+
 class ServerInstallEvent(ServerEvent, frozen=True, kw_only=True):
     """About the installation of a language server."""
 

@@ -169,6 +169,11 @@ class LanguageServer:
         return self._lsp_session.watchers.folders
 
     @property
+    def open_documents(self) -> int:
+        """Documents that are open in it."""
+        return len(self._lsp_session.documents)
+
+    @property
     def proven(self) -> bool:
         """It has answered a question since its handshake: there is no crash loop."""
         return self._lsp_session.proven

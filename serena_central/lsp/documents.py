@@ -93,6 +93,10 @@ class Documents:
         self.encoding: Encoding = "utf-16"
         self.sync_kind = 1
 
+    def __len__(self) -> int:
+        """How many are open."""
+        return len(self._open)
+
     def version_of(self, path: Path) -> int | None:
         document = self._open.get(path)
         return document.version if document else None

@@ -2,6 +2,7 @@
 It decides, and leaves the stopping to the reaper."""
 
 import logging
+import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -25,6 +26,10 @@ def machine_memory_bytes() -> int:
         return total
 
 
+SETTLED_S = 1.0
+"""An idle run that was in use so recently may be in the middle of a call that asks it several questions."""
+
+
 class Room(NamedTuple):
     """`retire` are idle runs: those that hold more than half of the budget, then those least recently used.
     `used_bytes` is what is left in use after they are gone."""
@@ -33,15 +38,18 @@ class Room(NamedTuple):
     used_bytes: int
 
 
-def make_room(runs: Iterable[Run], budget_bytes: int, needed_bytes: int = 0) -> Room:
-    """Chooses idle runs until `needed_bytes` fit or none is left. What is on its way out doesn't count."""
+def make_room(runs: Iterable[Run], budget_bytes: int, needed_bytes: int = 0, *, idle_until: float = math.inf) -> Room:
+    """Chooses runs, idle since `idle_until` at least, until `needed_bytes` fit or none is left. What is on its way out
+    doesn't count."""
     holding = [run for run in runs if run.life.state in _HOLDS_MEMORY or run.life.facts.leases]
 
     def order(run: Run) -> tuple[bool, float]:
         # One that a heavy answer has grown beyond half of the budget would have all others retired for its sake.
         return run.expected_memory_bytes <= budget_bytes // 2, run.life.facts.moved_at
 
-    idle = sorted((run for run in holding if run.life.state is RunState.IDLE), key=order)
+    idle = sorted(
+        (run for run in holding if run.life.state is RunState.IDLE and run.life.facts.moved_at <= idle_until), key=order
+    )
     used = sum(run.expected_memory_bytes for run in holding)
     retire: list[Run] = []
     for run in idle:

@@ -23,7 +23,7 @@ from anyio.streams.memory import MemoryObjectSendStream
 
 from serena_central.config.settings import PoolPolicy
 from serena_central.core.errors import ServerCrashed, ServerUnavailable
-from serena_central.core.event_kinds import ServerLeftover
+from serena_central.core.event_kinds import ServerLeftover, ServerMemory
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.periodic import repeat
 from serena_central.core.phases import phase
@@ -34,6 +34,7 @@ from serena_central.lsp.catalogue import ServerSpec
 from serena_central.lsp.client import LanguageServer
 from serena_central.lsp.locate import LEAST_MEMORY_MB, Launch, locate
 from serena_central.lsp.restriction import forbidden
+from serena_central.pool import holders
 from serena_central.pool.breaker import BreakerState
 from serena_central.pool.budget import machine_memory_bytes
 from serena_central.pool.interest import Interests
@@ -83,12 +84,14 @@ class Lease:
             with phase("start", slot.key.server):
                 run = await slot.acquire()
         self._run = run
+        run.holders[self] = holders.current(), slot.now
         return run.server
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         assert self._run is not None
+        del self._run.holders[self]
         self._slot.give_back(self._run, error)
 
     def waiting(self) -> AbstractContextManager[None]:
@@ -136,6 +139,7 @@ class LanguageServerPool:
             ledger=self._ledger,
             clock=clock,
             usage=usage,
+            warn=self._warn,
         )
         self._watching_moved = anyio.Event()
         self._orders: MemoryObjectSendStream[Work] | None = None  # while the pool runs
@@ -324,6 +328,9 @@ class LanguageServerPool:
                 spawn=self._spawn,
             )
         return slot
+
+    def _warn(self, message: str) -> None:
+        self._bus.publish(ServerMemory(message=message, severity=Severity.WARNING))
 
     def _admit(self, wanted: WantedServer) -> str | None:
         if not self._open:

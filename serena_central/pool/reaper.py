@@ -5,6 +5,7 @@ It inspects slots and acts through them. It has no timer: the pool calls `sweep`
 """
 
 import logging
+import math
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -12,8 +13,9 @@ import anyio
 import anyio.to_thread
 
 from serena_central.config.settings import PoolPolicy
+from serena_central.core.quoting import quoted
 from serena_central.lsp.client import LanguageServer
-from serena_central.pool.budget import make_room
+from serena_central.pool.budget import SETTLED_S, make_room
 from serena_central.pool.interest import Interests
 from serena_central.pool.key import ServerKey
 from serena_central.pool.ledger import Ledger
@@ -23,6 +25,9 @@ from serena_central.pool.state import Cause, RunState
 from serena_central.processes.usage import Usage
 
 logger = logging.getLogger(__name__)
+
+LARGEST_NAMED = 3
+"""Servers named where the budget is exceeded."""
 
 
 class Reaper:
@@ -38,7 +43,9 @@ class Reaper:
         ledger: Ledger,
         clock: Callable[[], float],
         usage: Callable[[LanguageServer], Usage],
+        warn: Callable[[str], None],
     ) -> None:
+        """`warn` is called with what a person should know, once each time that it comes true."""
         self._slots = slots
         self._policy = policy
         self._budget_bytes = budget_bytes
@@ -46,6 +53,8 @@ class Reaper:
         self._ledger = ledger
         self._clock = clock
         self._usage = usage
+        self._warn = warn
+        self._overshot = False
         self._measuring = anyio.Lock()  # the ledger is written by one at a time
 
     async def sweep(self) -> None:
@@ -53,7 +62,7 @@ class Reaper:
         await self.measure()
         self._end_overdue_drains()
         self._retire_idle()
-        self._make_room()
+        self._warn_of_overshoot(self._make_room(idle_until=self._clock() - SETTLED_S))
         for slot in self._slots.values():
             slot.replace_worn_out()
         await self._check_health()
@@ -72,9 +81,9 @@ class Reaper:
             "and none is idle; call again later, or stop one"
         )
 
-    def _make_room(self, needed_bytes: int = 0) -> int:
+    def _make_room(self, needed_bytes: int = 0, *, idle_until: float = math.inf) -> int:
         """Retires idle servers, the huge ones and those least recently used first; returns what is in use then."""
-        room = make_room(self._runs(), self._budget_bytes, needed_bytes)
+        room = make_room(self._runs(), self._budget_bytes, needed_bytes, idle_until=idle_until)
         limit_mb = self._budget_bytes >> 20
         for run in room.retire:
             held_mb = run.expected_memory_bytes >> 20
@@ -82,6 +91,22 @@ class Reaper:
             why = f"used {held_mb} MB" if huge else f"was idle longest and used {held_mb} MB"
             run.expire(Cause.MEMORY_BUDGET, f"the memory budget of {limit_mb} MB is exceeded; this server {why}")
         return room.used_bytes
+
+    def _warn_of_overshoot(self, used_bytes: int) -> None:
+        """Once for each time that servers in use exceed the budget: they are stopped when they become idle."""
+        before, self._overshot = self._overshot, used_bytes > self._budget_bytes
+        if not self._overshot or before:
+            return
+        largest = sorted(self._runs(), key=lambda run: -run.expected_memory_bytes)[:LARGEST_NAMED]
+        named = ", ".join(
+            f"{run.wanted.spec.name} in {quoted(run.wanted.root.name)} {run.expected_memory_bytes >> 20} MB, held by "
+            f"{next((label for label, _ in run.holders.values()), 'nobody')}"
+            for run in largest
+        )
+        self._warn(
+            f"Language servers take {used_bytes >> 20} MB of the memory budget of {self._budget_bytes >> 20} MB. They "
+            f"are in use, and are stopped when they become idle: {named}."
+        )
 
     async def measure(self) -> None:
         """Notes what every server takes, and its processes; some milliseconds each, in a thread, all in one go."""
@@ -109,6 +134,11 @@ class Reaper:
         limit_s = self._policy.idle_ttl_s
         for run in self._idle():
             idle_since = run.life.facts.moved_at
+            idle_s, share = self._clock() - idle_since, self._budget_bytes // 2
+            if run.memory_bytes > share and idle_s >= self._policy.over_share_ttl_s:
+                why = f"it took {run.memory_bytes >> 20} MB, more than half of the memory budget"
+                run.expire(Cause.MEMORY_BUDGET, f"{why}, and was unused for {idle_s:.0f} s")
+                continue
             nobody_since = self._interests.idle_clock_start(run.wanted.root)
             if self._clock() - max(idle_since, nobody_since or idle_since) >= limit_s:
                 run.expire(Cause.IDLE_TIMEOUT, f"unused for {self._clock() - idle_since:.0f} s")

@@ -27,7 +27,7 @@ from serena_central.lsp.client import LanguageServer
 from serena_central.pool.key import WantedServer
 from serena_central.pool.silence import Silence
 from serena_central.pool.state import Cause, Lifecycle, Move, RunState
-from serena_central.processes.usage import Usage
+from serena_central.processes.usage import ProcessUsage, Usage
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +64,9 @@ class Run:
         self.failure: LanguageServerError | None = None  # why the start failed
         self.unanswered = 0  # calls in a row that were given up before an answer came
         self.memory_bytes = 0  # as last measured by the reaper
+        self.processes: tuple[ProcessUsage, ...] = ()  # the same
+        self.holders: dict[object, tuple[str, float]] = {}
+        """Lease → who holds it, and since when by the clock."""
         self.cpu_percent = 0.0  # of one core, between its last two measurements
         self.checked_at = clock()  # the last proof of health
         self.started_at = clock()
@@ -99,7 +102,7 @@ class Run:
 
     def measured(self, usage: Usage) -> None:
         """Takes what the reaper has measured."""
-        self.memory_bytes = usage.memory_bytes
+        self.memory_bytes, self.processes = usage.memory_bytes, usage.processes
         now = self._clock()
         if now - self._cpu_at >= LEAST_MEASURED_S:
             self.cpu_percent = 100 * max(0.0, usage.cpu_s - self._cpu_s) / (now - self._cpu_at)
@@ -146,6 +149,11 @@ class Run:
     def watched_folders(self) -> frozenset[Path]:
         """Folders that the server has asked to hear of."""
         return self._server.watched_folders if self._server is not None else frozenset()
+
+    @property
+    def open_documents(self) -> int:
+        """How many files it holds open for us, with what it knows of each."""
+        return self._server.open_documents if self._server is not None else 0
 
     @property
     def created_ns(self) -> int | None:

@@ -80,6 +80,11 @@ class Slot:
         """Why the last start was not admitted."""
 
     @property
+    def now(self) -> float:
+        """By the clock of its runs."""
+        return self._clock()
+
+    @property
     def standing(self) -> str:
         """How it stands with the server now, for people: a clause without its subject and its end."""
         run = self.usable_run()

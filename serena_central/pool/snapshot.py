@@ -5,10 +5,12 @@ from pathlib import Path
 import msgspec
 
 from serena_central.core.errors import ServerNotInstalled
+from serena_central.pool.holders import Holder
 from serena_central.pool.key import ServerKey
 from serena_central.pool.run import Run
 from serena_central.pool.slot import Slot
 from serena_central.pool.state import RunState
+from serena_central.processes.usage import ProcessUsage
 
 _STDERR_SHOWN = 2000
 """Characters of the end of a server's stderr that are shown."""
@@ -54,6 +56,11 @@ class ServerSnapshot(msgspec.Struct, frozen=True):
     draining: bool
     missing: bool = False
     """There was no program to start."""
+    holders: tuple[Holder, ...] = ()
+    """Who holds its leases, the longest first."""
+    open_documents: int = 0
+    processes: tuple[ProcessUsage, ...] = ()
+    """Its processes as measured last, the largest first."""
 
 
 def of_slot(slot: Slot, *, attached: int, now: float, unix_now: float) -> list[ServerSnapshot]:
@@ -94,4 +101,7 @@ def _of_run(slot: Slot, run: Run, breaker: BreakerSnapshot, attached: int, now: 
         stderr_tail=run.stderr_tail[-_STDERR_SHOWN:],
         draining=facts.state is RunState.EXPIRED and facts.leases > 0,
         missing=gone and isinstance(run.failure, ServerNotInstalled),
+        holders=tuple(Holder(label, now - at) for label, at in sorted(run.holders.values(), key=lambda held: held[1])),
+        open_documents=0 if gone else run.open_documents,
+        processes=() if gone else run.processes,
     )

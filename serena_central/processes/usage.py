@@ -2,7 +2,17 @@
 
 from typing import NamedTuple
 
+import msgspec
 import psutil
+
+
+class ProcessUsage(msgspec.Struct, frozen=True):
+    """One process of a tree. Of its memory `own_bytes` are no files: its heap, stacks and what it has written."""
+
+    pid: int
+    name: str
+    memory_bytes: int
+    own_bytes: int
 
 
 class Usage(NamedTuple):
@@ -10,6 +20,8 @@ class Usage(NamedTuple):
 
     memory_bytes: int = 0
     cpu_s: float = 0.0
+    processes: tuple[ProcessUsage, ...] = ()
+    """Those that could be looked at, the largest first."""
 
 
 def usage_of(pid: int) -> Usage:
@@ -19,7 +31,8 @@ def usage_of(pid: int) -> Usage:
         tree = [top, *top.children(recursive=True)]
     except psutil.Error:
         return Usage()
-    return Usage(sum(map(_memory_of, tree)), sum(map(_cpu_s_of, tree)))
+    processes = sorted(filter(None, map(_process, tree)), key=lambda one: -one.memory_bytes)
+    return Usage(sum(one.memory_bytes for one in processes), sum(map(_cpu_s_of, tree)), tuple(processes))
 
 
 def _cpu_s_of(process: psutil.Process) -> float:
@@ -30,15 +43,15 @@ def _cpu_s_of(process: psutil.Process) -> float:
     return times.user + times.system
 
 
-def _memory_of(process: psutil.Process) -> int:
+def _process(process: psutil.Process) -> ProcessUsage | None:
     try:
-        full = process.memory_full_info()
-        return getattr(full, "pss", 0) or full.rss
-    except psutil.AccessDenied:
-        pass
+        name = process.name()
+        try:
+            full = process.memory_full_info()
+        except psutil.AccessDenied:
+            resident: int = process.memory_info().rss
+            return ProcessUsage(process.pid, name, resident, resident)
     except psutil.Error:
-        return 0
-    try:
-        return process.memory_info().rss
-    except psutil.Error:
-        return 0
+        return None
+    memory = getattr(full, "pss", 0) or full.rss
+    return ProcessUsage(process.pid, name, memory, min(full.uss, memory))

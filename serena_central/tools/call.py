@@ -21,6 +21,7 @@ from serena_central.core.events import Severity
 from serena_central.core.ids import new_call_id
 from serena_central.core.phases import Phases, measuring, phase
 from serena_central.core.progress import Listener, reporting_to
+from serena_central.pool.holders import leasing_for
 from serena_central.projects.scope import Ask, Scope, resolve_scope
 from serena_central.sessions.session import ActiveProject, RunningCall, Session
 from serena_central.store.rows import Row, ToolCallRow
@@ -145,7 +146,9 @@ class ToolCaller:
         try:
             check_refusal(self._services.offer.refusal(tool, session))
             parsed = tool.parse(arguments)
-            with running.scope, reporting_to(on_progress), measuring(phases), tracing.call_span(f"tool {tool.name}"):
+            holder = f"{tool.name}, call {call.id} of session {session.id}"
+            span = tracing.call_span(f"tool {tool.name}")
+            with running.scope, leasing_for(holder), reporting_to(on_progress), measuring(phases), span:
                 call.semantic_context = parsed["semantic_context"]
                 call.symbol = parsed.get("name_path") or ""
                 limit_s = timeout_of(tool, self._services.settings)

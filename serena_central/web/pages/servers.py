@@ -10,6 +10,7 @@ from serena_central.pool.key import ServerKey
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.pool.snapshot import BreakerSnapshot, ServerSnapshot
 from serena_central.pool.state import RunState
+from serena_central.processes.usage import ProcessUsage
 from serena_central.web.pages.endpoints import Action
 from serena_central.web.pages.forms import Form
 from serena_central.web.pages.listing import Option, Pager, has_words, options, paged
@@ -30,6 +31,13 @@ class Breaker(msgspec.Struct, frozen=True):
     failures: int
     opens_until: float | None
     last: str
+
+
+class HolderRow(msgspec.Struct, frozen=True):
+    """Who holds a lease, since when in Unix time."""
+
+    label: str
+    since: float
 
 
 class ServerRow(msgspec.Struct, frozen=True):
@@ -59,6 +67,10 @@ class ServerRow(msgspec.Struct, frozen=True):
     restarts: int
     started_at: float | None
     breaker: Breaker
+    holders: list[HolderRow]
+    open_documents: int
+    processes: list[ProcessUsage]
+    """As measured last, the largest first."""
 
 
 class ServersFilters(msgspec.Struct, frozen=True):
@@ -148,6 +160,9 @@ def server_row(one: ServerSnapshot, budget_bytes: int, now: float) -> ServerRow:
         # Rounded: what differs in less is not news.
         started_at=round(now - one.age_s) if one.age_s else None,
         breaker=_breaker(one.breaker),
+        holders=[HolderRow(held.label, round(now - held.held_s)) for held in one.holders],
+        open_documents=one.open_documents,
+        processes=list(one.processes),
     )
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from serena_central.core.errors import ServerUnavailable
 from serena_central.lsp.catalogue import ServerSpec
+from serena_central.pool.holders import BACKGROUND, leasing_for
 from serena_central.pool.reaper import Reaper
 from serena_central.pool.run import Run
 from serena_central.pool.state import RunState
@@ -165,6 +166,7 @@ async def test_the_least_recently_used_idle_server_makes_room(tmp_path: Path) ->
             await use(box, name, spec=SMALL)
             box.clock.advance(1)
         await use(box, "first", spec=SMALL)
+        box.clock.advance(1)
         box.memory_mb.update(first=40, second=40, third=40)
         await box.pool.sweep()
         expired = await box.moved("expired", reason="memory budget")
@@ -201,8 +203,84 @@ async def test_a_server_is_told_its_part_of_the_budget(tmp_path: Path) -> None:
 async def test_a_sweep_retires_idle_servers_until_the_rest_fits(tmp_path: Path) -> None:
     async with pool_box(tmp_path, memory_budget_mb=1) as box:
         await use(box)
+        box.clock.advance(1)
         await box.pool.sweep()
         await box.moved("disconnected", reason="memory budget: the memory budget of 1 MB")
+
+
+async def test_a_server_that_was_asked_a_moment_ago_is_not_taken_from_the_call_that_asks_it_again(
+    tmp_path: Path,
+) -> None:
+    async with pool_box(tmp_path, memory_budget_mb=1) as box:
+        await use(box)
+        await box.pool.sweep()
+        assert box.shown(box.wanted()).state is RunState.IDLE
+
+
+async def test_an_idle_server_over_its_share_is_stopped_sooner_than_others(tmp_path: Path) -> None:
+    async with pool_box(tmp_path, memory_budget_mb=100, over_share_ttl_s=60, idle_ttl_s=300) as box:
+        for name in ("small", "huge"):
+            await use(box, name, spec=SMALL)
+        box.memory_mb.update(small=30, huge=60)
+        box.clock.advance(59)
+        await box.pool.sweep()
+        assert box.shown(box.wanted("huge", SMALL)).state is RunState.IDLE
+        box.clock.advance(1)
+        await box.pool.sweep()
+        await box.moved("expired", reason="memory budget: it took 60 MB, more than half of the memory budget")
+        assert box.shown(box.wanted("small", SMALL)).state is RunState.IDLE
+
+
+async def test_servers_in_use_beyond_the_budget_are_told_once_with_their_holders_and_stopped_when_idle(
+    tmp_path: Path,
+) -> None:
+    def warnings() -> list[str]:
+        return [event.message for event in box.bus.recent() if event.kind == "server.memory"]
+
+    async with pool_box(tmp_path, memory_budget_mb=100) as box:
+        box.memory_mb["a"] = 190
+        with leasing_for("find_referencing_symbols, call c-1"):
+            lease = box.pool.lease(box.wanted())
+            async with lease:
+                for _ in range(2):
+                    await box.pool.sweep()
+                (warning,) = warnings()
+                assert "take 190 MB of the memory budget of 100 MB" in warning
+                assert "held by find_referencing_symbols, call c-1" in warning
+                box.clock.advance(5)
+                shown = box.shown(box.wanted())
+                assert [(held.label, held.held_s) for held in shown.holders] == [
+                    ("find_referencing_symbols, call c-1", 5)
+                ]
+        assert box.shown(box.wanted()).holders == ()
+        box.clock.advance(1)
+        await box.pool.sweep()
+        await box.moved("expired", reason="memory budget")
+        assert len(warnings()) == 1
+
+
+async def test_what_outlives_a_call_holds_servers_for_itself(tmp_path: Path) -> None:
+    async with pool_box(tmp_path) as box, anyio.create_task_group() as tasks:
+        over = anyio.Event()
+
+        async def later() -> None:
+            await over.wait()
+            async with box.pool.lease(box.wanted()):
+                assert [held.label for held in box.shown(box.wanted()).holders] == [BACKGROUND]
+
+        with leasing_for("activate_project, call c-1"):
+            tasks.start_soon(later)
+        over.set()
+
+
+async def test_the_processes_of_a_server_are_told_with_what_is_their_own(tmp_path: Path) -> None:
+    async with pool_box(tmp_path) as box:
+        await use(box)
+        await box.pool.sweep()
+        shown = box.shown(box.wanted())
+        assert shown.pid in {one.pid for one in shown.processes}
+        assert sum(one.memory_bytes for one in shown.processes) == shown.memory_bytes
+        assert all(0 < one.own_bytes <= one.memory_bytes for one in shown.processes)
 
 
 async def test_a_start_is_refused_when_all_memory_is_in_use_and_admitted_once_one_is_idle(tmp_path: Path) -> None:

@@ -155,6 +155,8 @@ def _server(
         "run": run,
         "memory_bytes": memory_bytes,
         "calls": 0,
+        "holders": (),
+        "processes": (),
         "breaker": breaker,
     }
     return ServerSnapshot(**facts)

@@ -65,6 +65,9 @@ def row_of(shown: ServerSnapshot) -> servers.ServerRow:
         restarts=0,
         started_at=round(NOW - 10),
         breaker=servers.Breaker("closed", 0, None, ""),
+        holders=[],
+        open_documents=1,
+        processes=list(shown.processes),
     )
 
 
