@@ -73,6 +73,7 @@ from serena_central.tools.gating import Gating
 from serena_central.tools.idempotency import Idempotency, called_once
 from serena_central.tools.offer import Offer
 from serena_central.tools.services import Services
+from serena_central.transcripts.recorded_call import RecordedCall
 from serena_central.web.api import Api
 from serena_central.web.calls import Calls
 from serena_central.web.gates import Gates
@@ -143,7 +144,12 @@ def build(
     projects = _projects(runs, base, applier or Applier(Journal(places.journal)))
     services = _services(runs, base, projects, catalogue)
     _warming_on_start(runs, services)
-    caller = ToolCaller(services, record=base.store.writer.put, idempotency=projects.idempotency)
+    caller = ToolCaller(
+        services,
+        record=base.store.writer.put,
+        idempotency=projects.idempotency,
+        transcript=_transcripts(runs, services),
+    )
     endpoint = _mcp(runs, services, caller, token, resources, prompts)
     return _faces(runs, services, caller, endpoint, token, stop)
 
@@ -252,6 +258,23 @@ def _warming_on_start(runs: list[Run], services: Services) -> None:
 
     chosen = partial(choose, services.projects, services.super_repos, only_default=when == "default")
     runs.append(WarmOnStart(services.bus, services.warm_up, chosen).run)
+
+
+def _transcripts(runs: list[Run], services: Services) -> Callable[[RecordedCall], None] | None:
+    """Where finished calls are handed over, if transcripts are written."""
+    if not services.settings.transcripts:
+        return None
+    from serena_central.transcripts.cleanup import KEEP_DAYS
+    from serena_central.transcripts.recording import TranscriptRecorder
+
+    def keep_days(root: str) -> int:
+        found = services.claude.of(Path(root)) if root else None
+        days = found.value.get("cleanupPeriodDays") if found else None
+        return days if isinstance(days, int) and not isinstance(days, bool) else KEEP_DAYS
+
+    recorder = TranscriptRecorder(services.places.transcripts, keep_days)
+    runs.append(recorder.run)
+    return recorder.put
 
 
 def _mcp(

@@ -379,6 +379,14 @@ class ServerSettings(SharedSettings, kw_only=True, frozen=True):
     tracing: Annotated[
         bool, Meta(description="Send OpenTelemetry spans of calls, to where the standard OTEL_* variables say.")
     ] = False
+    transcripts: Annotated[
+        bool,
+        Meta(description="Write transcripts: each tool call of clients, with its answer and without secrets."),
+    ] = False
+    archive_transcripts: Annotated[
+        bool,
+        Meta(description="Compress clients' transcripts into the data folder before the clients delete them."),
+    ] = False
     prices: Annotated[
         dict[str, ModelPrice],
         Meta(

@@ -55,6 +55,11 @@ class Places:
         return self.home / "lock"
 
     @property
+    def transcripts(self) -> Path:
+        """Transcripts that the server writes: a folder for each project."""
+        return self.home / "transcripts"
+
+    @property
     def usage_file(self) -> Path:
         """Usage that was read from transcripts."""
         return self.home / "usage.db"

@@ -35,6 +35,7 @@ from serena_central.tools.heartbeat import with_heartbeat
 from serena_central.tools.idempotency import Idempotency, idempotency_key
 from serena_central.tools.listing import Listing, page
 from serena_central.tools.project_call import check_refusal, on_no_project, on_project, timeout_of, until
+from serena_central.transcripts.recorded_call import RecordedCall
 
 CONTEXT_KEPT = 500
 """Characters of a call's free words that its event keeps."""
@@ -56,12 +57,20 @@ CALL, SESSION, PROJECTS = "serena.call", "serena.session", "serena.projects"
 class ToolCaller:
     """Runs tool calls for any protocol."""
 
-    def __init__(self, services: Services, *, record: Callable[[Row], None], idempotency: Idempotency) -> None:
-        """`record` keeps rows about a finished call; it must neither wait nor raise."""
+    def __init__(
+        self,
+        services: Services,
+        *,
+        record: Callable[[Row], None],
+        idempotency: Idempotency,
+        transcript: Callable[[RecordedCall], None] | None = None,
+    ) -> None:
+        """`record` keeps rows about a finished call, `transcript` the call itself; neither may wait or raise."""
         self._services = services
         self._catalogue = services.catalogue
         self._keep = record
         self._idempotency = idempotency
+        self._transcript = transcript
 
     def tools_for(self, session: Session) -> list[Tool]:
         """The tools that are listed for a session, in the catalogue's order."""
@@ -173,6 +182,8 @@ class ToolCaller:
             call.edits = self._services.history.answered(call.id, answer.blocks if answer else None)
             duration_ms = (time.perf_counter() - started) * 1000
             self._record(call, tool, scope_name, duration_ms, failure)
+            if self._transcript is not None:
+                self._transcript(_recorded(call, tool, arguments, answer, failure, duration_ms))
             self._keep(
                 detail_row(
                     call.id,
@@ -293,6 +304,31 @@ class ToolCaller:
                 semantic_context=(call.semantic_context or "")[:CONTEXT_KEPT],
             )
         )
+
+
+def _recorded(
+    call: ToolCall,
+    tool: Tool,
+    arguments: Mapping[str, Any],
+    answer: Answer | None,
+    failure: BaseException | None,
+    duration_ms: float,
+) -> RecordedCall:
+    session = call.session
+    root = str(call.projects[0].root) if call.projects else ""
+    if not root:
+        root = session.active_project.root if session.active_project else session.working_folder or ""
+    return RecordedCall(
+        id=call.id,
+        session=session.id,
+        root=root,
+        tool=tool.name,
+        arguments=dict(arguments),
+        outcome=_outcome(failure),
+        output=str(failure) if failure is not None else "\n".join(answer.blocks) if answer is not None else "",
+        ended_at=time.time(),
+        duration_ms=duration_ms,
+    )
 
 
 def _of_content(call: ToolCall, content: Content) -> Answer:

@@ -107,7 +107,7 @@ GETS = (
 
 async def test_no_secret_leaves_the_server(tmp_path: Path, root: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    settings = {"execute_shell": True, "included_optional_tools": ["execute_shell_command"]}
+    settings = {"execute_shell": True, "transcripts": True, "included_optional_tools": ["execute_shell_command"]}
     async with running_central(tmp_path, settings) as running, running.http() as http:
         said = await answers(http, root)
         said |= await pages(running, root)
@@ -116,6 +116,7 @@ async def test_no_secret_leaves_the_server(tmp_path: Path, root: Path, caplog: p
         if file.is_file():
             said[str(file)] = file.read_bytes().decode("utf-8", "replace")
     assert len(said) > 40
+    assert any("/transcripts/" in where for where in said)
     names = [SECRETS[15].replace("-", "_"), *SECRETS]
     assert [(where, one) for where, text in said.items() for one in names if one in text] == []
     # What has to show where a value comes from does, by the name of its variable.
@@ -138,7 +139,7 @@ async def pages(running: RunningCentral, root: Path) -> dict[str, str]:
     named = {"session": sessions[0].id, "tool": "find_symbol"}
     async with visiting(running) as visitor:
         for page in PAGES:
-            if "{edit}" not in page.path and "{server}" not in page.path:
+            if not any(name in page.path for name in ("{edit}", "{server}", "{call}")):
                 path = f"{page.path.format_map(named)}?root={quote(str(root))}"
                 found[path] = await visitor.see(path)
     return found

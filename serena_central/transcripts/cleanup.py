@@ -1,0 +1,119 @@
+"""Deletes old transcripts of our own, and archives clients' transcripts before the clients delete them.
+
+Only files that this server has written are ever deleted: day files in folders that hold our `project.json`.
+"""
+
+import gzip
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import msgspec
+
+from serena_central.files.atomic import write_whole
+from serena_central.transcripts.counting import Root, transcripts_in
+
+KEEP_DAYS = 30
+"""Where no setting says otherwise (`cleanupPeriodDays` of Claude Code's settings)."""
+
+NEVER = 99_999
+"""The value of `cleanupPeriodDays` that keeps everything."""
+
+ARCHIVED_DAYS = 20
+"""Clients' transcripts of this age are archived: ten days before Claude Code deletes them by default."""
+
+PINNED = "pinned.json"
+
+_DAY_FILE = re.compile(r"\d{4}-\d{2}-\d{2}\.jsonl")
+
+
+class _Project(msgspec.Struct):
+    root: str
+
+
+def root_of(folder: Path) -> str | None:
+    """The project whose transcripts lie in a folder of ours; None for any other folder."""
+    try:
+        return msgspec.json.decode((folder / "project.json").read_bytes(), type=_Project).root
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def project_folders(folder: Path) -> list[Path]:
+    """The folders of our transcripts in `folder`."""
+    try:
+        return sorted(one for one in folder.iterdir() if one.is_dir() and not one.is_symlink() and root_of(one))
+    except OSError:
+        return []
+
+
+def day_files(project_folder: Path) -> list[Path]:
+    """In the order of their days."""
+    found = [one for one in project_folder.iterdir() if _DAY_FILE.fullmatch(one.name)]
+    return sorted(one for one in found if one.is_file() and not one.is_symlink())
+
+
+def clean_up(folder: Path, keep_days: Callable[[str], int], now: datetime) -> list[Path]:
+    """Deletes day files that were not written for as long as their project's are kept, and returns them. Files with
+    lines of pinned sessions stay."""
+    kept = [session.encode() for session in pinned(folder)]
+    deleted: list[Path] = []
+    for project in project_folders(folder):
+        days = keep_days(root_of(project) or "")
+        if days >= NEVER:
+            continue
+        limit = (now - timedelta(days=days)).timestamp()
+        for file in day_files(project):
+            if file.stat().st_mtime < limit and not _holds_any(file, kept):
+                file.unlink()
+                deleted.append(file)
+    return deleted
+
+
+def pinned(folder: Path) -> set[str]:
+    """Ids of the sessions that are kept."""
+    try:
+        return set(msgspec.json.decode((folder / PINNED).read_bytes(), type=list[str]))
+    except (OSError, msgspec.DecodeError):
+        return set()
+
+
+def pin(folder: Path, session: str, *, on: bool = True) -> None:
+    """Keeps a session's transcript whatever its age, or no longer."""
+    known = pinned(folder)
+    changed = known | {session} if on else known - {session}
+    write_whole(folder / PINNED, msgspec.json.encode(sorted(changed)))
+
+
+def archive(roots: Iterable[Root], folder: Path, now: datetime) -> list[Path]:
+    """Compresses clients' transcripts that will soon be deleted by their client into `folder`; returns the new files.
+    The originals stay."""
+    limit = (now - timedelta(days=ARCHIVED_DAYS)).timestamp()
+    made: list[Path] = []
+    for found in transcripts_in(roots):
+        source = Path(found.path)
+        goal = folder / found.root.form.client / f"{source.relative_to(found.root.folder)}.gz"
+        if found.mtime_ns / 1e9 >= limit or (goal.exists() and goal.stat().st_mtime_ns >= found.mtime_ns):
+            continue
+        goal.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fresh = goal.with_name(f".{goal.name}.tmp")
+        try:
+            with source.open("rb") as original, gzip.open(fresh, "wb") as compressed:
+                shutil.copyfileobj(original, compressed, 1_000_000)
+        except OSError:
+            fresh.unlink(missing_ok=True)
+            continue
+        os.utime(fresh, ns=(found.mtime_ns, found.mtime_ns))
+        fresh.replace(goal)
+        made.append(goal)
+    return made
+
+
+def _holds_any(file: Path, sessions: list[bytes]) -> bool:
+    if not sessions:
+        return False
+    with file.open("rb") as lines:
+        return any(session in line for line in lines for session in sessions)

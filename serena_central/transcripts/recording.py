@@ -1,0 +1,157 @@
+"""Writes clients' tool calls into transcripts, as far as this server sees them: each call and its result.
+
+Calls are handed over on the event loop and written by a worker thread; one that waits too long behind others is
+dropped, counted and logged. Old day files are deleted once a day.
+"""
+
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+from anyio.abc import TaskStatus
+
+from serena_central.core.errors import StoreError
+from serena_central.core.masking import MASK, is_secret_file
+from serena_central.core.periodic import repeat
+from serena_central.transcripts.cleanup import clean_up
+from serena_central.transcripts.recorded_call import RecordedCall
+from serena_central.transcripts.records import ToolCall, ToolResult
+from serena_central.transcripts.session_ids import SessionIds
+from serena_central.transcripts.writer import TranscriptWriter
+
+logger = logging.getLogger(__name__)
+
+WAITING = 2000
+"""Calls that may wait to be written."""
+
+BATCH = 200
+
+OUTPUT_CHARS = 100_000
+"""Of a result; the rest is cut, and the line says so."""
+
+OPEN_PROJECTS = 32
+"""Projects whose day files are held open."""
+
+DAY_S = 86_400.0
+
+CLOSE_S = 5.0
+
+
+class TranscriptRecorder:
+    """The one writer of a server's transcripts in `folder`. `keep_days` tells how long a project's are kept."""
+
+    def __init__(self, folder: Path, keep_days: Callable[[str], int]) -> None:
+        self._folder = folder
+        self._keep_days = keep_days
+        self._send, self._receive = anyio.create_memory_object_stream[RecordedCall](WAITING)
+        self._projects: dict[str, _Project] = {}
+        self.dropped = 0
+
+    def put(self, call: RecordedCall) -> None:
+        """Never waits, never raises."""
+        try:
+            self._send.send_nowait(call)
+        except (anyio.WouldBlock, anyio.BrokenResourceError):
+            self.dropped += 1
+            if self.dropped in (1, 10, 100) or self.dropped % 1000 == 0:
+                logger.warning("%d calls are missing from transcripts: they came faster than written", self.dropped)
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Writes until it is cancelled, and then what is left."""
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._clean_up)
+                task_status.started()
+                while True:
+                    await self._write([await self._receive.receive()])
+        finally:
+            with anyio.move_on_after(CLOSE_S, shield=True):
+                self._send.close()
+                await self._write([])
+                await anyio.to_thread.run_sync(self._close)
+            self._receive.close()
+
+    async def _write(self, batch: list[RecordedCall]) -> None:
+        while True:
+            while len(batch) < BATCH:
+                try:
+                    batch.append(self._receive.receive_nowait())
+                except (anyio.WouldBlock, anyio.EndOfStream):
+                    break
+            if not batch:
+                return
+            # A cancelled thread would still write: it is waited for.
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(self._append, batch)
+            batch = []
+
+    def _append(self, batch: list[RecordedCall]) -> None:
+        for call in batch:
+            try:
+                self._project(call.root).append(call)
+            except (OSError, StoreError) as error:
+                self.dropped += 1
+                logger.warning("a call is missing from the transcript of %s: %s", call.root, error)
+
+    def _project(self, root: str) -> "_Project":
+        """The latest used is the last."""
+        found = self._projects.pop(root, None) or _Project(self._folder, root)
+        self._projects[root] = found
+        if len(self._projects) > OPEN_PROJECTS:
+            self._projects.pop(next(iter(self._projects))).close()
+        return found
+
+    def _close(self) -> None:
+        for one in self._projects.values():
+            one.close()
+
+    async def _clean_up(self) -> None:
+        async def once() -> None:
+            deleted = await anyio.to_thread.run_sync(clean_up, self._folder, self._keep_days, datetime.now(UTC))
+            if deleted:
+                logger.info("%d old transcripts were deleted", len(deleted))
+
+        await once()
+        await repeat("deleting old transcripts", once, every_s=DAY_S)
+
+
+class _Project:
+    def __init__(self, folder: Path, root: str) -> None:
+        self._writer = TranscriptWriter(folder, root)
+        self._ids = SessionIds(self._writer.folder)
+
+    def append(self, call: RecordedCall) -> None:
+        ended = datetime.fromtimestamp(call.ended_at, UTC)
+        began = datetime.fromtimestamp(call.ended_at - call.duration_ms / 1000, UTC)
+        session = self._ids.current(call.session, ended)
+        output = call.output
+        if any(isinstance(value, str) and is_secret_file(value) for value in call.arguments.values()):
+            output = MASK
+        elif len(output) > OUTPUT_CHARS:
+            output = f"{output[:OUTPUT_CHARS]}… ({len(output) - OUTPUT_CHARS:,} more characters)"
+        self._writer.append(
+            ToolCall(
+                session_id=session,
+                timestamp=began,
+                tool_call_id=call.id,
+                tool_name=call.tool,
+                tool_input=call.arguments,
+            )
+        )
+        self._writer.append(
+            ToolResult(
+                session_id=session,
+                timestamp=ended,
+                tool_call_id=call.id,
+                tool_name=call.tool,
+                status=call.outcome,
+                output=output,
+                execution_time_ms=round(call.duration_ms, 3),
+            )
+        )
+
+    def close(self) -> None:
+        self._writer.close()

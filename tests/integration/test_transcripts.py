@@ -1,0 +1,60 @@
+"""Transcripts of clients' sessions, written by a real server that is asked by a real client."""
+
+from pathlib import Path
+
+import pytest
+
+from serena_central.core.errors import SerenaCentralError
+from serena_central.transcripts.reader import records, sessions
+from serena_central.transcripts.records import ToolCall, ToolResult
+from tests.support.central import running_parts, session_of
+
+pytestmark = pytest.mark.anyio
+
+
+def shop(folder: Path) -> Path:
+    root = folder / "shop"
+    (root / ".git").mkdir(parents=True)
+    (root / "notes.txt").write_text("The password is here.\n")
+    return root
+
+
+async def test_calls_and_their_results_are_written_and_a_restart_keeps_the_session(tmp_path: Path) -> None:
+    root, home = shop(tmp_path), tmp_path / "home"
+    for _ in range(2):
+        async with running_parts(home, {"transcripts": True}) as central:
+            session = session_of(central)
+            await central.caller.call(session, "read_file", {"project": str(root), "relative_path": "notes.txt"})
+            with pytest.raises(SerenaCentralError, match=r"none\.txt"):
+                await central.caller.call(session, "read_file", {"project": str(root), "relative_path": "none.txt"})
+    folder = home / "home" / "transcripts"
+    [own] = sessions(folder)
+    assert (own.project, own.lines) == (str(root), 8)
+    [project] = [one for one in folder.iterdir() if one.is_dir()]
+    found = list(records(project, own.session, print))
+    calls = [one for one in found if isinstance(one, ToolCall)]
+    results = [one for one in found if isinstance(one, ToolResult)]
+    assert [one.tool_input["relative_path"] for one in calls] == ["notes.txt", "none.txt"] * 2
+    assert [one.status for one in results] == ["ok", "error"] * 2
+    assert [one.tool_call_id for one in calls] == [one.tool_call_id for one in results]
+    assert "The password is here." in results[0].output
+
+
+async def test_the_content_of_a_file_that_holds_secrets_is_not_written(tmp_path: Path) -> None:
+    root, home = shop(tmp_path), tmp_path / "home"
+    (root / ".env").write_text("SIGNING=quite-unlike-a-token\n")
+    async with running_parts(home, {"transcripts": True}) as central:
+        asked = {"project": str(root), "relative_path": ".env"}
+        answer = await central.caller.call(session_of(central), "read_file", asked)
+    assert "quite-unlike-a-token" in answer.blocks[0]
+    written = [file for file in (home / "home" / "transcripts").rglob("*") if file.is_file()]
+    assert len(written) > 2
+    assert not [file for file in written if "quite-unlike-a-token" in file.read_text()]
+
+
+async def test_nothing_is_written_unless_it_is_wanted(tmp_path: Path) -> None:
+    root = shop(tmp_path)
+    async with running_parts(tmp_path / "home") as central:
+        asked = {"project": str(root), "relative_path": "notes.txt"}
+        await central.caller.call(session_of(central), "read_file", asked)
+    assert not (tmp_path / "home" / "home" / "transcripts").exists()
