@@ -334,7 +334,7 @@ def _faces(
                 metrics,
                 presence,
                 hooks=Hooks(projects, repos, sessions),
-                gates=Gates(parts.gating),
+                gates=Gates(parts.gating, sessions),
                 warming=Warming(services.warm_up, projects, repos),
                 calls=Calls(parts),
                 dashboard=dashboard,

@@ -14,6 +14,7 @@ from sqlalchemy import (
     cast,
     delete,
     func,
+    or_,
     select,
     tuple_,
     update,
@@ -149,7 +150,8 @@ class Queries:
     def calls(self, wanted: CallFilter) -> list[RecordedCall]:
         """Calls with their details, the newest first."""
         columns = _CALL.columns
-        chosen = select(_CALL).where(columns.at >= wanted.since).order_by(columns.at.desc()).limit(wanted.limit)
+        newest_first = columns.at.desc(), columns.id.desc()
+        chosen = select(_CALL).where(columns.at >= wanted.since).order_by(*newest_first).limit(wanted.limit)
         for name in ("session", "project", "tool"):
             value = getattr(wanted, name)
             if value is not None:
@@ -158,6 +160,8 @@ class Queries:
             chosen = chosen.where(columns.outcome != "ok")
         if wanted.before is not None:
             chosen = chosen.where(columns.at < wanted.before)
+        if wanted.behind is not None:
+            chosen = chosen.where(_behind(columns, wanted.behind))
         return self._with_details(self._rows(ToolCallRow, chosen))
 
     def _with_details(self, calls: Sequence[ToolCallRow]) -> list[RecordedCall]:
@@ -171,7 +175,8 @@ class Queries:
     def edits(self, wanted: EditFilter) -> list[EditRow]:
         """The newest first."""
         columns = _EDIT.columns
-        chosen = select(_EDIT).where(columns.at >= wanted.since).order_by(columns.at.desc()).limit(wanted.limit)
+        newest_first = columns.at.desc(), columns.id.desc()
+        chosen = select(_EDIT).where(columns.at >= wanted.since).order_by(*newest_first).limit(wanted.limit)
         if wanted.file is not None:
             # A file's name as JSON has it, between the quotes that end it.
             name = json.dumps(wanted.file, ensure_ascii=False)
@@ -185,6 +190,8 @@ class Queries:
             chosen = chosen.where(columns.call == wanted.call)
         if wanted.before is not None:
             chosen = chosen.where(columns.at < wanted.before)
+        if wanted.behind is not None:
+            chosen = chosen.where(_behind(columns, wanted.behind))
         if wanted.session is not None:
             chosen = chosen.where(columns.session == wanted.session)
         if wanted.project is not None:
@@ -299,6 +306,12 @@ class Queries:
         return self._database.read(
             lambda connection: [kind(**row) for row in connection.execute(chosen).mappings().all()]
         )
+
+
+def _behind(columns: Any, last: tuple[float, str]) -> ColumnElement[bool]:
+    """What follows an entry where the newest stand first."""
+    at, name = last
+    return or_(columns.at < at, and_(columns.at == at, columns.id < name))
 
 
 def _of_tool(tool: str, steps: Sequence[Any]) -> ToolStatistics:

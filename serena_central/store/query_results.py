@@ -37,7 +37,8 @@ class EditAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 class EditFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which edits. `project` is a root; `file` is root-relative, `symbol` a name path or its end; `not_session`
-    leaves one out; `call` is what made them. `since` is Unix time, `before` as well."""
+    leaves one out; `call` is what made them. `since` is Unix time, `before` as well;
+    `behind` is the time and id of the entry before the first."""
 
     session: str | None = None
     not_session: str | None = None
@@ -47,12 +48,13 @@ class EditFilter(msgspec.Struct, frozen=True, kw_only=True):
     call: str | None = None
     since: float = 0.0
     before: float | None = None
+    behind: tuple[float, str] | None = None
     limit: int = 100
 
 
 class CallFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which calls. `project` is a name, `failed` chooses those that did not end well; `since` is Unix time, `before` as
-    well."""
+    well; `behind` is the time and id of the entry before the first."""
 
     session: str | None = None
     project: str | None = None
@@ -60,6 +62,7 @@ class CallFilter(msgspec.Struct, frozen=True, kw_only=True):
     failed: bool = False
     since: float = 0.0
     before: float | None = None
+    behind: tuple[float, str] | None = None
     limit: int = 100
 
 

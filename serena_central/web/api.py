@@ -8,9 +8,10 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 from starlette.requests import Request
 
 from serena_central.access.auth import credential_of
@@ -27,12 +28,27 @@ from serena_central.sessions.client_identity import ClientIdentity, shortened
 from serena_central.sessions.session import Session
 from serena_central.standalone.proof import NONCE
 from serena_central.store.query_results import EditFilter
+from serena_central.web.answers import (
+    EditList,
+    ProjectList,
+    Restarted,
+    SessionList,
+    Statistics,
+    Stopped,
+    Stopping,
+    ToolList,
+    Undone,
+    UndoneEdits,
+)
+from serena_central.web.cursors import Cursors
 from serena_central.web.hangup import until_hung_up
 from serena_central.web.lines import Lines
-from serena_central.web.responses import body_of, number_in, seconds_in
+from serena_central.web.query import limit_in, seconds_in
+from serena_central.web.responses import body_of
 from serena_central.web.views import (
     edit_view,
     event_pages,
+    server_id,
     server_named,
     server_view,
     session_details,
@@ -51,8 +67,11 @@ PERSON_HEADER = "x-serena-person"
 UNDO_S = 3600.0
 """Of a session's newest edits, what is undone where the request does not say since when."""
 
-MOST_ROWS = 1000
-"""Of anything, in one answer."""
+SESSIONS = Cursors("sessions", tuple[float, str])
+PROJECTS = Cursors("projects", tuple[str])
+SERVERS = Cursors("servers", tuple[str, str, str, int])
+EDITS = Cursors("edits", tuple[float, str])
+EVENTS = Cursors("events", tuple[Annotated[int, Meta(ge=0, le=2**63 - 1)]])
 
 
 class OpenSession(msgspec.Struct):
@@ -103,7 +122,7 @@ class Api:
 
     # --- sessions --------------------------------------------------------------------------------------------------
 
-    async def list_sessions(self, request: Request) -> Any:
+    async def list_sessions(self, request: Request) -> SessionList:
         """Newest activity first; `state`, `client` and `project` (name or root) choose."""
         query = request.query_params
         chosen = [
@@ -113,10 +132,11 @@ class Api:
             and query.get("client", one.client_name) == one.client_name
             and query.get("project") in (None, one.project_name, one.project_root)
         ]
-        chosen.sort(key=lambda one: one.last_activity, reverse=True)
-        return {"sessions": chosen[: _limit(request)], "total": len(chosen)}
+        page, cursor = SESSIONS.page(request, chosen, lambda one: (-one.last_activity, one.session_id))
+        return {"sessions": page, "total": len(chosen), "next_cursor": cursor}
 
     async def open_session(self, request: Request) -> Any:
+        """A session of its own for a script, which names it in its calls and closes it in the end."""
         asked = await body_of(request, OpenSession)
         session = self.parts.sessions.identify(
             ClientIdentity(
@@ -131,13 +151,15 @@ class Api:
         return self.parts.sessions.snapshot(session)
 
     async def show_session(self, request: Request) -> Any:
+        """`limit` is of log lines."""
         session = self.parts.sessions.get(request.path_params["session"])
         return {
             **msgspec.structs.asdict(self.parts.sessions.snapshot(session)),
-            **session_details(session, _limit(request)),
+            **session_details(session, limit_in(request)),
         }
 
     async def kill_session(self, request: Request) -> Any:
+        """Ends its calls, and refuses it from now on."""
         by = shortened(request.query_params.get("by") or "a person")
         return self.parts.sessions.snapshot(self.parts.sessions.terminate(request.path_params["session"], by))
 
@@ -150,16 +172,19 @@ class Api:
         return self.parts.sessions.snapshot(session)
 
     async def revive_session(self, request: Request) -> Any:
+        """It may call again."""
         return self.parts.sessions.snapshot(self.parts.sessions.revive(request.path_params["session"]))
 
     # --- tools -----------------------------------------------------------------------------------------------------
 
-    async def list_tools(self, request: Request) -> Any:
+    async def list_tools(self, request: Request) -> ToolList:
         """What `session` (else the session shared by all who name none) is shown."""
         session = self._session_of(request, request.query_params.get("session"))
         return {"tools": [tool_view(tool) for tool in self.parts.caller.tools_for(session)]}
 
     async def call_tool(self, request: Request) -> Any:
+        """By the same way as an agent's call. Without `session` it belongs to the session that all share who name none;
+        an id that is not known begins a session. With `progress`, lines of JSON tell how far it is."""
         asked = await body_of(request, CallTool)
         session = self._session_of(request, asked.session)
         person = request.headers.get(PERSON_HEADER) == "yes"
@@ -185,47 +210,52 @@ class Api:
 
     # --- projects and language servers -----------------------------------------------------------------------------
 
-    async def list_projects(self, request: Request) -> Any:
+    async def list_projects(self, request: Request) -> ProjectList:
         """`open` (true or false) chooses."""
         wanted = request.query_params.get("open")
-        if wanted not in (None, "true", "false"):
-            raise InvalidArguments("open must be true or false.")
         chosen = [one for one in self.parts.projects.snapshots() if wanted is None or one.open == (wanted == "true")]
-        return {"projects": chosen[: _limit(request)], "total": len(chosen)}
+        page, cursor = PROJECTS.page(request, chosen, lambda one: (one.root,))
+        return {"projects": page, "total": len(chosen), "next_cursor": cursor}
 
     async def list_servers(self, request: Request) -> Any:
         """`state`, `server` (its name) and `root` choose. `policy` is what the pool goes by."""
         query = request.query_params
         chosen = [
-            server_view(one)
+            one
             for one in self.parts.pool.snapshot()
             if query.get("state", one.state) == one.state
             and query.get("server", one.server) == one.server
             and query.get("root", str(one.root)) == str(one.root)
         ]
+        page, cursor = SERVERS.page(
+            request, chosen, lambda one: (str(one.root), one.server, server_id(one.key), -one.run)
+        )
         return {
-            "servers": chosen[: _limit(request)],
+            "servers": list(map(server_view, page)),
             "total": len(chosen),
+            "next_cursor": cursor,
             "policy": self.parts.pool.policy,
             "memory_budget_bytes": self.parts.pool.memory_budget_bytes,
         }
 
-    async def restart_server(self, request: Request) -> Any:
+    async def restart_server(self, request: Request) -> Restarted:
+        """Ends its runs and a pause after failures, and waits for a new start."""
         key = server_named(self.parts.pool, request.path_params["server"])
         await self.parts.pool.restart(key, "requested over the API")
         return {"restarted": request.path_params["server"]}
 
-    async def stop_server(self, request: Request) -> Any:
+    async def stop_server(self, request: Request) -> Stopped:
+        """Until a call needs it."""
         key = server_named(self.parts.pool, request.path_params["server"])
         await self.parts.pool.stop(key, "requested over the API")
         return {"stopped": request.path_params["server"]}
 
     # --- edits -----------------------------------------------------------------------------------------------------
 
-    async def list_edits(self, request: Request) -> Any:
+    async def list_edits(self, request: Request) -> EditList:
         """Newest first; `session`, `project` (name or root), `file` (root-relative) and `symbol` choose, `since` and
         `before` (Unix seconds) bound."""
-        query = request.query_params
+        query, limit = request.query_params, limit_in(request)
         project = query.get("project")
         wanted = EditFilter(
             session=query.get("session"),
@@ -234,16 +264,21 @@ class Api:
             symbol=query.get("symbol"),
             since=seconds_in(request, "since") or 0.0,
             before=seconds_in(request, "before"),
-            limit=_limit(request),
+            behind=EDITS.read(request),
+            limit=limit + 1,
         )
-        return {"edits": [edit_view(row) for row in await self.parts.history.edits(wanted)]}
+        rows = await self.parts.history.edits(wanted)
+        page = rows[:limit]
+        cursor = EDITS.write((page[-1].at, page[-1].id)) if page and len(rows) > limit else None
+        return {"edits": list(map(edit_view, page)), "next_cursor": cursor}
 
-    async def undo_edit(self, request: Request) -> Any:
+    async def undo_edit(self, request: Request) -> Undone:
+        """In all projects that it changed."""
         by = shortened(request.query_params.get("by") or "a person")
         undone = await undo(request.path_params["edit"], self.parts.history, self.parts.projects, by=by)
         return {"edit": undone.id, "files": undone.files}
 
-    async def undo_session(self, request: Request) -> Any:
+    async def undo_session(self, request: Request) -> UndoneEdits:
         """Undoes what a session edited since `since` (Unix seconds; else in the last hour), as far as that can be."""
         by = shortened(request.query_params.get("by") or "a person")
         since = seconds_in(request, "since")
@@ -254,18 +289,24 @@ class Api:
             self.parts.projects,
             by=by,
         )
+        if not done.undone and not done.refused:
+            self.parts.sessions.get(request.path_params["session"])  # raises SessionNotFound
         return {"undone": done.undone, "refused": {edit: str(error) for edit, error in done.refused.items()}}
 
     # --- the whole -------------------------------------------------------------------------------------------------
 
     async def list_events(self, request: Request) -> Any:
-        """Events, newest first, `limit` per page, filtered by `kind`, `session`, `project`, `severity`; `before` pages
-        on."""
+        """Newest first. Where the database can't be read: the newest ones, and a note."""
+        before = EVENTS.read(request)
         if self.parts.store.writer.problem is None:
             await self.parts.store.writer.flush()
-        return await event_pages(self.parts.store, self.parts.bus, request.query_params, _limit(request))
+        query = {**request.query_params, **({"before": str(before[0])} if before else {})}
+        found = await event_pages(self.parts.store, self.parts.bus, query, limit_in(request))
+        last = found.pop("next_before")
+        return {**found, "next_cursor": None if last is None else EVENTS.write((last,))}
 
-    async def show_statistics(self, _request: Request) -> Any:
+    async def show_statistics(self, _request: Request) -> Statistics:
+        """Since this start of the server."""
         sessions = self.parts.sessions.sessions()
         servers = self.parts.pool.snapshot()
         return {
@@ -283,10 +324,7 @@ class Api:
             "tools": tool_statistics(sessions),
         }
 
-    async def shut_down(self, _request: Request) -> Any:
+    async def shut_down(self, _request: Request) -> Stopping:
+        """In order: calls that run are answered."""
         self.stop()
         return {"stopping": True}
-
-
-def _limit(request: Request) -> int:
-    return number_in(request, "limit", default=100, most=MOST_ROWS)

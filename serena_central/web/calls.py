@@ -6,12 +6,15 @@ from typing import Any
 import msgspec
 from starlette.requests import Request
 
-from serena_central.core.errors import InvalidArguments
 from serena_central.store.query_results import CallFilter, EditFilter, RecordedCall
-from serena_central.web.responses import NotFound, number_in, seconds_in
+from serena_central.web.cursors import Cursors
+from serena_central.web.query import limit_in, seconds_in
+from serena_central.web.responses import NotFound
 from serena_central.web.web_services import WebServices
 
 MOST_CALLS = 500
+
+CALLS = Cursors("calls", tuple[float, str])
 
 
 @dataclass(frozen=True)
@@ -22,19 +25,16 @@ class Calls:
 
     async def list_calls(self, request: Request) -> Any:
         """Newest first; `session`, `project` (a name), `tool` and `failed` (true) choose, `since` and `before` (Unix
-        seconds) bound. `next_before` continues; null: there are no more."""
-        query = request.query_params
-        limit = number_in(request, "limit", default=100, most=MOST_CALLS)
-        failed = query.get("failed", "false")
-        if failed not in ("true", "false"):
-            raise InvalidArguments("failed must be true or false.")
+        seconds) bound."""
+        query, limit = request.query_params, limit_in(request)
         wanted = CallFilter(
             session=query.get("session"),
             project=query.get("project"),
             tool=query.get("tool"),
-            failed=failed == "true",
+            failed=query.get("failed") == "true",
             since=seconds_in(request, "since") or 0.0,
             before=seconds_in(request, "before"),
+            behind=CALLS.read(request),
             limit=limit + 1,
         )
         await self.parts.store.writer.caught_up()
@@ -42,7 +42,9 @@ class Calls:
         calls = found[:limit]
         return {
             "calls": [call_view(one) for one in calls],
-            "next_before": calls[-1].call.at if len(found) > limit else None,
+            "next_cursor": CALLS.write((calls[-1].call.at, calls[-1].call.id))
+            if calls and len(found) > limit
+            else None,
         }
 
     async def show_call(self, request: Request) -> Any:

@@ -7,6 +7,7 @@ import msgspec
 from starlette.requests import Request
 
 from serena_central.sessions.client_identity import shortened
+from serena_central.sessions.manager import SessionManager
 from serena_central.tools.gating import Gating
 
 
@@ -15,6 +16,7 @@ class Gates:
     """The handlers."""
 
     gating: Gating
+    sessions: SessionManager
 
     async def list_halted(self, _request: Request) -> Any:
         """Sessions that hooks have halted, the oldest first."""
@@ -25,4 +27,7 @@ class Gates:
         """Lifts the halt that a hook has put on a session."""
         by = shortened(request.query_params.get("by") or "a person")
         session = request.path_params["session"]
-        return {"session": session, "resumed": self.gating.resume(session, by)}
+        resumed = self.gating.resume(session, by)
+        if not resumed:
+            self.sessions.get(session)  # raises SessionNotFound
+        return {"session": session, "resumed": resumed}

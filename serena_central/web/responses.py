@@ -6,7 +6,6 @@ logged under an id, and the caller gets the id and nothing of its inside.
 """
 
 import logging
-import math
 import re
 from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
@@ -19,7 +18,7 @@ from starlette.responses import Response
 
 from serena_central.core import errors
 from serena_central.core.ids import new_call_id
-from serena_central.core.quoting import quoted
+from serena_central.web.query import Query, check_query
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +48,7 @@ _STATUS: tuple[tuple[type[errors.SerenaCentralError], int], ...] = (
     (errors.SymbolNotFound, 404),
     (errors.AmbiguousSymbol, 409),
     (errors.TooManyMatches, 409),
+    (errors.EditNotFound, 404),
     (errors.EditError, 409),
     (errors.TrustRefused, 409),
     (errors.ToolRefused, 403),
@@ -65,17 +65,18 @@ _STATUS: tuple[tuple[type[errors.SerenaCentralError], int], ...] = (
 
 
 def answering(
-    handler: Handler, *, status: int = 200, query: Collection[str] = ()
+    handler: Handler, *, status: int = 200, query: Collection[Query] | None = ()
 ) -> Callable[[Request], Awaitable[Response]]:
-    """Wraps a handler of /api: encodes what `handler` returns, translates what it raises. `query` names the
-    keys that its query string may have; any other is refused, since a misspelt filter would choose everything.
+    """Wraps a handler of /api: encodes what `handler` returns, translates what it raises. `query` are the keys that its
+    query string may have; None: any.
 
     A handler that streams returns its response itself.
     """
 
     async def endpoint(request: Request) -> Response:
         try:
-            _check_query(request, query)
+            if query is not None:
+                check_query(request, query)
             answer = await handler(request)
             return answer if isinstance(answer, Response) else _json(answer, status)
         except ClientDisconnect:
@@ -119,31 +120,6 @@ async def body_of(request: Request, kind: type[T]) -> T:
         raise errors.InvalidArguments(f"The request body is not valid: {error}.") from error
 
 
-def _check_query(request: Request, known: Collection[str]) -> None:
-    unknown = sorted(request.query_params.keys() - set(known))
-    if unknown:
-        allowed = f"It may have {', '.join(known)}." if known else "It has none here."
-        raise errors.InvalidArguments(f"The query string has no key {quoted(unknown[0])}. {allowed}")
-
-
-MOST_SECONDS = 1e11
-"""A time beyond it is in milliseconds."""
-
-
-def number_in(request: Request, name: str, *, default: int, most: int) -> int:
-    """A whole number from 0 to `most` in the query.
-
-    Raises:
-        InvalidArguments: something else stands there.
-    """
-    text = request.query_params.get(name)
-    if text is None:
-        return default
-    if not (text.isascii() and text.isdigit() and len(text) <= len(str(most)) and int(text) <= most):
-        raise errors.InvalidArguments(f"{name} must be a whole number from 0 to {most}.")
-    return int(text)
-
-
 def _json(value: Any, status: int) -> Response:
     return Response(encoded(value), status, media_type="application/json")
 
@@ -171,17 +147,3 @@ def status_of(error: errors.SerenaCentralError) -> int:
 def _kind(error: errors.SerenaCentralError) -> str:
     """The error's place in the tree, in snake case: `SessionNotFound` → `session_not_found`."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
-
-
-def seconds_in(request: Request, name: str) -> float | None:
-    """A time in the query, in Unix seconds; None if there is none. Raises InvalidArguments."""
-    text = request.query_params.get(name)
-    if text is None:
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 <= value < MOST_SECONDS:
-        raise errors.InvalidArguments(f"{name} must be a time in Unix seconds.")
-    return value

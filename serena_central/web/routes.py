@@ -1,17 +1,26 @@
 """The routes of the web application. Token, Host and Origin have been checked before."""
 
-from starlette.routing import BaseRoute, Route
+from typing import Any
 
-from serena_central.web import schemas
-from serena_central.web.api import Api
-from serena_central.web.calls import Calls
+from starlette.requests import Request
+from starlette.routing import BaseRoute
+
+from serena_central.core.events import Severity
+from serena_central.pool.state import RunState
+from serena_central.projects.coverage import Coverage
+from serena_central.sessions.session import SessionState
+from serena_central.web import answers, schemas
+from serena_central.web.api import Api, CallTool, OpenSession
+from serena_central.web.calls import MOST_CALLS, Calls
 from serena_central.web.gates import Gates
-from serena_central.web.hooks import Hooks
+from serena_central.web.hooks import CloseConversation, Hooks
 from serena_central.web.metrics import Metrics
+from serena_central.web.operation import Operation
 from serena_central.web.pages.table import Dashboard
 from serena_central.web.presence import Presence
-from serena_central.web.responses import Handler, answering
-from serena_central.web.warming import Warming
+from serena_central.web.query import CURSOR, LIMIT, SECONDS, Query, choice, limit_of
+from serena_central.web.responses import Handler
+from serena_central.web.warming import AskWarmUp, Warming
 
 API = "/api/v1"
 """Another version of the API would have a prefix of its own; within one, answers only gain members."""
@@ -31,49 +40,234 @@ def routes(
     gates: Gates,
     dashboard: Dashboard,
 ) -> list[BaseRoute]:
-    return [
-        Route("/health", answering(api.health, query=("nonce",)), methods=["GET"]),
-        Route("/metrics", metrics.answer, methods=["GET"]),
-        _get("/sessions", api.list_sessions, "state", "client", "project", "limit"),
-        _post("/sessions", api.open_session, status=201),
-        _get("/sessions/{session}", api.show_session, "limit"),
-        _delete("/sessions/{session}", api.kill_session, "by"),
-        _post("/sessions/{session}/close", api.close_session),
-        _get("/sessions/{session}/presence", presence.hold),
-        _post("/sessions/{session}/revive", api.revive_session),
-        _post("/sessions/{session}/resume", gates.resume_session, "by"),
-        _get("/halted", gates.list_halted),
-        _get("/tools", api.list_tools, "session"),
-        _post("/tools/{tool}", api.call_tool),
-        _get("/projects", api.list_projects, "open", "limit"),
-        _get("/coverage", hooks.coverage, "path", "name"),
-        _post("/conversations/close", hooks.close_conversation),
-        _post("/warm", warming.warm),
-        _get("/servers", api.list_servers, "state", "server", "root", "limit"),
-        _post("/servers/{server}/restart", api.restart_server),
-        _post("/servers/{server}/stop", api.stop_server),
-        _get("/calls", calls.list_calls, "session", "project", "tool", "failed", "since", "before", "limit"),
-        _get("/calls/{call}", calls.show_call),
-        _get("/edits", api.list_edits, "session", "project", "file", "symbol", "since", "before", "limit"),
-        _post("/sessions/{session}/undo", api.undo_session, "by", "since"),
-        _post("/edits/{edit}/undo", api.undo_edit, "by"),
-        _get("/events", api.list_events, "kind", "session", "project", "severity", "before", "limit"),
-        _get("/schemas", schemas.list_schemas),
-        _get("/schemas/{name}", schemas.show_schema),
-        _get("/stats", api.show_statistics),
-        _post("/dashboard/link", dashboard.invite, status=201),
-        _post("/shutdown", api.shut_down, status=202),
-        *dashboard.routes(),
+    table = operations(
+        api, metrics, presence, hooks=hooks, warming=warming, calls=calls, gates=gates, dashboard=dashboard
+    )
+    return [*(one.route() for one in table), *dashboard.routes()]
+
+
+def operations(
+    api: Api,
+    metrics: Metrics,
+    presence: Presence,
+    *,
+    hooks: Hooks,
+    warming: Warming,
+    calls: Calls,
+    gates: Gates,
+    dashboard: Dashboard,
+) -> list[Operation]:
+    """The route table of the HTTP API."""
+    table = [
+        Operation(
+            method="GET",
+            path="/health",
+            handler=api.health,
+            summary="Whether the server runs",
+            query=(Query("nonce", "64 hexadecimal digits, answered by a proof that the server has the token."),),
+            answer=answers.Health,
+            is_open=True,
+        ),
+        Operation(
+            method="GET",
+            path="/metrics",
+            handler=metrics.answer,
+            summary="Prometheus metrics",
+            answer="text/plain",
+            any_query=True,
+        ),
+        _get(
+            "/sessions",
+            api.list_sessions,
+            "All sessions",
+            answers.SessionList,
+            choice("state", "Sessions in this state.", list(SessionState)),
+            Query("client", "Sessions of clients of this name."),
+            Query("project", "Sessions that work on the project of this name or root."),
+            *LIST,
+        ),
+        _post(
+            "/sessions",
+            api.open_session,
+            "Opens a session for a script",
+            answers.SessionSnapshot,
+            body=OpenSession,
+            status=201,
+        ),
+        _get(
+            "/sessions/{session}",
+            api.show_session,
+            "One session, its log and its tools",
+            answers.SessionDetails,
+            LIMIT,
+        ),
+        Operation(
+            method="DELETE",
+            path=f"{API}/sessions/{{session}}",
+            handler=api.kill_session,
+            summary="Kills a session",
+            answer=answers.SessionSnapshot,
+            query=(BY,),
+        ),
+        _post("/sessions/{session}/close", api.close_session, "Disconnects a session", answers.SessionSnapshot),
+        _get(
+            "/sessions/{session}/presence",
+            presence.hold,
+            "Keeps a session connected while the stream is open",
+            "text/event-stream",
+        ),
+        _post("/sessions/{session}/revive", api.revive_session, "Revives a killed session", answers.SessionSnapshot),
+        _post("/sessions/{session}/resume", gates.resume_session, "Resumes a halted session", answers.Resumed, BY),
+        _get("/halted", gates.list_halted, "Sessions that hooks have halted", answers.HaltedList),
+        _get(
+            "/tools",
+            api.list_tools,
+            "The tools that a session is shown",
+            answers.ToolList,
+            Query("session", "A session's id; without one, the session that all share who name none."),
+        ),
+        _post(
+            "/tools/{tool}",
+            api.call_tool,
+            "Calls a tool",
+            answers.CallAnswer,
+            body=CallTool,
+            outcome=answers.CallAnswer,
+        ),
+        _get(
+            "/projects",
+            api.list_projects,
+            "All known projects",
+            answers.ProjectList,
+            choice("open", "Projects that are open, or are not.", ("true", "false")),
+            *LIST,
+        ),
+        _get(
+            "/coverage",
+            hooks.coverage,
+            "Whether symbol tools can find all that a text search would",
+            Coverage,
+            Query("path", "An absolute path; up to 50.", repeated=True, required=True),
+            Query("name", "A glob of file names that are meant; up to 50.", repeated=True),
+        ),
+        _post(
+            "/conversations/close",
+            hooks.close_conversation,
+            "Disconnects the session of a client's conversation",
+            answers.SessionSnapshot,
+            body=CloseConversation,
+        ),
+        _post(
+            "/warm",
+            warming.warm,
+            "Starts language servers and fills indexes",
+            answers.WarmUpBegun,
+            body=AskWarmUp,
+            outcome=answers.WarmedModules,
+        ),
+        _get(
+            "/servers",
+            api.list_servers,
+            "All runs of language servers",
+            answers.ServerList,
+            choice("state", "Runs in this state.", list(RunState)),
+            Query("server", "Runs of the language server of this name."),
+            Query("root", "Runs for this root."),
+            *LIST,
+        ),
+        _post("/servers/{server}/restart", api.restart_server, "Restarts a language server", answers.Restarted),
+        _post("/servers/{server}/stop", api.stop_server, "Stops a language server", answers.Stopped),
+        _get(
+            "/calls",
+            calls.list_calls,
+            "Recorded calls",
+            answers.CallList,
+            Query("session", "Calls of this session."),
+            Query("project", "Calls on the project of this name."),
+            Query("tool", "Calls of this tool."),
+            choice("failed", "Calls that failed.", ("true", "false")),
+            *BETWEEN,
+            limit_of(MOST_CALLS),
+            CURSOR,
+        ),
+        _get("/calls/{call}", calls.show_call, "A recorded call and its edits", answers.CallDetails),
+        _get(
+            "/edits",
+            api.list_edits,
+            "All edits",
+            answers.EditList,
+            Query("session", "Edits of this session."),
+            Query("project", "Edits in the project of this name or root."),
+            Query("file", "Edits of this file, relative to its root."),
+            Query("symbol", "Edits of the symbol of this name path, or of an end of it."),
+            *BETWEEN,
+            *LIST,
+        ),
+        _post("/sessions/{session}/undo", api.undo_session, "Undoes a session's edits", answers.UndoneEdits, BY, SINCE),
+        _post("/edits/{edit}/undo", api.undo_edit, "Undoes an edit", answers.Undone, BY),
+        _get(
+            "/events",
+            api.list_events,
+            "What happened",
+            answers.EventList,
+            Query("kind", "Events of a kind (session.created) or subject (session)."),
+            Query("session", "Events of this session."),
+            Query("project", "Events of the project of this name."),
+            choice("severity", "Events of this severity.", list(Severity)),
+            *LIST,
+        ),
+        _get("/schemas", schemas.list_schemas, "Schemas of settings files", answers.SchemaList),
+        _get("/schemas/{name}", schemas.show_schema, "A JSON schema of settings files", "application/json"),
+        _get("/stats", api.show_statistics, "Counters of the whole server", answers.Statistics),
+        _post(
+            "/dashboard/link",
+            dashboard.invite,
+            "A link that opens the dashboard in a browser, once",
+            answers.DashboardLink,
+            status=201,
+        ),
+        _post("/shutdown", api.shut_down, "Stops the server", answers.Stopping, status=202),
     ]
 
+    async def show_openapi(_request: Request) -> Any:
+        """This document."""
+        # Late: nothing else in the server needs it.
+        from serena_central.web.openapi import document
 
-def _get(path: str, handler: Handler, *query: str) -> Route:
-    return Route(API + path, answering(handler, query=query), methods=["GET"])
+        return document(table, api.parts.version)
+
+    table.append(_get("/openapi.json", show_openapi, "This document", "application/json"))
+    return table
 
 
-def _post(path: str, handler: Handler, *query: str, status: int = 200) -> Route:
-    return Route(API + path, answering(handler, status=status, query=query), methods=["POST"])
+BY = Query("by", "Who asked for it, for the log.")
+SINCE = Query("since", "Unix seconds.", SECONDS)
+BETWEEN = (SINCE, Query("before", "Unix seconds.", SECONDS))
+LIST = (LIMIT, CURSOR)
 
 
-def _delete(path: str, handler: Handler, *query: str) -> Route:
-    return Route(API + path, answering(handler, query=query), methods=["DELETE"])
+def _get(path: str, handler: Handler, summary: str, answer: Any, *query: Query) -> Operation:
+    return Operation(method="GET", path=API + path, handler=handler, summary=summary, answer=answer, query=query)
+
+
+def _post(
+    path: str,
+    handler: Handler,
+    summary: str,
+    answer: Any,
+    *query: Query,
+    body: Any = None,
+    status: int = 200,
+    outcome: Any = None,
+) -> Operation:
+    return Operation(
+        method="POST",
+        path=API + path,
+        handler=handler,
+        summary=summary,
+        answer=answer,
+        outcome=outcome,
+        query=query,
+        body=body,
+        status=status,
+    )

@@ -18,10 +18,11 @@ from serena_central.store.rows import EditRow
 from serena_central.store.store import Store, event_row
 from serena_central.store.writer import Writer
 from serena_central.tools.catalogue import Tool
+from serena_central.web.answers import EditView, Percentiles, StoreState, ToolUse, ToolView
 from serena_central.web.responses import NotFound
 
 
-def edit_view(row: EditRow) -> dict[str, Any]:
+def edit_view(row: EditRow) -> EditView:
     """One edit; `can_undo` as far as that is known without looking at its files."""
     return {
         "id": row.id,
@@ -39,7 +40,7 @@ def edit_view(row: EditRow) -> dict[str, Any]:
     }
 
 
-def tool_view(tool: Tool) -> dict[str, Any]:
+def tool_view(tool: Tool) -> ToolView:
     return {
         "name": tool.name,
         "title": tool.title,
@@ -55,7 +56,7 @@ def session_details(session: Session, limit: int) -> dict[str, Any]:
     return {"log": [line._asdict() for line in lines], "tools": tool_statistics([session])}
 
 
-def tool_statistics(sessions: Iterable[Session]) -> list[dict[str, Any]]:
+def tool_statistics(sessions: Iterable[Session]) -> list[ToolUse]:
     """Calls, errors and durations (ms, of the newest calls) per tool over these sessions, most called first."""
     calls: dict[str, int] = {}
     errors: dict[str, int] = {}
@@ -71,7 +72,7 @@ def tool_statistics(sessions: Iterable[Session]) -> list[dict[str, Any]]:
     ]
 
 
-def _percentiles(values: list[float]) -> dict[str, float]:
+def _percentiles(values: list[float]) -> Percentiles:
     if len(values) < 2:
         return {"p50_ms": round(sum(values), 3), "p95_ms": round(sum(values), 3)}
     points = statistics.quantiles(values, n=20, method="inclusive")
@@ -103,7 +104,7 @@ def server_id(key: ServerKey) -> str:
     return f"{key.server}-{hashlib.blake2b(where, digest_size=6).hexdigest()}"
 
 
-def store_view(writer: Writer) -> dict[str, Any]:
+def store_view(writer: Writer) -> StoreState:
     """The state of recording: queued rows, lost rows by table, and why nothing can be written at the moment."""
     return {"queued": writer.queued, "dropped": writer.dropped, "problem": writer.problem}
 

@@ -32,6 +32,7 @@ the package.
     │   ├── EditRefused          what it would break, or can't be known completely
     │   ├── JointEditRefused     one of several projects can't be edited, and so none was
     │   ├── UndoRefused          says why an edit cannot be undone
+    │   │   └── EditNotFound
     │   ├── EditNotInTime        others edited the file until the call's time was over: which place in the queue it had
     │   ├── FileChanged          a file changed between the plan of an edit and its writing
     │   ├── WriteFailed          the disk refused; says that nothing changed, or which files did
@@ -85,6 +86,7 @@ from serena_central.core.errors.call_errors import (
 from serena_central.core.errors.edit_errors import (
     EditConflict,
     EditError,
+    EditNotFound,
     EditNotInTime,
     EditRefused,
     FileChanged,
@@ -145,6 +147,7 @@ __all__ = [
     "DeadlineExceeded",
     "EditConflict",
     "EditError",
+    "EditNotFound",
     "EditNotInTime",
     "EditRefused",
     "FileChanged",

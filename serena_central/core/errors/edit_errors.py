@@ -55,6 +55,13 @@ class UndoRefused(EditError):
         self.edit = edit
 
 
+class EditNotFound(UndoRefused):
+    """No edit has this id."""
+
+    def __init__(self, edit: str) -> None:
+        super().__init__(edit, "there is no edit with this id; `serena-central history` lists all edits")
+
+
 class EditNotInTime(EditError):
     """Others edited a file until the time of this edit was over; `ahead` counts those that were still before it."""
 

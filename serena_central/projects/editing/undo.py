@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from serena_central.core.errors import PathError, PathNotFound, SerenaCentralError, UndoRefused
+from serena_central.core.errors import EditNotFound, PathError, PathNotFound, SerenaCentralError, UndoRefused
 from serena_central.core.ids import new_call_id
 from serena_central.editing.change import Author, FileChange
 from serena_central.editing.patch import FilePatch, Hunk, MovedOn, taken_back
@@ -36,12 +36,13 @@ async def undo(edit_id: str, history: EditHistory, projects: ProjectRegistry, *,
     """Undoes an edit in all projects that it changed. `by` names who asked for it.
 
     Raises:
-        UndoRefused: there is no such edit, it can no longer be undone, or its lines have changed since.
+        EditNotFound: there is no such edit.
+        UndoRefused: it can no longer be undone, or its lines have changed since.
         UnknownProject, EditError, PathError: its files can't be changed.
     """
     rows = await history.parts(edit_id)
     if all(row.id != edit_id for row in rows):
-        raise UndoRefused(edit_id, "there is no edit with this id; `serena-central history` lists all edits")
+        raise EditNotFound(edit_id)
     symbol = next((row.symbol for row in rows if row.id == edit_id), "")
     author = Author(session=by, client="serena-central undo", tool="undo", call=new_call_id(), symbol=symbol)
     works = {Path(row.project_root): partial(_undo, row, history, projects, author) for row in rows}

@@ -4,7 +4,8 @@ import pytest
 from starlette.requests import Request
 
 from serena_central.core import errors
-from serena_central.web.responses import answering, body_of, number_in
+from serena_central.web.query import DEFAULT_ROWS, LIMIT, MOST_ROWS, check_query, limit_in
+from serena_central.web.responses import answering, body_of
 
 pytestmark = pytest.mark.anyio
 
@@ -58,8 +59,10 @@ async def test_a_body_of_another_shape_is_refused(body: bytes) -> None:
 
 
 def test_numbers_in_the_query_are_bounded() -> None:
-    assert number_in(request(), "limit", default=5, most=10) == 5
-    assert number_in(request(query="limit=10"), "limit", default=5, most=10) == 10
-    for text in ("11", "-1", "", "1.5", "x"):
+    assert limit_in(request()) == DEFAULT_ROWS
+    for text in ("0", "10", str(MOST_ROWS)):
+        check_query(request(query=f"limit={text}"), [LIMIT])
+        assert limit_in(request(query=f"limit={text}")) == int(text)
+    for text in (str(MOST_ROWS + 1), "-1", "", "1.5", "x"):
         with pytest.raises(errors.InvalidArguments, match="limit"):
-            number_in(request(query=f"limit={text}"), "limit", default=5, most=10)
+            check_query(request(query=f"limit={text}"), [LIMIT])
