@@ -70,7 +70,7 @@ class LogEntry(TypedDict):
     at: float
     level: str
     text: str
-    call: str | None
+    call: str
 
 
 class SessionDetails(SessionSnapshot, frozen=True, kw_only=True):
