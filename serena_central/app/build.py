@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from functools import partial
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -73,6 +73,7 @@ from serena_central.tools.gating import Gating
 from serena_central.tools.idempotency import Idempotency, called_once
 from serena_central.tools.offer import Offer
 from serena_central.tools.services import Services
+from serena_central.tools.upstream_offer import UpstreamOffer
 from serena_central.transcripts.recorded_call import RecordedCall
 from serena_central.web.api import Api
 from serena_central.web.calls import Calls
@@ -88,6 +89,9 @@ from serena_central.web.routes import OPEN_PATHS, routes
 from serena_central.web.tally import Tally
 from serena_central.web.warming import Warming
 from serena_central.web.web_services import WebServices
+
+if TYPE_CHECKING:
+    from serena_central.hub.hub import Hub
 
 MCP_PATH = "/mcp"
 
@@ -225,6 +229,8 @@ def _services(runs: list[Run], base: _Base, built: _Projects, catalogue: Catalog
     analysis_runs = AnalysisRuns(projects, repos, collections, validation, bus, rules=claude.path_rules)
     gating = Gating(built.root_settings.trust, bus, base.places.halted_file)
     runs += [analysis_runs.run, gating.run]
+    upstreams = _upstreams(base, built, catalogue)
+    runs.append(upstreams.run)
     return Services(
         version=metadata.version("serena-central"),
         started_at=time.time(),
@@ -247,7 +253,37 @@ def _services(runs: list[Run], base: _Base, built: _Projects, catalogue: Catalog
         catalogue=catalogue,
         gating=gating,
         offer=Offer(settings, catalogue, _profiles(bus), projects, repos, claude),
+        upstreams=upstreams,
     )
+
+
+def _upstreams(base: _Base, built: _Projects, catalogue: Catalogue) -> UpstreamOffer:
+    """What sessions are offered of other MCP servers. The hub itself is made when the first one is configured."""
+    settings, claude, trust = base.settings, built.root_settings.claude, built.root_settings.trust
+
+    def hub() -> "Hub":
+        from serena_central.claude_config.effective import Effective
+        from serena_central.hub.hub import Configuration, Hub
+
+        def configured(root: Path) -> Configuration | None:
+            if not claude.has_servers(root):
+                return None
+            trusted = trust.is_trusted(root)
+            found = claude.of(root) or Effective(root, claude.locations, ())
+            return Configuration(claude.servers(root, trusted=trusted), found, trusted)
+
+        return Hub(
+            configured=configured,
+            bus=base.bus,
+            places=base.places,
+            policy=settings.hub,
+            version=metadata.version("serena-central"),
+            port=settings.central_server_port,
+            own_urls=own_origins(settings),
+            client_logs=claude.locations.user_folder / "mcp-logs",
+        )
+
+    return UpstreamOffer(claude, trust, settings, hub, frozenset(catalogue.names()))
 
 
 def _warming_on_start(runs: list[Run], services: Services) -> None:
@@ -300,6 +336,7 @@ def _mcp(
     transports = HandshakeTransports(adapter.server, sessions=sessions, openings=recorder)
     endpoint = McpEndpoint(adapter.server, transports, adapter.subscriptions)
     runs += [recorder.run, sessions.run, endpoint.run, partial(adapter.news.run, services.bus)]
+    runs.append(partial(adapter.upstream_news.run, services.bus))
     return endpoint
 
 

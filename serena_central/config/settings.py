@@ -224,6 +224,94 @@ class ModelPrice(msgspec.Struct, kw_only=True, frozen=True):
     cache_read: Dollars | None = None
 
 
+class HubPolicy(msgspec.Struct, kw_only=True, frozen=True):
+    """The hub: MCP servers of the configuration, started once for all sessions."""
+
+    enabled: Annotated[
+        Literal["auto", "all", "off"],
+        Meta(
+            description="Which configured MCP servers agents reach through this server: all of them, none, or "
+            "auto: all but those that the calling client starts itself, because it reads the same file."
+        ),
+    ] = "auto"
+    listing: Annotated[
+        Literal["auto", "all", "search"],
+        Meta(
+            description="How tools of MCP servers are listed: all of them, by search_tools and call_upstream_tool "
+            "alone, or auto: by search where all would exceed 20 KB."
+        ),
+    ] = "auto"
+    sharing: Annotated[
+        dict[str, Literal["shared", "project", "session"]],
+        Meta(
+            description="Per MCP server: one process for all sessions, one per project, or one per session. Unset: as "
+            "its entry says, else one for all, but for servers known to keep state."
+        ),
+    ] = {}
+    start_timeout_s: Annotated[
+        float,
+        Meta(
+            ge=0.1,
+            le=3600,
+            description="Seconds after which the start of an MCP server has failed. MCP_TIMEOUT (in milliseconds) "
+            "overrides it.",
+        ),
+    ] = 30
+    call_timeout_s: Annotated[
+        float,
+        Meta(
+            ge=0.1,
+            le=86400,
+            description="Timeout of a call to an MCP server, in seconds. Its entry's timeout and MCP_TOOL_TIMEOUT (in "
+            "milliseconds) override it, tool_timeouts_s those.",
+        ),
+    ] = 300
+    idle_stop_s: Annotated[
+        float, Meta(ge=1, description="An MCP server that was not called for this many seconds is stopped.")
+    ] = 900
+    health_interval_s: Annotated[
+        float, Meta(ge=0.05, le=86400, description="Interval at which idle MCP servers are pinged, in seconds.")
+    ] = 60
+    health_timeout_s: Annotated[
+        float,
+        Meta(
+            ge=0.05,
+            le=600,
+            description="An MCP server that does not answer a ping within this many seconds is restarted.",
+        ),
+    ] = 10
+    restarts: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=100,
+            description="How many times in a row a crashed MCP server is started again before it counts as failed.",
+        ),
+    ] = 3
+    restart_delay_s: Annotated[
+        float, Meta(ge=0.01, le=600, description="Delay before the first restart, in seconds. It doubles each time.")
+    ] = 0.5
+    stable_s: Annotated[
+        float, Meta(ge=1, description="After this many seconds without a crash earlier ones no longer count.")
+    ] = 300
+    learn_wait_s: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=60,
+            description="How long the first listing waits for MCP servers whose tools are not known yet, in seconds.",
+        ),
+    ] = 3
+    memory_limit_mb: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Address space of each process of an MCP server, in MB; 0: no limit. Node.js reserves much "
+            "more than it uses.",
+        ),
+    ] = 0
+
+
 class ModuleSettings(msgspec.Struct, kw_only=True, frozen=True):
     """A module of a super-repo. `path` is relative to the super-repo's root."""
 
@@ -404,6 +492,7 @@ class ServerSettings(SharedSettings, kw_only=True, frozen=True):
     pool: Annotated[PoolPolicy, Meta(description="Language servers.")] = PoolPolicy()
     sessions: Annotated[SessionPolicy, Meta(description="Sessions.")] = SessionPolicy()
     retention: Annotated[RetentionPolicy, Meta(description="Retention of the database.")] = RetentionPolicy()
+    hub: Annotated[HubPolicy, Meta(description="MCP servers of the configuration.")] = HubPolicy()
 
 
 class ProjectSettings(SharedSettings, kw_only=True, frozen=True):

@@ -235,6 +235,30 @@ class DescriptorsExhausted(ServerEvent, frozen=True, kw_only=True):
     kind: ClassVar[str] = "server.descriptors"
 
 
+class UpstreamEvent(Event, frozen=True, kw_only=True):
+    """About an MCP server of the hub. `server` is its name in the configuration, `project` the root whose own it is."""
+
+    key: str
+    """A digest of what starts it."""
+
+
+class UpstreamMoved(UpstreamEvent, frozen=True, kw_only=True):
+    """It came into another state; values of `hub.upstream.UpstreamState`."""
+
+    kind: ClassVar[str] = "upstream.moved"
+    source: str = msgspec.field(name="from")
+    to: str
+    reason: str = ""
+    pid: int | None = None
+
+
+class UpstreamListed(UpstreamEvent, frozen=True, kw_only=True):
+    """Its tools, resources or prompts are other ones than before."""
+
+    kind: ClassVar[str] = "upstream.listed"
+    tools: int
+
+
 class StoreEvent(Event, frozen=True, kw_only=True):
     """About the database."""
 

@@ -114,6 +114,16 @@ class Places:
         return self.home / "cache"
 
     @property
+    def upstreams(self) -> Path:
+        """What MCP servers of the hub offer, one file per key."""
+        return self.home / "upstreams"
+
+    @property
+    def wire_logs(self) -> Path:
+        """What is sent to MCP servers of the hub and received from them, one file per name."""
+        return self.logs / "mcp"
+
+    @property
     def servers(self) -> Path:
         """Installed language servers: `servers/<name>/<version>/`."""
         return self.home / "servers"

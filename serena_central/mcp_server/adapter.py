@@ -4,7 +4,7 @@ It adds nothing to what tools answer. Transports, tokens and HTTP are not its bu
 """
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, cast
@@ -44,11 +44,13 @@ from serena_central.mcp_server.roots import asking_for_roots, folder_in_answers,
 from serena_central.mcp_server.sender import ClientInfo, identity_of, request_of, sender_of
 from serena_central.mcp_server.subscriptions import Subscriptions
 from serena_central.mcp_server.trust_questions import AFTER, TrustQuestions
+from serena_central.mcp_server.upstream_news import UpstreamNews
 from serena_central.sessions.manager import SessionManager
 from serena_central.sessions.session import Session
 from serena_central.tools.arguments import shown
 from serena_central.tools.call import ToolCaller
 from serena_central.tools.catalogue import Tool
+from serena_central.tools.upstream_tool import UpstreamTool
 
 SERVER_NAME = "serena-central"
 
@@ -98,10 +100,11 @@ class Adapter:
         self._questions = questions
         self.subscriptions = Subscriptions()
         self.news = ResourceNews(sessions, self.subscriptions)
+        self.upstream_news = UpstreamNews(sessions, self.subscriptions)
         self._levels: WeakKeyDictionary[Session, types.LoggingLevel] = WeakKeyDictionary()
         """Of log messages that clients of the handshake era have asked for."""
-        self._switched_off: WeakKeyDictionary[Session, frozenset[str]] = WeakKeyDictionary()
-        """Tools that permission rules kept out of what a session was shown last."""
+        self._shown: WeakKeyDictionary[Session, Hashable] = WeakKeyDictionary()
+        """What decided about the tools that a session was shown last: permission rules, and its upstreams."""
         self._in_headers: dict[str, Mapping[str, Any] | None] = {}
         """Schemas of tools by name; None for those without a parameter that travels in a header."""
         self._listings: dict[tuple[bool | str, ...], list[dict[str, Any]]] = {}
@@ -246,11 +249,14 @@ class Adapter:
 
     async def _follow_rules(self, session: Session, context: Context) -> None:
         """Tells a client that its list is another one, if permission rules switch other tools off than when it was
-        listed. Seen at its next call: who does not call needs no list."""
-        now = self._caller.switched_off(session)
-        if self._switched_off.setdefault(session, now) != now:
-            self._switched_off[session] = now
+        listed, or its upstreams are others. Seen at its next call: who does not call needs no list."""
+        now = self._deciding(session)
+        if self._shown.setdefault(session, now) != now:
+            self._shown[session] = now
             await self._tools_changed(session, context)
+
+    def _deciding(self, session: Session) -> Hashable:
+        return self._caller.switched_off(session), self._caller.upstreams_version(session)
 
     def _schema_with_headers(self, name: str) -> Mapping[str, Any] | None:
         """The schema of a tool that has parameters which travel in headers, too."""
@@ -264,12 +270,15 @@ class Adapter:
     async def _list_tools(self, context: Context, _params: types.PaginatedRequestParams) -> HandlerResult:
         session = self._identify(context)
         tools, plain = self._caller.tools_for(session), self._caller.wants_plain_schemas(session)
-        self._switched_off[session] = self._caller.switched_off(session)
+        upstreams = await self._caller.upstreams_tools_for(session)
+        self._shown[session] = self._deciding(session)
+        if upstreams and session.era == "handshake":
+            self.upstream_news.met(session, context.session)
         shown = (plain, *(tool.name for tool in tools))
         listing = self._listings.get(shown)
         if listing is None:
             listing = self._listings[shown] = [_listed(tool, plain=plain) for tool in tools]
-        return wire({"tools": listing})
+        return wire({"tools": [*listing, *(_listed(tool, plain=plain) for tool in upstreams)]})
 
     async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> HandlerResult:
         sender = sender_of(context.request)
@@ -336,6 +345,8 @@ def _client(context: Context) -> ClientInfo:
 
 
 def _listed(tool: Tool, *, plain: bool) -> dict[str, Any]:
+    if isinstance(tool, UpstreamTool):
+        return dict(tool.wire)
     return {
         "name": tool.name,
         "title": tool.title,

@@ -23,8 +23,14 @@ MODES_HEADER = b"x-serena-modes"
 PARENT_HEADER = b"x-serena-parent"
 """The process id of the client behind a proxy."""
 
+HOPS_HEADER = b"x-serena-hops"
+"""How many hubs of MCP servers a request has passed."""
+
 _OURS = frozenset(
-    (SESSION_HEADER, CONVERSATION_HEADER, FOLDER_HEADER, CONTEXT_HEADER, CALL_HEADER, MODES_HEADER, PARENT_HEADER)
+    (
+        *(SESSION_HEADER, CONVERSATION_HEADER, FOLDER_HEADER, CONTEXT_HEADER, CALL_HEADER, MODES_HEADER, PARENT_HEADER),
+        HOPS_HEADER,
+    )
 )
 
 _MOST_NAMES = 20
@@ -49,6 +55,7 @@ def sender_in(scope: Scope) -> Sender:
         context=said.get(CONTEXT_HEADER),
         modes=_names_in(said.get(MODES_HEADER, "")),
         client_pid=_pid_in(said.get(PARENT_HEADER, "")),
+        through_hub=said.get(HOPS_HEADER, "0") != "0",
         call_id=said.get(CALL_HEADER),
         trace=trace,
     )

@@ -23,6 +23,8 @@ _STARTS = frozenset('["-0123456789tfn')
 
 def call_result(answer: Answer, tool: Tool | None) -> dict[str, Any]:
     """The result in wire form. `structuredContent` fits the tool's `output_schema`."""
+    if answer.passed is not None:
+        return _passed_on(answer.passed, answer)
     texts: list[Mapping[str, Any]] = [{"type": "text", "text": block} for block in answer.blocks]
     result: dict[str, Any] = {
         "content": texts if answer.content is None else [*answer.content.blocks, *texts[1:]],
@@ -37,6 +39,13 @@ def call_result(answer: Answer, tool: Tool | None) -> dict[str, Any]:
     elif (tool is not None and tool.answers is not None) or _passes_for_data(answer.blocks[0]):
         result["structuredContent"] = _structured(answer.blocks[0], answer.notes)
     return wire(result)
+
+
+def _passed_on(result: dict[str, Any], answer: Answer) -> dict[str, Any]:
+    """An upstream's result as it came; notes of ours follow its content."""
+    content: list[Any] = list(result.get("content") or ())
+    notes = answer.blocks[len(content) or 1 :]
+    return wire({**result, "content": [*content, *({"type": "text", "text": note} for note in notes)]})
 
 
 def _structured(result: Any, notes: list[str]) -> dict[str, Any]:

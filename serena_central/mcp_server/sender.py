@@ -47,6 +47,7 @@ class Sender(msgspec.Struct, frozen=True, kw_only=True):
     context: str | None = None
     modes: tuple[str, ...] = ()
     client_pid: int | None = None
+    through_hub: bool = False
     call_id: str | None = None
     """A call's own id, the same when a proxy sends it again after a broken connection."""
     trace: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
@@ -89,6 +90,7 @@ def identity_of(
         context=sender.context,
         modes=sender.modes,
         client_pid=sender.client_pid,
+        through_hub=sender.through_hub,
     )
 
 

@@ -18,6 +18,8 @@ class Options(NamedTuple):
     context: str | None = None
     modes: tuple[str, ...] = ()
     conversation: str | None = None
+    hops: str = ""
+    """How many hubs of MCP servers lie between this process and the client."""
 
 
 def identity_of(options: Options) -> dict[str, bytes]:
@@ -27,6 +29,7 @@ def identity_of(options: Options) -> dict[str, bytes]:
         "x-serena-conversation": _value(options.conversation),
         "x-serena-project": _value(options.folder),
         "x-serena-context": _value(options.context),
+        "x-serena-hops": _value(options.hops),
         "x-serena-modes": _value(",".join(options.modes)),
     }
     return {name: value for name, value in said.items() if value}

@@ -145,6 +145,7 @@ def options_of(asked: argparse.Namespace) -> Options:
         context=asked.context,
         modes=tuple(asked.mode),
         conversation=os.environ.get("CLAUDE_CODE_SESSION_ID"),
+        hops=os.environ.get("SERENA_CENTRAL_HOPS", ""),
     )
 
 

@@ -46,6 +46,8 @@ class ClientIdentity(msgspec.Struct, frozen=True, kw_only=True):
     context: str | None = None
     modes: tuple[str, ...] = ()
     """Modes that a new session begins with; an older one keeps its own."""
+    through_hub: bool = False
+    """The client is a hub of MCP servers, perhaps this very server's: it is offered no other servers' tools."""
     client_pid: int | None = None
     """The process behind the proxy, as the proxy says."""
 

@@ -110,6 +110,7 @@ class Session:
         self.attached_root: str | None = None
         """The root in which this session's interest is registered; only the manager changes it."""
         self.client_pid = identity.client_pid
+        self.through_hub = identity.through_hub
         self.modes: tuple[str, ...] = identity.modes
         self.opening: bytes | None = None
         """The `initialize` request of a handshake client, by which it can resume after a restart."""
@@ -196,6 +197,7 @@ class Session:
             self.working_folder = identity.working_folder
         if identity.context:
             self.context = identity.context
+        self.through_hub = self.through_hub or identity.through_hub
         if identity.client_pid:
             self.client_pid = identity.client_pid
 

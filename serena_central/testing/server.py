@@ -125,6 +125,12 @@ class _ScriptedTools(ToolCaller):
     def tools_for(self, session: Session) -> list[Tool]:
         return list(CATALOGUE)
 
+    async def upstreams_tools_for(self, session: Session) -> list[Tool]:
+        return []
+
+    def upstreams_version(self, session: Session) -> None:
+        return None
+
     def switched_off(self, session: Session) -> frozenset[str]:
         return frozenset()
 

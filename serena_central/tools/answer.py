@@ -16,6 +16,12 @@ MAX_CHARS = 5_000_000
 CHARACTERS_PER_TOKEN = 4
 
 
+class PassedOn(NamedTuple):
+    """The result of an upstream's tool, as it came on the wire (MCP's CallToolResult)."""
+
+    result: Mapping[str, Any]
+
+
 class Answer(msgspec.Struct, frozen=True):
     """The result of a call: the answer, then, if there are notes, one block with a line per note."""
 
@@ -25,6 +31,10 @@ class Answer(msgspec.Struct, frozen=True):
     """The JSON at the end of the first block, behind the sentences that say what it leaves out; None for a text."""
     content: "Content | None" = None
     """What is sent in place of the first block, which describes it."""
+    passed: dict[str, Any] | None = None
+    """An upstream's result, to be sent as it is; `blocks` are its text, for those who show no other content."""
+    failed: bool = False
+    """The upstream's tool says that it failed."""
 
     @property
     def notes(self) -> list[str]:

@@ -7,15 +7,22 @@ person), and each is counted, published and timed. Unknown tool names do not cou
 
 import difflib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import partial
 from typing import Any
 
 import anyio
 import msgspec
+from msgspec.structs import replace
 
 from serena_central.core import tracing
-from serena_central.core.errors import CallCancelled, ClientInputRequired, DeadlineExceeded, UnknownTool
+from serena_central.core.errors import (
+    CallCancelled,
+    ClientInputRequired,
+    DeadlineExceeded,
+    UnknownTool,
+    UpstreamCallFailed,
+)
 from serena_central.core.event_kinds import CallFinished
 from serena_central.core.events import Severity
 from serena_central.core.ids import new_call_id
@@ -25,7 +32,7 @@ from serena_central.pool.holders import leasing_for
 from serena_central.projects.scope import Ask, Scope, resolve_scope
 from serena_central.sessions.session import ActiveProject, RunningCall, Session
 from serena_central.store.rows import Row, ToolCallRow
-from serena_central.tools.answer import MAX_CHARS, Answer, Content, holds_nothing
+from serena_central.tools.answer import MAX_CHARS, Answer, Content, PassedOn, holds_nothing
 from serena_central.tools.answer_limits import fit
 from serena_central.tools.call_details import detail_row, main_argument, message_of
 from serena_central.tools.catalogue import PATH_PARAMETERS, Tool
@@ -34,6 +41,7 @@ from serena_central.tools.grouped_call import check_cursor, on_projects
 from serena_central.tools.heartbeat import with_heartbeat
 from serena_central.tools.idempotency import Idempotency, idempotency_key
 from serena_central.tools.listing import Listing, page
+from serena_central.tools.passed_on import passed_answer
 from serena_central.tools.project_call import check_refusal, on_no_project, on_project, timeout_of, until
 from serena_central.transcripts.recorded_call import RecordedCall
 
@@ -49,6 +57,9 @@ HELPED = 3
 HELP_S = 2.0
 """… and the time for these suggestions, in seconds."""
 
+
+SEPARATOR = "__"
+"""In names of upstreams' tools alone."""
 
 CALL, SESSION, PROJECTS = "serena.call", "serena.session", "serena.projects"
 """Attributes of a call's span: the ids that events and the log know it by."""
@@ -76,6 +87,19 @@ class ToolCaller:
         """The tools that are listed for a session, in the catalogue's order."""
         return self._services.offer.listed(session)
 
+    async def upstreams_tools_for(self, session: Session) -> list[Tool]:
+        """The tools of upstreams that are listed for a session, and ours that go with them. Waits a while for upstreams
+        that were never asked."""
+        upstreams, offer = self._services.upstreams, self._services.offer
+        if not upstreams.are_configured(session):
+            return []
+        tools, searched = await upstreams.listed(session)
+        return [*offer.for_upstreams(session, searched=searched), *offer.allowed(session, tools)]
+
+    def upstreams_version(self, session: Session) -> Hashable:
+        """What differs when that list may. Some microseconds."""
+        return self._services.upstreams.version(session)
+
     def switched_off(self, session: Session) -> frozenset[str]:
         """Tools that permission rules keep out of that list. Some microseconds."""
         return self._services.offer.switched_off(session)
@@ -89,9 +113,10 @@ class ToolCaller:
         return self._catalogue.get(name)
 
     def only_reads(self, name: str) -> bool:
-        """Whether a call of this tool changes nothing; true for a name that is no tool's."""
+        """Whether a call of this tool changes nothing; true for a name that is no tool's. Of upstreams' tools it is not
+        known here."""
         tool = self.tool(name)
-        return tool is None or tool.read_only
+        return SEPARATOR not in name if tool is None else tool.read_only
 
     async def call(
         self,
@@ -110,7 +135,7 @@ class ToolCaller:
         Raises:
             SerenaCentralError: anything the caller should know; its text says what to do next.
         """
-        tool = self._find(name)
+        tool = self._catalogue.get(name) or await self._services.upstreams.find(session, name) or self._find(name)
         call = ToolCall(
             new_call_id(),
             tool.name,
@@ -180,6 +205,8 @@ class ToolCaller:
         finally:
             del session.running[call.id]
             call.edits = self._services.history.answered(call.id, answer.blocks if answer else None)
+            if answer is not None and answer.failed:
+                failure = UpstreamCallFailed(tool.name, answer.blocks[0] if answer.blocks else "")  # for the records
             duration_ms = (time.perf_counter() - started) * 1000
             self._record(call, tool, scope_name, duration_ms, failure)
             if self._transcript is not None:
@@ -252,6 +279,8 @@ class ToolCaller:
             result = await on_no_project(tool, call, parsed, timeout_of(tool, settings))
             if isinstance(result, Content):
                 return _of_content(call, result)
+            if isinstance(result, PassedOn):
+                return self._passed(call, result, limit)
             results = {"": result}
         for text in self._services.gating.news(call.session):
             call.note(text)
@@ -262,6 +291,14 @@ class ToolCaller:
             await _help_if_empty(call, tool)
             notes = "\n".join(call.notes)
         answer = Answer([fitted.text, notes] if notes else [fitted.text], fitted.shortened, fitted.data)
+        call.answer_chars = sum(map(len, answer.blocks))
+        return answer
+
+    def _passed(self, call: ToolCall, result: PassedOn, limit: int) -> Answer:
+        """An upstream's answer, with our notes on it."""
+        answer = passed_answer(result, self._services.kept_results, call.session.id, limit)
+        if call.notes:
+            answer = replace(answer, blocks=[*answer.blocks, "\n".join(call.notes)])
         call.answer_chars = sum(map(len, answer.blocks))
         return answer
 

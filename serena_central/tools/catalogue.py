@@ -22,8 +22,9 @@ from serena_central.core.errors import InvalidArguments
 from serena_central.projects.scope import About
 from serena_central.tools.arguments import problems_of, unknown
 
-Shown = Literal["always", "optional", "super-repo"]
-"""`super-repo`: in sessions that work in one."""
+Shown = Literal["always", "optional", "super-repo", "upstreams", "search"]
+"""`super-repo`: in sessions that work in one; `upstreams`: in those that have any; `search`: in place of their
+tools."""
 
 # What all tools take is described once, by list_projects.
 ProjectArgument = str | list[str] | None
@@ -137,6 +138,11 @@ class Tool:
         the alternatives: names are accepted wherever numbers are."""
         properties: dict[str, dict[str, Any]] = self.schema["properties"]
         return {**self.schema, "properties": {name: _plainest(part) for name, part in properties.items()}}
+
+    @property
+    def may_write(self) -> bool:
+        """Whether a session that may only read must not call it."""
+        return self.edits
 
     def refusal(self, settings: SharedSettings) -> str | None:
         """Why the settings, of the server or of one project, forbid this tool; None if they don't."""

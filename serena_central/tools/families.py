@@ -12,6 +12,7 @@ from serena_central.tools import (
     references,
     shell,
     symbols,
+    upstreams,
     validation,
     workflow,
 )
@@ -35,6 +36,7 @@ FAMILIES = (
     symbol_edits,
     refactorings,
     text_edits,
+    upstreams,
 )
 
 CATALOGUE = Catalogue(tool for family in FAMILIES for tool in tools_in(family))

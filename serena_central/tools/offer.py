@@ -4,7 +4,9 @@ Settings and modes forbid tools; a context only shortens its client's list. An o
 called without being listed, because old prompts know it; one that changes something has to be included first.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TypeVar
 
 from serena_central.config.profiles import Context, Mode, Profiles
 from serena_central.config.settings import ServerSettings, SharedSettings
@@ -15,7 +17,10 @@ from serena_central.projects.superrepo.configuration import SuperRepo
 from serena_central.projects.superrepo.lookup import SuperRepos
 from serena_central.sessions.session import Session
 from serena_central.tools.catalogue import Catalogue, Tool
-from serena_central.tools.tool_effects import rules_root, switched_off
+from serena_central.tools.tool_effects import decision_on, rules_root, switched_off
+from serena_central.tools.upstream_tool import is_excluded
+
+AnyTool = TypeVar("AnyTool", bound=Tool)
 
 MOST_KEPT = 1000
 """Roots."""
@@ -57,19 +62,33 @@ class Offer:
 
     def listed(self, session: Session) -> list[Tool]:
         """The tools that a session is shown, in the catalogue's order."""
-        project, context = self._project_settings(session), self.context(session)
         included = self._included(session)
         switched_off = self.switched_off(session)
         kinds = ("always", "super-repo") if self.super_repo(session) else ("always",)
+        chosen = [tool for tool in self._catalogue if tool.shown in kinds or tool.name in included]
+        return [tool for tool in self._shown(session, chosen) if tool.name not in switched_off]
+
+    def allowed(self, session: Session, tools: Iterable[AnyTool]) -> list[AnyTool]:
+        """Those of some tools that a session is shown and may call; for those of upstreams, and what belongs to
+        them."""
+        found = self._claude.of(rules_root(session))
+        shown = self._shown(session, tools)
+        return [tool for tool in shown if found is None or decision_on(found, tool) is None]
+
+    def for_upstreams(self, session: Session, *, searched: bool) -> list[Tool]:
+        """Our tools that a session with upstreams is shown beside theirs, or with `searched` in their place."""
+        kinds = ("upstreams", "search") if searched else ("upstreams",)
+        return self.allowed(session, [tool for tool in self._catalogue if tool.shown in kinds])
+
+    def _shown(self, session: Session, tools: Iterable[AnyTool]) -> list[AnyTool]:
+        project, context = self._project_settings(session), self.context(session)
         return [
             tool
-            for tool in self._catalogue
-            if (tool.shown in kinds or tool.name in included)
-            and tool.name not in context.excluded_tools
+            for tool in tools
+            if not is_excluded(tool, context.excluded_tools)
             and not (tool.own_session and session.shared)
             and tool.refusal(project) is None
             and self.refusal(tool, session) is None
-            and tool.name not in switched_off
         ]
 
     def switched_off(self, session: Session) -> frozenset[str]:
@@ -94,7 +113,7 @@ class Offer:
                 "~/.serena/serena_config.yml."
             )
         for mode in self.modes(session):
-            if tool.name in mode.excluded_tools or (mode.read_only and tool.edits):
+            if is_excluded(tool, mode.excluded_tools) or (mode.read_only and tool.may_write):
                 return (
                     f"{tool.name} is not available in the mode {mode.name!r}. switch_modes changes this session's "
                     "modes."

@@ -12,7 +12,7 @@ from serena_central.core.words import counted
 from serena_central.projects.project import Project
 from serena_central.tools.catalogue import Tool
 from serena_central.tools.context import ToolCall
-from serena_central.tools.tool_effects import stands_for
+from serena_central.tools.tool_effects import decision_on
 
 if TYPE_CHECKING:
     from serena_central.claude_config.effective import Effective
@@ -23,7 +23,7 @@ def checked_settings(call: ToolCall, tool: Tool, root: Path) -> "Effective | Non
     found = call.services.claude.of(root)
     if found is None or not found.permissions.rules:
         return found
-    decision = found.permissions.tool(tool.name, *stands_for(tool))
+    decision = decision_on(found, tool)
     if decision is not None:
         from serena_central.claude_config.permissions import refusal_text
 

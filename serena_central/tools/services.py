@@ -27,6 +27,8 @@ from serena_central.tools.catalogue import Catalogue
 from serena_central.tools.gating import Gating
 from serena_central.tools.kept_answers import KeptAnswers
 from serena_central.tools.offer import Offer
+from serena_central.tools.passed_on import KeptResults
+from serena_central.tools.upstream_offer import UpstreamOffer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +56,10 @@ class Services:
     catalogue: Catalogue
     offer: Offer
     gating: Gating
+    upstreams: UpstreamOffer
     baselines: Baselines = field(default_factory=Baselines)
     answers: KeptAnswers = field(default_factory=KeptAnswers)
+    kept_results: KeptResults = field(default_factory=KeptResults)
 
     @property
     def settings(self) -> ServerSettings:

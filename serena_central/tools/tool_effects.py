@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from serena_central.sessions.session import Session
 from serena_central.tools.catalogue import Tool
+from serena_central.tools.upstream_tool import UpstreamTool
 
 if TYPE_CHECKING:
     from serena_central.claude_config.effective import Effective
+    from serena_central.claude_config.permissions import Decision
     from serena_central.claude_config.rules import Effect
 
 SHELL = "execute_shell_command"
@@ -41,10 +43,19 @@ def stands_for(tool: Tool) -> "tuple[Effect, tuple[str, ...]]":
 
 def switched_off(found: "Effective", tools: Iterable[Tool]) -> frozenset[str]:
     """Tools that some rule refuses whatever they are called with."""
-    refused = found.permissions.tool
     if not any(one.verdict != "allow" and one.rule.argument is None for one in found.permissions.rules):
         return frozenset()
-    return frozenset(tool.name for tool in tools if refused(tool.name, *stands_for(tool)) is not None)
+    return frozenset(tool.name for tool in tools if decision_on(found, tool) is not None)
+
+
+def decision_on(found: "Effective", tool: Tool) -> "Decision | None":
+    """The rule that refuses a tool altogether, if one does. For an upstream's, a rule may name it as it is called here,
+    or as a client would name it that starts the upstream itself."""
+    if isinstance(tool, UpstreamTool):
+        decision = found.permissions.upstream(tool.server, tool.own_name)
+        if decision is not None:
+            return decision
+    return found.permissions.tool(tool.name, *stands_for(tool))
 
 
 def rules_root(session: Session) -> Path:

@@ -36,7 +36,7 @@ def wrong(part: dict[str, Any]) -> tuple[Any, str]:
     enum = next((one["enum"] for one in choices if "enum" in one), None)
     if enum:
         return "no-such-choice", f'must be one of {", ".join(one for one in enum if one is not None)}, not "no-such-'
-    return {"a": 1}, 'not {"a":1}.'
+    return (5, "not 5.") if part.get("type") == "object" else ({"a": 1}, 'not {"a":1}.')
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)

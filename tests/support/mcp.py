@@ -52,6 +52,12 @@ class ScriptedTools(ToolCaller):
     def tools_for(self, session: Session | None = None) -> list[Tool]:
         return list(self.catalogue)
 
+    async def upstreams_tools_for(self, session: Session) -> list[Tool]:
+        return []
+
+    def upstreams_version(self, session: Session) -> None:
+        return None
+
     def switched_off(self, session: Session) -> frozenset[str]:
         return frozenset()
 

@@ -22,6 +22,10 @@ the package.
     │   ├── PathDenied           a permission rule closes it: which one, and who can change that
     │   └── PathRefused          NUL, device, folder where a file is needed, unreadable, too large, binary
     ├── TrustRefused             what was to be trusted is not what was shown, or can't be kept
+    ├── UpstreamError            an MCP server of the hub; names it
+    │   ├── UpstreamUnavailable  it can't be started or reached, or ended; why
+    │   └── UpstreamCallFailed   it answered with a protocol error
+    ├── UpstreamQuestionRefused  what an MCP server asks back can't be put to the client
     ├── MemoryNotFound           lists the names there are
     ├── MemoryChanged            not what the session has seen: what it is now
     ├── SymbolNotFound           names close matches
@@ -130,6 +134,12 @@ from serena_central.core.errors.project_errors import (
     UnknownProject,
 )
 from serena_central.core.errors.server_errors import KEY_SHOWN, AlreadyRunning, ConfigError, NotReady, StoreError
+from serena_central.core.errors.upstream_errors import (
+    UpstreamCallFailed,
+    UpstreamError,
+    UpstreamQuestionRefused,
+    UpstreamUnavailable,
+)
 
 __all__ = [
     "CANDIDATES_LISTED",
@@ -195,6 +205,10 @@ __all__ = [
     "UnknownProject",
     "UnknownTool",
     "Unsupported",
+    "UpstreamCallFailed",
+    "UpstreamError",
+    "UpstreamQuestionRefused",
+    "UpstreamUnavailable",
     "WriteFailed",
     "listed",
 ]

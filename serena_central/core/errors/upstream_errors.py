@@ -1,0 +1,47 @@
+"""Errors of MCP servers of the hub."""
+
+from serena_central.core.errors.base import SerenaCentralError
+from serena_central.core.quoting import escaped_lines, quoted
+
+
+class UpstreamError(SerenaCentralError):
+    """A call to an MCP server of the hub has no result. `server` is its name in the configuration."""
+
+    def __init__(self, server: str, message: str) -> None:
+        super().__init__(message)
+        self.server = server
+
+
+class UpstreamUnavailable(UpstreamError):
+    """It can't be started or reached, or it ended before it answered. `failed`: it is not started again by itself."""
+
+    several_lines = True
+
+    def __init__(self, server: str, why: str, *, failed: bool = False) -> None:
+        remedy = (
+            f"It is not started again by itself: fix its configuration, or run `serena-central mcp restart {server}`."
+            if failed
+            else "The call may have been carried out in part; a further call starts it again."
+        )
+        super().__init__(server, f"The MCP server {quoted(server)} is not available: {escaped_lines(why)}. {remedy}")
+        self.why = why
+        self.failed = failed
+
+
+class UpstreamCallFailed(UpstreamError):
+    """It answered with a JSON-RPC error, or with what does not follow the protocol. `said` is its own text."""
+
+    def __init__(self, server: str, said: str, *, code: int = 0, data: object = None) -> None:
+        number = f" ({code})" if code else ""
+        super().__init__(server, f"The MCP server {quoted(server)} refused the request{number}: {said}")
+        self.said = said
+        self.code = code
+        self.data = data
+
+
+class UpstreamQuestionRefused(SerenaCentralError):
+    """What an MCP server asks in the middle of a call (`method`) can't be put to the client."""
+
+    def __init__(self, method: str, why: str) -> None:
+        super().__init__(f"{method} can't be answered: {why}.")
+        self.method = method

@@ -1,0 +1,334 @@
+"""One live connection to an upstream: negotiation of the era, requests and their answers, what the server asks back.
+
+The client is the MCP SDK's. Results pass as they are on the wire. A server's own requests (sampling, elicitation,
+roots) go to the caller on whose behalf it works: over streamable HTTP that is known by the stream on which they come;
+over stdio it is known where all open calls are of one session. Else nobody is asked: the tools that were called then
+are remembered, and the hub calls them in a process of the session's own from then on.
+"""
+
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, cast
+
+import anyio
+import mcp_types as types
+from mcp.client.session import ClientRequestContext, ClientSession
+from mcp.shared.exceptions import MCPError
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp_types import CONNECTION_CLOSED
+from pydantic import TypeAdapter, ValidationError
+
+from serena_central.core.errors import UpstreamCallFailed, UpstreamQuestionRefused, UpstreamUnavailable
+from serena_central.hub.callers import ONGOING, Caller, Ongoing
+from serena_central.hub.catalogs import Catalog
+
+logger = logging.getLogger(__name__)
+
+MAX_PAGES = 100
+"""Of one list: a server that never ends its list is believed no longer."""
+
+MAX_ITEMS = 10_000
+
+ROUNDS = 10
+"""How often an upstream of the modern era may ask for input before one answer."""
+
+_RAW: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
+
+
+class _Dispatcher(JSONRPCDispatcher[Any]):
+    """The SDK's, which says when it has ended."""
+
+    def __init__(self, incoming: Any, outgoing: Any) -> None:
+        super().__init__(incoming, outgoing)
+        self.over = anyio.Event()
+
+    async def run(self, *args: Any, **options: Any) -> None:
+        try:
+            await super().run(*args, **options)
+        finally:
+            self.over.set()
+
+
+Heard = Callable[["Connection", types.ServerNotification], Awaitable[None]]
+
+
+class Connection:
+    """Made by `connected` alone. Safe from any task of the event loop."""
+
+    def __init__(self, server: str, version: str, heard: Heard, asking: Iterable[str]) -> None:
+        self._server = server
+        self._version = version
+        self._heard = heard
+        self._session: ClientSession | None = None
+        self._dispatcher: _Dispatcher | None = None
+        self._ongoing: list[Ongoing] = []
+        self.asking = set(asking)
+        """Tools that may have asked back."""
+        self.learned_asking = False
+        """Whether one was added since."""
+        self.calls = 0
+
+    @property
+    def session(self) -> ClientSession:
+        assert self._session is not None
+        return self._session
+
+    @property
+    def is_modern(self) -> bool:
+        return self.session.discover_result is not None
+
+    @property
+    def ongoing(self) -> int:
+        """Requests that are not answered yet."""
+        return len(self._ongoing)
+
+    def client(self, incoming: Any, outgoing: Any) -> ClientSession:
+        """The SDK's session over a wire."""
+        self._dispatcher = _Dispatcher(incoming, outgoing)
+        self._session = ClientSession(
+            dispatcher=self._dispatcher,
+            sampling_callback=self._sampling,
+            elicitation_callback=self._elicitation,
+            list_roots_callback=self._roots,
+            message_handler=self._message,
+            client_info=types.Implementation(name="serena-central", version=self._version),
+        )
+        return self._session
+
+    async def closed(self) -> None:
+        """Returns when the server, or the way to it, has ended the connection."""
+        assert self._dispatcher is not None
+        await self._dispatcher.over.wait()
+
+    # --- requests ------------------------------------------------------------------------------------------------
+
+    async def call(self, tool: str, arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        """Calls a tool; the result as it is on the wire. Cancelling the task cancels the call there, too.
+
+        Raises:
+            UpstreamCallFailed: the server answered with an error.
+            UpstreamUnavailable: the connection ended before it answered.
+        """
+        self.calls += 1
+        return await self._with_input(
+            Ongoing(caller, tool),
+            lambda responses, state: types.CallToolRequest(
+                params=types.CallToolRequestParams(
+                    name=tool, arguments=arguments, input_responses=responses, request_state=state
+                )
+            ),
+        )
+
+    async def read_resource(self, uri: str, caller: Caller) -> dict[str, Any]:
+        """Raises as `call` does."""
+        return await self._with_input(
+            Ongoing(caller, ""),
+            lambda responses, state: types.ReadResourceRequest(
+                params=types.ReadResourceRequestParams(uri=uri, input_responses=responses, request_state=state)
+            ),
+        )
+
+    async def get_prompt(self, name: str, arguments: dict[str, str], caller: Caller) -> dict[str, Any]:
+        """Raises as `call` does."""
+        return await self._with_input(
+            Ongoing(caller, ""),
+            lambda responses, state: types.GetPromptRequest(
+                params=types.GetPromptRequestParams(
+                    name=name, arguments=arguments, input_responses=responses, request_state=state
+                )
+            ),
+        )
+
+    async def complete(self, params: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        """Raises as `call` does."""
+        request = types.CompleteRequest(params=types.CompleteRequestParams.model_validate(params))
+        return await self._request(request, Ongoing(caller, ""))
+
+    async def _with_input(
+        self, ongoing: Ongoing, request: Callable[[types.InputResponses | None, str | None], Any]
+    ) -> dict[str, Any]:
+        """A request to its final answer: what an upstream of the modern era needs to know is asked in between."""
+        responses: types.InputResponses | None = None
+        state: str | None = None
+        for _ in range(ROUNDS):
+            result = await self._request(request(responses, state), ongoing)
+            if result.get("resultType") != "input_required":
+                return result
+            try:
+                needed = types.InputRequiredResult.model_validate(result)
+                responses = {
+                    key: await self._answered(ongoing, one) for key, one in (needed.input_requests or {}).items()
+                } or None
+            except (ValidationError, MCPError) as error:
+                raise UpstreamCallFailed(self._server, f"it asked for what can't be answered: {error}") from error
+            state = needed.request_state
+            if responses is None:
+                await anyio.sleep(0.1)
+        raise UpstreamCallFailed(self._server, f"it asked for input {ROUNDS} times without an answer")
+
+    async def _answered(self, ongoing: Ongoing, request: types.InputRequest) -> types.InputResponse:
+        data = request.model_dump(by_alias=True, mode="json", exclude_none=True)
+        result = await self._ask(ongoing, data["method"], data.get("params") or {})
+        kinds: dict[str, Any] = {
+            "sampling/createMessage": types.CreateMessageResult,
+            "elicitation/create": types.ElicitResult,
+            "roots/list": types.ListRootsResult,
+        }
+        return kinds[data["method"]].model_validate(result)
+
+    async def _request(self, request: Any, ongoing: Ongoing) -> dict[str, Any]:
+        send = cast("Any", self.session.send_request)  # its types know no results as they are
+        with self._open(ongoing):
+            try:
+                return cast("dict[str, Any]", await send(request, _RAW, progress_callback=_progress_to(ongoing.caller)))
+            except MCPError as error:
+                if error.error.code == CONNECTION_CLOSED:
+                    raise UpstreamUnavailable(self._server, "its connection ended before it answered") from error
+                raise UpstreamCallFailed(
+                    self._server, error.error.message, code=error.error.code, data=error.error.data
+                ) from error
+            except ValidationError as error:
+                raise UpstreamCallFailed(self._server, "its answer does not follow the protocol") from error
+
+    @contextmanager
+    def _open(self, ongoing: Ongoing) -> Generator[None]:
+        self._ongoing.append(ongoing)
+        token = ONGOING.set(ongoing)
+        try:
+            yield
+        finally:
+            ONGOING.reset(token)
+            self._ongoing.remove(ongoing)
+
+    # --- what the server offers ----------------------------------------------------------------------------------
+
+    async def catalog(self) -> Catalog:
+        """All its lists.
+
+        Raises: UpstreamUnavailable, UpstreamCallFailed.
+        """
+        session = self.session
+        offered, info = session.server_capabilities, session.server_info
+        catalog = Catalog(
+            server=info.name if info else "",
+            version=info.version if info else "",
+            protocol=session.protocol_version or "",
+            instructions=session.instructions or "",
+            capabilities=offered.model_dump(by_alias=True, mode="json", exclude_none=True) if offered else {},
+            asking=sorted(self.asking),
+        )
+        if offered is None:
+            return catalog
+        if offered.tools is not None:
+            catalog.tools = await self._listed("tools", session.list_tools)
+        if offered.resources is not None:
+            catalog.resources = await self._listed("resources", session.list_resources)
+            catalog.templates = await self._listed("resource_templates", session.list_resource_templates, optional=True)
+        if offered.prompts is not None:
+            catalog.prompts = await self._listed("prompts", session.list_prompts)
+        return catalog
+
+    async def _listed(self, what: str, ask: Callable[..., Awaitable[Any]], *, optional: bool = False) -> list[Any]:
+        """All pages of a list, in wire form."""
+        found: list[dict[str, Any]] = []
+        cursor: str | None = None
+        for _ in range(MAX_PAGES):
+            try:
+                page = await ask(params=types.PaginatedRequestParams(cursor=cursor) if cursor else None)
+            except MCPError as error:
+                if optional and error.error.code != CONNECTION_CLOSED:
+                    return found
+                raise UpstreamCallFailed(self._server, error.error.message, code=error.error.code) from error
+            except ValidationError as error:
+                raise UpstreamCallFailed(self._server, f"its list of {what} does not follow the protocol") from error
+            items = cast("list[Any]", getattr(page, what))
+            found += [one.model_dump(by_alias=True, mode="json", exclude_unset=True) for one in items]
+            cursor = page.next_cursor
+            if cursor is None or len(found) >= MAX_ITEMS:
+                break
+        return found[:MAX_ITEMS]
+
+    async def ping(self) -> None:
+        """Raises MCPError."""
+        if self.is_modern:
+            await self.session.send_discover(self.session.protocol_version or "")
+        else:
+            await self.session.send_ping()
+
+    # --- what the server asks ------------------------------------------------------------------------------------
+
+    async def _sampling(
+        self, context: ClientRequestContext, params: types.CreateMessageRequestParams
+    ) -> types.CreateMessageResult | types.CreateMessageResultWithTools | types.ErrorData:
+        return await self._asked("sampling/createMessage", params, types.CreateMessageResult)
+
+    async def _elicitation(
+        self, context: ClientRequestContext, params: types.ElicitRequestParams
+    ) -> types.ElicitResult | types.ErrorData:
+        return await self._asked("elicitation/create", params, types.ElicitResult)
+
+    async def _roots(self, context: ClientRequestContext) -> types.ListRootsResult | types.ErrorData:
+        return await self._asked("roots/list", None, types.ListRootsResult)
+
+    async def _asked(self, method: str, params: Any, kind: Any) -> Any:
+        data: dict[str, Any] = params.model_dump(by_alias=True, mode="json", exclude_none=True) if params else {}
+        data.pop("_meta", None)
+        try:
+            ongoing = self._on_behalf_of(method)
+            return kind.model_validate(await self._ask(ongoing, method, data))
+        except (UpstreamQuestionRefused, ValidationError) as error:
+            return types.ErrorData(code=types.INVALID_REQUEST, message=str(error))
+
+    async def _ask(self, ongoing: Ongoing, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        if ongoing.caller.ask is None:
+            raise UpstreamQuestionRefused(method, "the client of this call can't be asked")
+        return await ongoing.caller.ask(method, params)
+
+    def _on_behalf_of(self, method: str) -> Ongoing:
+        """The call that a request of the server belongs to. Raises UpstreamQuestionRefused where that is not known."""
+        known = ONGOING.get()
+        if known is not None:
+            return known
+        if not self._ongoing:
+            raise UpstreamQuestionRefused(method, "no call is open that it could belong to")
+        self._learn({one.tool for one in self._ongoing if one.tool})
+        if len({one.caller.session for one in self._ongoing}) > 1:
+            raise UpstreamQuestionRefused(
+                method, "calls of several sessions are open, and it is unknown which of them it belongs to; call again"
+            )
+        return self._ongoing[-1]
+
+    def _learn(self, tools: set[str]) -> None:
+        if not tools <= self.asking:
+            self.asking |= tools
+            self.learned_asking = True
+
+    async def _message(self, message: Any) -> None:
+        if not isinstance(message, Exception):
+            await self._heard(self, message)
+
+
+@asynccontextmanager
+async def connected(connection: Connection, incoming: Any, outgoing: Any) -> AsyncGenerator[Connection]:
+    """Runs a session over a wire while the block is open. The era is the handshake's where the server speaks it: it
+    knows no other way to ask back in the middle of a call.
+
+    Raises: MCPError when the server speaks neither era.
+    """
+    async with connection.client(incoming, outgoing) as session:
+        try:
+            await session.initialize()
+        except MCPError as error:
+            if error.error.code == CONNECTION_CLOSED:
+                raise
+            await session.discover()
+        yield connection
+
+
+def _progress_to(caller: Caller) -> Callable[[float, float | None, str | None], Awaitable[None]]:
+    async def progress(value: float, total: float | None, message: str | None) -> None:
+        part = value / total if total and total > 0 else None
+        caller.progress(message or (f"{value:g} of {total:g}" if total else f"{value:g}"), part)
+
+    return progress

@@ -1,0 +1,289 @@
+"""The hub: which upstreams a project has, one process for each, their lists, and calls to them.
+
+It gets callers as data (`Caller`) and the configuration by a function; it knows neither sessions nor tools.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import anyio
+import anyio.abc
+
+from serena_central.claude_config.effective import Effective
+from serena_central.claude_config.sources import Servers
+from serena_central.config.settings import HubPolicy
+from serena_central.core.errors import SerenaCentralError
+from serena_central.core.event_kinds import UpstreamListed, UpstreamMoved
+from serena_central.core.events import EventBus, Severity
+from serena_central.core.lru import Lru
+from serena_central.core.places import Places
+from serena_central.hub.callers import Caller
+from serena_central.hub.catalogs import Catalog, Catalogs
+from serena_central.hub.connection import Connection
+from serena_central.hub.own_server import reaches_ourselves, starts_ourselves
+from serena_central.hub.specs import KINDS, UpstreamSpec, spec_of
+from serena_central.hub.upstream import Surroundings, Upstream, UpstreamSnapshot, UpstreamState
+
+logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+MOST_ROOTS = 1000
+"""Whose upstreams are remembered."""
+
+OURSELVES = "it is serena-central itself"
+
+
+class Configuration(NamedTuple):
+    """What the files say of a root; `trusted`: a person trusts what the repository brings."""
+
+    servers: Servers
+    settings: Effective
+    trusted: bool
+
+
+class Upstreams(NamedTuple):
+    """The usable upstreams of a root by name, and why others that the configuration enables are not used."""
+
+    specs: Mapping[str, UpstreamSpec]
+    left_out: Mapping[str, str]
+
+
+class _Running(NamedTuple):
+    upstream: Upstream
+    scope: anyio.CancelScope
+
+
+class Hub:
+    """Belongs to the event loop's thread. `run` has to run for anything to start."""
+
+    def __init__(
+        self,
+        *,
+        configured: Callable[[Path], Configuration | None],
+        bus: EventBus,
+        places: Places,
+        policy: HubPolicy,
+        version: str,
+        port: int,
+        own_urls: Iterable[str] = (),
+        client_logs: Path | None = None,
+    ) -> None:
+        """`configured` returns None where no file has a server, and the same `servers` while nothing has changed.
+        `client_logs`: a folder of the client's own that gets the wire logs, too, where it exists."""
+        self._configured = configured
+        self._bus = bus
+        self._port = port
+        self._own_urls = [*own_urls]
+        self.policy = policy
+        self.catalogs = Catalogs(places.upstreams)
+        self._of_root: Lru[Path, tuple[Servers, Upstreams]] = Lru(MOST_ROOTS)
+        self._running: dict[tuple[str, str], _Running] = {}
+        """(key, scope) → the upstream, also when its process is stopped."""
+        self._tasks: anyio.abc.TaskGroup | None = None
+        self.changes = 0
+        """Counts changes of any list."""
+        logs = [places.wire_logs, *([client_logs] if client_logs is not None and client_logs.is_dir() else [])]
+        self._around = Surroundings(
+            version=version,
+            policy=policy,
+            temporary=places.temporary,
+            log_folders=tuple(logs),
+            learned=self._learned,
+            moved=self._moved,
+            asking=self._asking,
+        )
+
+    async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Runs the upstreams until it is cancelled, and ends them."""
+        async with anyio.create_task_group() as self._tasks:
+            task_status.started()
+            await anyio.sleep_forever()
+
+    # --- what there is -------------------------------------------------------------------------------------------
+
+    def of(self, root: Path) -> Upstreams:
+        """The upstreams of a root, by name. Some microseconds where nothing has changed."""
+        found = self._configured(root)
+        if found is None:
+            return Upstreams({}, {})
+        known = self._of_root.get(root)
+        if known is None or known[0] is not found.servers:
+            known = self._of_root[root] = found.servers, self._read(root, found)
+        return known[1]
+
+    def _read(self, root: Path, found: Configuration) -> Upstreams:
+        specs: dict[str, UpstreamSpec] = {}
+        left_out: dict[str, str] = {}
+        for name, server in found.servers.usable().items():
+            if server.kind not in KINDS:
+                left_out[name] = f"its transport {server.kind} is not supported"
+                continue
+            spec = spec_of(server, root, found.settings, self.policy, trusted=found.trusted)
+            if starts_ourselves(spec.command) or reaches_ourselves(spec.url, self._port, self._own_urls):
+                left_out[name] = OURSELVES
+                continue
+            specs[name] = spec
+        return Upstreams(specs, left_out)
+
+    async def known(self, specs: Iterable[UpstreamSpec], caller: Caller, wait_s: float) -> dict[str, Catalog]:
+        """Name → what an upstream offers, from the kept lists. Those that are not known are started to learn them,
+        and are in the answer if that takes less than `wait_s`; else `UpstreamListed` tells when they are."""
+        specs = list(specs)
+        missing = [spec for spec in specs if self.catalogs.get(spec.key) is None]
+        if missing:
+            with anyio.move_on_after(wait_s):
+                async with anyio.create_task_group() as tasks:
+                    for spec in missing:
+                        tasks.start_soon(self._learn, spec, caller)
+        return {spec.name: found for spec in specs if (found := self.catalogs.get(spec.key)) is not None}
+
+    async def _learn(self, spec: UpstreamSpec, caller: Caller) -> None:
+        upstream = self._upstream(spec, scope_of(spec, caller))
+        if upstream.crashes and upstream.state is not UpstreamState.STARTING:
+            return  # it has failed before: a call, or a person, has it started again
+        try:
+            await upstream.connection()
+        except SerenaCentralError as error:
+            logger.info("the tools of %s are not known: %s", spec.name, error)
+
+    def upstreams(self, root: Path | None = None) -> list[UpstreamSnapshot]:
+        """All upstreams that were needed since the start, by name and scope; with a root also those that it has and
+        nobody needed yet."""
+        found = [one.upstream for one in self._running.values()]
+        if root is not None:
+            specs = self.of(root).specs
+            keys = {spec.key for spec in specs.values()}
+            found = [one for one in found if one.spec.key in keys]
+            there = {one.spec.key for one in found}
+            found += [self._idle(spec) for spec in specs.values() if spec.key not in there]
+        return sorted((one.snapshot() for one in found), key=lambda one: (one.name, one.scope, one.key))
+
+    def _idle(self, spec: UpstreamSpec) -> Upstream:
+        upstream = Upstream(spec, "", self._around)
+        upstream.catalog = self.catalogs.get(spec.key)
+        return upstream
+
+    def state(self, name: str, root: Path | None = None) -> UpstreamState | None:
+        """Of the upstream of this name, the busiest where there are several; None if there is none."""
+        order = (UpstreamState.READY, UpstreamState.STARTING, UpstreamState.PAUSED, UpstreamState.FAILED)
+        states = {one.state for one in self.upstreams(root) if one.name == name}
+        return next((one for one in order if one in states), next(iter(states), None))
+
+    # --- requests ------------------------------------------------------------------------------------------------
+
+    async def call(self, spec: UpstreamSpec, tool: str, arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        """Calls a tool; the result is as it came on the wire (MCP's CallToolResult).
+
+        Raises: UpstreamUnavailable, UpstreamCallFailed.
+        """
+        scope = scope_of(spec, caller)
+        if spec.kind == "stdio" and tool in self._asking(spec.key):
+            scope = caller.session  # in a process of its own it is known whom it asks
+        return await self._upstream(spec, scope).call(tool, arguments, caller)
+
+    async def ask(
+        self, spec: UpstreamSpec, request: Callable[[Connection], Awaitable[Result]], caller: Caller
+    ) -> Result:
+        """Any other request of a caller. Raises: UpstreamUnavailable, UpstreamCallFailed."""
+        return await self._upstream(spec, scope_of(spec, caller)).asked(request, caller)
+
+    # --- what people do ------------------------------------------------------------------------------------------
+
+    async def restart(self, name: str, root: Path | None = None) -> int:
+        """Ends what runs of this name, and forgets that it failed; it starts when it is needed. Returns how many."""
+        chosen = self._named(name, root)
+        for one in chosen:
+            one.forgive()
+            await one.end("it was restarted by hand")
+        return len(chosen)
+
+    async def stop(self, name: str, root: Path | None = None) -> int:
+        """Ends what runs of this name, until it is needed again. Returns how many."""
+        chosen = [one for one in self._named(name, root) if one.state is UpstreamState.READY]
+        for one in chosen:
+            await one.end("it was stopped by hand")
+        return len(chosen)
+
+    def session_ended(self, session: str) -> None:
+        """Ends what belonged to a session alone."""
+        for key in [key for key in self._running if key[1] == session]:
+            self._running.pop(key).scope.cancel()
+
+    def _named(self, name: str, root: Path | None) -> list[Upstream]:
+        keys = {one.key for one in self.of(root).specs.values()} if root is not None else None
+        every = [one.upstream for one in self._running.values()]
+        return [one for one in every if one.spec.name == name and (keys is None or one.spec.key in keys)]
+
+    # --- running -------------------------------------------------------------------------------------------------
+
+    def _upstream(self, spec: UpstreamSpec, scope: str) -> Upstream:
+        key = spec.key, scope
+        found = self._running.get(key)
+        if found is None:
+            assert self._tasks is not None
+            upstream = Upstream(spec, scope, self._around)
+            upstream.catalog = self.catalogs.get(spec.key)
+            found = self._running[key] = _Running(upstream, anyio.CancelScope())
+            self._tasks.start_soon(self._run_one, found)
+        return found.upstream
+
+    async def _run_one(self, one: _Running) -> None:
+        with one.scope:
+            await one.upstream.run()
+
+    def _asking(self, key: str) -> list[str]:
+        catalog = self.catalogs.get(key)
+        return catalog.asking if catalog is not None else []
+
+    def _learned(self, upstream: Upstream, catalog: Catalog) -> None:
+        before = self.catalogs.get(upstream.spec.key)
+        catalog.asking = sorted({*catalog.asking, *(before.asking if before else ())})
+        if before == catalog:
+            return
+        self.catalogs.put(upstream.spec.key, catalog)
+        self.changes += 1
+        self._bus.publish(
+            UpstreamListed(
+                server=upstream.spec.name,
+                key=upstream.spec.key,
+                tools=len(catalog.tools),
+                message=f"{upstream.spec.name} offers {len(catalog.tools)} tools",
+            )
+        )
+
+    def _moved(self, upstream: Upstream, before: UpstreamState) -> None:
+        now = upstream.state
+        bad = {UpstreamState.FAILED: Severity.ERROR, UpstreamState.PAUSED: Severity.WARNING}
+        shown = upstream.snapshot()
+        self._bus.publish(
+            UpstreamMoved(
+                server=upstream.spec.name,
+                key=upstream.spec.key,
+                source=str(before),
+                to=str(now),
+                reason=upstream.why,
+                pid=shown.pid,
+                severity=bad.get(now, Severity.INFO),
+                message=f"{upstream.spec.name}: {before} → {now}" + (f" ({upstream.why})" if upstream.why else ""),
+            )
+        )
+
+
+def scope_of(spec: UpstreamSpec, caller: Caller) -> str:
+    """Whose process serves a caller: empty for one that all share, a root, or a session's id."""
+    match spec.sharing:
+        case "shared":
+            return ""
+        case "project":
+            return str(caller.root)
+        case "session":
+            return caller.session
+
+
+def is_read_by_client(spec: UpstreamSpec, client: str) -> bool:
+    """Whether a client starts this upstream itself, since it reads the same file: Claude Code reads all but the
+    `mcpServers` of settings files."""
+    return client == "claude-code" and not Path(spec.file).name.startswith(("settings", "managed-settings"))

@@ -1,0 +1,147 @@
+"""The stdio transport of an upstream: newline-delimited JSON-RPC with a program below our own supervisor.
+
+What a program writes that is not a message (a banner, a log line, half a line of ten megabytes) is counted and logged,
+and costs nothing else. Its stderr is read to the end and its last part kept.
+"""
+
+import logging
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+from anyio.abc import ByteReceiveStream, ByteSendStream
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+from pydantic import ValidationError
+
+from serena_central.core.errors import UpstreamUnavailable
+from serena_central.hub.specs import UpstreamSpec
+from serena_central.hub.wire_log import WireLog
+from serena_central.processes.child import ChildProcess, Limits, supervised
+from serena_central.processes.ladder import POLITE, Ladder, stop
+from serena_central.processes.output import Nothing, drain
+
+logger = logging.getLogger(__name__)
+
+MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+"""Longer lines are dropped: nobody could be sent such an answer."""
+
+STOPPING = Ladder(closed_s=5.0, term_s=5.0)
+"""For a server that is stopped while this one runs on. At the end of this one it is `POLITE`."""
+
+LEFT_S = 0.5
+"""How long what an ended program has written is read."""
+
+Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
+Outgoing = MemoryObjectSendStream[SessionMessage]
+
+
+class StdioWire:
+    """The streams of one running program."""
+
+    def __init__(self, incoming: Incoming, outgoing: Outgoing, process: ChildProcess) -> None:
+        self.incoming = incoming
+        self.outgoing = outgoing
+        self.process = process
+        self.garbage = 0
+        """Lines that were not messages."""
+        self.orderly = False
+        """Set before the block is left to give the program its full time to end."""
+
+
+@asynccontextmanager
+async def stdio_wire(
+    spec: UpstreamSpec, environment: Mapping[str, str], temporary: Path, log: WireLog, *, memory_bytes: int = 0
+) -> AsyncGenerator[StdioWire]:
+    """Runs the program while the block is open.
+
+    Raises: UpstreamUnavailable when it can't be started.
+    """
+    if not spec.folder.is_dir():
+        raise UpstreamUnavailable(spec.name, f"its folder {str(spec.folder)!r} does not exist")
+    limits = Limits(memory_bytes=memory_bytes, keeps_privileges=False)
+    try:
+        async with supervised(
+            spec.command, spec.folder, environment=environment, ladder=POLITE, temporary=temporary, limits=limits
+        ) as process:
+            received, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+            outgoing, to_send = anyio.create_memory_object_stream[SessionMessage](0)
+            wire = StdioWire(incoming, outgoing, process)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_read, wire, received, log)
+                tasks.start_soon(_write, process.stdin, to_send, received, log)
+                tasks.start_soon(_watch, process, received, log)
+                try:
+                    yield wire
+                finally:
+                    with anyio.CancelScope(shield=True):
+                        for stream in (outgoing, to_send, incoming, received):
+                            stream.close()
+                        await stop(process, STOPPING if wire.orderly else POLITE)
+                    tasks.cancel_scope.cancel()
+    except OSError as error:
+        raise UpstreamUnavailable(spec.name, f"it can't be started: {error.strerror or error}") from error
+
+
+async def _read(wire: StdioWire, received: MemoryObjectSendStream[SessionMessage | Exception], log: WireLog) -> None:
+    """Messages from the program, until it closes its stdout."""
+    try:
+        async with received:
+            async for line in _lines(wire.process.stdout, log):
+                try:
+                    message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                except (ValidationError, ValueError, RecursionError):
+                    wire.garbage += 1
+                    log.note(f"not a message: {line[:200].decode('utf-8', 'replace')}")
+                    continue
+                log.received(line.decode("utf-8", "replace"))
+                await received.send(SessionMessage(message))
+    except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+        await drain(wire.process.stdout, Nothing())  # a program that can't write can't end either
+
+
+async def _lines(stdout: ByteReceiveStream, log: WireLog) -> AsyncGenerator[bytes]:
+    """Lines that are not empty; those that are too long are left out."""
+    rest, dropped = bytearray(), 0
+    async for chunk in stdout:
+        *ends, tail = chunk.split(b"\n")
+        for end in ends:
+            if dropped:
+                log.note(f"a line of {dropped + len(end)} bytes was dropped")
+            elif line := bytes(rest + end).strip():
+                yield line
+            rest, dropped = bytearray(), 0
+        if dropped or len(rest) + len(tail) > MAX_MESSAGE_BYTES:
+            dropped += len(rest) + len(tail)
+            rest = bytearray()
+        else:
+            rest += tail
+
+
+async def _write(
+    stdin: ByteSendStream,
+    to_send: MemoryObjectReceiveStream[SessionMessage],
+    received: MemoryObjectSendStream[SessionMessage | Exception],
+    log: WireLog,
+) -> None:
+    """Messages to the program. One that does not read any more is noticed by the deadlines of what waits."""
+    try:
+        async with to_send:
+            async for message in to_send:
+                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                log.sent(text)
+                await stdin.send(text.encode("utf-8", "replace") + b"\n")
+    except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+        received.close()  # whoever waits for an answer hears that there will be none
+
+
+async def _watch(
+    process: ChildProcess, received: MemoryObjectSendStream[SessionMessage | Exception], log: WireLog
+) -> None:
+    """Ends the connection when the program has ended, whoever still holds its stdout."""
+    code = await process.wait()
+    log.note(f"ended with {code}")
+    await anyio.sleep(LEFT_S)
+    received.close()

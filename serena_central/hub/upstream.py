@@ -1,0 +1,486 @@
+"""One upstream and its supervising task, which alone enters and leaves its connection.
+
+It is started by the first who needs it, however many need it then, and stopped when nobody has for a while. One that
+crashes, or is silent at a health check, is started again by the next need, after a pause; when that has happened more
+than `restarts` times in a row it has failed, until a person restarts it or its configuration changes.
+"""
+
+import logging
+import math
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+import msgspec
+from mcp.shared.exceptions import MCPError
+from mcp_types import CONNECTION_CLOSED, ServerNotification
+
+from serena_central.config.settings import HubPolicy
+from serena_central.core.errors import STDERR_SHOWN, SerenaCentralError, UpstreamCallFailed, UpstreamUnavailable
+from serena_central.core.groups import only_cause
+from serena_central.hub.callers import Caller
+from serena_central.hub.catalogs import Catalog
+from serena_central.hub.connection import Connection, connected
+from serena_central.hub.environment import environment_of, helper_output, system_environment
+from serena_central.hub.remote import RemoteWire, remote_wire
+from serena_central.hub.specs import UpstreamSpec
+from serena_central.hub.stdio import StdioWire, stdio_wire
+from serena_central.hub.wire_log import WireLog
+from serena_central.standalone.backoff import backoff_s
+
+logger = logging.getLogger(__name__)
+
+Answer = TypeVar("Answer")
+
+SETTLE_S = 1.0
+"""How long a lost program may take to be reaped, so that its exit code and stderr are known."""
+
+ENDING_S = 20.0
+"""How long the end of a run is waited for: more than the whole stop ladder."""
+
+RESTART_CAP_S = 10.0
+"""The longest pause before a restart."""
+
+
+class UpstreamState(StrEnum):
+    STOPPED = "stopped"
+    """Not needed yet, or not any more."""
+    STARTING = "starting"
+    READY = "ready"
+    PAUSED = "paused"
+    """It crashed; the next start waits for the end of a pause."""
+    FAILED = "failed"
+    """It is not started again by itself."""
+
+
+class UpstreamSnapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """An upstream as pages, /api and commands show it. Times are Unix seconds; nothing in it is secret."""
+
+    name: str
+    key: str
+    scope: str
+    """Empty for one that all share; else the project's root or the session's id that it belongs to."""
+    kind: str
+    target: str
+    source: str
+    place: str
+    sharing: str
+    state: UpstreamState
+    why: str
+    """What it failed of, or what ended its last run."""
+    pid: int | None
+    started_at: float | None
+    last_used_at: float | None
+    restarts: int
+    """Crashes in a row."""
+    calls: int
+    errors: int
+    users: list[str]
+    """Sessions with a call in progress."""
+    server: str
+    version: str
+    protocol: str
+    tools: int
+    garbage: int
+    """Lines on its stdout that were not messages."""
+
+
+class _Attempt:
+    """One start: whoever needs the upstream waits for it."""
+
+    def __init__(self) -> None:
+        self.over = anyio.Event()
+        self.error: SerenaCentralError | None = None
+
+
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+    """What all upstreams of a hub share."""
+
+    version: str
+    policy: HubPolicy
+    temporary: Path
+    log_folders: tuple[Path, ...]
+    learned: Callable[["Upstream", Catalog], None]
+    """Called with the lists of an upstream, each time it has started or said that they changed."""
+    moved: Callable[["Upstream", UpstreamState], None]
+    """Called after each change of state, with the one before."""
+    asking: Callable[[str], list[str]]
+    """Key → tools that are known to ask back."""
+
+
+class Upstream:
+    """`run` belongs to the hub's task group; all else may be called from any task."""
+
+    def __init__(self, spec: UpstreamSpec, scope: str, around: Surroundings) -> None:
+        self.spec = spec
+        self.scope = scope
+        self._around = around
+        self.state = UpstreamState.STOPPED
+        self.why = ""
+        self._attempt = _Attempt()
+        self._needed = anyio.Event()
+        self._end = anyio.Event()
+        """Set to end the present run, or the present pause."""
+        self._end_reason = ""
+        self._connection: Connection | None = None
+        self._serving: Connection | None = None
+        """The same, until its run is over."""
+        self._run_over = anyio.Event()
+        self._process: StdioWire | None = None
+        self._remote: RemoteWire | None = None
+        self._news = anyio.Event()
+        """Set when its lists may have changed."""
+        self._users: list[str] = []
+        self._last_used = anyio.current_time()
+        self.crashes = 0
+        self.calls = 0
+        self.errors = 0
+        self.catalog: Catalog | None = None
+        self._started_at: float | None = None
+        self._used_at: float | None = None
+
+    # --- for callers ---------------------------------------------------------------------------------------------
+
+    async def call(self, tool: str, arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        """Calls a tool, and starts the upstream for it where needed.
+
+        Raises:
+            UpstreamUnavailable: it can't be started, or ended before it answered.
+            UpstreamCallFailed: it answered with an error.
+        """
+        self.calls += 1
+        try:
+            return await self.asked(lambda connection: connection.call(tool, arguments, caller), caller)
+        except SerenaCentralError:
+            self.errors += 1
+            raise
+
+    async def asked(self, ask: Callable[[Connection], Awaitable[Answer]], caller: Caller) -> Answer:
+        """Any request of a caller. One that was not carried out, because the server had forgotten our session, is sent
+        again on a new connection."""
+        self._users.append(caller.session)
+        try:
+            connection = await self.connection()
+            try:
+                return await ask(connection)
+            except UpstreamUnavailable as error:
+                await self._ended(connection)
+                raise UpstreamUnavailable(self.spec.name, self.why or error.why) from error
+            except UpstreamCallFailed:
+                if self._remote is None or not self._remote.forgotten:
+                    raise
+            await self._end_run(connection, "the server had forgotten its session")
+            return await ask(await self.connection())
+        finally:
+            self._users.remove(caller.session)
+            self._last_used, self._used_at = anyio.current_time(), time.time()
+
+    async def connection(self) -> Connection:
+        """The connection, when there is one. Bounded by the deadline of the start and by the pause before it.
+
+        Raises: UpstreamUnavailable.
+        """
+        while self._connection is None:
+            if self.state is UpstreamState.FAILED:
+                raise UpstreamUnavailable(self.spec.name, self.why, failed=True)
+            attempt = self._attempt
+            self._needed.set()
+            await attempt.over.wait()
+            if attempt.error is not None:
+                raise attempt.error
+        return self._connection
+
+    async def end(self, reason: str) -> None:
+        """Ends the present run, if there is one, and waits until it has ended."""
+        if self._connection is not None:
+            await self._end_run(self._connection, reason)
+        else:
+            self._end_reason = reason
+            self._end.set()
+
+    async def _end_run(self, connection: Connection, reason: str) -> None:
+        if self._connection is connection:
+            self._end_reason = reason
+            self._end.set()
+        await self._ended(connection)
+
+    async def _ended(self, connection: Connection) -> None:
+        """Waits until the run of a connection is over, so that why it ended is known."""
+        if self._serving is connection:
+            with anyio.move_on_after(ENDING_S):
+                await self._run_over.wait()
+
+    def forgive(self) -> None:
+        """A person wants it to be started again: what was is forgotten."""
+        self.crashes = 0
+        if self.state in (UpstreamState.FAILED, UpstreamState.PAUSED):
+            self._end_reason = "restarted by hand"
+            self._end.set()
+
+    def snapshot(self) -> UpstreamSnapshot:
+        catalog, process = self.catalog, self._process
+        return UpstreamSnapshot(
+            name=self.spec.name,
+            key=self.spec.key,
+            scope=self.scope,
+            kind=self.spec.kind,
+            target=self.spec.target,
+            source=str(self.spec.source),
+            place=self.spec.place,
+            sharing=self.spec.sharing,
+            state=self.state,
+            why=self.why,
+            pid=process.process.pid if process else None,
+            started_at=self._started_at,
+            last_used_at=self._used_at,
+            restarts=self.crashes,
+            calls=self.calls,
+            errors=self.errors,
+            users=sorted(set(self._users)),
+            server=catalog.server if catalog else "",
+            version=catalog.version if catalog else "",
+            protocol=catalog.protocol if catalog else "",
+            tools=len(catalog.tools) if catalog else 0,
+            garbage=process.garbage if process else 0,
+        )
+
+    @property
+    def in_use(self) -> bool:
+        return bool(self._users)
+
+    # --- the supervising task ------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Runs until it is cancelled, which ends the program, too."""
+        while True:
+            if self.state is UpstreamState.FAILED:
+                await self._end.wait()
+                self._move(UpstreamState.STOPPED, "")
+            await self._needed.wait()
+            await self._pause()
+            self._needed, self._end, self._run_over = anyio.Event(), anyio.Event(), anyio.Event()
+            self._move(UpstreamState.STARTING, "")
+            lost = ""
+            try:
+                lost = await self._one_run()
+            except Exception as error:  # noqa: BLE001 (the end of a run, however it came about)
+                lost = self._explained(only_cause(error))
+            finally:
+                self._over(lost)
+
+    async def _pause(self) -> None:
+        pause = backoff_s(self.crashes, first_s=self._around.policy.restart_delay_s, cap_s=RESTART_CAP_S)
+        if pause:
+            self._move(UpstreamState.PAUSED, self.why)
+            with anyio.move_on_after(pause):
+                await self._end.wait()
+
+    def _over(self, lost: str) -> None:
+        """A run has ended; `lost` says of what, where nobody wanted it."""
+        self._connection = self._serving = self._process = self._remote = None
+        self._started_at = None
+        attempt, self._attempt = self._attempt, _Attempt()
+        if lost:
+            self.crashes += 1
+            failed = self.crashes > self._around.policy.restarts
+            self._move(UpstreamState.FAILED if failed else UpstreamState.PAUSED, lost)
+            attempt.error = UpstreamUnavailable(self.spec.name, lost, failed=failed)
+            self._end = anyio.Event()
+            logger.warning("the MCP server %s: %s", self.spec.name, lost)
+        else:
+            self._move(UpstreamState.STOPPED, self._end_reason)
+        attempt.over.set()
+        self._run_over.set()
+
+    async def _one_run(self) -> str:
+        """From the start to the end; what it ended of, empty where that was wanted."""
+        spec, around = self.spec, self._around
+        log = WireLog(around.log_folders, spec.name, spec.secrets)
+        try:
+            with anyio.CancelScope(deadline=anyio.current_time() + spec.start_timeout_s) as bound:
+                async with AsyncExitStack() as stack:
+                    lost = await self._connected(stack, log, bound)
+                    log.note(f"the connection ends: {lost or self._end_reason}")
+                    return lost
+            raise TimeoutError
+        finally:
+            log.close()
+
+    async def _connected(self, stack: AsyncExitStack, log: WireLog, bound: anyio.CancelScope) -> str:
+        spec, around = self.spec, self._around
+        wire = await self._wire(stack, log)
+        made = Connection(spec.name, around.version, self._heard, around.asking(spec.key))
+        try:
+            connection = await stack.enter_async_context(connected(made, wire.incoming, wire.outgoing))
+            await self._learn(connection)
+        except (MCPError, UpstreamCallFailed) as error:
+            return await self._lost(error)
+        bound.deadline = math.inf
+        self._ready(connection)
+        lost = await self._while_it_lives(connection)
+        self._connection = None  # nobody new comes in while it ends
+        if lost:
+            return await self._lost(None, lost)
+        if self._process is not None:
+            self._process.orderly = True
+        return ""
+
+    async def _lost(self, error: BaseException | None, lost: str = "") -> str:
+        """Why a run ends, with what the program itself did and wrote, before it is stopped."""
+        if self._process is not None:
+            with anyio.move_on_after(SETTLE_S):
+                await self._process.process.wait()
+        return self._explained(error, lost)
+
+    async def _wire(self, stack: AsyncExitStack, log: WireLog) -> Any:
+        spec, around = self.spec, self._around
+        if spec.kind == "stdio":
+            environment, secrets = await environment_of(spec, around.temporary)
+            log.add_secrets(secrets)
+            memory = around.policy.memory_limit_mb * 1024 * 1024
+            self._process = await stack.enter_async_context(
+                stdio_wire(spec, environment, around.temporary, log, memory_bytes=memory)
+            )
+            return self._process
+        headers = dict(spec.headers)
+        if spec.headers_helper is not None:
+            printed = await helper_output(
+                spec.name,
+                "headersHelper",
+                spec.headers_helper,
+                system_environment() | dict(spec.environment),
+                spec.folder,
+                around.temporary,
+            )
+            try:
+                headers |= msgspec.json.decode(printed, type=dict[str, str])
+            except msgspec.MsgspecError as error:
+                raise UpstreamUnavailable(
+                    spec.name, "its headersHelper did not print a JSON object of texts"
+                ) from error
+            log.add_secrets(headers.values())
+        self._remote = await stack.enter_async_context(remote_wire(spec, headers, log))
+        return self._remote
+
+    async def _learn(self, connection: Connection) -> None:
+        self._news = anyio.Event()
+        self.catalog = await connection.catalog()
+        self._around.learned(self, self.catalog)
+
+    def _ready(self, connection: Connection) -> None:
+        self._connection = self._serving = connection
+        self._last_used, self._started_at = anyio.current_time(), time.time()
+        self._move(UpstreamState.READY, "")
+        attempt, self._attempt = self._attempt, _Attempt()
+        attempt.over.set()
+
+    async def _while_it_lives(self, connection: Connection) -> str:
+        """Returns what ends the run; empty where nobody needs it any more, or somebody has ended it."""
+        policy, began, lost = self._around.policy, anyio.current_time(), ""
+        pinged = began
+        async with anyio.create_task_group() as tasks:
+            ended = anyio.Event()
+            tasks.start_soon(self._until_closed, connection, ended)
+            try:
+                while True:
+                    with anyio.move_on_after(self._patience(pinged)):
+                        await _first(self._end, ended, self._news)
+                    if self._end.is_set() or ended.is_set():
+                        break
+                    if self._news.is_set() or connection.learned_asking:
+                        connection.learned_asking = False
+                        with suppress(UpstreamCallFailed), anyio.move_on_after(self.spec.start_timeout_s):
+                            await self._learn(connection)
+                    now = anyio.current_time()
+                    if now - began >= policy.stable_s:
+                        self.crashes = 0
+                    if self.in_use:
+                        pinged = now  # what is waited for has deadlines of its own, and it may well be busy
+                    elif now - self._last_used >= policy.idle_stop_s:
+                        self._end_reason = f"it was not called for {policy.idle_stop_s:.0f} s"
+                        self._end.set()
+                    elif now - pinged >= policy.health_interval_s:
+                        if not await self._is_healthy(connection):
+                            lost = f"it did not answer a health check within {policy.health_timeout_s:.0f} s"
+                            break
+                        pinged = anyio.current_time()
+            finally:
+                tasks.cancel_scope.cancel()
+        return lost or ("" if self._end.is_set() else "its connection ended")
+
+    def _patience(self, pinged: float) -> float:
+        """How long until something has to be looked at."""
+        policy, now = self._around.policy, anyio.current_time()
+        due = min(pinged + policy.health_interval_s, self._last_used + policy.idle_stop_s)
+        return min(max(due - now, 0.05), policy.health_interval_s)
+
+    async def _until_closed(self, connection: Connection, ended: anyio.Event) -> None:
+        await connection.closed()
+        ended.set()
+
+    async def _is_healthy(self, connection: Connection) -> bool:
+        try:
+            with anyio.fail_after(self._around.policy.health_timeout_s):
+                await connection.ping()
+        except TimeoutError:
+            return self.in_use  # somebody has called meanwhile
+        except MCPError as error:
+            return error.error.code != CONNECTION_CLOSED  # an error is an answer
+        return True
+
+    async def _heard(self, _connection: Connection, message: ServerNotification) -> None:
+        if message.method.endswith("/list_changed"):
+            self._news.set()
+
+    def _explained(self, error: BaseException | None, lost: str = "") -> str:
+        """Why a run ended, for people: what the program said last, as far as it is no secret."""
+        if isinstance(error, UpstreamUnavailable):
+            return error.why
+        if isinstance(error, TimeoutError):
+            lost = f"it did not start within {self.spec.start_timeout_s:.0f} s"
+        elif isinstance(error, MCPError) and error.error.code != CONNECTION_CLOSED:
+            lost = f"it refused the connection: {error.error.message}"
+        elif isinstance(error, UpstreamCallFailed):
+            lost = error.said
+        elif error is not None and not isinstance(error, MCPError):
+            lost = f"it could not be reached: {error or type(error).__name__}"
+        elif error is not None:
+            lost = "it ended while it started"
+        process = self._process.process if self._process else None
+        masked = WireLog((), self.spec.name, self.spec.secrets).masked
+        if process is not None and process.not_executed is not None:
+            return f"its command {self.spec.command[0]!r} can't be executed"
+        if process is not None and process.exit_code is not None and not isinstance(error, TimeoutError):
+            lost = f"it ended with exit code {process.exit_code}"
+        stderr = masked(process.stderr_tail)[-STDERR_SHOWN // 4 :] if process else ""
+        return masked(lost) + (f"; its stderr ends with: {stderr}" if stderr else "")
+
+    def _move(self, state: UpstreamState, why: str) -> None:
+        before, self.state, self.why = self.state, state, why
+        if before is not state:
+            self._around.moved(self, before)
+
+
+async def _first(*events: anyio.Event) -> None:
+    """Waits for the first of several events."""
+    async with anyio.create_task_group() as tasks:
+
+        async def wait(event: anyio.Event) -> None:
+            await event.wait()
+            tasks.cancel_scope.cancel()
+
+        for event in events:
+            tasks.start_soon(wait, event)
+
+
+@asynccontextmanager
+async def running(upstream: Upstream) -> AsyncGenerator[Upstream]:
+    """Runs one upstream by itself while the block is open, for tests and commands."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(upstream.run)
+        yield upstream
+        tasks.cancel_scope.cancel()

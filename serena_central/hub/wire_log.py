@@ -1,0 +1,103 @@
+"""The wire log of an upstream: what is sent and received, a line each, rotated, secrets masked, long messages cut."""
+
+import json
+import logging
+import re
+import time
+from collections.abc import Iterable
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+logger = logging.getLogger(__name__)
+
+LOG_BYTES, LOG_FILES = 2_000_000, 2
+"""A log is set aside at this size; this many older ones are kept."""
+
+LINE_CHARS = 2000
+"""Shown of one message."""
+
+MASK = "***"
+
+LEAST_SECRET = 6
+"""Shorter values are not masked wherever they occur: they are words and numbers that stand in any text."""
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
+
+
+def log_name(server: str) -> str:
+    """The file name of a server's log."""
+    return f"{_UNSAFE.sub('_', server)[:80]}.log"
+
+
+class WireLog:
+    """Belongs to one run of an upstream. Writing never raises; a line takes some 20 µs."""
+
+    def __init__(self, folders: Iterable[Path], server: str, secrets: Iterable[str]) -> None:
+        """Writes to a file of the server's name in each folder that is there."""
+        self._handlers: list[RotatingFileHandler] = []
+        for folder in folders:
+            try:
+                folder.mkdir(mode=0o700, exist_ok=True)
+                handler = RotatingFileHandler(
+                    folder / log_name(server),
+                    maxBytes=LOG_BYTES,
+                    backupCount=LOG_FILES,
+                    encoding="utf-8",
+                    errors="backslashreplace",
+                    delay=True,
+                )
+            except OSError as error:
+                logger.warning("no wire log for %s in %s: %s", server, folder, error)
+                continue
+            handler.handleError = _dropped  # type: ignore[method-assign]
+            self._handlers.append(handler)
+        self._mask(secrets)
+
+    def _mask(self, secrets: Iterable[str]) -> None:
+        long = [one for one in secrets if len(one) >= LEAST_SECRET]
+        forms = {
+            form for one in long for form in (one, json.dumps(one)[1:-1], json.dumps(one, ensure_ascii=False)[1:-1])
+        }
+        self._secrets = sorted(forms, key=len, reverse=True)
+
+    def add_secrets(self, secrets: Iterable[str]) -> None:
+        self._mask({*self._secrets, *secrets})
+
+    def masked(self, text: str) -> str:
+        """The text without the values that are known to be secret."""
+        for secret in self._secrets:
+            text = text.replace(secret, MASK)
+        return text
+
+    def sent(self, message: str) -> None:
+        self._write("→", message)
+
+    def received(self, message: str) -> None:
+        self._write("←", message)
+
+    def note(self, message: str) -> None:
+        self._write("·", message)
+
+    def _write(self, mark: str, message: str) -> None:
+        if not self._handlers:
+            return
+        if len(message) > LINE_CHARS:
+            # A secret that is cut in two would not be found.
+            message = self.masked(message[: 2 * LINE_CHARS])[:LINE_CHARS] + f" … {len(message)} characters"
+        else:
+            message = self.masked(message)
+        moment = time.time()
+        line = (
+            f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(moment))}.{int(moment % 1 * 1000):03d}Z {mark} {message}"
+        )
+        record = logging.LogRecord("wire", logging.INFO, "", 0, line.replace("\n", "\\n"), None, None)
+        for handler in self._handlers:
+            handler.handle(record)
+
+    def close(self) -> None:
+        for handler in self._handlers:
+            handler.close()
+
+
+def _dropped(_record: logging.LogRecord) -> None:
+    """A disk that is full costs the line, not the call."""

@@ -1,0 +1,49 @@
+"""Tells clients that the tools of their upstreams are others: those that have listed any."""
+
+from weakref import WeakKeyDictionary
+
+import anyio
+from anyio.abc import TaskStatus
+from mcp.server.session import ServerSession
+from mcp.server.subscriptions import ToolsListChanged
+
+from serena_central.core.event_kinds import UpstreamListed
+from serena_central.core.events import EventBus
+from serena_central.mcp_server.subscriptions import Subscriptions
+from serena_central.sessions.manager import SessionManager
+from serena_central.sessions.session import Session
+
+SENT_WITHIN_S = 5.0
+"""A client that does not read holds up no other for longer."""
+
+
+class UpstreamNews:
+    """Belongs to the event loop's thread."""
+
+    def __init__(self, sessions: SessionManager, subscriptions: Subscriptions) -> None:
+        self._sessions = sessions
+        self._subscriptions = subscriptions
+        self._streams: WeakKeyDictionary[Session, ServerSession] = WeakKeyDictionary()
+        """Of clients of the handshake era that were shown tools of upstreams."""
+
+    def met(self, session: Session, stream: ServerSession) -> None:
+        """A client of the handshake era has listed tools of upstreams."""
+        self._streams[session] = stream
+
+    async def run(self, bus: EventBus, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Runs for ever; belongs to the composition root's task group."""
+        with bus.subscribe() as news:
+            task_status.started()
+            async for event in news:
+                if isinstance(event, UpstreamListed):
+                    await self._tell()
+
+    async def _tell(self) -> None:
+        for session in self._sessions.sessions():
+            if session.disconnected_at is not None:
+                continue
+            with anyio.move_on_after(SENT_WITHIN_S):
+                await self._subscriptions.publish(session, ToolsListChanged())
+                stream = self._streams.get(session)
+                if stream is not None:
+                    await stream.send_tool_list_changed()

@@ -1,0 +1,191 @@
+"""Which upstreams' tools a session is offered: from its project's configuration, by way of the hub.
+
+The hub and all that it needs are imported when a file of the configuration has an MCP server, and not before.
+"""
+
+from collections.abc import Callable, Hashable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import anyio
+import anyio.abc
+import msgspec
+
+from serena_central.config.settings import ServerSettings
+from serena_central.core.lru import Lru
+from serena_central.core.progress import listener
+from serena_central.core.quoting import escaped
+from serena_central.projects.claude_settings import ClaudeSettings
+from serena_central.projects.trust.trust_decisions import Trust
+from serena_central.sessions.session import Session
+from serena_central.tools.answer import PassedOn
+from serena_central.tools.tool_effects import rules_root
+from serena_central.tools.upstream_tool import UpstreamTool, upstream_tool
+
+if TYPE_CHECKING:
+    from serena_central.hub.callers import Caller
+    from serena_central.hub.hub import Hub
+    from serena_central.hub.search import ToolSearch
+    from serena_central.hub.specs import UpstreamSpec
+
+LISTED_BYTES = 20_000
+"""Schemas of upstreams' tools beyond which a session is shown how to search for them instead."""
+
+SEARCHING = ("search_tools", "call_upstream_tool")
+"""Our tools that stand for those of upstreams."""
+
+MOST_SETS = 256
+"""Of upstreams whose tools are kept ready: projects with the same ones share theirs."""
+
+
+class Offered(NamedTuple):
+    """The tools of a session's upstreams by name. `size`: of their schemas, in bytes."""
+
+    tools: Mapping[str, UpstreamTool]
+    size: int
+    version: Hashable
+    """What differs when the rest does."""
+
+
+NONE = Offered({}, 0, None)
+
+
+class UpstreamOffer:
+    """Belongs to the event loop's thread."""
+
+    def __init__(
+        self,
+        claude: ClaudeSettings,
+        trust: Trust,
+        settings: ServerSettings,
+        build: "Callable[[], Hub]",
+        taken: frozenset[str],
+    ) -> None:
+        """`build` makes the hub; `taken` are the names of our own tools."""
+        self._claude = claude
+        self._trust = trust
+        self._settings = settings
+        self._build = build
+        self._taken = taken
+        self._wanted = anyio.Event()
+        self._runs = anyio.Event()
+        self._hub: Hub | None = None
+        self._known: Lru[Hashable, Offered] = Lru(MOST_SETS)
+        self._searches: Lru[Hashable, ToolSearch] = Lru(MOST_SETS)
+
+    async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Runs the hub from the moment that it is needed, until it is cancelled."""
+        task_status.started()
+        await self._wanted.wait()
+        self._hub = await anyio.to_thread.run_sync(self._build)
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(self._hub.run)
+            self._runs.set()
+
+    @property
+    def running(self) -> "Hub | None":
+        """The hub, if anybody has needed it yet."""
+        return self._hub if self._runs.is_set() else None
+
+    async def hub(self) -> "Hub":
+        """The hub, which is started if it does not run yet."""
+        self._wanted.set()
+        await self._runs.wait()
+        assert self._hub is not None
+        return self._hub
+
+    def are_configured(self, session: Session) -> bool:
+        """Whether any file that counts for a session has an MCP server. Some microseconds."""
+        return self._settings.hub.enabled != "off" and self._claude.has_servers(rules_root(session))
+
+    def version(self, session: Session) -> Hashable:
+        """What differs when other upstreams, or other tools of theirs, are offered to a session than before."""
+        if not self.are_configured(session):
+            return None
+        root = rules_root(session)
+        servers = self._claude.servers(root, trusted=self._trust.is_trusted(root))
+        return tuple(servers.usable()), id(servers), self._hub.changes if self._hub is not None else 0
+
+    async def offered(self, session: Session, *, wait: bool = False) -> Offered:
+        """The tools of a session's upstreams, whatever rules say. With `wait` it waits a while for upstreams whose
+        tools are not known yet."""
+        if not self.are_configured(session):
+            return NONE
+        hub, caller = await self.hub(), self.caller(session)
+        specs = self.specs(hub, session)
+        known = await hub.known(specs, caller, hub.policy.learn_wait_s if wait else 0)
+        version = tuple((spec.name, spec.key, id(known.get(spec.name))) for spec in specs)
+        found = self._known.get(version)
+        if found is None:
+            found = self._known[version] = self._made(hub, specs, known, version)
+        return found
+
+    def specs(self, hub: "Hub", session: Session) -> "list[UpstreamSpec]":
+        """The upstreams of a session. One that came through a hub has none: see `hub/own_server`."""
+        from serena_central.hub.hub import is_read_by_client
+
+        if session.through_hub:
+            return []
+        found = list(hub.of(rules_root(session)).specs.values())
+        if self._settings.hub.enabled == "auto":
+            found = [spec for spec in found if not is_read_by_client(spec, session.client_name)]
+        return found
+
+    def _made(self, hub: "Hub", specs: "list[UpstreamSpec]", known: Mapping[str, Any], version: Hashable) -> Offered:
+        from serena_central.hub.names import upstream_names
+
+        by_name = {spec.name: spec for spec in specs}
+        listed = {(name, str(one["name"])): one for name, catalog in known.items() for one in catalog.tools}
+        names = upstream_names(listed, self._taken)
+        tools: dict[str, UpstreamTool] = {}
+        for name, pair in names.items():
+            spec = by_name[pair[0]]
+            tools[name] = upstream_tool(spec, name, listed[pair], partial(self._call, hub, spec, pair[1]))
+        size = sum(len(msgspec.json.encode(tool.wire)) for tool in tools.values())
+        return Offered(tools, size, version)
+
+    async def _call(
+        self, hub: "Hub", spec: "UpstreamSpec", tool: str, call: Any, arguments: dict[str, Any]
+    ) -> PassedOn:
+        return PassedOn(await hub.call(spec, tool, arguments, self.caller(call.session)))
+
+    async def listed(self, session: Session) -> tuple[list[UpstreamTool], bool]:
+        """The tools to list for a session, before rules; with True none of them, but those of ours that find them."""
+        offered = await self.offered(session, wait=True)
+        way = self._settings.hub.listing
+        searched = bool(offered.tools) and (way == "search" or (way == "auto" and offered.size > LISTED_BYTES))
+        return ([] if searched else list(offered.tools.values())), searched
+
+    async def find(self, session: Session, name: str) -> UpstreamTool | None:
+        """The tool of an upstream of this name, if the session has it."""
+        found = (await self.offered(session)).tools.get(name)
+        if found is None and self.are_configured(session):
+            found = (await self.offered(session, wait=True)).tools.get(name)
+        return found
+
+    async def servers(self, session: Session) -> list[str]:
+        """Names of a session's upstreams."""
+        return [spec.name for spec in self.specs(await self.hub(), session)] if self.are_configured(session) else []
+
+    async def search(self, session: Session, query: str, limit: int) -> list[UpstreamTool]:
+        """The tools that fit words best."""
+        from serena_central.hub.search import ToolSearch
+
+        offered = await self.offered(session, wait=True)
+        index = self._searches.get(offered.version)
+        if index is None:
+            index = ToolSearch({name: tool.wire for name, tool in offered.tools.items()})
+            self._searches[offered.version] = index
+        return [offered.tools[name] for name in index.find(query, limit)]
+
+    def caller(self, session: Session) -> "Caller":
+        """A session as the hub sees it."""
+        from serena_central.hub.callers import Caller
+
+        hears = listener()  # of this call: what its upstream reports is heard in another task
+
+        def progress(message: str, part: float | None) -> None:
+            if hears is not None:
+                hears(escaped(message), part)
+
+        return Caller(session=session.id, root=rules_root(session), client=session.client_name, progress=progress)
