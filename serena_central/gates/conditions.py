@@ -4,7 +4,7 @@ Several are joined by ` and `. One that can't be understood holds: a gate that i
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from serena_central.claude_config.rules import BadRule, parse_rule
@@ -16,16 +16,30 @@ logger = logging.getLogger(__name__)
 PATH = "path("
 
 
-async def holds(asked: Asked, *, home: Path) -> bool:
+EDITED_BY_OTHERS = "edited-by-other-session"
+SYMBOL = "symbol("
+
+Decide = Callable[[Asked, str], Awaitable[bool]]
+"""Whether a condition holds that only the server can decide."""
+
+
+async def holds(asked: Asked, *, home: Path, decide: Decide) -> bool:
     """Whether all conditions of a hook hold for what it is about to be run for."""
-    return all([await _holds(asked, one.strip(), home) for one in parts_of(asked.hook.condition)])
+    for one in parts_of(asked.hook.condition):
+        condition = one.strip()
+        if condition == EDITED_BY_OTHERS or condition.startswith(SYMBOL):
+            if not await decide(asked, condition):
+                return False
+        elif not _holds(asked, condition, home):
+            return False
+    return True
 
 
 def parts_of(condition: str) -> Sequence[str]:
     return condition.split(" and ")
 
 
-async def _holds(asked: Asked, condition: str, home: Path) -> bool:
+def _holds(asked: Asked, condition: str, home: Path) -> bool:
     use = _of_file(asked)
     if condition.startswith(PATH) and condition.endswith(")"):
         if use is None or use.effect not in ("read", "edit"):

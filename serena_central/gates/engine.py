@@ -13,11 +13,13 @@ from typing import NamedTuple
 import anyio
 import anyio.to_thread
 
+from serena_central.core.errors import SerenaCentralError
 from serena_central.core.quoting import escaped, quoted
 from serena_central.gates import log
 from serena_central.gates.commands import CommandEnd, run_command
 from serena_central.gates.decisions import BLOCKS, TEXT_CHARS, Decision, decision_of, shortened
-from serena_central.gates.events import GateEvent, Outcome, Ran
+from serena_central.gates.events import CheckEnd, GateEvent, Outcome, Ran
+from serena_central.gates.matching import ONCE
 from serena_central.gates.rules import Hook
 
 logger = logging.getLogger(__name__)
@@ -31,6 +33,9 @@ class Asked(NamedTuple):
     file: str
 
 
+Check = Callable[[Asked], Awaitable[CheckEnd]]
+"""Makes the built-in check that a hook names. Raises SerenaCentralError: it can't be made."""
+
 Condition = Callable[[Asked], Awaitable[bool]]
 """Whether the `if` of a hook holds."""
 
@@ -38,6 +43,7 @@ Condition = Callable[[Asked], Awaitable[bool]]
 class Means(NamedTuple):
     """What the engine is given of others. `urls`: patterns of URLs that http hooks may reach."""
 
+    check: Check
     condition: Condition
     urls: Sequence[str] = ()
 
@@ -52,7 +58,8 @@ class Matched(NamedTuple):
 def matching(hooks: Sequence[Hook], event: GateEvent) -> list[Matched]:
     """The hooks whose matcher fits, in order. Their conditions are not looked at."""
     names, use = event.names, event.use
-    return [Matched(hook, files) for hook in hooks if (files := hook.matches(names, use))]
+    found = [Matched(hook, files) for hook in hooks if (files := hook.matches(names, use))]
+    return [one._replace(files=ONCE) if one.hook.kind == "check" else one for one in found]
 
 
 async def run_hooks(matched: Sequence[Matched], event: GateEvent, means: Means) -> Outcome:
@@ -82,6 +89,9 @@ async def _one(asked: Asked, means: Means, outcome: Outcome) -> None:
     except TimeoutError:
         logger.info("the condition of %s could not be decided in time; the hook runs", hook.name)
     started = time.perf_counter()
+    if hook.kind == "check":
+        outcome.ran.append(await _checked(asked, means, outcome, started))
+        return
     if hook.kind == "http":
         # Late: who has no such hook does not load the HTTP client.
         from serena_central.gates.http_hooks import run_http
@@ -91,6 +101,22 @@ async def _one(asked: Asked, means: Means, outcome: Outcome) -> None:
         end = await run_command(hook, event, asked.file)
     ran = _ended(asked, end, outcome, started)
     outcome.ran.append(ran)
+
+
+async def _checked(asked: Asked, means: Means, outcome: Outcome, started: float) -> Ran:
+    hook = asked.hook
+    try:
+        with anyio.fail_after(hook.timeout_s):
+            found = await means.check(asked)
+    except TimeoutError:
+        found = CheckEnd(f"it was not known within {hook.timeout_s:g} s. Raise its timeout in {hook.name}.")
+    except SerenaCentralError as error:
+        found = CheckEnd(f"it could not be made: {error}")
+    if found.note:
+        outcome.context.append(f"{hook.action}: {found.note}")
+    if found.problem:
+        outcome.blocked = f"{hook.action} ({hook.name}): {found.problem}"
+    return _ran(asked, "blocked" if found.problem else "passed", None, started, found.problem)
 
 
 def _ended(asked: Asked, end: CommandEnd, outcome: Outcome, started: float) -> Ran:

@@ -33,6 +33,13 @@ class GateEvent(NamedTuple):
         return self.name != "PostToolUse"
 
 
+class CheckEnd(NamedTuple):
+    """What a built-in check found: why it stops the tool, "" where it does not; and what it could not look at."""
+
+    problem: str = ""
+    note: str = ""
+
+
 class Ran(NamedTuple):
     """One run of one hook. `outcome`: passed, blocked, halted, failed (it ran, and its failure stops nothing),
     could-not-run, background (it has been started)."""

@@ -22,7 +22,7 @@ from serena_central.projects.trust.trust_decisions import Standing, State
 DEFAULT_TIMEOUT_S = 60.0
 """Of a hook that names none."""
 
-RUN_HERE = ("command", "http")
+RUN_HERE = ("command", "http", "check")
 """Types of hooks that run here; the others are Claude Code's own."""
 
 
@@ -56,6 +56,11 @@ class Rules(NamedTuple):
 
     by_event: Mapping[str, tuple[Hook, ...]]
     held_back: int = 0
+
+    @property
+    def checks(self) -> frozenset[str]:
+        """The built-in checks that any hook names."""
+        return frozenset(hook.action for hooks in self.by_event.values() for hook in hooks if hook.kind == "check")
 
     def of(self, event: str) -> tuple[Hook, ...]:
         return self.by_event.get(event, ())

@@ -7,6 +7,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from serena_central.core.lru import Lru
+from serena_central.gates.checks import Baseline
 
 MOST_SESSIONS = 1000
 MOST_FAILED = 200
@@ -20,6 +21,8 @@ class SessionState:
     """`failed`: (root, hook, file) → what a stage after an edit said when it last failed there."""
 
     failed: dict[tuple[str, str, str], str] = field(default_factory=dict[tuple[str, str, str], str])
+    baselines: dict[str, Baseline] = field(default_factory=dict[str, Baseline])
+    """Root → what was there before the session changed it."""
     news: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_NEWS))
 
 

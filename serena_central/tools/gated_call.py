@@ -18,11 +18,13 @@ from serena_central.claude_config.tiers import Tier
 from serena_central.core.clock import utc
 from serena_central.core.errors import HookBlocked, InvalidArguments, SerenaCentralError, SessionHalted
 from serena_central.core.quoting import quoted
-from serena_central.gates.conditions import holds
-from serena_central.gates.engine import Matched, Means, matching, run_hooks
-from serena_central.gates.events import GateEvent, Outcome
+from serena_central.gates.checks import Baseline, Checks
+from serena_central.gates.conditions import EDITED_BY_OTHERS, holds
+from serena_central.gates.engine import Asked, Matched, Means, matching, run_hooks
+from serena_central.gates.events import CheckEnd, GateEvent, Outcome
 from serena_central.gates.matching import ToolUse, is_rule
 from serena_central.gates.rules import Rules
+from serena_central.gates.symbol_condition import symbol_holds
 from serena_central.projects.editing.applied_edit import AppliedEdit
 from serena_central.projects.editing.edit_watch import EditWatch, Holding, watching_edits
 from serena_central.projects.project import Project
@@ -59,10 +61,12 @@ class GatedCall:
         self._edits = tool.edits and tool.journaled and project is not None
         self._approved: frozenset[str] | None = None
         self._before, self._after = rules.of(BEFORE), rules.of(AFTER)
+        learns = project is not None and (self._edits or tool.name == SHELL)
+        self._checked: frozenset[str] = rules.checks if learns else frozenset()
         self._outcomes: list[Outcome] = []
         use = self._use({})
         # Rules with arguments may match until these are known.
-        self.concerns = any(
+        self.concerns = bool(self._checked) or any(
             is_rule(hook.matcher) or hook.matches(use.names, use) for hook in (*self._before, *self._after)
         )
 
@@ -75,7 +79,10 @@ class GatedCall:
         """
         if parsed.get("dry_run"):
             self._before = self._after = ()
+            self._checked = frozenset[str]()
             return parsed
+        if self._checked and self._edits:
+            await self._learn(parsed)
         # Which files an edit concerns is not known yet, and not worth a plan where no hook may look at any.
         if not matching(self._before, self._event(BEFORE, self._use({} if self._edits else parsed))):
             return parsed
@@ -96,14 +103,15 @@ class GatedCall:
     @contextmanager
     def watching(self) -> Generator[None]:
         """Around the tool: its edits change what hooks have seen, and hooks follow them."""
-        if not self._edits or self._project is None or not (self._after or self._approved is not None):
+        follows = bool(self._after or self._checked)
+        if not self._edits or self._project is None or not (follows or self._approved is not None):
             with nullcontext():
                 yield
             return
         watch = EditWatch(
             self._root,
             self._approved,
-            follow_up=self._follow if self._after else None,
+            follow_up=self._follow if follows else None,
             later=self._later if self._after else None,
         )
         with watching_edits(watch):
@@ -113,6 +121,8 @@ class GatedCall:
         """Runs what comes after a tool that made no edit. Never raises for what a hook says: the tool has run."""
         if self._edits:
             return  # what follows edits has run with each
+        if self._tool.name == SHELL and getattr(result, "return_code", None) == 0 and self._checked:
+            await self._checks().succeeded(str(parsed.get("command") or ""))
         event = self._event(AFTER, self._use(parsed), tool_response=_plain(result))
         matched = matching(self._after, event)
         await self._run_after([one for one in matched if not one.hook.background], event)
@@ -140,7 +150,22 @@ class GatedCall:
         self._approved = frozenset(files)
         return self._use(parsed, sorted(files))
 
+    async def _learn(self, parsed: dict[str, Any]) -> None:
+        """Has the checks know what is wrong before the edit."""
+        began = time.monotonic()
+        try:
+            use = await self._planned(parsed)
+            await self._checks().learn(self._checked, self._inside(use.files))
+        finally:
+            self._call.began += time.monotonic() - began
+
+    def _inside(self, files: Sequence[str]) -> list[str]:
+        return [Path(file).relative_to(self._root).as_posix() for file in files]
+
     async def _follow(self, edit: AppliedEdit) -> None:
+        if self._checked:
+            both = (path for file in edit.files for path in (file.path, file.moved_to) if path)
+            self._checks().edited(list(both))
         event = self._event(AFTER, self._use_of(edit))
         matched = matching(self._after, event)
         await self._run_after([one for one in matched if not one.hook.background], event)
@@ -217,7 +242,26 @@ class GatedCall:
     def _means(self) -> Means:
         of_tier = self._found.of_tier
         urls = [url for tier in (Tier.ENTERPRISE, Tier.USER) for url in of_tier(tier).get("allowedHttpHookUrls", ())]
-        return Means(partial(holds, home=self._found.locations.home), urls)
+        return Means(self._check, partial(holds, home=self._found.locations.home, decide=self._decide), urls)
+
+    async def _check(self, asked: Asked) -> CheckEnd:
+        if self._project is None:
+            return CheckEnd("it needs a project, and this call names none.")
+        return await self._checks().check(asked.hook)
+
+    async def _decide(self, asked: Asked, condition: str) -> bool:
+        """Whether a condition holds; in doubt it does."""
+        if self._project is None:
+            return True
+        if condition == EDITED_BY_OTHERS:
+            return not asked.file or await self._checks().edited_by_others(*self._inside([asked.file]))
+        return await symbol_holds(self._project, asked, condition)
+
+    def _checks(self) -> Checks:
+        assert self._project is not None
+        state, services = self._gating.states.of(self._call.session.id), self._call.services
+        baseline = state.baselines.setdefault(str(self._root), Baseline())
+        return Checks(self._project, self._call.session.id, baseline, services.history, services.validation)
 
     # --- data ------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,226 @@
+"""`serena-central hooks`: the hooks that hold in a project, what is wrong with them, a trial, and the log of their runs.
+
+`serena-central hook` is another thing: it puts this product's own hooks into clients.
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import anyio
+import click
+
+from serena_central.claude_config.checks import EVENTS
+from serena_central.claude_config.effective import Effective
+from serena_central.cli.exits import FINDINGS
+from serena_central.cli.output import json_option, print_json, print_table, printable
+from serena_central.cli.trust import project_root
+from serena_central.config.load import load_server_config
+from serena_central.core.places import Places
+from serena_central.gates import log
+from serena_central.gates.conditions import EDITED_BY_OTHERS, SYMBOL, holds, parts_of
+from serena_central.gates.engine import Asked, Means, matching, run_hooks
+from serena_central.gates.events import CheckEnd, GateEvent
+from serena_central.gates.matching import ToolUse, is_rule
+from serena_central.gates.rules import Hook, Rules, rules_of
+from serena_central.projects.root_settings import RootSettings
+from serena_central.tools.families import CATALOGUE
+from serena_central.tools.tool_effects import SHELL, hook_names
+
+EXAMPLES = """\b
+Examples:
+  serena-central hooks list
+  serena-central hooks check
+  serena-central hooks test PreToolUse --tool execute_shell_command --input '{"command": "git commit -m x"}'
+  serena-central hooks log --limit 50
+"""
+
+folder_option = click.option(
+    "--project", "folder", type=click.Path(path_type=Path), help="The project; else the one around the current folder."
+)
+
+
+@click.group(epilog=EXAMPLES)
+def command() -> None:
+    """Show, check and try the hooks that run around calls in a project."""
+
+
+@command.command("list", epilog="Example: serena-central hooks list --project ~/src/app")
+@folder_option
+@json_option
+def list_hooks(*, folder: Path | None, as_json: bool) -> None:
+    """List the hooks of all settings, in the order in which they run."""
+    root, _, rules = _of(folder)
+    hooks = [hook for event in EVENTS for hook in rules.of(event)]
+    if as_json:
+        print_json({"root": str(root), "hooks": [_as_json(hook) for hook in hooks], "held_back": rules.held_back})
+        return
+    print_table(
+        ["EVENT", "MATCHER", "IF", "TYPE", "RUNS", "WHERE"],
+        [tuple(map(printable, _row(hook))) for hook in hooks],
+        empty="No hooks run here.",
+    )
+    if rules.held_back:
+        click.echo(f"{rules.held_back} of the repository are held back: `serena-central trust {root}` shows them.")
+
+
+@command.command("check", epilog="Example: serena-central hooks check")
+@folder_option
+@json_option
+def check(*, folder: Path | None, as_json: bool) -> None:
+    """Say what is wrong with the hooks of a project. Ends with 2 if anything is."""
+    root, found, rules = _of(folder)
+    problems = [str(one) for one in found.problems if one.key.startswith("hooks")] if found is not None else []
+    for event in EVENTS:
+        for hook in rules.of(event):
+            problems += _problems(hook, root)
+    if as_json:
+        print_json({"root": str(root), "problems": problems, "held_back": rules.held_back})
+    else:
+        for one in problems:
+            click.echo(printable(one))
+        if rules.held_back:
+            click.echo(f"{rules.held_back} hooks of the repository are held back: it is not trusted with them.")
+        if not problems:
+            click.echo("No problems.")
+    if problems:
+        raise click.exceptions.Exit(FINDINGS)
+
+
+@command.command("test", epilog="Example: serena-central hooks test PreToolUse --tool create_text_file")
+@click.argument("event", type=click.Choice(EVENTS))
+@click.option("--tool", "tool_name", default="", help="A tool of this server, or of the format: Bash, Edit.")
+@click.option("--input", "given", default="{}", help="The tool's arguments as JSON.")
+@folder_option
+@json_option
+def test(*, event: str, tool_name: str, given: str, folder: Path | None, as_json: bool) -> None:
+    """Run the hooks of EVENT as a call of --tool would. The tool itself does not run, nor do built-in checks."""
+    root, found, rules = _of(folder)
+    try:
+        arguments = json.loads(given)
+    except ValueError as error:
+        raise click.BadParameter(f"--input is not JSON: {error}.") from error
+    if not isinstance(arguments, dict):
+        raise click.BadParameter("--input must be a JSON object.")
+    happening = GateEvent(event, "test", root, _use(tool_name, arguments, root) if tool_name else None)
+    matched = matching(rules.of(event), happening)
+    home = found.locations.home if found is not None else Path.home()
+
+    async def condition(asked: Asked) -> bool:
+        return await holds(asked, home=home, decide=_undecided)
+
+    outcome = anyio.run(run_hooks, matched, happening, Means(_unchecked, condition))
+    if as_json:
+        print_json(
+            {
+                "matched": [one.hook.name for one in matched],
+                "runs": [one._asdict() for one in outcome.ran],
+                "blocked": outcome.blocked or outcome.asks,
+                "halted": outcome.halted,
+                "context": outcome.context,
+                "updated_input": outcome.updated,
+            }
+        )
+        return
+    print_table(
+        ["OUTCOME", "EXIT", "MS", "HOOK", "SAYS"],
+        [
+            tuple(map(printable, (one.outcome, _code(one.exit_code), f"{one.duration_ms:.0f}", one.hook, one.text[:200])))
+            for one in outcome.ran
+        ],
+        empty="No hook runs at this.",
+    )
+    for text in filter(None, (outcome.blocked, outcome.asks, outcome.halted, *outcome.context)):
+        click.echo(printable(text))
+
+
+@command.command("log", epilog="Example: serena-central hooks log --limit 50")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="How many runs.")
+@folder_option
+@json_option
+def show_log(*, limit: int, folder: Path | None, as_json: bool) -> None:
+    """Show the newest runs of hooks in a project, the newest first."""
+    lines = log.newest(project_root(folder).resolve(), limit)
+    if as_json:
+        print_json(lines)
+        return
+    print_table(
+        ["TIME", "EVENT", "TOOL", "OUTCOME", "EXIT", "MS", "HOOK"],
+        [
+            tuple(
+                printable(str(line.get(key, "")))
+                for key in ("time", "event", "tool", "outcome", "exit_code", "duration_ms", "hook")
+            )
+            for line in lines
+        ],
+        empty="No hook has run in this project.",
+    )
+
+
+def _of(folder: Path | None) -> tuple[Path, Effective | None, Rules]:
+    root = project_root(folder).resolve()
+    settings = RootSettings(load_server_config({}), Places.of_user())
+    found = settings.claude.of(root)
+    return root, found, rules_of(found, settings.trust.standing(root)) if found is not None else Rules({})
+
+
+def _use(name: str, arguments: dict[str, Any], root: Path) -> ToolUse:
+    tool = CATALOGUE.get(name)
+    path = arguments.get("relative_path") or arguments.get("file_path")
+    files = [str(root / path)] if isinstance(path, str) and path else []
+    command_line = arguments.get("command")
+    if tool is not None:
+        effect, names = hook_names(tool)
+        line = command_line if tool.name == SHELL else None
+        return ToolUse(names, effect, arguments, command=line, files=files)
+    if name == "Bash":
+        return ToolUse((name,), "run", arguments, command=str(command_line or ""))
+    return ToolUse((name,), "edit" if name in ("Edit", "Write", "MultiEdit") else "read", arguments, files=files)
+
+
+async def _unchecked(asked: Asked) -> CheckEnd:
+    return CheckEnd(note=f"{asked.hook.action} needs a running server, and was not made")
+
+
+async def _undecided(_asked: Asked, _condition: str) -> bool:
+    return True
+
+
+def _problems(hook: Hook, root: Path) -> list[str]:
+    said: list[str] = []
+    for one in map(str.strip, parts_of(hook.condition)) if hook.condition else ():
+        known = one == EDITED_BY_OTHERS or one.startswith((SYMBOL, "path(")) or is_rule(one) or one.isalnum()
+        if not known:
+            said.append(f"{hook.name}: the condition {one!r} is not known, and is taken as true")
+    program = hook.action.split(maxsplit=1)[0] if hook.kind == "command" and hook.action.strip() else ""
+    if program.startswith(("./", "/", "~/", "../")):
+        path = root / Path(program).expanduser()
+        if not path.exists():
+            said.append(f"{hook.name}: there is no file {path}")
+        elif not os.access(path, os.X_OK):
+            said.append(f"{hook.name}: {path} is not executable: chmod +x {path}")
+    return said
+
+
+def _row(hook: Hook) -> Sequence[str]:
+    return hook.event, hook.matcher or "*", hook.condition, hook.kind, hook.action, hook.name
+
+
+def _as_json(hook: Hook) -> dict[str, Any]:
+    return {
+        "event": hook.event,
+        "matcher": hook.matcher,
+        "if": hook.condition,
+        "type": hook.kind,
+        "runs": hook.action,
+        "timeout_s": hook.timeout_s,
+        "background": hook.background,
+        "tier": str(hook.tier),
+        "place": hook.name,
+    }
+
+
+def _code(code: int | None) -> str:
+    return "" if code is None else str(code)
