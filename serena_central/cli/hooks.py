@@ -1,4 +1,4 @@
-"""`serena-central hooks`: the hooks that hold in a project, what is wrong with them, a trial, and the log of their runs.
+"""`serena-central hooks`: the hooks that hold in a project, what is wrong with them, a trial, the log of their runs.
 
 `serena-central hook` is another thing: it puts this product's own hooks into clients.
 """
@@ -7,14 +7,14 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import click
 
 from serena_central.claude_config.checks import EVENTS
 from serena_central.claude_config.effective import Effective
-from serena_central.cli.exits import FINDINGS
+from serena_central.cli.exits import WrongSettings
 from serena_central.cli.output import json_option, print_json, print_table, printable
 from serena_central.cli.trust import project_root
 from serena_central.config.load import load_server_config
@@ -22,7 +22,7 @@ from serena_central.core.places import Places
 from serena_central.gates import log
 from serena_central.gates.conditions import EDITED_BY_OTHERS, SYMBOL, holds, parts_of
 from serena_central.gates.engine import Asked, Means, matching, run_hooks
-from serena_central.gates.events import CheckEnd, GateEvent
+from serena_central.gates.events import CheckEnd, GateEvent, Ran
 from serena_central.gates.matching import ToolUse, is_rule
 from serena_central.gates.rules import Hook, Rules, rules_of
 from serena_central.projects.root_settings import RootSettings
@@ -86,7 +86,7 @@ def check(*, folder: Path | None, as_json: bool) -> None:
         if not problems:
             click.echo("No problems.")
     if problems:
-        raise click.exceptions.Exit(FINDINGS)
+        raise WrongSettings
 
 
 @command.command("test", epilog="Example: serena-central hooks test PreToolUse --tool create_text_file")
@@ -104,7 +104,8 @@ def test(*, event: str, tool_name: str, given: str, folder: Path | None, as_json
         raise click.BadParameter(f"--input is not JSON: {error}.") from error
     if not isinstance(arguments, dict):
         raise click.BadParameter("--input must be a JSON object.")
-    happening = GateEvent(event, "test", root, _use(tool_name, arguments, root) if tool_name else None)
+    use = _use(tool_name, cast("dict[str, Any]", arguments), root) if tool_name else None
+    happening = GateEvent(event, "test", root, use)
     matched = matching(rules.of(event), happening)
     home = found.locations.home if found is not None else Path.home()
 
@@ -126,10 +127,7 @@ def test(*, event: str, tool_name: str, given: str, folder: Path | None, as_json
         return
     print_table(
         ["OUTCOME", "EXIT", "MS", "HOOK", "SAYS"],
-        [
-            tuple(map(printable, (one.outcome, _code(one.exit_code), f"{one.duration_ms:.0f}", one.hook, one.text[:200])))
-            for one in outcome.ran
-        ],
+        [tuple(map(printable, _ran(one))) for one in outcome.ran],
         empty="No hook runs at this.",
     )
     for text in filter(None, (outcome.blocked, outcome.asks, outcome.halted, *outcome.context)):
@@ -222,5 +220,6 @@ def _as_json(hook: Hook) -> dict[str, Any]:
     }
 
 
-def _code(code: int | None) -> str:
-    return "" if code is None else str(code)
+def _ran(one: Ran) -> Sequence[str]:
+    code = "" if one.exit_code is None else str(one.exit_code)
+    return one.outcome, code, f"{one.duration_ms:.0f}", one.hook, one.text[:200]

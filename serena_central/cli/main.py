@@ -35,6 +35,7 @@ COMMANDS = {
     "usage": "Show tokens and cost of coding agents, from their transcripts.",
     "call": "Call a tool.",
     "hook": "Install hooks that point coding agents from text search to these tools.",
+    "hooks": "List, check and try the hooks of the settings, and show their runs.",
     "graph": "Show the dependency graph: cycles, layers, hot spots.",
     "validate": "Find unused symbols and broken references.",
     "trust": "Trust a repository: let it name programs and have its code executed.",
