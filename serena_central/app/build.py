@@ -117,6 +117,7 @@ class _Projects:
     pool: LanguageServerPool
     registry: ProjectRegistry
     root_settings: RootSettings
+    installer: AutoInstaller
     history: EditHistory
     warm_up: WarmUp
     idempotency: Idempotency
@@ -218,7 +219,7 @@ def _projects(runs: list[Run], base: _Base, applier: Applier) -> _Projects:
         recorder.run,
         warm_up.run,
     ]
-    return _Projects(pool, registry, root_settings, history, warm_up, idempotency)
+    return _Projects(pool, registry, root_settings, installer, history, warm_up, idempotency)
 
 
 def _services(runs: list[Run], base: _Base, built: _Projects, catalogue: Catalogue) -> Services:
@@ -252,6 +253,8 @@ def _services(runs: list[Run], base: _Base, built: _Projects, catalogue: Catalog
         analysis_runs=analysis_runs,
         catalogue=catalogue,
         gating=gating,
+        installer=built.installer,
+        root_settings=built.root_settings,
         offer=Offer(settings, catalogue, _profiles(bus), projects, repos, claude),
         upstreams=upstreams,
     )

@@ -115,6 +115,11 @@ class Memories:
     def changeable(self, name: str) -> bool:
         return not self._read_only and not _fits(self._kept, name)
 
+    def file_of(self, name: str) -> str:
+        """How the history of edits names a memory's file: root-relative, a global one's absolute."""
+        name = checked_name(name)
+        return str(self._home / "memories" / f"{name}.md") if name.startswith(GLOBAL) else f"{self._own}{name}.md"
+
     def troubles(self) -> list[str]:
         """Patterns of the settings that are given up, and why: they fit every name since then."""
         return [pattern.trouble for pattern in (*self._kept, *self._ignored) if pattern.trouble]

@@ -12,10 +12,12 @@ from serena_central.config.layers import Loaded
 from serena_central.config.settings import ServerSettings
 from serena_central.core.events import EventBus
 from serena_central.core.places import Places
+from serena_central.lsp.installers.auto import AutoInstaller
 from serena_central.pool.pool import LanguageServerPool
 from serena_central.projects.claude_settings import ClaudeSettings
 from serena_central.projects.editing.edit_history import EditHistory
 from serena_central.projects.registry import ProjectRegistry
+from serena_central.projects.root_settings import RootSettings
 from serena_central.projects.superrepo.lookup import SuperRepos
 from serena_central.projects.trust.trust_decisions import Trust
 from serena_central.projects.warming.warm_up_jobs import WarmUp
@@ -57,6 +59,8 @@ class Services:
     offer: Offer
     gating: Gating
     upstreams: UpstreamOffer
+    installer: AutoInstaller
+    root_settings: RootSettings
     baselines: Baselines = field(default_factory=Baselines)
     answers: KeptAnswers = field(default_factory=KeptAnswers)
     kept_results: KeptResults = field(default_factory=KeptResults)

@@ -305,7 +305,7 @@ AIMED = urlencode({"opened": HOSTILE, "shut": f"{HOSTILE}//x", "folder": HOSTILE
 
 PLAIN = """a b body button caption circle code dd defs details div dl dt figcaption figure form g h1 h2 h3 head header
 html img input label legend li line link main marker meta nav ol option p path pre rect script section select span
-summary svg table tbody td text textarea th thead time title tr ul wbr"""
+strong summary svg table tbody td text textarea th thead time title tr ul wbr"""
 """Elements that pages are made of; whatever else is seen came from outside."""
 
 

@@ -117,6 +117,29 @@ class AutoInstaller:
             return None
         return f"Installing the language server {spec.name} failed: {attempt.error}\nTo install it: {spec.how_to_get}"
 
+    @property
+    def ways_of_people(self) -> tuple[str, ...]:
+        """What a person may have installed by this server: all that it can do, whatever the settings allow agents."""
+        return _ALLOWED["all"]
+
+    def install_for_person(self, spec: ServerSpec) -> bool:
+        """Starts an installation that a person asks for, unless one is running; False if this server knows no way."""
+        if self._tasks is None or not recipes_of(spec, self.ways_of_people):
+            return False
+        if not self._goes_on(spec):
+            attempt = self._attempts[spec.name] = _Attempt()
+            self._tasks.start_soon(self._get, spec, attempt, self.ways_of_people)
+        return True
+
+    def is_installing(self, spec: ServerSpec) -> bool:
+        """Whether this server, or another process, installs it at the moment."""
+        return self._goes_on(spec)
+
+    def failure(self, spec: ServerSpec) -> str:
+        """Why its last installation failed; empty if none did."""
+        attempt = self._attempts.get(spec.name)
+        return attempt.error if attempt is not None else ""
+
     def _begin(self, spec: ServerSpec) -> None:
         """Starts an attempt, unless one is running or failed recently, or the settings forbid it."""
         if self._tasks is None or not self._ways or not recipes_of(spec, self._ways):
@@ -124,7 +147,7 @@ class AutoInstaller:
         attempt = self._attempts.get(spec.name)
         if attempt is None or (attempt.error and self._clock() - attempt.failed_at >= RETRY_AFTER_S):
             attempt = self._attempts[spec.name] = _Attempt()
-            self._tasks.start_soon(self._get, spec, attempt)
+            self._tasks.start_soon(self._get, spec, attempt, self._ways)
 
     async def settled(self, spec: ServerSpec) -> bool:
         """Returns when a server is not being installed any more; whether it was. The caller bounds the wait."""
@@ -149,12 +172,12 @@ class AutoInstaller:
             return True
         return underway_of(spec.name, self._places) is not None
 
-    async def _get(self, spec: ServerSpec, attempt: _Attempt) -> None:
+    async def _get(self, spec: ServerSpec, attempt: _Attempt, ways: tuple[str, ...]) -> None:
         async with self._at_once:
             started = f"installing the missing {spec.name}"
             self._bus.publish(ServerInstallStarted(message=started, server=spec.name))
             try:
-                done = await self._install(spec, self._places, ways=self._ways, tell=self._log(spec))
+                done = await self._install(spec, self._places, ways=ways, tell=self._log(spec))
             except LanguageServerError as error:
                 self._failed(spec, attempt, str(error))
             except Exception as error:

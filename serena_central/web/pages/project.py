@@ -12,7 +12,7 @@ from serena_central.pool.state import RunState
 from serena_central.projects.superrepo.configuration import SuperRepo
 from serena_central.projects.superrepo.router import is_certain
 from serena_central.store.index_cache import IndexCache
-from serena_central.web.pages import trust_section
+from serena_central.web.pages import memory, project_activity, project_needs, trust_section
 from serena_central.web.pages.analysis_status import GRAPH
 from serena_central.web.pages.page import Page, Section, Visit, link
 from serena_central.web.pages.projects import ONE, ProjectRow, known, project_row
@@ -157,7 +157,11 @@ PAGE = Page(
     template="project.html",
     sections={
         "about": Section("project/_about.html", about, (ProjectEvent, ServerEvent)),
+        "missing": project_needs.MISSING,
+        "activity": project_activity.SECTION,
+        "memories": memory.SECTION,
         "trust": trust_section.SECTION,
+        "settings": project_needs.SETTINGS,
         "routing": Section("project/_routing.html", routing, (ProjectEvent,), every_s=60),
     },
     in_navigation=False,

@@ -20,8 +20,10 @@ from serena_central.web.pages import (
     events,
     findings,
     graph,
+    memory,
     overview,
     project,
+    project_needs,
     projects,
     server,
     servers,
@@ -53,6 +55,7 @@ PAGES: tuple[Page, ...] = (
     server.PAGE,
     projects.PAGE,
     project.PAGE,
+    memory.PAGE,
     graph.PAGE,
     uses.PAGE,
     findings.PAGE,
@@ -75,6 +78,8 @@ ACTIONS: dict[str, Action] = {
     **servers.ACTIONS,
     **projects.ACTIONS,
     **trust_section.ACTIONS,
+    **memory.ACTIONS,
+    **project_needs.ACTIONS,
     **analysis_status.ACTIONS,
 }
 """Path below /dashboard → what a POST to it does."""

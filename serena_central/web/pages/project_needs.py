@@ -1,0 +1,107 @@
+"""What a project runs with, for its page: missing language servers, with their installation, and its settings."""
+
+from pathlib import Path
+
+import anyio.to_thread
+import msgspec
+
+from serena_central.config.describe import describe
+from serena_central.core.event_kinds import ProjectEvent, ServerInstallEvent
+from serena_central.lsp.installers.install import recipes_of
+from serena_central.web.pages.endpoints import Action
+from serena_central.web.pages.forms import Form, one_value
+from serena_central.web.pages.page import Section, Visit
+from serena_central.web.pages.projects import known
+from serena_central.web.responses import NotFound
+
+
+class MissingServer(msgspec.Struct, frozen=True):
+    """A language server that the project misses. `progress` is of its installation, `failed` why the last one failed;
+    `can_install`: the button installs it, else `how_to_get` says how."""
+
+    name: str
+    title: str
+    how_to_get: str
+    can_install: bool
+    progress: str
+    failed: str
+
+
+class MissingServers(msgspec.Struct, frozen=True):
+    root: str
+    servers: list[MissingServer]
+
+
+class OwnSetting(msgspec.Struct, frozen=True):
+    """A setting that somebody has set; `value` is JSON."""
+
+    key: str
+    value: str
+    origin: str
+    description: str
+
+
+class OwnSettings(msgspec.Struct, frozen=True):
+    """Those of the project whose values are not the defaults. `problems` have no effect, and why."""
+
+    settings: list[OwnSetting]
+    problems: list[str]
+
+
+async def missing(visit: Visit) -> MissingServers:
+    root = visit.query.get("root", "")
+    known(visit, root)
+    project = visit.parts.projects.opened(root)
+    if project is None:
+        return MissingServers(root, [])
+    availability, installer = project.languages.availability, visit.parts.installer
+    underway = {one.server: one for one in availability.installing()}
+    return MissingServers(
+        root,
+        [
+            MissingServer(
+                name=spec.name,
+                title=", ".join(sorted(spec.languages)) if spec.languages else spec.name,
+                how_to_get=spec.how_to_get,
+                can_install=bool(recipes_of(spec, installer.ways_of_people)),
+                progress=underway[spec.name].text(visit.now)
+                if spec.name in underway
+                else f"installing {spec.name}"
+                if installer.is_installing(spec)
+                else "",
+                failed=installer.failure(spec),
+            )
+            for spec in availability.missing()
+        ],
+    )
+
+
+async def settings(visit: Visit) -> OwnSettings:
+    root = visit.query.get("root", "")
+    one = known(visit, root)
+    loaded = await anyio.to_thread.run_sync(visit.parts.root_settings.read, Path(one.root))
+    rows = [row for row in describe(loaded) if row.origin != "default"]
+    return OwnSettings(
+        [OwnSetting(row.key, row.value, row.origin, row.description) for row in rows],
+        [str(problem) for problem in loaded.problems],
+    )
+
+
+async def _install(visit: Visit, form: Form) -> str:
+    """A person asks for it: whatever the setting auto_install says."""
+    root, name = one_value(form, "root"), one_value(form, "server")
+    one = known(visit, root)
+    project = visit.parts.projects.opened(root)
+    missed = project.languages.availability.missing() if project else []
+    spec = next((spec for spec in missed if spec.name == name), None)
+    if spec is None:
+        raise NotFound(f"{one.name} does not miss a language server {name!r}.")
+    if not visit.parts.installer.install_for_person(spec):
+        return f"{spec.name} can't be installed from here. To install it: {spec.how_to_get}"
+    return f"{spec.name} is being installed; its progress is shown here."
+
+
+ACTIONS: dict[str, Action] = {"/projects/install": _install}
+
+MISSING = Section("project/_missing.html", missing, (ProjectEvent, ServerInstallEvent), every_s=2.0)
+SETTINGS = Section("project/_settings.html", settings, (ProjectEvent,), every_s=60)

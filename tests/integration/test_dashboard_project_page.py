@@ -1,0 +1,124 @@
+"""The page of a project: who works on it, what changed and failed, its memories, missing servers and settings."""
+
+import re
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from urllib.parse import urlencode
+
+import anyio
+import httpx
+import pytest
+
+from serena_central.core.errors import LanguageServerError
+from tests.support.browser import Visitor, shown
+from tests.support.central import RunningCentral, running_central
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def central(tmp_path: Path) -> AsyncGenerator[RunningCentral]:
+    async with running_central(tmp_path, {"edit_diagnostics_s": 0}) as running:
+        yield running
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "shop"
+    (root / ".git").mkdir(parents=True)
+    (root / ".serena").mkdir()
+    (root / ".serena" / "project.yml").write_text("# ours\nmax_answer_chars: 4321\nnonsense: 1\n")
+    (root / "cart.py").write_text("class Cart:\n    def total(self) -> int:\n        return 0\n")
+    return root
+
+
+async def called(http: httpx.AsyncClient, session: str, tool: str, **arguments: object) -> httpx.Response:
+    return await http.post(f"/api/v1/tools/{tool}", json={"session": session, "arguments": arguments})
+
+
+async def session_in(http: httpx.AsyncClient, root: Path) -> str:
+    opened = await http.post("/api/v1/sessions", json={"client_name": "codex", "working_folder": str(root)})
+    return opened.json()["session_id"]
+
+
+async def test_sessions_edits_failures_and_settings_are_shown(
+    central: RunningCentral, visitor: Visitor, root: Path
+) -> None:
+    async with central.http() as http:
+        session = await session_in(http, root)
+        body = "def total(self) -> int:\n        return 1"
+        await called(http, session, "replace_symbol_body", name_path="Cart/total", relative_path="cart.py", body=body)
+        assert (await called(http, session, "read_file", relative_path="gone.py")).status_code == 404
+        (edit,) = (await http.get("/api/v1/edits")).json()["edits"]
+        (failed,) = (await http.get("/api/v1/calls?failed=true")).json()["calls"]
+    html = await visitor.see(f"/projects/one?{urlencode({'root': str(root)})}")
+    for path in (f"/sessions/{session}", f"/edits/{edit['id']}", f"/calls/{failed['id']}"):
+        assert f'href="/dashboard{path}"' in html, path
+    page = re.sub(r"\s", "", shown(html))
+    for part in ("codex", "Cart/total", "gone.py", "max_answer_chars", "4321", "project.yml:2", "nonsense"):
+        assert part in page, part
+
+
+async def test_a_memory_is_made_changed_deleted_and_has_a_history(
+    central: RunningCentral, visitor: Visitor, root: Path
+) -> None:
+    async with central.http() as http:
+        await called(http, await session_in(http, root), "list_memories")
+    where, file = {"root": str(root)}, root / ".serena" / "memories" / "build.md"
+    assert 'name="name"' in await visitor.see(f"/projects/one/memory?{urlencode(where)}")
+    fields = {**where, "name": "build", "digest": "", "content": "Run make.\r\n<script>alert(1)</script>\r\n"}
+    assert (await visitor.act("/memories/write", fields)).status_code == 303
+    assert file.read_text() == "Run make.\n<script>alert(1)</script>\n"
+    path = f"/projects/one/memory?{urlencode({**where, 'name': 'build'})}"
+    html = await visitor.see(path)
+    assert "<script>alert" not in html
+    assert path.replace("&", "&amp;") in await visitor.see(f"/projects/one?{urlencode(where)}")
+    digest = html.partition('name="digest" value="')[2].partition('"')[0]
+    file.write_text("An agent was here.\n")
+    stale = await visitor.act("/memories/write", {**fields, "digest": digest})
+    assert stale.status_code == 400
+    assert "An agent was here." in shown(stale.text)
+    assert file.read_text() == "An agent was here.\n"
+    digest = (await visitor.see(path)).partition('name="digest" value="')[2].partition('"')[0]
+    assert (await visitor.act("/memories/write", {**fields, "digest": digest})).status_code == 303
+    assert shown(await visitor.see(path)).count("write_memory") == 2
+    digest = (await visitor.see(path)).partition('name="digest" value="')[2].partition('"')[0]
+    assert (await visitor.act("/memories/delete", {**fields, "digest": digest})).status_code == 303
+    assert not file.exists()
+    escape = await visitor.act("/memories/write", {**fields, "name": "../../outside"})
+    assert escape.status_code == 400
+    assert (await visitor.act("/memories/write", {**fields, "csrf": "0" * 64})).status_code == 403
+
+
+async def test_a_missing_server_is_installed_by_a_button_that_shows_progress_and_failure(
+    central: RunningCentral, visitor: Visitor, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "main.sh").write_text("greet() { echo hi; }\n")
+    going, over = anyio.Event(), anyio.Event()
+    asked: list[object] = []
+
+    async def install(spec: object, _places: object, *, ways: tuple[str, ...], tell: object) -> None:
+        asked.append((spec, ways, tell))
+        going.set()
+        await over.wait()
+        raise LanguageServerError("bash", "the registry is out of reach")
+
+    monkeypatch.setattr(central.central.installer, "_install", install)
+    async with central.http() as http:
+        await called(http, await session_in(http, root), "get_symbols_overview", relative_path="main.sh")
+    path = f"/projects/one?{urlencode({'root': str(root)})}"
+    page = await visitor.see(path)
+    assert "Missing language servers" in page
+    name = page.partition('name="server" value="')[2].partition('"')[0]
+    done = await visitor.act("/projects/install", {"root": str(root), "server": name}, {"hx-request": "true"})
+    assert "is being installed" in shown(done.text)
+    with anyio.fail_after(10):
+        await going.wait()
+    assert f"installing {name}" in shown(await visitor.see(path))
+    await visitor.act("/projects/install", {"root": str(root), "server": name})
+    over.set()
+    with anyio.fail_after(10):
+        while "registry is out of reach" not in shown(await visitor.see(path)):
+            await anyio.lowlevel.checkpoint()
+    assert len(asked) == 1
+    assert (await visitor.act("/projects/install", {"root": str(root), "server": "none"})).status_code == 404
