@@ -3,17 +3,86 @@
 
 // --- the stream ------------------------------------------------------------------------------------------------------
 
-// What htmx's SSE extension takes for an EventSource: it closes while the tab is hidden (a browser has six connections
-// to a host), comes back by itself, also when the server was restarted, and says when it is away. It is of the page's
-// address, also when that changes while the page stays: by what one types into a filter.
-class PatientSource {
+// A browser has six connections to a host: all its pages share one stream, in a worker (streams.js). Where browsers have
+// no such workers, each page has its own.
+const WORKER = new URL("streams.js", document.currentScript.src);
+
+class OwnStream {
   static RETRY_MS = 1000;
 
+  constructor(heard) {
+    this.heard = heard;
+    this.names = new Set();
+  }
+
+  show(address, names) {
+    if (address !== this.address) this.hide();
+    this.address = address;
+    if (!this.source) this.connect(names);
+    for (const name of names) this.listen(name);
+  }
+
+  connect() {
+    this.source = new EventSource(this.address.replace("/dashboard", "/dashboard/live"));
+    this.source.onopen = () => this.heard("open");
+    this.source.onerror = () => {
+      this.heard("error");
+      if (this.source.readyState !== EventSource.CLOSED) return;
+      const { address, names } = this;
+      this.hide();
+      this.later = setTimeout(() => this.show(address, names), OwnStream.RETRY_MS);
+    };
+  }
+
+  listen(name) {
+    if (this.names.has(name)) return;
+    this.names.add(name);
+    this.source.addEventListener(name, (event) => this.heard(name, event.data));
+  }
+
+  hide() {
+    clearTimeout(this.later);
+    this.source?.close();
+    this.source = undefined;
+    this.names = new Set();
+  }
+}
+
+class SharedStream {
+  static STILL_HERE_MS = 20_000;
+
+  constructor(heard) {
+    this.port = new SharedWorker(WORKER).port;
+    this.port.onmessage = ({ data }) => heard(data.name, data.text);
+    addEventListener("pagehide", () => this.hide());
+    // A page that crashed says nothing: the worker forgets who has been silent for long.
+    setInterval(() => this.address && this.port.postMessage({ address: this.address }), SharedStream.STILL_HERE_MS);
+  }
+
+  show(address) {
+    this.address = address;
+    this.port.postMessage({ address });
+  }
+
+  hide() {
+    this.address = undefined;
+    this.port.postMessage({});
+  }
+}
+
+// The page's only one: a port stays open however often the page's content is replaced.
+const stream = new (window.SharedWorker ? SharedStream : OwnStream)((name, text) => PatientSource.current?.hear(name, text));
+
+// What htmx's SSE extension takes for an EventSource: it rests while the tab is hidden, comes back by itself, also when
+// the server was restarted, and says when it is away. It is of the page's address, also when that changes while the page
+// stays: by what one types into a filter.
+class PatientSource {
   static address() {
-    return location.pathname.replace("/dashboard", "/dashboard/live") + location.search;
+    return location.pathname + location.search;
   }
 
   constructor() {
+    PatientSource.current = this;
     this.listeners = [];
     this.readyState = EventSource.CONNECTING;
     this.addEventListener("leave", () => location.reload());
@@ -21,50 +90,47 @@ class PatientSource {
       if (event.data !== document.body.dataset.version) location.reload();
     });
     this.watch = () => (document.hidden ? this.rest() : this.connect());
-    this.follow = () => this.source && this.address !== PatientSource.address() && this.connect();
+    this.follow = () => this.address && this.address !== PatientSource.address() && this.connect();
     document.addEventListener("visibilitychange", this.watch);
     document.addEventListener("htmx:afterSwap", this.follow);
-    this.watch();
+    addEventListener("pageshow", this.watch);
+    setTimeout(this.watch); // when all its listeners are there
   }
 
   addEventListener(name, listener) {
     this.listeners.push([name, listener]);
-    this.source?.addEventListener(name, listener);
   }
 
   removeEventListener(name, listener) {
     this.listeners = this.listeners.filter(([, other]) => other !== listener);
-    this.source?.removeEventListener(name, listener);
+  }
+
+  hear(name, text) {
+    if (name === "open" || name === "error") away(name === "error");
+    if (name === "open" && this.readyState !== EventSource.OPEN) {
+      this.readyState = EventSource.OPEN;
+      this.onopen?.(new Event("open"));
+    }
+    for (const [wanted, listener] of this.listeners) if (wanted === name) listener(new MessageEvent(name, { data: text }));
   }
 
   connect() {
-    this.rest();
+    if (PatientSource.current !== this) return;
     this.address = PatientSource.address();
-    this.source = new EventSource(this.address);
-    for (const [name, listener] of this.listeners) this.source.addEventListener(name, listener);
-    this.source.onopen = () => {
-      this.readyState = EventSource.OPEN;
-      away(false);
-      this.onopen?.(new Event("open"));
-    };
-    this.source.onerror = () => {
-      away(true);
-      if (this.source.readyState === EventSource.CLOSED) {
-        this.later = setTimeout(() => this.connect(), PatientSource.RETRY_MS);
-      }
-    };
+    stream.show(this.address, new Set(this.listeners.map(([name]) => name)));
   }
 
   rest() {
-    clearTimeout(this.later);
-    this.source?.close();
-    this.source = undefined;
+    this.address = undefined;
+    if (PatientSource.current === this) stream.hide();
   }
 
   close() {
     document.removeEventListener("visibilitychange", this.watch);
     document.removeEventListener("htmx:afterSwap", this.follow);
+    removeEventListener("pageshow", this.watch);
     this.rest();
+    if (PatientSource.current === this) PatientSource.current = undefined;
     this.readyState = EventSource.CLOSED;
   }
 }

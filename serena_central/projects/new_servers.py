@@ -20,7 +20,7 @@ from serena_central.core.event_kinds import ServerInstalled, ServerMissing
 from serena_central.core.events import EventBus, Severity
 from serena_central.core.periodic import repeat
 from serena_central.core.places import Places
-from serena_central.lsp.catalogue import ServerSpec
+from serena_central.lsp.catalogue import ServerSpec, catalogue
 from serena_central.lsp.locate import locate, users_folders
 from serena_central.projects.project import Project
 
@@ -130,9 +130,14 @@ class NewServers:
 
 
 def needed(project: Project) -> list[ServerSpec]:
-    """Servers that a project misses, but those of side languages, which are started only when they are asked for."""
-    languages = project.languages
-    return [spec for spec in languages.availability.missing() if languages.selection.share(spec.name) is None]
+    """Servers of code that a project misses, but those of side languages, which are started only when asked for."""
+    languages, entries = project.languages, catalogue().languages
+    return [
+        spec
+        for spec in languages.availability.missing()
+        if languages.selection.share(spec.name) is None
+        and not all(name in entries and entries[name].data for name in spec.languages)
+    ]
 
 
 def _missed_by(project: Project) -> list[_Missing]:

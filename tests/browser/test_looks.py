@@ -46,6 +46,40 @@ async def test_nothing_is_cut_off_on_a_phone(life: Life, person: OpenPage) -> No
     assert {name: width for name, width in wide.items() if width > PHONE["width"]} == {}
 
 
+@pytest.mark.parametrize("width", [390, 820, 1280])
+async def test_names_without_an_end_break_and_ordinary_words_do_not(life: Life, person: OpenPage, width: int) -> None:
+    async with life.central.http() as http, person(life.central, viewport={"width": width, "height": 900}) as page:
+        facts = {"client_name": "x" * 10_000, "client_version": "y" * 10_000, "working_folder": "/" + "z" * 2000}
+        long = (await http.post("/api/v1/sessions", json=facts)).json()["session_id"]
+        for path in ("", "/sessions", "/events", f"/sessions/{long}"):
+            await page.goto(f"{life.central.url}/dashboard{path}")
+            assert await page.evaluate("document.documentElement.scrollWidth") <= width, path
+            await page.screenshot(path=SHOTS / f"long-names-{path.strip('/').partition('/')[0]}-{width}.png")
+            broken = await page.evaluate(BROKEN_WORDS)
+            assert not broken, (path, broken)
+        await http.delete(f"/api/v1/sessions/{long}")
+
+
+BROKEN_WORDS = """() => {
+    const broken = [];
+    const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+        const text = texts.currentNode;
+        if (!text.parentElement.checkVisibility()) continue;
+        if (text.parentElement.closest(".unseen, svg, option, title")) continue;
+        for (const word of text.textContent.matchAll(/[A-Za-z]{2,20}/g)) {
+            if (/^[xyz]+$/.test(word[0]) || word.input.slice(word.index + word[0].length).match(/^[A-Za-z]/)) continue;
+            const range = document.createRange();
+            range.setStart(text, word.index);
+            range.setEnd(text, word.index + word[0].length);
+            if (new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1) broken.push(word[0]);
+        }
+    }
+    return broken;
+}"""
+"""Words that are on more than one line."""
+
+
 async def test_who_is_outside_is_told_readably(life: Life, person: OpenPage) -> None:
     async with person(life.central, bypass_csp=True) as page:
         await page.context.clear_cookies()

@@ -242,6 +242,33 @@ async def test_a_hidden_tab_holds_no_stream_and_is_up_to_date_when_it_is_seen(
         await expect(page.locator("#sessions").get_by_role("link", name="meanwhile")).to_be_visible()
 
 
+async def test_ten_visible_pages_of_a_browser_share_one_stream_and_all_are_kept_up_to_date(
+    central: RunningCentral, person: OpenPage
+) -> None:
+    live = central.central.dashboard.live
+    async with central.http() as http, person(central) as page:
+        first = (await http.post("/api/v1/sessions", json={"client_name": "first"})).json()["session_id"]
+        pages = [page]
+        for path in ("/sessions", "", "/sessions?q=late", "/events", "/servers", "/projects", "/about", "/sessions"):
+            pages.append(await page.context.new_page())
+            await pages[-1].goto(f"{central.url}/dashboard{path}")
+        own = await page.context.new_page()
+        await own.goto(f"{central.url}/dashboard/sessions/{first}")
+        with anyio.fail_after(60):
+            await _until(lambda: live.count == 1)
+        await http.post("/api/v1/sessions", json={"client_name": "latest"})
+        for number in (0, 1, 2, 3, 8):
+            await expect(pages[number].get_by_role("link", name="latest").first).to_be_visible()
+        central.central.sessions.terminate(first, "somebody")
+        await expect(own.locator("#details")).to_contain_text("Terminated by somebody")
+        for one in pages[1:]:
+            await one.close()
+        await http.post("/api/v1/sessions", json={"client_name": "newest"})
+        await expect(page.get_by_role("link", name="newest").first).to_be_visible()
+        with anyio.fail_after(60):
+            await _until(lambda: live.count == 1)
+
+
 async def test_an_edit_is_read_line_by_line_and_taken_back(tmp_path: Path, person: OpenPage) -> None:
     async with busy_server(tmp_path) as life, person(life.central) as page:
         await page.goto(f"{life.central.url}/dashboard/sessions/{life.paths['session']}")

@@ -161,5 +161,5 @@ def test_totals_are_of_all_days_and_the_plot_of_the_newest() -> None:
     today = DayTotal(day="2026-09-21", calls=2, errors=0, answer_chars=3)
     shown = statistics.totalled([old, today], NOW)
     assert (shown.calls, shown.errors, shown.chars, shown.since) == (7, 1, 13, "2020-01-01")
-    assert [mark.says for mark in shown.by_day.marks] == ["2026-09-21: 2 calls, 0 failed"]
+    assert [mark.says for mark in shown.by_day.marks] == ["2 calls, 0 failed"]
     assert statistics.totalled([], NOW).by_day.empty

@@ -4,23 +4,27 @@ Nothing is changed by GET. Who may send an action is checked in `forms`.
 """
 
 import logging
+import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import compile_path
 
 from serena_central.access.auth import login_of
 from serena_central.core.errors import SerenaCentralError
 from serena_central.core.ids import new_call_id
 from serena_central.web.pages.csrf import ForeignRequest, login_required
 from serena_central.web.pages.forms import Form, read_form
-from serena_central.web.pages.live import Live
+from serena_central.web.pages.live import PAGES_OF_STREAM, Feed, Live
 from serena_central.web.pages.page import BELOW, Frame, Link, Page, Visit
 from serena_central.web.pages.rendering import render
-from serena_central.web.responses import HUNG_UP, status_of
+from serena_central.web.responses import HUNG_UP, NotFound, status_of
 from serena_central.web.web_services import WebServices
 
 logger = logging.getLogger(__name__)
@@ -80,14 +84,42 @@ class Endpoints:
         """Answers with what changes on the page, as long as it is open."""
 
         async def make(request: Request) -> Response:
-            frame = self._frame(page, request)
-
-            def rendered(name: str, context: msgspec.Struct) -> str:
-                return render(page.sections[name].template, page=frame, section=context)
-
-            return self.live.open(page, self._visit(request), login_required(request), self.digest, rendered)
+            feed = Feed(page, self._visit(request), self._section_renderer(page, self._frame(page, request)))
+            return self.live.open([feed], login_required(request), self.digest)
 
         return self.translating(make)
+
+    async def streams(self, request: Request) -> Response:
+        """Answers with what changes on several pages: the query has the address of each as `page`, in their order."""
+        addresses = request.query_params.getlist("page")[:PAGES_OF_STREAM]
+        feeds = [self._feed(request, address, number) for number, address in enumerate(addresses)]
+        found = [feed for feed in feeds if feed is not None]
+        if not found:
+            raise NotFound("No such page is kept up to date.")
+        return self.live.open(found, login_required(request), self.digest)
+
+    def _feed(self, request: Request, address: str, number: int) -> Feed | None:
+        """Of the page at an address below /dashboard; None where none is kept up to date."""
+        parts = urlsplit(address)
+        for page, pattern in self._live_pages:
+            if found := pattern.match(unquote(parts.path)):
+                path, query = found.groupdict(), dict(parse_qsl(parts.query))
+                # As the page itself was asked for.
+                asked = Request({**request.scope, "path": parts.path, "query_string": parts.query.encode()})
+                asked.scope["path_params"] = path
+                render = self._section_renderer(page, self._frame(page, asked))
+                return Feed(page, Visit(self.parts, path, query, time.time()), render, number)
+        return None
+
+    @cached_property
+    def _live_pages(self) -> list[tuple[Page, re.Pattern[str]]]:
+        return [(page, compile_path(BELOW + page.path)[0]) for page in self.navigation if page.live]
+
+    def _section_renderer(self, page: Page, frame: Frame) -> Callable[[str, msgspec.Struct], str]:
+        def rendered(name: str, context: msgspec.Struct) -> str:
+            return render(page.sections[name].template, page=frame, section=context)
+
+        return rendered
 
     def action(self, action: Action) -> Endpoint:
         """Does something, and goes back to the page; htmx gets the words only."""

@@ -1,12 +1,14 @@
-"""Keeps open pages up to date: one stream of server-sent events per page, of sections whose context has changed.
+"""Keeps open pages up to date: streams of server-sent events, of sections whose context has changed. A stream is of one
+page, or of all that a browser shows: it has but six connections to a host.
 
 A stream holds no news, only which sections may be out of date: so a slow or sleeping browser costs nothing, and gets
 what is true when it reads on, not what it missed. All streams together get a small share of the server's time.
 """
 
 import logging
+import math
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -46,6 +48,9 @@ PING_S = 15.0
 STREAMS_PER_BROWSER = 12
 """Beyond that the oldest ends: a browser has but six connections to a host, so it is a forgotten one."""
 
+PAGES_OF_STREAM = 32
+"""Pages that one stream may be of."""
+
 RETRY_MS = 1000
 
 LEAVE = b"event: leave\ndata: now\n\n"
@@ -84,10 +89,10 @@ class Live:
         for stream in self._streams:
             stream.scope.cancel()
 
-    def open(self, page: Page, visit: Visit, login: Login, version: str, render: Render) -> "Stream":
-        """The answer to one request: the stream of a page. `version` is sent first: a page that
-        another version rendered reloads."""
-        return Stream(self, page, visit, login, version, render)
+    def open(self, feeds: Sequence["Feed"], login: Login, version: str) -> "Stream":
+        """The answer to one request: the stream of these pages. `version` is sent first: a page that another version
+        rendered reloads."""
+        return Stream(self, feeds, login, version)
 
     def join(self, stream: "Stream") -> None:
         if self._closed:
@@ -105,36 +110,92 @@ class Live:
         return min(MOST_S, max(LEAST_S, spent_s * SHARE * len(self._streams)))
 
 
-class Stream(StreamingResponse):
-    """One open page. Events of other sessions don't concern a page that is about one."""
+class Feed:
+    """One open page: which of its sections are out of date. Events of other sessions don't concern a page about one.
 
-    def __init__(self, live: Live, page: Page, visit: Visit, login: Login, version: str, render: Render) -> None:
-        super().__init__(self._messages(), headers={"cache-control": "no-store"}, media_type="text/event-stream")
-        self.login = login
-        self.scope = anyio.CancelScope()
-        self._live = live
+    `number` is the page's in a stream of several: it stands, with the section's name, in the first line of the data.
+    """
+
+    def __init__(self, page: Page, visit: Visit, render: Render, number: int | None = None) -> None:
         self._sections = page.sections
         self._visit = visit
-        self._version = version
         self._render = render
+        self._number = number
         self._session = visit.path.get("session")
         self._shown: dict[str, msgspec.Struct] = {}
         self._due = dict.fromkeys(page.sections, 0.0)
         """When each section has to be made again, by the event loop's clock; 0 when an event made it stale."""
-        self._wakeup = anyio.Event()
-        self._urgent = anyio.Event()
         self._hearing: dict[type[Event], list[str]] = {}
         """Sections that an event makes stale; filled as kinds come."""
 
-    def hear(self, event: Event) -> None:
+    @property
+    def due(self) -> float:
+        """When the next section has to be made again."""
+        return min(self._due.values())
+
+    def hear(self, event: Event) -> bool:
+        """Whether an event made a section stale."""
         kind = type(event)
         names = self._hearing.get(kind)
         if names is None:
             names = [name for name, section in self._sections.items() if issubclass(kind, section.hears)]
             self._hearing[kind] = names
-        if names and (self._session is None or event.session == self._session):
-            for name in names:
-                self._due[name] = 0.0
+        if not names or (self._session is not None and event.session != self._session):
+            return False
+        for name in names:
+            self._due[name] = 0.0
+        return True
+
+    async def news(self) -> str:
+        """Messages with what has changed, "" for nothing; the last is `leave`, when what it shows is gone."""
+        try:
+            return await self._news()
+        except SerenaCentralError:
+            self._due = {"": math.inf}
+            return self._message("leave", "now")
+
+    @property
+    def gone(self) -> bool:
+        return "" in self._due
+
+    async def _news(self) -> str:
+        now = anyio.current_time()
+        visit = replace(self._visit, now=time.time())
+        message = ""
+        stale = {name: self._sections[name] for name, due in self._due.items() if due <= now}
+        for name, section in stale.items():
+            self._due[name] = now + section.every_s  # before it is made: what is heard meanwhile counts
+        told = [name for name, section in stale.items() if section.recorded and section.hears]
+        if told and not await visit.parts.store.writer.caught_up():
+            self._due.update(dict.fromkeys(told, 0.0))  # what they were told of may be written after they are made
+        for name, section in stale.items():
+            context = await section.make(visit)
+            if self._shown.get(name) != context:
+                self._shown[name] = context
+                message += self._message(name, self._render(name, context))
+        return message
+
+    def _message(self, name: str, text: str) -> str:
+        head = f"event: {name}\n" if self._number is None else f"data: {self._number} {name}\n"
+        return head + "".join(f"data: {line}\n" for line in text.splitlines()) + "\n"
+
+
+class Stream(StreamingResponse):
+    """The open pages of one request."""
+
+    def __init__(self, live: Live, feeds: Sequence[Feed], login: Login, version: str) -> None:
+        super().__init__(self._messages(), headers={"cache-control": "no-store"}, media_type="text/event-stream")
+        self.login = login
+        self.scope = anyio.CancelScope()
+        self._live = live
+        self._feeds = list(feeds)
+        self._version = version
+        self._wakeup = anyio.Event()
+        self._urgent = anyio.Event()
+
+    def hear(self, event: Event) -> None:
+        stale = [feed for feed in self._feeds if feed.hear(event)]
+        if stale:
             self._wakeup.set()
             if isinstance(event, AT_ONCE):
                 self._urgent.set()
@@ -145,7 +206,7 @@ class Stream(StreamingResponse):
         self._live.join(self)
         try:
             with self.scope:
-                self.scope.deadline = anyio.current_time() + self.login.expires_at - self._visit.now
+                self.scope.deadline = anyio.current_time() + self.login.expires_at - time.time()
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(self._watch, receive)
                     await self._send_all(send)
@@ -169,41 +230,26 @@ class Stream(StreamingResponse):
                     return
 
     async def _messages(self) -> AsyncGenerator[bytes]:
-        """First every section, then each whose context has changed."""
+        """First every section, then each whose context has changed, until no page is left."""
         yield f"retry: {RETRY_MS}\nevent: version\ndata: {self._version}\n\n".encode()
         sent_at = anyio.current_time()
-        while True:
+        while self._feeds:
             began = time.thread_time()
-            try:
-                message = await self._news()
-            except SerenaCentralError:
-                yield LEAVE  # what it is about is gone: the page itself says so
-                return
+            self._urgent = anyio.Event()
+            for feed in list(self._feeds):
+                message = await feed.news()
+                if feed.gone:
+                    self._feeds.remove(feed)
+                if message:
+                    sent_at = anyio.current_time()
+                    yield message.encode()
             spent = time.thread_time() - began
-            if message or anyio.current_time() - sent_at > PING_S:
+            if anyio.current_time() - sent_at > PING_S:
                 sent_at = anyio.current_time()
-                yield message or b":\n\n"
-            await self._pause(spent)
-            await self._wait()
-
-    async def _news(self) -> bytes:
-        self._urgent = anyio.Event()
-        now = anyio.current_time()
-        visit = replace(self._visit, now=time.time())
-        message = ""
-        stale = {name: self._sections[name] for name, due in self._due.items() if due <= now}
-        for name, section in stale.items():
-            self._due[name] = now + section.every_s  # before it is made: what is heard meanwhile counts
-        told = [name for name, section in stale.items() if section.recorded and section.hears]
-        if told and not await visit.parts.store.writer.caught_up():
-            self._due.update(dict.fromkeys(told, 0.0))  # what they were told of may be written after they are made
-        for name, section in stale.items():
-            context = await section.make(visit)
-            if self._shown.get(name) != context:
-                self._shown[name] = context
-                lines = self._render(name, context).splitlines()
-                message += f"event: {name}\n" + "".join(f"data: {line}\n" for line in lines) + "\n"
-        return message.encode()
+                yield b":\n\n"
+            if self._feeds:
+                await self._pause(spent)
+                await self._wait()
 
     async def _pause(self, spent_s: float) -> None:
         await anyio.sleep(LEAST_S)
@@ -213,7 +259,7 @@ class Stream(StreamingResponse):
     async def _wait(self) -> None:
         """Until a section is due."""
         self._wakeup = anyio.Event()
-        left = min(self._due.values()) - anyio.current_time()
+        left = min(feed.due for feed in self._feeds) - anyio.current_time()
         if left > 0:
             with anyio.move_on_after(left):
                 await self._wakeup.wait()

@@ -1,6 +1,7 @@
 """The overview page: sessions, servers, calls, events, and what needs attention."""
 
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 
 import msgspec
@@ -41,12 +42,13 @@ from serena_central.web.pages.references import (
     shown_state,
 )
 from serena_central.web.pages.rendering import count, milliseconds, percent
-from serena_central.web.tally import Tally
+from serena_central.web.tally import MissingServer, Tally
 
 NEWEST_SESSIONS = 8
 NEWEST_EVENTS = 12
 MOST_SERVERS = 12
 MOST_ATTENTION = 12
+NAMED_PROJECTS = 3
 
 MINUTE_S = 60.0
 
@@ -283,7 +285,9 @@ async def attention(visit: Visit) -> Attention:
     problems = [
         *_of_store(parts.store.writer.problem),
         *_of_servers(parts.pool.snapshot()),
-        *_of_missing_servers(parts.tally, parts.projects.open_projects()),
+        *_of_missing_servers(
+            parts.tally, parts.projects.open_projects(), {one.root for one in parts.projects.snapshots()}
+        ),
         *await _of_trust(parts.projects.open_projects(), parts.trust),
         *_of_settings(parts.projects.open_projects(), parts.claude),
         *_of_events(recent, PageLinks(parts)),
@@ -315,16 +319,22 @@ def _of_servers(found: list[ServerSnapshot]) -> list[AttentionItem]:
     ]
 
 
-def _of_missing_servers(tally: Tally, found: list[Project]) -> list[AttentionItem]:
+def _of_missing_servers(tally: Tally, found: list[Project], known: Collection[str]) -> list[AttentionItem]:
     """Language servers that known projects lack, and that are not being installed."""
     opened = {str(one.root): one for one in found}
-    problems: list[AttentionItem] = []
+    by_server: dict[str, dict[str, MissingServer]] = {}
     for (root, server), missing in tally.missing.items():
         project = opened.get(root)
-        if project is not None and not _is_still_missing(project, server):
-            continue
-        what = f"{missing.project}: {missing.said}."
-        problems.append(AttentionItem("warning", what, f"To install it: {missing.how_to_get}", project_page(root)))
+        if root in known and (project is None or _is_still_missing(project, server)):
+            by_server.setdefault(server, {})[root] = missing
+    problems: list[AttentionItem] = []
+    for in_roots in by_server.values():
+        (first, *_), names = in_roots.values(), sorted({one.project for one in in_roots.values()})
+        more = f" and {len(names) - NAMED_PROJECTS} more" if len(names) > NAMED_PROJECTS else ""
+        what = f"{', '.join(names[:NAMED_PROJECTS])}{more}: {first.said}."
+        problems.append(
+            AttentionItem("warning", what, f"To install it: {first.how_to_get}", project_page(next(iter(in_roots))))
+        )
     return problems
 
 

@@ -31,6 +31,11 @@ PATH_CHARS = 56
 
 HOVER_CHARS = 150
 
+WORD_CHARS = 16
+"""Names of so many characters without punctuation stay in one piece; browsers break behind dashes and slashes."""
+
+_LONG_WORD = re.compile(rf"[\s/-]*(?:[^\s/-]{{1,{WORD_CHARS - 1}}}[\s/-]+)*[^\s/-]{{1,{WORD_CHARS}}}[\s/-]*|[\s/-]+")
+
 _BETWEEN_ROWS = re.compile(r"\s+(?=</?(?:li|ol|ul|tr|tbody|table)\b)")
 """Space that nobody sees, but that is a node of its own: where rows come in front, those merged into an open page would
 be taken out and put back because of it, and lose what is marked in them."""
@@ -97,13 +102,14 @@ def bounded(text: str, chars: int) -> str:
     return text if len(text) <= chars else text[:chars] + "…"
 
 
-def breakable(name: str) -> Markup:
-    """A name that may be broken behind its underscores and dots, where there is little room."""
-    pieces = re.split("(?<=[_.])", name)
+def breakable(name: str, behind: str = "_.@") -> Markup:
+    """A name that may be broken behind this punctuation, and within what is longer than any word of people."""
+    words = re.split(f"(?<=[{behind}])", name)
+    pieces = [piece for word in words for piece in _LONG_WORD.findall(word)]
     return Markup("<wbr>").join(visible(piece) for piece in pieces)
 
 
-def path(whole: str) -> str:
+def path(whole: str) -> Markup:
     """A path in a table: its end, which tells most, and on hover how it begins, as a rule all of it."""
     home = str(Path.home())
     short = f"~{whole[len(home) :]}" if whole == home or whole.startswith(home + "/") else whole
@@ -111,8 +117,8 @@ def path(whole: str) -> str:
         end = short[-PATH_CHARS:]
         short = "…" + (end[end.index("/") :] if "/" in end else end)
     if short == whole:
-        return whole
-    return Markup('<span title="{}">{}</span>').format(visible(bounded(whole, HOVER_CHARS)), visible(short))
+        return breakable(whole, "@")
+    return Markup('<span title="{}">{}</span>').format(visible(bounded(whole, HOVER_CHARS)), breakable(short, "@"))
 
 
 _FILTERS: dict[str, Any] = {

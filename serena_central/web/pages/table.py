@@ -115,6 +115,7 @@ class Dashboard:
         endpoints = self._endpoints
         gets = {
             **{f"/live{page.path}": endpoints.stream(page) for page in PAGES if page.live},
+            "/live-pages": endpoints.translating(endpoints.streams),
             **{page.path: endpoints.page(page) for page in PAGES},
             **{path: endpoints.download(download) for path, download in DOWNLOADS.items()},
             "/": _without_slash,

@@ -1,5 +1,6 @@
 """Streams of open pages: what is sent, when, and how they end."""
 
+import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
@@ -14,7 +15,7 @@ from serena_central.access.browsers import Login
 from serena_central.core.event_kinds import CallFinished, SessionEvent, SessionKilled
 from serena_central.core.events import Event, EventBus
 from serena_central.web.pages import live as live_module
-from serena_central.web.pages.live import LEAVE, STREAMS_PER_BROWSER, Live
+from serena_central.web.pages.live import LEAVE, STREAMS_PER_BROWSER, Feed, Live
 from serena_central.web.pages.page import Page, Section, Visit, WebServices
 from serena_central.web.responses import NotFound
 from tests.support.events import call_finished, server_moved
@@ -91,7 +92,7 @@ async def streaming(
     def render(_name: str, context: msgspec.Struct) -> str:
         return f"<p>{cast('Shown', context).words}</p>"
 
-    stream = live.open(page, visit, Login(who, "", expires_at), "v1", render)
+    stream = live.open([Feed(page, visit, render)], Login(who, "", time.time() + expires_at), "v1")
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(stream, cast("Any", {}), browser.receive, browser.send)
