@@ -26,6 +26,7 @@ from benchmarks.scaling import crowded, grown
 from benchmarks.settings import reading_settings
 from benchmarks.starting import starting
 from benchmarks.table import Row, as_json, as_markdown
+from benchmarks.usage import using
 
 ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "start": starting,
@@ -54,10 +55,11 @@ ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "recall": recalling,
     "certainty": assuring,
     "faults": faulting,
+    "usage": using,
 }
 """Selectable on the command line; run in this order."""
 
-ONLY_BY_NAME = {"giant", "recall", "certainty", "faults", "giants"}
+ONLY_BY_NAME = {"usage", "giant", "recall", "certainty", "faults", "giants"}
 """These take minutes, and giants some GB of disk."""
 
 

@@ -29,7 +29,11 @@ PATIENCE_S = 60
 def environment(folder: Path, **more: str) -> dict[str, str]:
     """What a child sees: homes below `folder`, and none of our own variables."""
     (folder / "user").mkdir(exist_ok=True)
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("SERENA", "XDG_", "CLAUDE"))}
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("SERENA", "XDG_", "CLAUDE", "CODEX_", "GEMINI_"))
+    }
     kept["SERENA_CENTRAL_AUTO_INSTALL"] = "off"  # tests ask no registry
     kept["SERENA_CENTRAL_ALLOWED_ROOTS"] = f"{tempfile.gettempdir()},{TESTS}"
     return {**kept, "HOME": str(folder / "user"), "SERENA_CENTRAL_HOME": str(folder / "home"), **more}

@@ -34,6 +34,7 @@ from serena_central.web.pages import (
     tool,
     tools,
     trust_section,
+    usage,
     uses,
 )
 from serena_central.web.pages.assets import Assets
@@ -61,6 +62,7 @@ PAGES: tuple[Page, ...] = (
     findings.PAGE,
     events.PAGE,
     statistics.PAGE,
+    usage.PAGE,
     tools.PAGE,
     tool.PAGE,
     connect.PAGE,

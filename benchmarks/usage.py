@@ -1,0 +1,98 @@
+"""Rows about usage: 1 GB of generated transcripts read first, beside ccusage, and again; appending; resuming."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+from uuid import uuid4
+
+from benchmarks.bench import Bench
+from benchmarks.native_transcripts import Native
+from benchmarks.table import Row, row, timed
+from serena_central.transcripts.reader import records
+from serena_central.transcripts.records import UserMessage
+from serena_central.transcripts.writer import TranscriptWriter
+
+SIZE = int(os.environ.get("BENCH_USAGE_BYTES", "1_000_000_000"))
+
+CCUSAGE = os.environ.get("CCUSAGE", "")
+"""The program to compare with: npm's ccusage is not installed here."""
+
+FIRST = """
+import sys, time, resource
+from pathlib import Path
+from serena_central.store.usage_store import UsageStore
+from serena_central.transcripts.counting import roots_of, update
+from serena_central.transcripts.pricing import Prices
+from serena_central.transcripts.reports import report
+from datetime import datetime, UTC
+home = Path(sys.argv[1])
+started = time.perf_counter()
+with UsageStore(home / "usage.db") as store:
+    done = update(store, roots_of(home, {}), Prices())
+    total = report(store, "day", now=datetime.now(UTC)).total
+taken = (time.perf_counter() - started) * 1000
+print(taken, total.requests, total.cost, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+def using(_bench: Bench) -> Iterator[Row]:
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        size = Native(home / ".claude" / "projects").write(SIZE)
+        what = f"usage of {size / 1e9:.1f} GB of transcripts"
+        first, again, memory, cost = [], [], 0, 0.0
+        for _ in range(3):
+            for store in home.glob("usage.db*"):
+                store.unlink()
+            taken, _requests, cost, memory = _run(home)
+            first.append(taken)
+            again += [_run(home)[0] for _ in range(5)]
+        peer = _ccusage(home)
+        note = f"{memory:.0f} MB, ${cost:.4f}" + (f"; ccusage ${peer[1]:.4f}" if peer else "")
+        yield row(f"{what}, first run", "≤ 2 × ccusage", first, peer="ccusage", base=peer and peer[0], note=note)
+        yield row(f"{what}, second run", "≤ 100 ms", again, peer="ccusage", base=peer and peer[0])
+        yield from _own(home)
+
+
+def _run(home: Path) -> tuple[float, int, float, float]:
+    done = subprocess.run([sys.executable, "-c", FIRST, str(home)], capture_output=True, check=True, text=True)
+    taken, requests, cost, memory = done.stdout.split()
+    return float(taken), int(requests), float(cost), float(memory)
+
+
+def _ccusage(home: Path) -> tuple[float, float] | None:
+    """The median of three runs in milliseconds, and the cost."""
+    if not CCUSAGE:
+        return None
+    taken: list[float] = []
+    shown = ""
+    for _ in range(3):
+        started = perf_counter()
+        command = [CCUSAGE, "daily", "--offline", "--json"]
+        shown = subprocess.run(command, env={"HOME": str(home)}, capture_output=True, check=True, text=True).stdout
+        taken.append((perf_counter() - started) * 1000)
+    return median(taken), float(re.findall(r'"totalCost": ([\d.]+)', shown)[-1])
+
+
+def _own(home: Path) -> Iterator[Row]:
+    writer = TranscriptWriter(home / "own", "/home/u/proj")
+    session = uuid4()
+
+    def append() -> None:
+        writer.append(UserMessage(session_id=session, timestamp=datetime.now(UTC), content="Where is the cart? " * 20))
+
+    taken = timed(append, 1000)
+    yield row("append to a transcript", "p99 ≤ 2 ms", taken, note=f"p99 {sorted(taken)[990]:.3f} ms")
+    found: list[Any] = []
+    taken = timed(lambda: found.append(sum(1 for _ in records(writer.folder, session, print))), 10)
+    assert found[0] == 1000
+    yield row("resume of 1,000 lines", "≤ 100 ms", taken)
+    writer.close()
